@@ -23,14 +23,14 @@ BUILD     ?= build
 hash      := \#
 BAD_SIGNS := : % = ' " ; & | < > * ? $$ $(hash)
 ifneq ($(words $(BUILD)) $(strip $(foreach sign,$(BAD_SIGNS),$(findstring $(sign),$(BUILD)))),1 )
-$(error BUILD='$(BUILD)': expected the name of a folder, without blanks and $(BAD_SIGNS))
+$(error BUILD='$(BUILD)': expected a folder name without blanks and $(BAD_SIGNS))
 endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
 # Commands have these in single quotes.
 QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
-$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
+$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each part can be read alone, and begins with its own settings; later ones use definitions of
@@ -56,8 +56,8 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; `lockstep help experiment` explains them.'
-	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see `lockstep help experiment`.'
+	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \

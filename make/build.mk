@@ -71,7 +71,7 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 # The other parts add their targets to this one.
 .PHONY: all
 SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
-all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if there is nvcc, MPI if there is mpicc
+all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if nvcc is found, MPI if mpicc is found
 
 # A file that changes whenever a flag does: objects built with other flags are rebuilt.
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@

@@ -25,7 +25,7 @@ deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
-deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a loop of our own calls them
+deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 ifneq ($(THEN),)
 $(THEN): then ; @:

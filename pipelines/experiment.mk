@@ -45,11 +45,11 @@ compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXP
 	@$(PIPELINE)
 explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
 	@$(PIPELINE)
-reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; short: QUICK=1
+reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; shortened: QUICK=1
 	@$(PIPELINE)
 submission: $(TOOLS_BUILT) ## Pack what to hand in: report, commands, manifests, figures, models: EXPS="single ddp4"
 	@$(PIPELINE)
-runs: $(TOOLS_BUILT) ## List the runs that are kept
+runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)

@@ -8,18 +8,19 @@
 #include "base/memory.h"
 
 static const char NOTES[] =
-    "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"
-    "and statements about them. Each finding is printed with its arithmetic:\n"
+    "A claim is a file of schema lockstep.claim/1: rows of published figures, and\n"
+    "statements about them. Each finding is printed with its arithmetic:\n"
     "  arithmetic fault           figures that cannot all be true\n"
-    "  unlike arms                compared runs that differ in more than what is compared\n"
-    "  unsupported statement      no figure supports it, or what it depends on is not said\n"
-    "  said by the report itself  one of these, with the answer of the report: not counted\n"
-    "Each names the places of both sides. Rounding of the printed digits is no finding.\n"
+    "  unlike arms                runs differ in more than the compared factor\n"
+    "  unsupported statement      no figure supports it, or a condition is not stated\n"
+    "  said by the report itself  one of these, addressed by the report: not counted\n"
+    "Each finding names the places of both sides. Rounding of printed digits is not a\n"
+    "finding.\n"
     "\n"
-    "--json prints [{\"claim\", \"findings\": [{\"kind\", \"what\", \"where\", \"arithmetic\": "
-    "[line], \"so\"}]}].\n"
+    "--json prints [{\"claim\", \"findings\": [{\"kind\", \"what\", \"where\",\n"
+    "\"arithmetic\": [line], \"so\"}]}].\n"
     "\n"
-    "Exit status: 0 no findings that count; 3 not a claim; 4 findings.\n"
+    "Exit codes: 0 done, no finding that counts; 2 usage; 3 not a claim; 4 findings.\n"
     "\n"
     "Example: audit experiments/R00?/claim.yaml";
 

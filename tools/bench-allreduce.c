@@ -41,28 +41,29 @@ typedef struct bench {
 } bench;
 
 static const char NOTES[] =
-    "Each rank is a process. A row is the exchange of one training step: a barrier\n"
-    "and an all-reduce of float32, in place, of one vector a rank; its time is the median over\n"
-    "iterations of the mean over ranks. One rank: a copy by one thread. Bandwidths are those of\n"
-    "nccl-tests: algorithm, bytes / time; bus, 2 (W - 1) / W as much. alpha and beta are fitted "
-    "to\n"
-    "the rows by least squares of relative errors. More ranks than cores are SIMULATED.\n"
+    "Each rank is a process. A row is the exchange of one training step: a barrier,\n"
+    "then the in-place all-reduce of one float32 vector per rank. Its time is the\n"
+    "median over iterations of the mean over ranks. With one rank, one thread copies\n"
+    "the vector. Bandwidths are those of nccl-tests: algorithm, bytes / time; bus,\n"
+    "2 (W - 1) / W times as much. alpha and beta are fitted to the rows by least\n"
+    "squares of relative errors. If there are more ranks than cores, the line with\n"
+    "the fit says SIMULATED.\n"
     "\n"
-    "Started by mpirun, srun or torchrun, without --world-size, it measures their ranks, on\n"
-    "whatever hosts they are.\n"
+    "Under mpirun, srun or torchrun, and without --world-size, it measures the ranks\n"
+    "that the launcher started, on one host or several.\n"
     "\n"
-    "--device LIST puts the vectors on GPUs, which the ranks take in turn, and measures how "
-    "engines\n"
-    "reduce there: by NCCL where every rank has a GPU of its own, else by CUDA IPC. Sizes are "
-    "then\n"
-    "multiples of 64 bytes from 192 on, and more ranks than GPUs are SIMULATED.\n"
+    "--device LIST puts the vectors on GPUs, which are assigned to the ranks in turn,\n"
+    "and measures how engines reduce there: by NCCL if every rank has its own GPU,\n"
+    "otherwise by CUDA IPC. Sizes are then multiples of 64 bytes, at least 192, and\n"
+    "more ranks than GPUs are SIMULATED.\n"
     "\n"
-    "With --out DIR, DIR/manifest.yaml holds the table and the fit, for report --collectives DIR.\n"
-    "--json prints {\"parameters\", \"results\"} of that manifest instead of the table.\n"
+    "With --out DIR, DIR/manifest.yaml contains the table and the fit, for\n"
+    "report --collectives DIR. --json prints {\"parameters\", \"results\"} of that\n"
+    "manifest instead of the table.\n"
     "\n"
-    "Example:\n"
+    "Examples:\n"
     "  lockstep bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
-    "  lockstep bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both\n";
+    "  lockstep bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both";
 
 // ---- The command line ----
 
@@ -74,8 +75,8 @@ static status parse_world_sizes(const char *text, bench *b, error *err) {
         if (end == at || *at == '+' || *at == ' ' || errno || (*end && *end != ',') || size < 1 ||
             size > SHARED_MAX_RANKS || b->count == WORLD_SIZES_MAX)
             return error_set(err, STATUS_USAGE,
-                             "bad --world-size: '%s': expected up to %d numbers of ranks from 1 to "
-                             "%d, with commas between",
+                             "bad --world-size: '%s': expected up to %d comma-separated world "
+                             "sizes from 1 to %d",
                              text, WORLD_SIZES_MAX, SHARED_MAX_RANKS);
         b->world_sizes[b->count++] = (int)size;
         if (!*end) return STATUS_OK;
@@ -107,12 +108,13 @@ static status check_device(const arguments *a, bench *b, error *err) {
     b->options.devices = &b->devices;
     if (a->min_bytes % step != 0 || a->min_bytes < least)
         return error_set(err, STATUS_USAGE,
-                         "bad --min-bytes: '%lld': on a device a multiple of %lld, from %lld on",
+                         "bad --min-bytes: '%lld': on a device it must be a multiple of %lld, at "
+                         "least %lld",
                          (long long)a->min_bytes, (long long)step, (long long)least);
     for (int i = 0; i < b->count; i++)
         if (b->world_sizes[i] == 1)
             return error_set(err, STATUS_USAGE,
-                             "bad --world-size: '%s': on a device one rank has nothing to reduce",
+                             "bad --world-size: '%s': one rank has nothing to reduce on a device",
                              a->world_size);
 out:
     return rc;
@@ -123,7 +125,7 @@ static const char *world_sizes_of(const arguments *a) {
     return strncmp(a->device, "cuda", 4) == 0 ? "2,4,8" : "1,2,4,8";
 }
 
-static bool leads(const bench *b) {
+static bool is_rank_zero(const bench *b) {
     return b->environment.rank == 0;
 }
 
@@ -146,13 +148,15 @@ static status check(const arguments *a, bench *b, error *err) {
     b->options.max_bytes = (size_t)a->max_bytes;
     TRY(check_reduce(a->reduce, b, err));
     if (a->min_bytes % (int64_t)sizeof(float) != 0)
-        return error_set(err, STATUS_USAGE, "bad --min-bytes: '%lld': a float has %zu bytes",
-                         (long long)a->min_bytes, sizeof(float));
+        return error_set(
+            err, STATUS_USAGE,
+            "bad --min-bytes: '%lld': it must be a multiple of %zu, the size of a float",
+            (long long)a->min_bytes, sizeof(float));
     if (a->max_bytes / 2 < a->min_bytes)
         return error_set(
             err, STATUS_USAGE,
-            "bad --max-bytes: '%lld': two sizes are needed for the fit: at least twice "
-            "the %lld of --min-bytes",
+            "bad --max-bytes: '%lld': the fit needs two sizes: pass at least twice --min-bytes, "
+            "which is %lld",
             (long long)a->max_bytes, (long long)a->min_bytes);
     if (a->out && (!*a->out || strcmp(a->out, "-") == 0))
         return error_set(err, STATUS_USAGE, "bad --out: '%s': expected a folder", a->out);
@@ -341,11 +345,11 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
     status rc = STATUS_OK;
-    if (leads(b) && !b->json) print_head(b);
+    if (is_rank_zero(b) && !b->json) print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
         TRY(allreduce_bench(&b->options, rows, &b->log, err));
-        if (!leads(b)) continue;
+        if (!is_rank_zero(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
         if (!b->json) print_rows(b, rows, count, &fit);
         TRY(record(b, rows, count, &fit, err));
@@ -373,7 +377,7 @@ static status measure(bench *b, error *err) {
         b->options.fast = fast;
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
-    if (rc == STATUS_OK && b->json && leads(b)) rc = print_json(b, err);
+    if (rc == STATUS_OK && b->json && is_rank_zero(b)) rc = print_json(b, err);
 out:
     comm_free(b->options.group);
     free(rows);
@@ -387,7 +391,7 @@ static status take_folder(const bench *b, const char *folder, int *lock, error *
     TRY(output_lock_folder(folder, lock, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
-    if (rc != STATUS_OK) launch_excuse(&b->environment);
+    if (rc != STATUS_OK) launch_abort(&b->environment);
     return rc;
 }
 
@@ -409,14 +413,14 @@ static status run_tool(const arguments *a, int argc, char **argv, bench *b, erro
     status rc;
     TRY(check(a, b, err));
     rc = devices_open(&b->devices, b->devices.count, &b->log, err);
-    if (rc != STATUS_OK && !a->print_key) launch_excuse(&b->environment); // other hosts may succeed
+    if (rc != STATUS_OK && !a->print_key) launch_abort(&b->environment); // other hosts may succeed
     if (rc != STATUS_OK) goto out;
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)
         rc = manifest_print_key(&b->manifest, err);
     else
-        rc = a->out && leads(b) ? measure_into(b, a->out, err) : measure(b, err);
+        rc = a->out && is_rank_zero(b) ? measure_into(b, a->out, err) : measure(b, err);
 out:
     manifest_release(&b->manifest);
     return rc;
@@ -426,21 +430,21 @@ int main(int argc, char **argv) {
     arguments a = {.reduce = "exact", .device = "cpu", .min_bytes = 1 << 10, .max_bytes = 1 << 24};
     const cli_option options[] = {
         {"world-size", CLI_STRING, &a.world_size, "LIST",
-         "numbers of ranks (default 1,2,4,8; on GPUs 2,4,8)", 0, 0},
+         "world sizes to measure (default 1,2,4,8; on GPUs 2,4,8)", 0, 0},
         {"reduce", CLI_STRING, &a.reduce, "exact|fast|both",
-         "exact: train-ddp's, the same bits for every world size", 0, 0},
-        {"device", CLI_STRING, &a.device, "cpu|cuda|LIST",
-         "where the vectors are (default cpu: in shared memory); LIST: cuda:0,cuda:1", 0, 0},
-        {"min-bytes", CLI_INTEGER, &a.min_bytes, "N", "the smallest vector (default 1024)", 4,
-         INT64_C(1) << 32},
-        {"max-bytes", CLI_INTEGER, &a.max_bytes, "N", "the largest, by doubling (default 16777216)",
-         8, INT64_C(1) << 32},
-        {"iterations", CLI_INTEGER, &a.iterations, "N",
-         "timed ones of each size (default: 7 to 1000, about 30 ms)", 1, 100000},
-        {"out", CLI_STRING, &a.out, "DIR", "where manifest.yaml goes", 0, 0},
-        {"json", CLI_FLAG, &a.json, NULL, "print one line of JSON instead of the table", 0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing else", 0,
+         "exact (default): the same bits for every world size; fast: as train-ddp --reduce fast", 0,
          0},
+        {"device", CLI_STRING, &a.device, "cpu|cuda|LIST",
+         "where the vectors lie (default cpu: shared memory); LIST such as cuda:0,cuda:1", 0, 0},
+        {"min-bytes", CLI_INTEGER, &a.min_bytes, "N", "smallest vector, in bytes (default 1024)", 4,
+         INT64_C(1) << 32},
+        {"max-bytes", CLI_INTEGER, &a.max_bytes, "N",
+         "largest vector; sizes double up to it (default 16777216)", 8, INT64_C(1) << 32},
+        {"iterations", CLI_INTEGER, &a.iterations, "N",
+         "timed iterations per size (default: 7 to 1000, in about 30 ms)", 1, 100000},
+        {"out", CLI_STRING, &a.out, "DIR", "output folder for manifest.yaml", 0, 0},
+        {"json", CLI_FLAG, &a.json, NULL, "print one line of JSON instead of the table", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
     const cli_tool tool = {

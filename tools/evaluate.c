@@ -11,18 +11,18 @@
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =
-    "Writes predictions.st.zst (logits, labels, ids) and manifest.yaml (accuracy, loss, per "
-    "class,\n"
-    "confusion), and prints one line:\n"
+    "Writes predictions.st.zst (logits, labels, ids) and manifest.yaml (accuracy,\n"
+    "loss, figures per class, confusion matrix), and prints one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
-    "or with --json {\"accuracy\", \"loss\", \"samples\"}.\n"
-    "A checkpoint that PyTorch wrote has neither model nor normalisation in it: give them:\n"
+    "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
+    "\n"
+    "A PyTorch checkpoint contains neither architecture nor normalisation; pass both:\n"
     "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
     "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR";
 
 static status need(const char *value, const char *option, error *err) {
     if (value) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
+    return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
 static status print_json(const evaluation *v, error *err) {
@@ -80,18 +80,18 @@ int main(int argc, char **argv) {
     bool only_key = false, json = false, done = false;
     const cli_option options[] = {
         {"model", CLI_STRING, &s.model, "FILE", "checkpoint to evaluate", 0, 0},
-        {"data", CLI_STRING, &s.data, "FILE|-", "dataset", 0, 0},
-        {"out", CLI_STRING, &out, "DIR", "folder for predictions and manifest", 0, 0},
+        {"data", CLI_STRING, &s.data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &out, "DIR", "output folder for predictions and manifest", 0, 0},
         {"architecture", CLI_STRING, &s.architecture, "MODEL.yaml",
-         "the model, where the checkpoint does not say", 0, 0},
-        {"mean", CLI_STRING, &s.mean, "LIST", "mean of each channel, pixels in 0 to 1", 0, 0},
+         "the model, if the checkpoint does not contain it", 0, 0},
+        {"mean", CLI_STRING, &s.mean, "LIST", "mean of each channel, for pixels from 0 to 1", 0, 0},
         {"std", CLI_STRING, &s.std, "LIST", "standard deviation of each channel", 0, 0},
-        {"device", CLI_STRING, &device, "auto|cpu|cuda|LIST",
-         "where to compute; of a list, its first", 0, 0},
-        {"threads", CLI_INTEGER, &threads, "N", "threads (default: the cores; one with a GPU)", 1,
+        {"device", CLI_STRING, &device, "auto|cpu|cuda|LIST", "device; the first of a list is used",
+         0, 0},
+        {"threads", CLI_INTEGER, &threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
          1024},
         {"json", CLI_FLAG, &json, NULL, "print the result as one line of JSON", 0, 0},
-        {"print-key", CLI_FLAG, &only_key, NULL, "print the key of this stage and end", 0, 0},
+        {"print-key", CLI_FLAG, &only_key, NULL, "print the stage key and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",

@@ -3,19 +3,23 @@
 #include "data/source/fetch_tool.h"
 
 static const char NOTES[] =
-    "--from may be given several times: the sources are tried in order. Without it the addresses\n"
-    "of --mirrors are: of the file in LOCKSTEP_MIRRORS, or the one that came with the tools. A\n"
-    "proxy is taken from the environment (https_proxy). Any packing will do (tar or zip, gzip,\n"
-    "bzip2, xz, zstd), and a folder with the unpacked .bin files: each member is checked by its\n"
-    "SHA-256. The Python version, packed or unpacked as torchvision leaves it, gives the same\n"
-    "files: its records must have these hashes.\n"
+    "--from may be repeated: the sources are tried in order. Without --from, the tool\n"
+    "tries the addresses in the file that --mirrors or LOCKSTEP_MIRRORS names, or in\n"
+    "the mirrors.yaml that came with the tools. https_proxy in the environment sets a\n"
+    "proxy.\n"
+    "\n"
+    "Any packing works (tar or zip; gzip, bzip2, xz, zstd), and so does a folder of\n"
+    "unpacked .bin files: the SHA-256 of each member is checked. The Python version,\n"
+    "packed or unpacked as torchvision leaves it, gives the same files: its records\n"
+    "must have these hashes.\n"
     "\n"
     "Examples:\n"
     "  fetch-cifar --out artifacts/data/cifar10\n"
     "  fetch-cifar --from cifar-10-binary.tar.gz --split train --out - |\n"
     "      shard --shards 4 --in - --out shards\n"
     "\n"
-    "Exit codes: 1 the network or the disk failed, 2 usage, 3 a source or member was refused.\n";
+    "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a member was\n"
+    "refused.";
 
 int main(int argc, char **argv) {
     const fetch_tool tool = {

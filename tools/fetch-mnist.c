@@ -3,21 +3,25 @@
 #include "data/source/mnist.h"
 
 static const char NOTES[] =
-    "--from is a folder that holds the four IDX files, each as it is or as .gz, or the URL under\n"
-    "which the .gz files lie. It may be given several times: the sources are tried in order.\n"
-    "Without it the addresses of --mirrors are: of the file in LOCKSTEP_MIRRORS, or the one that\n"
-    "came with the tools. A proxy is taken from the environment (https_proxy). MNIST is checked\n"
-    "by the SHA-256 of the uncompressed files; Fashion-MNIST by that of the published .gz files,\n"
-    "which are read first, and uncompressed files of it by size and structure only, which is said\n"
-    "as a warning and in the manifest. In torchvision's folder the files are found in MNIST/raw\n"
-    "and FashionMNIST/raw.\n"
+    "--from is a folder that contains the four IDX files, plain or as .gz, or the URL\n"
+    "of a folder that contains the .gz files. It may be repeated: the sources are\n"
+    "tried in order. Without --from, the tool tries the addresses in the file that\n"
+    "--mirrors or LOCKSTEP_MIRRORS names, or in the mirrors.yaml that came with the\n"
+    "tools. https_proxy in the environment sets a proxy.\n"
+    "\n"
+    "MNIST is verified by the SHA-256 of the uncompressed files. Fashion-MNIST is\n"
+    "verified by the SHA-256 of the published .gz files, which are preferred; its\n"
+    "uncompressed files are checked only by size and structure, and a warning and the\n"
+    "manifest say so. A folder made by torchvision works too: the files are found in\n"
+    "its MNIST/raw or FashionMNIST/raw.\n"
     "\n"
     "Examples:\n"
     "  lockstep fetch-mnist --out artifacts/data/mnist\n"
-    "  lockstep fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - \\\n"
-    "      > test.st.zst\n"
+    "  lockstep fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - |\n"
+    "      lockstep tensor info -\n"
     "\n"
-    "Exit codes: 1 the network or the disk failed, 2 usage, 3 a source or file was refused.\n";
+    "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a file was\n"
+    "refused.";
 
 int main(int argc, char **argv) {
     const fetch_tool tool = {
@@ -28,7 +32,7 @@ int main(int argc, char **argv) {
         .dataset = "mnist",
         .datasets = "mnist or fashion-mnist",
         .dataset_help = "mnist (default) or fashion-mnist",
-        .from_help = "a folder, or a URL under which the files lie",
+        .from_help = "a folder, or the URL of a folder",
         .find = mnist_find,
         .read = mnist_read,
     };

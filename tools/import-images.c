@@ -26,19 +26,20 @@ typedef struct arguments {
 } arguments;
 
 static const char NOTES[] =
-    "DIR holds a folder of .jpg, .jpeg and .png files for each class; or train/ and test/ (or\n"
-    "val/) that each do, and then nothing is split. Every picture is resized so that its shorter\n"
-    "side is N, and the middle of it is taken. FILE.npz holds unsigned bytes x [N,H,W],\n"
-    "[N,H,W,C] or [N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
-    "y_test; without --size they stay as they are.\n"
-    "Pictures that cannot be read are left out, and named here and in the manifest.\n"
+    "DIR contains one folder of .jpg, .jpeg and .png files per class; or it contains\n"
+    "train/ and test/ (or val/), each with such folders, and then nothing is split.\n"
+    "Every picture is resized so that its shorter side is N, and cropped to the\n"
+    "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
+    "[N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
+    "y_test; without --size they are not resized. Unreadable pictures are left out,\n"
+    "and listed on standard error and in the manifest.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
     "  lockstep import-images --from digits.npz --name digits --out data/digits\n"
     "\n"
-    "Exit codes: 1 the disk failed, 2 usage, 3 the source was refused, or a class has no picture\n"
-    "left.\n";
+    "Exit codes: 0 done; 1 disk error; 2 usage; 3 the source was refused, or a class\n"
+    "has no readable picture.";
 
 // ---- The command line ----
 
@@ -59,7 +60,7 @@ static status check_name(arguments *a, error *err) {
     if (name_is_plain(a->name) && strlen(a->name) < DATASET_NAME_BYTES) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%s '%.200s': the name of a data set has 1 to %d letters, digits, '.', '_' "
-                     "and '-', and begins with no '.' or '-'%s",
+                     "and '-', and does not begin with '.' or '-'%s",
                      given ? "bad value of --name:" : "cannot name the data set", a->name,
                      DATASET_NAME_BYTES - 1, given ? "" : ": pass --name");
 }
@@ -69,7 +70,8 @@ static status check(arguments *a, error *err) {
     if (!a->from)
         return error_set(err, STATUS_USAGE,
                          "--from is missing: pass a folder of class folders, or a .npz file");
-    if (a->channels == 2) return error_set(err, STATUS_USAGE, "bad value of --channels: 1 or 3");
+    if (a->channels == 2)
+        return error_set(err, STATUS_USAGE, "bad value of --channels: expected 1 or 3");
     if (!(a->test_fraction > 0 && a->test_fraction < 1))
         return error_set(err, STATUS_USAGE,
                          "bad value of --test-fraction: %g: expected a number above 0 and below 1",
@@ -82,7 +84,7 @@ static status check(arguments *a, error *err) {
     a->bytes = (uint64_t)st.st_size;
     if (!a->arrays && !a->size)
         return error_set(err, STATUS_USAGE,
-                         "--size is missing: how many pixels wide and high shall the images be?");
+                         "--size is missing: pass the width and height of the images in pixels");
     return check_name(a, err);
 }
 
@@ -163,16 +165,13 @@ out:
 
 // ---- The work ----
 
-static void tell(const arguments *a, const import_result *r, const logger *log) {
+static void log_summary(const arguments *a, const import_result *r, const logger *log) {
     if (a->folder.passed_over)
-        log_warn(
-            log,
-            "files passed over, since they end in neither .jpg, .jpeg nor .png: %zu, first '%s'",
-            a->folder.passed_over, a->folder.first_passed_over);
-    if (r->unreadable)
-        log_warn(log, "files left out, since they cannot be read: %zu", r->unreadable);
-    log_info(log, "'%s': %d classes, %u images to train with, %u to test with", a->name,
-             r->data.classes, r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
+        log_warn(log, "files skipped, neither .jpg, .jpeg nor .png: %zu, first '%s'",
+                 a->folder.passed_over, a->folder.first_passed_over);
+    if (r->unreadable) log_warn(log, "unreadable files left out: %zu", r->unreadable);
+    log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, r->data.classes,
+             r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
 }
 
 static status import(arguments *a, const logger *log, int argc, char **argv, error *err) {
@@ -197,7 +196,7 @@ static status import(arguments *a, const logger *log, int argc, char **argv, err
                   : import_folder(&a->folder, &settings, log, &r, err));
     TRY(describe_result(a, &r, &m, err));
     TRY(raw_dataset_write(&r.data, &a->output, &m, err));
-    tell(a, &r, log);
+    log_summary(a, &r, log);
 out:
     raw_output_close(&a->output);
     import_release(&r);
@@ -210,23 +209,22 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.test_fraction = 0.2, .output = {.lock = -1}};
     const cli_option options[] = {
-        {"from", CLI_STRING, &a.from, "DIR|FILE.npz", "a folder of class folders, or arrays", 0, 0},
-        {"size", CLI_INTEGER, &a.size, "N", "width and height of the images in pixels", 1,
+        {"from", CLI_STRING, &a.from, "DIR|FILE.npz", "folder of class folders, or file of arrays",
+         0, 0},
+        {"size", CLI_INTEGER, &a.size, "N", "width and height of the images, in pixels", 1,
          IMAGE_RESIZE_MAX},
         {"channels", CLI_INTEGER, &a.channels, "C",
-         "3: red, green, blue; 1: grey (default 3; of arrays: as they are)", 1, 3},
+         "3: red, green, blue; 1: grey (default 3; arrays: unchanged)", 1, 3},
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
-         "share of each class that is kept for testing (default 0.2)", 0, 0},
-        {"seed", CLI_INTEGER, &a.seed, "S", "another seed splits differently (default 0)", 0,
-         INT64_MAX},
+         "fraction of each class kept for testing (default 0.2)", 0, 0},
+        {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
         {"name", CLI_STRING, &a.name, "NAME",
-         "of the data set, as experiments write it (default: the base name of --from)", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
-         0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
-         0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
+         "name of the data set in experiments (default: the base name of --from)", 0, 0},
+        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
+        {"split", CLI_STRING, &a.output.split, "NAME",
+         "train or test: the split that --out - writes", 0, 0},
+        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
     const cli_tool tool = {

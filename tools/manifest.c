@@ -13,19 +13,22 @@
 static const char NOTES[] =
     "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
     "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
-    "verify  recompute size and hashes of every input and output, and the results of a training\n"
-    "        or an evaluation from its steps or predictions; compare the digest in the last line\n"
-    "diff    compare two stages, without times, run: and the hashes of steps and state; of two\n"
-    "        runs, folders that hold train/, what they trained and what they evaluated\n"
-    "fresh   exit 0 if the stage in DIR is done and each PATH has that VALUE, else 4\n"
-    "        (-v says why)\n"
+    "verify  recompute the sizes and hashes of all inputs and outputs, and the\n"
+    "        results of a training or an evaluation from its steps or predictions;\n"
+    "        compare the digest in the last line of each manifest\n"
+    "diff    compare two stages, ignoring times, run: and the hashes of steps and\n"
+    "        state; or two runs (folders that contain train/): their training and\n"
+    "        evaluation\n"
+    "fresh   exit 0 if the stage in DIR is complete and each PATH has its VALUE,\n"
+    "        else 4 (-v prints the reason)\n"
     "\n"
-    "A FILE may be the folder that holds it: DIR means DIR/manifest.yaml.\n"
-    "--json prints one object: of get {\"KEY\": value}, of verify {\"checked\", \"findings\"}, of "
-    "diff\n"
-    "{\"differences\"}, of fresh {\"fresh\", \"why\"}; exit codes are the same.\n"
+    "A FILE may be the folder that contains it: DIR means DIR/manifest.yaml.\n"
     "\n"
-    "Exit codes: 0 done, 2 usage, 3 not a manifest or no such key, 4 a file or value differs.\n";
+    "--json prints one object: get {\"KEY\": value}, verify {\"checked\", \"findings\"},\n"
+    "diff {\"differences\"}, fresh {\"fresh\", \"why\"}; the exit codes are the same.\n"
+    "\n"
+    "Exit codes: 0 done; 2 usage; 3 not a manifest, or no such key; 4 a file or a\n"
+    "value differs.";
 
 typedef struct request {
     const logger *log;
@@ -143,18 +146,18 @@ out:
     return rc;
 }
 
-static status tell_verified(const verified *v, error *err) {
+static status set_finding(const verified *v, error *err) {
     const size_t checked = v->findings.checked;
     const size_t files = v->findings.count - v->keys - v->figures - v->texts;
     if (files)
         return error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", files,
                          checked, checked == 1 ? "" : "s");
     if (v->keys)
-        return error_set(err, STATUS_FINDING, "%zu key%s not what the manifest gives", v->keys,
-                         v->keys == 1 ? " is" : "s are");
+        return error_set(err, STATUS_FINDING, "%zu key%s not match the manifest", v->keys,
+                         v->keys == 1 ? " does" : "s do");
     if (v->figures)
-        return error_set(err, STATUS_FINDING, "%zu figure%s not what the files give", v->figures,
-                         v->figures == 1 ? " is" : "s are");
+        return error_set(err, STATUS_FINDING, "%zu figure%s not match the files", v->figures,
+                         v->figures == 1 ? " does" : "s do");
     return error_set(err, STATUS_FINDING, "%zu manifest%s changed since %s written", v->texts,
                      v->texts == 1 ? "" : "s", v->texts == 1 ? "it was" : "they were");
 }
@@ -166,7 +169,7 @@ static status run_verify(const request *r, error *err) {
     for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &v, err));
     TRY(print_findings(&v.findings, r, "findings", err));
     if (v.findings.count)
-        rc = tell_verified(&v, err);
+        rc = set_finding(&v, err);
     else
         log_info(r->log, "%zu file%s checked", *checked, *checked == 1 ? "" : "s");
 out:

@@ -21,12 +21,12 @@ typedef struct options {
 
 static const char NOTES[] =
     "\n"
-    "Every training is kept in ARTIFACTS/runs, in a folder named by its key: other settings make\n"
-    "another folder, settings that return find their run. ARTIFACTS/EXPERIMENT/seed-S is a link "
-    "to\n"
-    "the current one. A second call does nothing; a training that was stopped goes on.\n"
+    "Every training run is kept in ARTIFACTS/runs, in a folder named by its key:\n"
+    "different settings use a different folder, and earlier settings find their\n"
+    "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the current one. A second call\n"
+    "does nothing; a stopped training run is resumed.\n"
     "\n"
-    "Settings, as words or in the environment (make hands its own on):\n";
+    "Settings, as arguments or in the environment (make passes its own on):\n";
 
 // Free() it.
 static char *make_notes(error *err) {
@@ -107,9 +107,9 @@ static void say(const char *stage, const char *which, const char *what) {
 // A make that is killed, and not asked to end, passes no signal on.
 static status follow_parent(const options *o, error *err) {
     const pid_t parent = (pid_t)o->parent;
-    if (!parent || process_end_with(parent, SIGTERM) || kill(parent, 0) == 0) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "process %d, which this one was to end with, has ended",
-                     (int)parent);
+    if (!parent || process_end_with_parent(parent, SIGTERM) || kill(parent, 0) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "the parent process %d has already ended", (int)parent);
 }
 
 static bool is_from_make(const char *argument) {
@@ -162,12 +162,13 @@ int main(int argc, char **argv) {
     char *of_settings[SETTINGS] = {0};
     const cli_option table[] = {
         {"experiments", CLI_FLAG, &o.experiments, NULL,
-         "print the names of all experiments and studies, and end", 0, 0},
-        {"json", CLI_FLAG, &o.json, NULL, "runs: a JSON list instead of a table", 0, 0},
-        {"tools", CLI_STRING, &o.tools, "DIR", "the folder of the other tools (this one's)", 0, 0},
-        {"by-make", CLI_FLAG, &o.by_make, NULL, "messages name make's command, not this tool's", 0,
+         "print the names of all experiments and studies", 0, 0},
+        {"json", CLI_FLAG, &o.json, NULL, "runs: print a JSON list instead of a table", 0, 0},
+        {"tools", CLI_STRING, &o.tools, "DIR", "folder of the other tools (default: this one's)", 0,
          0},
-        {"parent", CLI_INTEGER, &o.parent, "PID", "end when this process ends, which began it", 1,
+        {"by-make", CLI_FLAG, &o.by_make, NULL, "name make's command in messages, not this tool's",
+         0, 0},
+        {"parent", CLI_INTEGER, &o.parent, "PID", "exit when process PID, the caller, ends", 1,
          INT32_MAX},
         {0}};
     error err = {0};

@@ -21,35 +21,38 @@ typedef struct options {
 } options;
 
 static const char NOTES[] =
-    "ladder  from experiment A to B one factor at a time: loader workers, strategy and world\n"
-    "        size, V and batch norm, global batch, learning-rate rule, epochs, the rest\n"
+    "ladder  from experiment A to B one factor at a time: loader workers, strategy\n"
+    "        and world size, V and batch norm, global batch, learning-rate rule,\n"
+    "        epochs, the rest\n"
     "study   every combination of the values that a study file varies\n"
-    "reproduction  the experiments and studies that stand for the rows of published reports;\n"
-    "        --quick makes them short in the way that the list says\n"
+    "reproduction\n"
+    "        the experiments and studies for the rows of published reports; --quick\n"
+    "        shortens them as the list specifies\n"
     "runs    these experiments; the first is the baseline of the others\n"
     "\n"
-    "An experiment or a study is a name in experiments/, or a file. The runs are resolved as make\n"
-    "does it; nothing is fetched and nothing trained. Two that would be one are refused.\n"
+    "An experiment or a study is a name in experiments/, or a file. Runs are resolved\n"
+    "as by make; nothing is fetched or trained. Two identical runs are refused.\n"
     "\n"
-    "Prints one line a run: its name (of a reproduction: its folder), the experiment file and\n"
-    "the --set assignments, with tabs between. --trainings prints one line a seed instead: where\n"
-    "the link to its run stands, the tool, the training data, the seed, and the key; \"-\" stands "
-    "for\n"
-    "a key while the data are not there.\n"
-    "--out also writes the plan as YAML: what `report --plan` reads, and of each run its folder,\n"
-    "tool, train, test and seeds: {seed, link, key, run}. --json prints the same as JSON.\n"
+    "Prints one line per run: its name (its folder, for a reproduction), the\n"
+    "experiment file and the --set assignments, separated by tabs. --trainings prints\n"
+    "one line per seed instead: the link to its run, the tool, the training data, the\n"
+    "seed and the key; the key is \"-\" if the data are not there yet.\n"
+    "--out also writes the plan as YAML: the file for `report --plan`, with each\n"
+    "run's folder, tool, train, test and seeds: {seed, link, key, run}. --json prints\n"
+    "the same as JSON.\n"
     "\n"
-    "Examples: lockstep plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set "
-    "epochs=2\n"
-    "          lockstep plan runs single ddp4 --trainings";
+    "Examples:\n"
+    "  lockstep plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml \\\n"
+    "      --set epochs=2\n"
+    "  lockstep plan runs single ddp4 --trainings";
 
 // Logs why a factor did not change in its turn.
-static void tell_reasons(const logger *log, const yaml_node *plan) {
+static void log_reasons(const logger *log, const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *kept = yaml_find(runs->items[i], "kept");
         if (!kept) continue;
-        log_info(log, "'%s' comes before '%s', which cannot change alone yet: %s",
+        log_info(log, "'%s' is changed before '%s', which cannot yet change alone: %s",
                  yaml_find(runs->items[i], "name")->text, kept->text,
                  yaml_find(runs->items[i], "because")->text);
     }
@@ -61,7 +64,7 @@ static status find_command(const options *o, const cli_list *given, pipeline_com
     const char *what = given->items[0];
     const bool reproduction = strcmp(what, "reproduction") == 0;
     if (o->quick && !reproduction)
-        return error_set(err, STATUS_USAGE, "--quick is for a reproduction");
+        return error_set(err, STATUS_USAGE, "--quick applies only to 'reproduction'");
     *command = reproduction ? COMMAND_REPRODUCE : COMMAND_EXPERIMENT;
     if ((reproduction || strcmp(what, "study") == 0) && given->count == 2) return STATUS_OK;
     *command = COMMAND_EXPLAIN;
@@ -69,7 +72,7 @@ static status find_command(const options *o, const cli_list *given, pipeline_com
     *command = COMMAND_COMPARE;
     if (strcmp(what, "runs") == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "expected 'ladder A B' or 'study FILE' or 'reproduction FILE' or 'runs A...'");
+                     "expected 'ladder A B', 'study FILE', 'reproduction FILE' or 'runs A...'");
 }
 
 static status read_settings(const options *o, const cli_list *given, settings *s, error *err) {
@@ -89,7 +92,7 @@ static status check_is_study(const cli_list *given, const planned_runs *runs, er
         strcmp(yaml_find(runs->plan, "kind")->text, "study") == 0)
         return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot plan a study: '%s': it is an experiment; `plan runs` takes those",
+                     "cannot plan a study: '%s': it is an experiment; use `plan runs`",
                      runs->items[0].file);
 }
 
@@ -99,7 +102,7 @@ static status check_out(const char *out_path, const cli_list *given, const plann
     const size_t operands = given->count - 1;
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < operands + runs->count; i++) {
-        const named_file in = {"an input",
+        const named_file in = {i < operands ? "an argument" : "an experiment file",
                                i < operands ? given->items[i + 1] : runs->items[i - operands].file};
         rc = named_files_check(&in, 1, &out, 1, err);
     }
@@ -151,7 +154,8 @@ static void print_trainings(const pipeline *p, const planned_runs *runs) {
     }
 }
 
-static status tell(const options *o, const pipeline *p, const planned_runs *runs, error *err) {
+static status write_plan(const options *o, const pipeline *p, const planned_runs *runs,
+                         error *err) {
     char *lines = NULL, *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
@@ -159,7 +163,7 @@ static status tell(const options *o, const pipeline *p, const planned_runs *runs
     TRY(plan_lines(runs->plan, &lines, err));
     TRY(yaml_write_text(runs->plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
-    tell_reasons(p->log, runs->plan);
+    log_reasons(p->log, runs->plan);
     if (o->json)
         rc = json_print(runs->plan, err);
     else if (o->trainings)
@@ -184,7 +188,7 @@ static status run_tool(const options *o, const cli_list *given, const logger *lo
     TRY(check_is_study(given, &runs, err));
     TRY(check_out(o->out, given, &runs, err));
     TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
-    TRY(tell(o, &p, &runs, err));
+    TRY(write_plan(o, &p, &runs, err));
 out:
     planned_runs_release(&runs);
     pipeline_release(&p);
@@ -200,15 +204,15 @@ int main(int argc, char **argv) {
                                      {0}};
     options o = {0};
     const cli_option table[] = {
-        {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
-        {"out", CLI_STRING, &o.out, "FILE", "write the plan as YAML", 0, 0},
+        {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value in every experiment", 0, 0},
+        {"out", CLI_STRING, &o.out, "FILE", "also write the plan as YAML", 0, 0},
         {"json", CLI_FLAG, &o.json, NULL, "print the plan as one line of JSON", 0, 0},
-        {"trainings", CLI_FLAG, &o.trainings, NULL, "print a line for each training", 0, 0},
+        {"trainings", CLI_FLAG, &o.trainings, NULL, "print one line per training run", 0, 0},
         {"artifacts", CLI_STRING, &o.artifacts, "DIR",
-         "the folder of all outputs ($ARTIFACTS, or artifacts)", 0, 0},
-        {"data", CLI_STRING, &o.data, "DIR", "data of your own, as make's DATA", 0, 0},
-        {"device", CLI_STRING, &o.device, "DEVICE", "where it trains, as make's DEVICE", 0, 0},
-        {"quick", CLI_FLAG, &o.quick, NULL, "of a reproduction: the short one", 0, 0},
+         "folder of all outputs (default: $ARTIFACTS, or artifacts)", 0, 0},
+        {"data", CLI_STRING, &o.data, "DIR", "your own data, like make's DATA", 0, 0},
+        {"device", CLI_STRING, &o.device, "DEVICE", "training device, like make's DEVICE", 0, 0},
+        {"quick", CLI_FLAG, &o.quick, NULL, "shorten a reproduction", 0, 0},
         {0}};
     const cli_tool tool = {
         .name = "plan",

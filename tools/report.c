@@ -22,20 +22,25 @@ typedef struct options {
 } options;
 
 static const char NOTES[] =
-    "A DIR is a folder that a train tool or evaluate wrote, a folder that holds both (train/,\n"
-    "evaluate/), a folder of such folders numbered 1, 2, 3 (executions of one run), or an\n"
-    "experiment folder of seed-* folders. Runs with the same key are one: their times are pooled\n"
-    "where they were executed alike. --out gets report.html, report.md, report.csv, report.tex,\n"
-    "figures/ and manifest.yaml; --why, --check, --answer and --summary work without it too.\n"
+    "A DIR is a folder that a train tool or evaluate wrote, a folder that contains\n"
+    "both (train/, evaluate/), a folder of such folders numbered 1, 2, 3 (executions\n"
+    "of one run), or an experiment folder of seed-* folders. Runs with the same key\n"
+    "count as one: their times are pooled if they were executed under the same\n"
+    "conditions. --out writes report.html, report.md, report.csv, report.tex,\n"
+    "figures/ and manifest.yaml; --why, --check, --answer and --summary also work\n"
+    "without it.\n"
     "\n"
-    "--json prints {\"why\": [line], \"answer\": [line], \"summary\": [line], \"check\":\n"
-    "[{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, of those that were asked.\n"
+    "--json prints {\"why\": [line], \"answer\": [line], \"summary\": [line],\n"
+    "\"check\": [{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, with the keys of the\n"
+    "given options.\n"
     "\n"
-    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run, or is not in the\n"
-    "plan; 4 a figure is outside its band, or is not what the run's files give, or --why finds\n"
-    "another file than the recorded one, or executions of one run ended in different models.\n"
+    "Exit codes: 0 done; 1 failed; 2 usage, or an unknown figure; 3 a folder is not a\n"
+    "finished run, or is not in the plan; 4 a figure is outside its band, or differs\n"
+    "from the run's files; --why finds a file other than the recorded one; or\n"
+    "executions of one run ended in different models.\n"
     "\n"
-    "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
+    "Example:\n"
+    "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp";
 
 static status write_manifest(const char *folder, manifest *m, error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", folder);
@@ -161,43 +166,42 @@ out:
 static status check_options(const options *o, results_options *ro, error *err) {
     if (!language_find(o->language, &ro->language))
         return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
-    if (o->answer && !o->plan)
-        return error_set(err, STATUS_USAGE, "--answer needs the --plan that asks");
+    if (o->answer && !o->plan) return error_set(err, STATUS_USAGE, "--answer requires --plan");
     if (o->page.figures && !o->out)
-        return error_set(err, STATUS_USAGE, "--figures needs --out: its manifest lists them");
+        return error_set(err, STATUS_USAGE,
+                         "--figures requires --out: its manifest lists the drawings");
     if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
         return error_set(err, STATUS_USAGE, "--out DIR is missing");
     if (o->json && (o->out || !(o->why || o->check || o->answer || o->summary)))
-        return error_set(err, STATUS_USAGE,
-                         "--json is for what --why, --check, --answer and --summary print, without "
-                         "--out");
+        return error_set(
+            err, STATUS_USAGE,
+            "--json requires --why, --check, --answer or --summary, and excludes --out");
     return STATUS_OK;
 }
 
 int main(int argc, char **argv) {
     options o = {.language = "en"};
     const cli_option table[] = {
-        {"out", CLI_STRING, &o.out, "DIR", "where the report goes", 0, 0},
+        {"out", CLI_STRING, &o.out, "DIR", "output folder of the report", 0, 0},
         {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
          0},
-        {"plan", CLI_STRING, &o.plan, "FILE", "names of the runs, and what they were planned for",
-         0, 0},
+        {"plan", CLI_STRING, &o.plan, "FILE", "names and purpose of the runs", 0, 0},
         {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
-        {"summary", CLI_FLAG, &o.summary, NULL, "print a line for each run", 0, 0},
-        {"figures", CLI_STRING, &o.page.figures, "DIR", "where the drawings go beside OUT/figures",
-         0, 0},
+        {"summary", CLI_FLAG, &o.summary, NULL, "print one line per run", 0, 0},
+        {"figures", CLI_STRING, &o.page.figures, "DIR", "additional folder for the drawings", 0, 0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
-         "what bench-allreduce measured: predict scaling beside the measured", 0, 0},
+         "output of bench-allreduce: also predict scaling", 0, 0},
         {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
-        {"author", CLI_STRING, &o.page.author, "TEXT", "who hands the report in", 0, 0},
+        {"author", CLI_STRING, &o.page.author, "TEXT", "author of the report", 0, 0},
         {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
         {"discussion", CLI_STRING, &o.page.discussion, "FILE",
          "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
-        {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
-        {"check", CLI_STRING, &o.check, "BANDS", "hold figures against a file of bands", 0, 0},
+        {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
+         0},
+        {"check", CLI_STRING, &o.check, "BANDS", "check figures against a file of bands", 0, 0},
         {"json", CLI_FLAG, &o.json, NULL, "print answers as one line of JSON", 0, 0},
-        {"print-key", CLI_FLAG, &o.print_key, NULL, "print the key of this stage and end", 0, 0},
+        {"print-key", CLI_FLAG, &o.print_key, NULL, "print the stage key and exit", 0, 0},
         {0}};
     const cli_tool tool = {
         .name = "report",

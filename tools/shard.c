@@ -17,17 +17,17 @@ typedef struct arguments {
 } arguments;
 
 static const char NOTES[] =
-    "Writes DIR/shard-00000-of-0000V.st.zst ... and DIR/manifest.yaml; shards of an earlier deal "
-    "in\n"
-    "DIR are replaced. Training on DIR is the same, to the last bit, as on FILE with\n"
-    "virtual_shards: V and shard_seed: S.\n"
+    "Writes DIR/shard-00000-of-0000V.st.zst ... and DIR/manifest.yaml; earlier shards\n"
+    "in DIR are replaced. Training on DIR gives the same bits as training on FILE\n"
+    "with virtual_shards: V and shard_seed: S.\n"
     "\n"
     "Example:\n"
-    "  shard --shards 4 --in artifacts/data/cifar10/train.st.zst --out shards\n";
+    "  shard --shards 4 --in artifacts/data/cifar10/train.st.zst --out shards";
 
 static status check(const arguments *a, error *err) {
     if (!a->shards) return error_set(err, STATUS_USAGE, "--shards is missing");
-    if (!a->in) return error_set(err, STATUS_USAGE, "--in is missing: pass a dataset file, or '-'");
+    if (!a->in)
+        return error_set(err, STATUS_USAGE, "--in is missing: pass a data set file, or '-'");
     if (!a->print_key && (!a->out || !*a->out || strcmp(a->out, "-") == 0))
         return error_set(err, STATUS_USAGE, "--out is missing: pass a folder");
     return STATUS_OK;
@@ -74,12 +74,11 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
     if (rc != STATUS_OK) return rc;
     if (d->shards)
         return error_set(err, STATUS_INPUT,
-                         "cannot shard: '%s': holds shards already; pass the unsharded file",
+                         "cannot shard: '%s': already contains shards; pass the unsharded file",
                          a->in);
     if ((uint64_t)a->shards > d->samples)
-        return error_set(err, STATUS_USAGE,
-                         "cannot shard: '%s': %d shards for %u sample%s; each needs one", a->in,
-                         (int)a->shards, d->samples, d->samples == 1 ? "" : "s");
+        return error_set(err, STATUS_USAGE, "cannot shard: '%s': %d shards but only %u sample%s",
+                         a->in, (int)a->shards, d->samples, d->samples == 1 ? "" : "s");
     return STATUS_OK;
 }
 
@@ -120,12 +119,11 @@ out:
 int main(int argc, char **argv) {
     arguments a = {0};
     const cli_option options[] = {
-        {"shards", CLI_INTEGER, &a.shards, "V", "how many shards", 1, SHARDS_MAX},
+        {"shards", CLI_INTEGER, &a.shards, "V", "number of shards", 1, SHARDS_MAX},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the deal (default 0)", 0, INT64_MAX},
-        {"in", CLI_STRING, &a.in, "FILE", "a dataset file, or - for standard input", 0, 0},
-        {"out", CLI_STRING, &a.out, "DIR", "the folder to write", 0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing else", 0,
-         0},
+        {"in", CLI_STRING, &a.in, "FILE", "data set file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &a.out, "DIR", "output folder", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
     const cli_tool tool = {

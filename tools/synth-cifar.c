@@ -19,13 +19,13 @@ typedef struct arguments {
 } arguments;
 
 static const char NOTES[] =
-    "The class is what is drawn: a disc, ring, square, triangle, cross, stripes of three kinds, a\n"
-    "checkerboard or a gradient. Equal options give equal bytes on every machine, and image number "
-    "i\n"
-    "does not depend on how many are drawn. The dataset's name is synthetic.\n"
+    "The class is the shape drawn: a disc, ring, square, triangle, cross, stripes of\n"
+    "three kinds, a checkerboard or a gradient. Equal options give equal bytes on\n"
+    "every machine, and image number i does not depend on the number of images. The\n"
+    "name of the data set is synthetic.\n"
     "\n"
     "Example:\n"
-    "  lockstep synth-cifar --train 610 --test 100 --out artifacts/data/synthetic\n";
+    "  lockstep synth-cifar --train 610 --test 100 --out artifacts/data/synthetic";
 
 // "C,H,W".
 static status parse_shape(const char *text, synthetic *s, error *err) {
@@ -35,8 +35,8 @@ static status parse_shape(const char *text, synthetic *s, error *err) {
         text[used] || s->channels < 1 || s->channels > DATASET_MAX_CHANNELS || s->height < 1 ||
         s->height > SYNTHETIC_MAX_SIDE || s->width < 1 || s->width > SYNTHETIC_MAX_SIDE)
         return error_set(err, STATUS_USAGE,
-                         "bad value of --shape: '%s': expected C,H,W with C of 1 to %d, H and W of "
-                         "1 to %d, such as 3,32,32",
+                         "bad value of --shape: '%s': expected C,H,W with C from 1 to %d, and H "
+                         "and W from 1 to %d, such as 3,32,32",
                          text, DATASET_MAX_CHANNELS, SYNTHETIC_MAX_SIDE);
     return STATUS_OK;
 }
@@ -107,21 +107,18 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.train = 5000, .test = 1000, .shape = "3,32,32", .output = {.lock = -1}};
     const cli_option options[] = {
-        {"train", CLI_INTEGER, &a.train, "N", "images of the training split (default 5000)", 1,
+        {"train", CLI_INTEGER, &a.train, "N", "number of training images (default 5000)", 1,
          MAX_SAMPLES},
-        {"test", CLI_INTEGER, &a.test, "N", "images of the test split (default 1000)", 1,
-         MAX_SAMPLES},
-        {"seed", CLI_INTEGER, &a.seed, "S", "another seed draws other images (default 0)", 0,
-         INT64_MAX},
+        {"test", CLI_INTEGER, &a.test, "N", "number of test images (default 1000)", 1, MAX_SAMPLES},
+        {"seed", CLI_INTEGER, &a.seed, "S", "seed of the drawings (default 0)", 0, INT64_MAX},
         {"shape", CLI_STRING, &a.shape, "C,H,W", "channels, height, width (default 3,32,32)", 0, 0},
-        {"noise", CLI_FLAG, &a.noise, NULL, "random bytes and labels instead: nothing to learn", 0,
-         0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
-         0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
-         0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
+        {"noise", CLI_FLAG, &a.noise, NULL,
+         "random bytes and labels instead, with nothing to learn", 0, 0},
+        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
+        {"split", CLI_STRING, &a.output.split, "NAME",
+         "train or test: the split that --out - writes", 0, 0},
+        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
     const cli_tool tool = {

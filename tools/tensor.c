@@ -50,8 +50,8 @@ static status find(const tensor_file *f, const arguments *a, const tensor **foun
     const char *path = a->operands.items[0], *name = a->operands.items[1];
     *found = tensor_file_find(f, name);
     if (*found) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "no such tensor: '%s': '%s' does not hold it (see 'tensor info')", name, path);
+    return error_set(err, STATUS_INPUT, "no such tensor: '%s': not in '%s' (see 'tensor info')",
+                     name, path);
 }
 
 static status run_cat(const arguments *a, error *err) {
@@ -129,7 +129,7 @@ static status run_diff(const arguments *a, error *err) {
     const char *const *files = a->operands.items;
     tensor_tolerance tolerance = {.absolute = a->absolute, .relative = a->relative};
     if (!(a->absolute >= 0 && a->relative >= 0))
-        return error_set(err, STATUS_USAGE, "bad option value: '--atol', '--rtol': below 0");
+        return error_set(err, STATUS_USAGE, "'--atol' and '--rtol' must not be negative");
     yaml_node *lines = yaml_new(YAML_SEQUENCE, err);
     status rc = lines ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
@@ -229,7 +229,7 @@ static status run_import(const arguments *a, error *err) {
     bool csv;
     TRY(take_format(a, &csv, err));
     if (!a->name || !a->out)
-        TRY(error_set(err, STATUS_USAGE, "missing option: '%s': import needs --name and --out",
+        TRY(error_set(err, STATUS_USAGE, "missing option: '%s': import requires --name and --out",
                       a->name ? "--out" : "--name"));
     if (!tensor_type_parse(a->type, &type) || type == TENSOR_F16 || type == TENSOR_BF16)
         TRY(error_set(
@@ -269,14 +269,14 @@ static const command commands[] = {
      run_cat},
     {"hash",
      "[--json] [--max-bytes N] FILE...",
-     "Print the SHA-256 of the uncompressed bytes: the content hash.",
+     "Print the content hash: the SHA-256 of the uncompressed bytes.",
      {"json", "max-bytes"},
      1,
      SIZE_MAX,
      run_hash},
     {"diff",
      "[--atol X] [--rtol X] [--json] [--max-bytes N] A B",
-     "Say what differs between two tensor files, or between the folders of two training runs.",
+     "Show the differences between two tensor files, or two folders of training runs.",
      {"atol", "rtol", "json", "max-bytes"},
      2,
      2,
@@ -291,7 +291,7 @@ static const command commands[] = {
      run_export},
     {"import",
      "--name NAME --format npy|csv [--dtype TYPE] --out FILE.st.zst [--max-bytes N] IN",
-     "Make a tensor file of another program's array.",
+     "Make a tensor file from another program's array.",
      {"name", "format", "dtype", "out", "max-bytes"},
      1,
      1,
@@ -308,21 +308,20 @@ static const cli_tool top = {
              "COMMAND --help",
     .notes =
         "FILE and IN may be '-', standard input.\n"
-        "diff prints the first differing element and the largest difference of each tensor. "
-        "Of step\n"
-        "series (steps.st.zst) and of the folders of two runs it names the first step at "
-        "which the\n"
-        "runs part. Exit code 4: they differ.\n"
-        "CSV: one line for each index of the first dimension, the rest flattened.\n"
-        "RUN is the folder of a training, one that holds train/, or its steps.st.zst: one line a\n"
-        "step with loss, learning rate and the seconds of its phases, and with loss, accuracy and\n"
-        "seconds of an epoch in its last step; as JSON {\"runs\": [{\"run\", \"steps\", "
-        "\"epochs\"}]}.\n"
-        "--json prints of info {\"file\", \"bytes\", \"sha256\", \"content\", \"metadata\", "
-        "\"tensors\":\n"
-        "[{\"name\", \"dtype\", \"shape\", \"bytes\"}]}, of hash [{\"file\", \"content\"}], of "
-        "diff\n"
-        "{\"differences\"}.\n",
+        "\n"
+        "diff prints the first differing element and the largest difference of each\n"
+        "tensor. For step series (steps.st.zst) and for two run folders it names the\n"
+        "first step at which the runs diverge. Exit code 4 if they differ.\n"
+        "\n"
+        "A CSV file of a tensor has one line per index of the first dimension, with the\n"
+        "other dimensions flattened. RUN is a training folder, a folder that contains\n"
+        "train/, or a steps.st.zst. Its CSV has one line per step: loss, learning rate\n"
+        "and the seconds of its phases, and in the last step of an epoch that epoch's\n"
+        "loss, accuracy and seconds. Its JSON is {\"runs\": [{\"run\", \"steps\", \"epochs\"}]}.\n"
+        "\n"
+        "--json prints for info {\"file\", \"bytes\", \"sha256\", \"content\", \"metadata\",\n"
+        "\"tensors\": [{\"name\", \"dtype\", \"shape\", \"bytes\"}]}, for hash\n"
+        "[{\"file\", \"content\"}], and for diff {\"differences\"}.",
     .operands_max = SIZE_MAX,
 };
 
@@ -347,17 +346,18 @@ static status no_command(int argc, char **argv, arguments *a, error *err) {
 
 static status run(const command *c, int argc, char **argv, arguments *a, error *err) {
     const cli_option all[] = {
-        {"atol", CLI_NUMBER, &a->absolute, "X", "elements may differ by X (default 0)", 0, 0},
-        {"rtol", CLI_NUMBER, &a->relative, "X", "and by X times the element of B (default 0)", 0,
-         0},
-        {"name", CLI_STRING, &a->name, "NAME", "the name that the tensor gets", 0, 0},
-        {"format", CLI_STRING, &a->format, "npy|csv|json", "the other program's format", 0, 0},
+        {"atol", CLI_NUMBER, &a->absolute, "X", "absolute tolerance per element (default 0)", 0, 0},
+        {"rtol", CLI_NUMBER, &a->relative, "X",
+         "relative tolerance: add X times the element of B (default 0)", 0, 0},
+        {"name", CLI_STRING, &a->name, "NAME", "name of the new tensor", 0, 0},
+        {"format", CLI_STRING, &a->format, "npy|csv|json", "format of the other program", 0, 0},
         {"json", CLI_FLAG, &a->json, NULL, "print the answer as one line of JSON", 0, 0},
-        {"dtype", CLI_STRING, &a->type, "TYPE", "type of the numbers of a CSV file (default F32)",
+        {"dtype", CLI_STRING, &a->type, "TYPE", "type of the numbers in a CSV file (default F32)",
          0, 0},
-        {"out", CLI_STRING, &a->out, "FILE", "write there; '-' is standard output", 0, 0},
+        {"out", CLI_STRING, &a->out, "FILE", "output file; - is standard output", 0, 0},
         {"max-bytes", CLI_INTEGER, &a->max_bytes, "N",
-         "refuse more uncompressed bytes (default: 256 MiB and 200 times the file)", 1, INT64_MAX},
+         "limit of uncompressed bytes (default: 256 MiB plus 200 times the file; import: 4 GiB)", 1,
+         INT64_MAX},
     };
     cli_option options[sizeof c->takes / sizeof *c->takes + 1] = {0};
     for (size_t i = 0, n = 0; i < sizeof c->takes / sizeof *c->takes && c->takes[i]; i++)

@@ -10,14 +10,14 @@
 #include "base/process.h"
 #include "base/tool_list.h"
 
-enum { HELP_COLUMN = 26, LINE_WIDTH = 100, LONGEST_WORD = 63 };
+enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_WORD = 63 };
 
 // Those that every tool takes.
 static const struct {
     const char *name, *option, *help;
-} common[] = {{"quiet", "-q, --quiet", "say less on standard error"},
-              {"verbose", "-v, --verbose", "say more on standard error"},
-              {"help", "-h, --help", "print this and exit"},
+} common[] = {{"quiet", "-q, --quiet", "print less to standard error"},
+              {"verbose", "-v, --verbose", "print more to standard error"},
+              {"help", "-h, --help", "print this help and exit"},
               {"version", "--version", "print the version and exit"}};
 enum { COMMON_OPTIONS = sizeof common / sizeof *common };
 
@@ -176,9 +176,9 @@ static status take_long(parser *p, const char *argument, error *err) {
         return unknown_option(p, argument, key, err);
     }
     if (o->type == CLI_FLAG && equals)
-        return usage(p, err, "bad option", argument, "it takes no value");
+        return usage(p, err, "bad option", argument, "takes no value");
     if (o->type == CLI_FLAG || equals) return set_value(o, equals ? equals + 1 : NULL, err);
-    if (p->next == p->argc) return usage(p, err, "bad option", argument, "its value is missing");
+    if (p->next == p->argc) return usage(p, err, "bad option", argument, "missing value");
     return set_value(o, p->argv[p->next++], err);
 }
 
@@ -235,11 +235,42 @@ static void print_wrapped(const char *text, int column) {
     putchar('\n');
 }
 
+// Returns the length of a usage line up to the first place where it may be broken: a blank, outside
+// brackets, before an option or a bracket.
+static int usage_part(const char *line, int length) {
+    int depth = 0;
+    for (int i = 0; i < length; i++) {
+        const char *next = line + i + 1;
+        if (strchr("[{", line[i])) depth++;
+        if (strchr("]}", line[i])) depth--;
+        if (line[i] == ' ' && !depth && (strchr("[{", *next) || strncmp(next, "--", 2) == 0))
+            return i;
+    }
+    return length;
+}
+
+// Prints a usage line; continuation lines begin below the first word after the tool's name.
+static void print_usage(const char *head, const char *name, const char *line, int length) {
+    const int indent = printf("%-6s %s%s", head, prefix(), name);
+    int column = indent;
+    while (length > 0) {
+        const int part = usage_part(line, length);
+        if (column > indent && column + 1 + part > LINE_WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        column += printf(" %.*s", part, line);
+        line += part + 1;
+        length -= part + 1;
+    }
+    putchar('\n');
+}
+
 static void print_help(const cli_tool *tool) {
     const char *line = tool->usage ? tool->usage : "", *head = "Usage:";
     do {
         int length = (int)strcspn(line, "\n");
-        printf("%-6s %s%s %.*s\n", head, prefix(), tool->name, length, line);
+        print_usage(head, tool->name, line, length);
         line += length;
         line += *line == '\n';
         head = "";
@@ -269,10 +300,10 @@ static status check_operands(const parser *p, error *err) {
     size_t count = p->operands->count;
     if (count > tool->operands_max)
         return usage(p, err, "unexpected argument", p->operands->items[tool->operands_max],
-                     tool->operands_max ? "too many" : "only options are expected");
+                     tool->operands_max ? "too many arguments" : "no arguments are accepted");
     if (count < tool->operands_min)
         return error_set(err, STATUS_USAGE,
-                         "missing argument: expected at least %zu, got %zu (see '%s%s --help')",
+                         "missing arguments: expected at least %zu, got %zu (see '%s%s --help')",
                          tool->operands_min, count, prefix(), tool->name);
     return STATUS_OK;
 }

@@ -41,10 +41,13 @@ typedef struct cli_word {
 
 typedef struct cli_tool {
     const char *name;
-    const char *summary;       // one line; NULL: that of the tool's row in base/tool_list.h
-    const char *usage;         // lines after the tool's name: "--in FILE --out DIR\n..."
+    const char *summary; // one line; NULL: that of the tool's row in base/tool_list.h
+    // Lines after the tool's name: "--in FILE --out DIR\n..."; those over 80 columns are broken.
+    const char *usage;
     const cli_option *options; // ends with a NULL name; the common ones are added automatically
-    const char *notes; // printed after the options; may be NULL: examples, formats, exit codes
+    // Printed as they are after the options, so at most 80 columns wide; may be NULL: examples,
+    // formats, exit codes.
+    const char *notes;
     size_t operands_min, operands_max;
     const cli_word *words; // for completions; ends with a NULL word; may be NULL
 } cli_tool;

@@ -6,7 +6,7 @@
 // are the exit codes of every tool.
 //
 // A message reads "what failed: 'which': why", and says what to do if that is known:
-//     cannot read tensor file: 'model.st.zst': checksum differs in the frame that begins at byte 0
+//     cannot read tensor file: 'model.st.zst': wrong checksum in the frame that begins at byte 0
 #ifndef LOCKSTEP_BASE_ERROR_H
 #define LOCKSTEP_BASE_ERROR_H
 

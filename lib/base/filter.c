@@ -20,7 +20,7 @@ static const char *search_path(void) {
     return path ? path : "/usr/bin:/bin";
 }
 
-bool filter_is_there(const char *program) {
+bool filter_exists(const char *program) {
     for (const char *part = search_path();;) {
         const size_t length = strcspn(part, ":");
         char *path = memory_format(NULL, "%.*s/%s", (int)length, part, program);
@@ -105,9 +105,9 @@ static bool wait_for(pid_t child, int seconds, int *state) {
     return false;
 }
 
-static status judge(const char *program, int state, error *err) {
+static status check_exit(const char *program, int state, error *err) {
     if (WIFSIGNALED(state))
-        return error_set(err, STATUS_FAILED, "'%s' was ended by signal %d", program,
+        return error_set(err, STATUS_FAILED, "'%s' was killed by signal %d", program,
                          WTERMSIG(state));
     if (WEXITSTATUS(state))
         return error_set(err, STATUS_FAILED, "'%s' failed with exit code %d", program,
@@ -125,9 +125,9 @@ static status run(char *const *arguments, int in, int out, int seconds, bool *fo
         return error_system(err, STATUS_FAILED, failure, "cannot start program: '%s'",
                             arguments[0]);
     if (!wait_for(child, seconds, &state))
-        return error_set(err, STATUS_FAILED, "'%s' took longer than %d s, and was ended",
+        return error_set(err, STATUS_FAILED, "'%s' took longer than %d s and was killed",
                          arguments[0], seconds);
-    return judge(arguments[0], state, err);
+    return check_exit(arguments[0], state, err);
 }
 
 status filter_run(char *const *arguments, const text *input, int seconds, text *output, bool *found,

@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 // Returns whether there is a program of that name on PATH.
-bool filter_is_there(const char *program);
+bool filter_exists(const char *program);
 
 // Runs a program found on PATH with `input` as its standard input, and appends its standard output
 // to `output`. Its environment has only PATH, a UTF-8 locale and SOURCE_DATE_EPOCH=0; its standard

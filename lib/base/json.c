@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/output.h"
+#include "base/printable.h"
 
 // ---- Canonical text ----
 
@@ -30,8 +31,9 @@ static status put(text_buffer *b, const char *text, error *err) {
 
 static status put_string(text_buffer *b, const char *text, error *err) {
     json_t *string = json_string(text);
-    if (!string)
+    if (!string && !printable_is_utf8(text))
         return error_set(err, STATUS_INPUT, "cannot write JSON: a string is not valid UTF-8");
+    if (!string) return error_set(err, STATUS_FAILED, "out of memory: cannot write JSON");
     char *quoted = json_dumps(string, JSON_ENCODE_ANY);
     json_decref(string);
     if (!quoted) return error_set(err, STATUS_FAILED, "out of memory: cannot write JSON");
@@ -249,6 +251,10 @@ status json_to_yaml(const char *text, const char *name, yaml_node **root, error 
                          YAML_MAX_BYTES);
     json_error_t problem;
     json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    // jansson reports some failed allocations as bad syntax. Bad text fails again.
+    if (!value) value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    if (!value && json_error_code(&problem) == json_error_out_of_memory)
+        return error_set(err, STATUS_FAILED, "out of memory: cannot parse JSON");
     if (!value)
         return error_set(err, STATUS_INPUT, "%s:%d:%d: %s", name, problem.line, problem.column,
                          problem.text);

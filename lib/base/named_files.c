@@ -46,11 +46,13 @@ static status check_output(const named_file *inputs, size_t input_count, const n
     if (!find_place(o->path, "/dev/stdout", out)) return STATUS_OK;
     for (size_t i = 0; i < input_count; i++)
         if (find_place(inputs[i].path, "/dev/stdin", other) && strcmp(out, other) == 0)
-            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is read as %s", o->role,
+            return error_set(err, STATUS_USAGE,
+                             "cannot write %s: '%s': the same file is an input (%s)", o->role,
                              o->path, inputs[i].role);
     for (size_t i = 0; i < at; i++)
         if (find_place(outputs[i].path, "/dev/stdout", other) && strcmp(out, other) == 0)
-            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is written as %s",
+            return error_set(err, STATUS_USAGE,
+                             "cannot write %s: '%s': the same file is already an output (%s)",
                              o->role, o->path, outputs[i].role);
     return STATUS_OK;
 }

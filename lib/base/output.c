@@ -316,7 +316,7 @@ static status make_one_folder(const char *path, error *err) {
 
 status output_make_folder(const char *path, error *err) {
     if (!*path || strcmp(path, "-") == 0)
-        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
     char *copy = memory_string(path, err);
     if (!copy) return STATUS_FAILED;
@@ -358,7 +358,7 @@ static void go_up(char *path) {
 status output_check_folder(const char *path, error *err) {
     struct stat info;
     if (!*path || strcmp(path, "-") == 0)
-        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
     char *there = memory_string(path, err);
     if (!there) return STATUS_FAILED;
@@ -409,7 +409,7 @@ status output_lock_folder(const char *folder, int *lock, error *err) {
     if (fd >= 0) close(fd);
     if (reason == EWOULDBLOCK)
         return error_set(err, STATUS_FAILED,
-                         "cannot lock folder: '%s': another process is writing there", folder);
+                         "cannot lock folder: '%s': another process holds the lock", folder);
     return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
 }
 

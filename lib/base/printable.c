@@ -20,6 +20,15 @@ static size_t decode(const unsigned char *s, uint32_t *code) {
     return *code > 0x10FFFF || (*code >= 0xD800 && *code < 0xE000) ? 0 : length;
 }
 
+bool printable_is_utf8(const char *string) {
+    uint32_t code;
+    for (size_t length; *string; string += length) {
+        length = decode((const unsigned char *)string, &code);
+        if (!length) return false;
+    }
+    return true;
+}
+
 static bool is_control(uint32_t code, bool one_line) {
     if (code == '\t' || code == '\n') return one_line;
     const bool turns = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);

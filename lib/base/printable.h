@@ -11,4 +11,7 @@
 // greater.
 size_t printable(char *string, bool one_line);
 
+// Is the string valid UTF-8?
+bool printable_is_utf8(const char *string);
+
 #endif

@@ -21,7 +21,7 @@ void process_begin(void) {
 }
 
 // In this order, because the parent may end in between.
-bool process_end_with(pid_t parent, int number) {
+bool process_end_with_parent(pid_t parent, int number) {
     return prctl(PR_SET_PDEATHSIG, number) == 0 && getppid() == parent;
 }
 

@@ -15,7 +15,7 @@ void process_begin(void);
 
 // Makes the kernel send this process `signal` when its parent ends, however it ends. Returns false
 // if `parent` is not, or is no longer, its parent.
-bool process_end_with(pid_t parent, int signal);
+bool process_end_with_parent(pid_t parent, int signal);
 
 enum { PROCESS_HOST_BYTES = 256 };
 // Writes the name of this machine, or "unknown" if it has none.

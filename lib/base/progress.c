@@ -14,8 +14,8 @@ static const uint64_t INTERVAL = 200000000, SHORT_JOB = 500000000; // nanosecond
 
 int progress_columns(void) {
     struct winsize size;
-    bool told = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return told ? size.ws_col - 1 : 79;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col - 1 : 79;
 }
 
 void progress_line(const char *line) {

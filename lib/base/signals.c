@@ -24,7 +24,7 @@ int signals_pending(void) {
     return pending;
 }
 
-void signals_die(int number) {
+void signals_end_process(int number) {
     signal(number, SIG_DFL);
     raise(number);
     abort(); // not reached: the default action of these signals ends the process

@@ -14,6 +14,6 @@ int signals_pending(void);
 
 // Ends the process by `signal` itself, so that the caller's shell sees the cause. For SIGINT, after
 // saving.
-_Noreturn void signals_die(int signal);
+_Noreturn void signals_end_process(int signal);
 
 #endif

@@ -175,7 +175,7 @@ static int left_out_text(const trace *t, size_t track, uint64_t origin, char *te
     char name[64];
     if (!k->left_out) return 0;
     const uint64_t at = k->first_left_out > origin ? k->first_left_out - origin : 0;
-    snprintf(name, sizeof name, "full: %" PRIu64 " left out", k->left_out);
+    snprintf(name, sizeof name, "track full: %" PRIu64 " spans dropped", k->left_out);
     return snprintf(text, room, EVENT "\"s\":\"t\",\"ts\":" TIME "}", name, "i", t->number + 1,
                     track + 1, TIME_ARGS(at));
 }

@@ -80,11 +80,11 @@ static status read_scalar(reader *r, const yaml_event_t *event) {
     if (event->data.scalar.anchor) return refuse(r, event->start_mark, "anchors are not accepted");
     if (event->data.scalar.tag) return refuse(r, event->start_mark, "tags are not accepted");
     if (strlen(text) != event->data.scalar.length)
-        return refuse(r, event->start_mark, "a string may not hold a zero byte");
+        return refuse(r, event->start_mark, "a string must not contain a zero byte");
     if (!quoted && yaml_is_ambiguous(text))
         return refuse(r, event->start_mark,
-                      "a bare yes, no, on or off means different things to different readers: "
-                      "write true or false, or quote it");
+                      "a bare yes, no, on or off is ambiguous in YAML: write true or false, or "
+                      "quote it");
     if (key_is_due(r)) {
         r->key = memory_string(text, r->err);
         r->key_line = (int)event->start_mark.line + 1;
@@ -143,8 +143,9 @@ static status close_mapping(reader *r) {
     for (size_t i = 1; i < mapping->count && rc == STATUS_OK; i++) {
         const yaml_node *item = sorted[i].item;
         if (!strcmp(sorted[i - 1].key, sorted[i].key))
-            rc = error_set(r->err, STATUS_INPUT, "%s:%d:%d: duplicate key '%.*s': first in line %d",
-                           r->name, item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,
+            rc = error_set(r->err, STATUS_INPUT,
+                           "%s:%d:%d: duplicate key '%.*s': first used in line %d", r->name,
+                           item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,
                            sorted[i - 1].item->key_line);
     }
     free(sorted);

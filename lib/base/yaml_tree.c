@@ -405,7 +405,7 @@ status yaml_number(const yaml_node *node, const char *key, double *value, error 
     if (!has_type(node, YAML_NUMBER) && !has_type(node, YAML_INTEGER))
         return wrong(node, key, "a number", err);
     double parsed = strtod(node->text, NULL);
-    if (!isfinite(parsed)) return wrong(node, key, "a number that a double can hold", err);
+    if (!isfinite(parsed)) return wrong(node, key, "a number in the range of a double", err);
     *value = parsed + 0.0; // -0 is 0: they have one text, and must not give different bits
     return STATUS_OK;
 }

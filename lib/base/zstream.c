@@ -93,13 +93,13 @@ static status refuse(const zreader *r, size_t code, error *err) {
         return error_set(err, STATUS_FAILED, "out of memory: cannot read: '%s'", r->path);
     case ZSTD_error_checksum_wrong:
         return error_set(err, STATUS_INPUT,
-                         "cannot read: '%s': checksum differs in the zstd frame that begins "
-                         "at byte %llu",
+                         "cannot read: '%s': wrong checksum in the zstd frame that begins at "
+                         "byte %llu",
                          r->path, at);
     case ZSTD_error_prefix_unknown:
         return error_set(err, STATUS_INPUT,
-                         "cannot read: '%s': what follows the last zstd frame at byte %llu is "
-                         "no frame",
+                         "cannot read: '%s': the bytes after the last zstd frame, from byte %llu "
+                         "on, are not a frame",
                          r->path, at);
     default:
         return error_set(err, STATUS_INPUT,
@@ -143,23 +143,23 @@ static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
-static uint64_t most_of(uint64_t bytes) {
-    return bytes > (UINT64_MAX - ZREADER_FREE) / ZREADER_RATIO
+static uint64_t max_content(uint64_t bytes) {
+    return bytes > (UINT64_MAX - ZREADER_ALLOWANCE) / ZREADER_RATIO
                ? UINT64_MAX
-               : ZREADER_FREE + ZREADER_RATIO * bytes;
+               : ZREADER_ALLOWANCE + ZREADER_RATIO * bytes;
 }
 
-uint64_t zreader_most(const zreader *r) {
-    return r->plain || !r->size ? UINT64_MAX : most_of(r->size);
+uint64_t zreader_max_content(const zreader *r) {
+    return r->plain || !r->size ? UINT64_MAX : max_content(r->size);
 }
 
 // For a pipe, the bytes read so far count.
 static status check_ratio(const zreader *r, uint64_t content, error *err) {
     const uint64_t bytes = r->size ? r->size : zreader_file_bytes(r);
-    if (r->plain || content <= most_of(bytes)) return STATUS_OK;
+    if (r->plain || content <= max_content(bytes)) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot read: '%s': it holds more than %d times its %llu bytes; if that is "
-                     "meant, decompress it first: zstd -d",
+                     "cannot read: '%s': it decompresses to more than %d times its %llu bytes; if "
+                     "that is intended, decompress it first: zstd -d",
                      r->path, ZREADER_RATIO, (unsigned long long)bytes);
 }
 

@@ -3,9 +3,9 @@
 // A reader takes any number of frames, with or without content size and checksum, skips skippable
 // frames, and passes through unchanged a file that does not begin with zstd's magic number. It
 // decodes no more than the caller requests, so that the caller's bound on the size holds whatever a
-// frame declares. Frames may hold ZREADER_FREE bytes plus ZREADER_RATIO times the size of the file;
-// more is refused, because a tiny file could fill the memory. Memory: the window that a frame asks
-// for; more than 128 MiB is refused.
+// frame declares. Frames may hold ZREADER_ALLOWANCE bytes plus ZREADER_RATIO times the size of the
+// file; more is refused, because a tiny file could fill the memory. Memory: the window that a frame
+// asks for; more than 128 MiB is refused.
 #ifndef LOCKSTEP_BASE_ZSTREAM_H
 #define LOCKSTEP_BASE_ZSTREAM_H
 
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/output.h"
 
-#define ZREADER_FREE (UINT64_C(256) << 20)
+#define ZREADER_ALLOWANCE (UINT64_C(256) << 20)
 enum { ZREADER_RATIO = 200 };
 
 typedef struct zreader zreader;
@@ -29,7 +29,7 @@ status zreader_open(const char *path, zreader **reader, error *err) MUST_CHECK;
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) MUST_CHECK;
 
 // Returns the most content that is read from the file; UINT64_MAX if it is not zstd, or is a pipe.
-uint64_t zreader_most(const zreader *r);
+uint64_t zreader_max_content(const zreader *r);
 
 // Returns the bytes of content read so far.
 uint64_t zreader_content(const zreader *r);

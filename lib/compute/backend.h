@@ -288,15 +288,15 @@ typedef struct backend {
     // Reduces the records. All ranks call it together, between step() and update(). Rank r owns the
     // leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order that
     // depends on the world size. The last n floats of the tail of a record are filled with
-    // `wishes`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
+    // `requests`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
     // includes its time. A measurement may call this again without a step: it then sums the current
     // contents of the records at once, and takes as long as a reduction after a step.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
-                           group_traffic *traffic, error *err);
-    // Writes the sums of `wishes`; called after group_reduce(), or after update() if that does the
-    // reduction. It waits for the reduction. With buckets, the device runs on from step to step as
-    // long as this is not called.
-    status (*group_result)(engine *e, float *wishes, int n, error *err);
+    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
+                           int n, group_traffic *traffic, error *err);
+    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
+    // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
+    // as long as this is not called.
+    status (*group_result)(engine *e, float *requests, int n, error *err);
 
     // Writes the logits [samples][classes] of any number of samples in inference mode (running
     // statistics, no dropout).

@@ -57,8 +57,7 @@ status devices_parse(devices *d, const char *text, error *err) {
                              text);
         if (d->count > 0 && kind != d->kind)
             return error_set(err, STATUS_USAGE,
-                             "cannot compute: '--device %s': devices of two kinds do not work "
-                             "together",
+                             "cannot compute: '--device %s': cpu and cuda devices cannot be mixed",
                              text);
         if (d->count == DEVICES_MAX)
             return error_set(err, STATUS_USAGE, "cannot compute: '--device': more than %d devices",
@@ -104,21 +103,22 @@ static status open_library(const char *path, const cuda_library **library, error
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': its backend cannot be opened: %s", dlerror());
+                         "cannot compute: 'cuda': its backend cannot be loaded: %s", dlerror());
     cuda_library_entry *entry = (cuda_library_entry *)dlsym(handle, CUDA_LIBRARY_SYMBOL);
     if (!entry) {
         dlclose(handle);
-        return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': '%s' is no CUDA backend: it has no '%s'", path,
-                         CUDA_LIBRARY_SYMBOL);
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot compute: 'cuda': '%s' is not a CUDA backend: it does not export '%s'", path,
+            CUDA_LIBRARY_SYMBOL);
     }
     *library = entry();
     if ((*library)->abi == CUDA_LIBRARY_ABI) return STATUS_OK;
     dlclose(handle);
-    return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': '%s' was not built with these tools: build both "
-                     "again",
-                     path);
+    return error_set(
+        err, STATUS_FAILED,
+        "cannot compute: 'cuda': '%s' was built for a different version of the tools: rebuild both",
+        path);
 }
 
 status backend_open(const char *kind, const backend **b, error *err) {
@@ -128,7 +128,7 @@ status backend_open(const char *kind, const backend **b, error *err) {
     *b = backend_find(kind);
     if (*b) return STATUS_OK;
     if (strcmp(kind, "cuda") != 0)
-        return error_set(err, STATUS_USAGE, "cannot compute: '%s': there is no such backend", kind);
+        return error_set(err, STATUS_USAGE, "cannot compute: '%s': no such backend", kind);
     TRY(find_library(&path, err));
     TRY(open_library(path, &library, err));
     *b = library->backend;
@@ -186,7 +186,7 @@ static reading read_all(int from, void *bytes, size_t left, int seconds) {
     return WHOLE;
 }
 
-_Noreturn static void be_child(int to, const char *path) {
+_Noreturn static void run_child(int to, const char *path) {
     report r = {.rc = STATUS_OK};
     const cuda_library *library;
     r.rc = open_library(path, &library, &r.err);
@@ -199,38 +199,43 @@ _Noreturn static void be_child(int to, const char *path) {
 
 static status describe_end(int ended, error *err) {
     if (WIFSIGNALED(ended))
-        return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': no GPU: CUDA crashed while looking for one (%s)",
-                         strsignal(WTERMSIG(ended)));
-    return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': no GPU: CUDA ended the process that looked for one");
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot compute: 'cuda': no GPU: CUDA crashed during the search for GPUs (%s)",
+            strsignal(WTERMSIG(ended)));
+    return error_set(
+        err, STATUS_FAILED,
+        "cannot compute: 'cuda': no GPU: CUDA terminated the process that searched for GPUs");
 }
 
 // Does not wait for the child: SIGKILL does not end a process that hangs in the driver.
-static status give_up(pid_t child, int seconds, error *err) {
+static status report_timeout(pid_t child, int seconds, error *err) {
     kill(child, SIGKILL);
     (void)waitpid(child, NULL, WNOHANG);
     return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': no GPU: CUDA did not say within %d s which there are "
-                     "(LOCKSTEP_PROBE_SECONDS=N waits longer)",
+                     "cannot compute: 'cuda': no GPU: CUDA did not list the GPUs within %d s (set "
+                     "LOCKSTEP_PROBE_SECONDS to wait longer)",
                      seconds);
 }
 
 // CUDA does not survive a fork, and train-ddp forks its ranks, so a short-lived child looks for
 // GPUs.
-static status ask_child(const char *path, report *r, error *err) {
+static status probe_in_child(const char *path, report *r, error *err) {
     const int seconds = probe_seconds();
     int ends[2], ended = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot look for GPUs: a pipe");
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot search for GPUs: cannot create a pipe");
     const pid_t child = fork();
-    if (child == 0) be_child(ends[1], path);
+    if (child == 0) run_child(ends[1], path);
     const int why = errno;
     close(ends[1]);
     const reading got = child > 0 ? read_all(ends[0], r, sizeof *r, seconds) : ENDED;
     close(ends[0]);
-    if (child < 0) return error_system(err, STATUS_FAILED, why, "cannot look for GPUs: a process");
-    if (got == LATE) return give_up(child, seconds, err);
+    if (child < 0)
+        return error_system(err, STATUS_FAILED, why,
+                            "cannot search for GPUs: cannot start a process");
+    if (got == LATE) return report_timeout(child, seconds, err);
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (got == ENDED) return describe_end(ended, err);
     if (r->rc != STATUS_OK) {
@@ -238,7 +243,7 @@ static status ask_child(const char *path, report *r, error *err) {
         return r->rc;
     }
     if (r->count > 0) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda': no GPU: CUDA lists none");
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda': no GPU: CUDA found none");
 }
 
 static const device_info *find_gpu(const device_info *gpus, int count, int index) {
@@ -253,10 +258,10 @@ static status check_list(devices *d, const report *r, error *err) {
         const device_info *gpu = find_gpu(r->gpus, known, d->index[i]);
         if (!gpu && r->count == 1)
             return error_set(err, STATUS_FAILED,
-                             "cannot compute: 'cuda:%d': there is 1 GPU, cuda:0", d->index[i]);
+                             "cannot compute: 'cuda:%d': the only GPU is cuda:0", d->index[i]);
         if (!gpu)
             return error_set(err, STATUS_FAILED,
-                             "cannot compute: 'cuda:%d': there are %d GPUs, cuda:0 to cuda:%d",
+                             "cannot compute: 'cuda:%d': this host has %d GPUs, cuda:0 to cuda:%d",
                              d->index[i], r->count, r->count - 1);
         if (!find_gpu(d->gpus, d->gpu_count, d->index[i])) d->gpus[d->gpu_count++] = *gpu;
     }
@@ -268,7 +273,7 @@ static status check_list(devices *d, const report *r, error *err) {
 static status open_gpus(devices *d, int world_size, const char *path, error *err) {
     report r;
     status rc;
-    TRY(ask_child(path, &r, err));
+    TRY(probe_in_child(path, &r, err));
     if (d->kind == DEVICE_AUTO) {
         d->count = r.count < world_size ? r.count : world_size;
         if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;
@@ -301,16 +306,16 @@ static void choose(devices *d, int world_size, const char *path, const logger *l
     char last[DEVICES_TEXT_BYTES];
     if (access(path, F_OK) != 0) {
         take_cpu(d);
-        log_debug(log, "--device auto takes the cpu: this build has no CUDA backend");
+        log_debug(log, "--device auto selects the cpu: this build has no CUDA backend");
     } else if (!may_have_gpu()) {
         take_cpu(d);
-        log_debug(log, "--device auto takes the cpu: there is no driver of a GPU");
+        log_debug(log, "--device auto selects the cpu: no GPU driver found");
     } else if (open_gpus(d, world_size, path, &why) != STATUS_OK) {
         take_cpu(d);
-        log_info(log, "--device auto takes the cpu: %s", why.message);
+        log_info(log, "--device auto selects the cpu: %s", why.message);
     } else {
         devices_name(d, d->count - 1, last);
-        log_info(log, "--device auto takes %s%s (%s)", d->count > 1 ? "cuda:0 to " : "", last,
+        log_info(log, "--device auto selects %s%s (%s)", d->count > 1 ? "cuda:0 to " : "", last,
                  d->gpus[0].name);
     }
 }

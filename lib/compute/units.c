@@ -69,7 +69,7 @@ static void number_norm(unit_list *l, unit_layers *u) {
 
 static status check_ends(const unit_list *l, bool sends, error *err) {
     if (l->count == 0)
-        return error_set(err, STATUS_USAGE, "cannot run this model: it has no layer");
+        return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
     if (!sends && (!last->core || last->norm || last->relu || last->pool))
         return error_set(err, STATUS_USAGE,

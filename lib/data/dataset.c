@@ -246,9 +246,10 @@ static status read_any(const char *path, bool header, dataset *d, error *err) {
 // One shard alone is not a dataset: the user meant its folder, or mixed up two files.
 static status check_unsharded(dataset *d, error *err) {
     if (tensor_file_metadata(&d->files[0], "shards"))
-        return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': it is one shard of several; pass their folder",
-                         d->paths[0]);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot read dataset: '%s': it is one of several shards; pass their folder",
+            d->paths[0]);
     memcpy(d->source, d->files[0].content, sizeof d->source);
     return STATUS_OK;
 }

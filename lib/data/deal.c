@@ -11,11 +11,12 @@
 static status deal_by_file(deal *d, const dataset *data, int shards, uint64_t shard_seed,
                            error *err) {
     if (shards != data->shards || shard_seed != data->shard_seed)
-        return error_set(err, STATUS_INPUT,
-                         "cannot deal dataset: '%s': its files hold %d shards dealt with seed "
-                         "%" PRIu64 ", asked for are %d with seed %" PRIu64
-                         ": run 'shard' again, or pass the unsharded file",
-                         data->paths[0], data->shards, data->shard_seed, shards, shard_seed);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot deal dataset: '%s': its files hold %d shards dealt with seed %" PRIu64
+            ", but %d with seed %" PRIu64
+            " were requested: run 'shard' again, or pass the unsharded file",
+            data->paths[0], data->shards, data->shard_seed, shards, shard_seed);
     for (uint32_t i = 0; i < data->samples; i++) d->sample[0][i] = i;
     return STATUS_OK;
 }

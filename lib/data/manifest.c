@@ -107,8 +107,8 @@ static status check_arguments(int argc, char **argv, error *err) {
         if (yaml_can_write(argv[i])) continue;
         char *text = redact_urls(argv[i], err);
         if (text)
-            error_set(err, STATUS_USAGE,
-                      "bad argument: '%s': not UTF-8, which a manifest is written in", text);
+            error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
+                      text);
         free(text);
         return text ? STATUS_USAGE : STATUS_FAILED;
     }
@@ -255,7 +255,7 @@ static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
                        const yaml_node **found, error *err) {
     *found = yaml_find(root, name);
     if (*found && (*found)->kind == kind) return STATUS_OK;
-    return yaml_error(root, err, "not a whole manifest: it has no '%s'", name);
+    return yaml_error(root, err, "incomplete manifest: '%s' is missing", name);
 }
 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
@@ -402,9 +402,10 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
     const yaml_node *tool = yaml_find(old, "tool");
     if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
         return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "cannot write into folder: '%s': it holds what '%s' wrote; choose another one",
-                     folder, tool->text);
+    return error_set(
+        err, STATUS_USAGE,
+        "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
+        folder, tool->text);
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
@@ -445,7 +446,7 @@ static bool outputs_are_there(const yaml_node *root, const char *folder, char *w
             return false;
         }
         if (info.st_size != strtoll(yaml_find(outputs->items[i], "bytes")->text, NULL, 10)) {
-            snprintf(why, size, "output '%s' has another size than recorded", path);
+            snprintf(why, size, "the size of output '%s' differs from the recorded one", path);
             return false;
         }
     }

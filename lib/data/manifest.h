@@ -51,8 +51,9 @@ yaml_node *manifest_run(manifest *m);
 // Completes `end` and `key`, makes paths relative to the folder of `path`, and writes the file.
 // Call it once per manifest, when every output exists.
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
-// Writes the tree of a manifest that manifest_read returned and the caller changed. Its last line is
-// `digest: SHA-256` of all lines above it, which manifest_verify_text compares (manifest_check.h).
+// Writes the tree of a manifest that manifest_read returned and the caller changed. Its last line
+// is `digest: SHA-256` of all lines above it, which manifest_verify_text compares
+// (manifest_check.h).
 status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_CHECK;
 
 // Computes the stage key: SHA-256 of canonical JSON of (tool, bits, parameters, input hashes in

@@ -52,12 +52,12 @@ typedef struct verifying {
 static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
                            const char *actual) {
     if (!strcmp(recorded, actual)) return STATUS_OK;
-    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, recorded is %s", v->manifest,
-                            path, what, actual, recorded);
+    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, but %s is recorded",
+                            v->manifest, path, what, actual, recorded);
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
-static status tell_unreadable(verifying *v, const char *path, status rc, const error *why) {
+static status report_unreadable(verifying *v, const char *path, status rc, const error *why) {
     if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
     return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path, why->message);
 }
@@ -70,7 +70,7 @@ static status verify_content(verifying *v, const char *path, const char *full,
     if (rc == STATUS_OK)
         rc = compare_hash(v, path, "content hash", recorded, f.content);
     else
-        rc = tell_unreadable(v, path, rc, &unreadable);
+        rc = report_unreadable(v, path, rc, &unreadable);
     tensor_file_release(&f);
     return rc;
 }
@@ -87,11 +87,11 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                                 strerror(errno));
     if (info.st_size != bytes)
         return manifest_finding(v->findings, v->err,
-                                "%s: '%s': size is %lld bytes, recorded is %lld", v->manifest, path,
-                                (long long)info.st_size, bytes);
+                                "%s: '%s': size is %lld bytes, but %lld is recorded", v->manifest,
+                                path, (long long)info.st_size, bytes);
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
-        if (rc != STATUS_OK) return tell_unreadable(v, path, rc, &unreadable);
+        if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
         if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
     }
     return content ? verify_content(v, path, full, content) : STATUS_OK;
@@ -138,7 +138,7 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
         rc = error_set(err, rc, "%s", incomplete.message);
     else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
         rc = manifest_finding(f, err,
-                              "%s: tool, parameters and inputs give the key %s, recorded is %s",
+                              "%s: tool, parameters and inputs give the key %s, but %s is recorded",
                               path, key, recorded);
     else
         rc = STATUS_OK;
@@ -163,9 +163,9 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
     if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
     TRY(sha256_buffer(text, (size_t)(line - text), digest, err));
     if (strcmp(digest, recorded) != 0)
-        rc = manifest_finding(f, err,
-                              "%s: changed since it was written: its digest is %s, recorded is %s",
-                              path, digest, recorded);
+        rc = manifest_finding(
+            f, err, "%s: changed since it was written: its digest is %s, but %s is recorded", path,
+            digest, recorded);
 out:
     free(text);
     return rc;

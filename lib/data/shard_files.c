@@ -49,8 +49,8 @@ static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, erro
         if (!shard_files_parse_name(entry->d_name, &shard, &of)) continue;
         if (*shards && of != *shards)
             rc = error_set(err, STATUS_INPUT,
-                           "cannot read dataset: '%s': holds files of a deal to %d shards and of "
-                           "one to %d: remove one of them",
+                           "cannot read dataset: '%s': holds shards of two deals, %d-way and "
+                           "%d-way: remove one set",
                            folder, *shards < of ? *shards : of, *shards < of ? of : *shards);
         *shards = of;
         found[shard] = true;
@@ -126,12 +126,12 @@ static status check_shard(dataset *d, int v, error *err) {
     if (shards != (uint64_t)d->shards || shard != (uint64_t)v)
         return error_set(err, STATUS_INPUT,
                          "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64
-                         ", not what its name says",
+                         ", contrary to its name",
                          path, shard, shards);
     if (!source || strlen(source) != SHA256_TEXT_BYTES - 1)
-        return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': its metadata has no content hash as 'source'",
-                         path);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot read dataset: '%s': its metadata has no content hash under 'source'", path);
     if (v == 0) {
         d->shard_seed = seed;
         memcpy(d->source, source, sizeof d->source);
@@ -150,10 +150,10 @@ static status check_size(const dataset *d, int v, error *err) {
     int64_t size = tensor_file_find(&d->files[v], "labels")->shape[0];
     uint32_t expected = dealt_size(d->samples, d->shards, v);
     if (size == expected) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot read dataset: '%s': %lld samples, but %u of %u samples in %d shards "
-                     "are dealt to it",
-                     d->paths[v], (long long)size, expected, d->samples, d->shards);
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot read dataset: '%s': %lld samples, expected %u of %u samples in %d shards",
+        d->paths[v], (long long)size, expected, d->samples, d->shards);
 }
 
 status shard_files_check(dataset *d, error *err) {

@@ -213,7 +213,7 @@ out:
     return rc;
 }
 
-static status be_rank(void *argument, comm *c, error *err) {
+static status run_as_rank(void *argument, comm *c, error *err) {
     const job *j = argument;
     member m;
     status rc = open_member(&m, j->options, c, err);
@@ -242,14 +242,14 @@ status allreduce_bench_join(allreduce_options *o, const launch_environment *env,
 
 status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const logger *log,
                        error *err) {
-    if (o->group) return be_rank(&(job){.options = o, .rows = rows}, o->group, err);
+    if (o->group) return run_as_rank(&(job){.options = o, .rows = rows}, o->group, err);
     const size_t bytes = allreduce_bench_sizes(o) * sizeof *rows;
     void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
     job j = {.options = o, .rows = shared};
-    status rc =
-        launch_local(o->world_size, most_floats(o), gathered_bytes(o), be_rank, &j, NULL, log, err);
+    status rc = launch_local(o->world_size, most_floats(o), gathered_bytes(o), run_as_rank, &j,
+                             NULL, log, err);
     if (rc == STATUS_OK) memcpy(rows, shared, bytes);
     munmap(shared, bytes);
     return rc;

@@ -125,9 +125,9 @@ const char *device_vector_transport(const device_vector *v) {
 // ---- Reducing ----
 
 status device_vector_reduce(device_vector *v, bool fast, error *err) {
-    const float wish = 0;
+    const float request = 0;
     group_traffic traffic;
-    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err);
+    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err);
 }
 
 static status check_value(size_t at, float value, float expected, error *err) {
@@ -153,7 +153,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     const int size = v->comm->size;
     const update_rule rule = {.kind = UPDATE_SGD, .lr = 1};
     const float all = (float)size * (float)(size + 1) / 2;
-    float wish = (float)(v->comm->rank + 1);
+    float request = (float)(v->comm->rank + 1);
     group_traffic traffic;
     update_result result;
     status rc;
@@ -162,10 +162,10 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(step(v, err));
     const int *leaves = v->backend->shard_leaves(v->engine);
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err));
+    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
-    TRY(v->backend->group_result(v->engine, &wish, 1, err));
-    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, wish, all, err));
+    TRY(v->backend->group_result(v->engine, &request, 1, err));
+    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, request, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

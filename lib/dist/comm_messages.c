@@ -15,8 +15,8 @@ enum {
     // for may need this processor (two ranks on one core: seven times as slow with 20 µs).
     SPIN_NS = 2000,
     YIELD_NS = 2000000,
-    NAP_NS = 100000,
-    FAREWELL_MS = 2000, // how long a failed rank keeps sending its pending messages
+    SLEEP_NS = 100000,
+    DRAIN_MS = 2000,    // how long a failed rank keeps sending its pending messages
     ROUND = (1 << 22),  // floats per rank that are reduced at a time
     GATHER = (1 << 24), // bytes per rank that are gathered at a time
 };
@@ -24,9 +24,9 @@ enum {
 // A rank's status word, sent when it finalizes or fails: how many exchanges it has completed, which
 // rank is the cause, and whether that rank finalized or failed. Every word names the cause, because
 // words of different ranks may arrive in any order.
-enum { WORD_LEFT = 1, WORD_CULPRIT = 1, WORD_EXCHANGES = 24 }; // a bit; offsets of the others
+enum { WORD_FINALIZED = 1, WORD_CAUSE = 1, WORD_EXCHANGES = 24 }; // a bit; offsets of the others
 
-static const uint64_t HERE = UINT64_MAX; // instead of a word, for a rank that has sent none
+static const uint64_t NO_WORD = UINT64_MAX; // instead of a word, for a rank that has sent none
 
 // Memory for messages. The transport reads and writes no other memory: a failed exchange may still
 // be under way when the caller has its own memory back, and sent data must not change, because
@@ -44,13 +44,13 @@ typedef struct group {
     mail incoming, outgoing;
     mail parts;         // this rank's slices of all terms, and its sum of them
     uint64_t exchanges; // completed here
-    uint64_t *words;    // by rank, or HERE
-    int told;           // ranks whose word has arrived
+    uint64_t *words;    // by rank, or NO_WORD
+    int words_received; // ranks whose word has arrived
     bool failed;
     // For own_word: the rank that is the cause, and whether it finalized. Until something fails,
     // that is this rank, which may finalize.
-    int culprit;
-    bool culprit_left;
+    int cause;
+    bool cause_finalized;
 } group;
 
 static size_t smaller(size_t a, size_t b) {
@@ -64,91 +64,92 @@ static group *group_of(comm *c) {
 // ---- Departures ----
 
 static uint64_t own_word(const group *g) {
-    return g->exchanges << WORD_EXCHANGES | (uint64_t)g->culprit << WORD_CULPRIT |
-           (g->culprit_left ? WORD_LEFT : 0);
+    return g->exchanges << WORD_EXCHANGES | (uint64_t)g->cause << WORD_CAUSE |
+           (g->cause_finalized ? WORD_FINALIZED : 0);
 }
 
-static int culprit_of(uint64_t word) {
-    return (int)(word >> WORD_CULPRIT & ((1 << (WORD_EXCHANGES - WORD_CULPRIT)) - 1));
+static int cause_of(uint64_t word) {
+    return (int)(word >> WORD_CAUSE & ((1 << (WORD_EXCHANGES - WORD_CAUSE)) - 1));
 }
 
 // Returns true if the rank that sent this word finalized by itself.
-static bool left_itself(int rank, uint64_t word) {
-    return culprit_of(word) == rank && word & WORD_LEFT;
+static bool finalized_itself(int rank, uint64_t word) {
+    return cause_of(word) == rank && word & WORD_FINALIZED;
 }
 
 // Sends the word to every rank that can be reached, even if another one cannot.
-static status tell_all(group *g) {
+static status send_words(group *g) {
     transport *t = g->transport;
-    error untold;
+    error ignored;
     status rc = STATUS_OK;
     for (int r = 0; r < t->size; r++)
-        if (r != t->rank && t->ops->tell(t, r, own_word(g), &untold) != STATUS_OK)
+        if (r != t->rank && t->ops->send_word(t, r, own_word(g), &ignored) != STATUS_OK)
             rc = STATUS_FAILED;
     return rc;
 }
 
-static status hear_all(group *g, error *err) {
+static status receive_words(group *g, error *err) {
     transport *t = g->transport;
     status rc;
     for (;;) {
         int peer;
         uint64_t word;
-        TRY(t->ops->hear(t, &peer, &word, err));
+        TRY(t->ops->receive_word(t, &peer, &word, err));
         if (peer < 0) break;
         g->words[peer] = word;
-        g->told++;
+        g->words_received++;
     }
 out:
     return rc;
 }
 
-// Returns the word of a rank that takes no part in exchange `number`, or HERE if there is none.
+// Returns the word of a rank that takes no part in exchange `number`, or NO_WORD if there is none.
 // Prefers a word whose cause finalized to one whose cause failed.
 static uint64_t find_missing(const group *g, uint64_t number) {
-    uint64_t missing = HERE;
-    for (int r = 0; r < g->base.size && g->told > 0; r++) {
+    uint64_t missing = NO_WORD;
+    for (int r = 0; r < g->base.size && g->words_received > 0; r++) {
         const uint64_t word = g->words[r];
-        if (word == HERE || word >> WORD_EXCHANGES > number) continue;
-        if (missing == HERE || word & WORD_LEFT) missing = word;
+        if (word == NO_WORD || word >> WORD_EXCHANGES > number) continue;
+        if (missing == NO_WORD || word & WORD_FINALIZED) missing = word;
     }
     return missing;
 }
 
-static void accuse(group *g, uint64_t word) {
-    g->culprit = culprit_of(word);
-    g->culprit_left = word & WORD_LEFT;
+static void record_failure(group *g, uint64_t word) {
+    g->cause = cause_of(word);
+    g->cause_finalized = word & WORD_FINALIZED;
 }
 
-static status blame(const group *g, error *err) {
-    if (g->culprit == g->base.rank)
-        return error_set(err, STATUS_FAILED, "messages between ranks failed");
-    return error_set(err, STATUS_FAILED, "rank %d %s", g->culprit,
-                     g->culprit_left ? "left the group while others waited for it" : "failed");
+static status report_failure(const group *g, error *err) {
+    if (g->cause == g->base.rank)
+        return error_set(err, STATUS_FAILED, "message exchange between ranks failed");
+    return error_set(err, STATUS_FAILED, "rank %d %s", g->cause,
+                     g->cause_finalized ? "left the group while other ranks waited for it"
+                                        : "failed");
 }
 
-static void nap(void) {
-    const struct timespec time = {.tv_nsec = NAP_NS};
+static void sleep_briefly(void) {
+    const struct timespec time = {.tv_nsec = SLEEP_NS};
     (void)nanosleep(&time, NULL);
 }
 
 static void pause_after(uint64_t waited) {
     if (waited > YIELD_NS)
-        nap();
+        sleep_briefly();
     else if (waited > SPIN_NS)
         sched_yield();
 }
 
 // Notifies the others, and lets pending messages arrive: a transport may progress only when called.
-static void give_up(group *g) {
-    const uint64_t end = clock_now() + FAREWELL_MS * UINT64_C(1000000);
-    error unheard;
+static void abort_group(group *g) {
+    const uint64_t end = clock_now() + DRAIN_MS * UINT64_C(1000000);
+    error ignored;
     g->failed = true;
-    if (g->culprit == g->base.rank) g->culprit_left = false;
-    (void)tell_all(g);
-    while (g->told < g->base.size - 1 && clock_now() < end) {
-        nap();
-        if (hear_all(g, &unheard) != STATUS_OK) break;
+    if (g->cause == g->base.rank) g->cause_finalized = false;
+    (void)send_words(g);
+    while (g->words_received < g->base.size - 1 && clock_now() < end) {
+        sleep_briefly();
+        if (receive_words(g, &ignored) != STATUS_OK) break;
     }
 }
 
@@ -165,11 +166,11 @@ static status wait_for_messages(group *g, error *err) {
         const uint64_t waited = clock_now() - begin;
         pause_after(waited);
         if (waited < SPIN_NS) continue;
-        TRY(hear_all(g, err));
+        TRY(receive_words(g, err));
         const uint64_t missing = find_missing(g, g->exchanges);
-        if (missing != HERE) {
-            accuse(g, missing);
-            rc = blame(g, err);
+        if (missing != NO_WORD) {
+            record_failure(g, missing);
+            rc = report_failure(g, err);
             break;
         }
     }
@@ -187,7 +188,7 @@ static status exchange(group *g, int receives, int sends, error *err) {
     for (int i = 0; i < receives; i++) g->base.bytes_received += g->receive[i].bytes;
     for (int i = 0; i < sends; i++) g->base.bytes_sent += g->send[i].bytes;
 out:
-    if (rc != STATUS_OK) give_up(g);
+    if (rc != STATUS_OK) abort_group(g);
     return rc;
 }
 
@@ -203,7 +204,7 @@ static status make_room(mail *m, size_t bytes, error *err) {
 
 // After a failure every collective fails, and touches no messages: they may still be under way.
 static status check_whole(const group *g, error *err) {
-    return g->failed ? blame(g, err) : STATUS_OK;
+    return g->failed ? report_failure(g, err) : STATUS_OK;
 }
 
 static status barrier(comm *c, error *err) {
@@ -377,26 +378,27 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
 static status alive(comm *c, error *err) {
     group *g = group_of(c);
     status rc = STATUS_OK;
-    if (!g->failed) TRY(hear_all(g, err));
-    if (!g->failed && g->told == 0) return rc;
-    if (!g->failed) accuse(g, find_missing(g, HERE));
-    rc = blame(g, err);
+    if (!g->failed) TRY(receive_words(g, err));
+    if (!g->failed && g->words_received == 0) return rc;
+    if (!g->failed) record_failure(g, find_missing(g, NO_WORD));
+    rc = report_failure(g, err);
 out:
-    if (rc != STATUS_OK && !g->failed) give_up(g);
+    if (rc != STATUS_OK && !g->failed) abort_group(g);
     return rc;
 }
 
 // Finalizes: all ranks close together, none before the last one arrives, because rank 0 may still
 // have files to write. Returns false if a rank failed, or if this rank's word cannot be sent.
-static bool take_leave(group *g) {
-    error unheard;
-    status rc = tell_all(g);
-    while (rc == STATUS_OK && g->told < g->base.size - 1) {
-        nap();
-        rc = hear_all(g, &unheard);
+static bool finalize(group *g) {
+    error ignored;
+    status rc = send_words(g);
+    while (rc == STATUS_OK && g->words_received < g->base.size - 1) {
+        sleep_briefly();
+        rc = receive_words(g, &ignored);
     }
     for (int r = 0; r < g->base.size; r++)
-        if (r != g->base.rank && g->words[r] != HERE && !left_itself(r, g->words[r])) return false;
+        if (r != g->base.rank && g->words[r] != NO_WORD && !finalized_itself(r, g->words[r]))
+            return false;
     return rc == STATUS_OK;
 }
 
@@ -416,7 +418,7 @@ static void free_group(group *g, bool untouched) {
 
 static void release(comm *c) {
     group *g = group_of(c);
-    const bool orderly = !g->failed && take_leave(g);
+    const bool orderly = !g->failed && finalize(g);
     const bool untouched = g->transport->ops->close(g->transport, orderly);
     free_group(g, untouched);
 }
@@ -442,9 +444,9 @@ status comm_messages(transport *t, comm **out, error *err) {
     g->send = memory_new(size * TERMS_MAX, sizeof *g->send, err);
     g->words = memory_new(size, sizeof *g->words, err);
     if (!g->receive || !g->send || !g->words) goto out;
-    for (size_t r = 0; r < size; r++) g->words[r] = HERE;
-    g->culprit = t->rank;
-    g->culprit_left = true;
+    for (size_t r = 0; r < size; r++) g->words[r] = NO_WORD;
+    g->cause = t->rank;
+    g->cause_finalized = true;
     TRY(terms_init(&g->terms, t->size, err));
     *out = &g->base;
     return STATUS_OK;

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "dist/terms.h"
 
-static_assert((int)COMM_ALIVE_MS == (int)SHARED_PATIENCE_MS, "both count in the same steps");
+static_assert((int)COMM_ALIVE_MS == (int)SHARED_POLL_MS, "both count in the same steps");
 
 static_assert((int)SHARED_ALIGNMENT == (int)SLICE_ALIGNMENT, "vectors begin as slices do");
 
@@ -42,7 +42,7 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
     size_t room;
     const int parity = (int)(g->gathers++ % 2);
     memcpy(shared_gather(g->shared, parity, g->base.rank, &room), mine, bytes);
-    status rc = shared_meet(g->shared, g->base.rank, err);
+    status rc = shared_barrier(g->shared, g->base.rank, err);
     if (rc != STATUS_OK) return rc;
     for (int r = 0; r < g->base.size; r++)
         memcpy(all + (size_t)r * stride, shared_gather(g->shared, parity, r, &room), bytes);
@@ -85,7 +85,7 @@ static size_t round_length(const group *g, size_t most) {
 }
 
 // Writes everything but this rank's own slice, which no other rank reads.
-static void lay_down(const group *g, const float *const *term, const piece *p) {
+static void write_terms(const group *g, const float *const *term, const piece *p) {
     const slice own = p->own;
     size_t room;
     float *to = shared_vectors(g->shared, g->base.rank, &room);
@@ -122,11 +122,11 @@ static status reduce_round(group *g, const float *const *term, float *out, const
     size_t room;
     float *result = shared_result(g->shared, &room);
     status rc;
-    lay_down(g, term, p);
-    TRY(shared_meet(g->shared, rank, err));
+    write_terms(g, term, p);
+    TRY(shared_barrier(g->shared, rank, err));
     find_terms(g, term, p);
     terms_sum(&g->terms, result + p->own.low, p->own.high - p->own.low);
-    TRY(shared_meet(g->shared, rank, err));
+    TRY(shared_barrier(g->shared, rank, err));
     memcpy(out + p->first, result, p->length * sizeof *out);
     count_bytes(g, p);
 out:
@@ -161,12 +161,12 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
 // ---- Lifetime ----
 
 static status barrier(comm *c, error *err) {
-    return shared_meet(group_of(c)->shared, c->rank, err);
+    return shared_barrier(group_of(c)->shared, c->rank, err);
 }
 
 static status alive(comm *c, error *err) {
     group *g = group_of(c);
-    return shared_look(g->shared, &g->stalled, err);
+    return shared_check(g->shared, &g->stalled, err);
 }
 
 static void free_group(group *g) {

@@ -75,9 +75,9 @@ status endpoint_check_address(const char *address, error *err) {
     freeaddrinfo(list);
     if (own) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot join the group: 'MASTER_ADDR=%s': no address of this host: the ranks "
-                     "must run on the host that it names; several hosts need MPI: start the ranks "
-                     "with mpirun or srun, without MASTER_ADDR",
+                     "cannot join the group: 'MASTER_ADDR=%s': not an address of this host: the "
+                     "ranks must run on that host; several hosts need MPI: start the ranks with "
+                     "mpirun or srun, without MASTER_ADDR",
                      address);
 }
 
@@ -172,7 +172,7 @@ static int file_of(struct msghdr *message) {
     return file;
 }
 
-endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file) {
+endpoint_outcome endpoint_try_receive(int connection, void *data, size_t bytes, int *file) {
     _Alignas(struct cmsghdr) char extra[CMSG_SPACE(sizeof(int))];
     struct iovec part = {.iov_base = data, .iov_len = bytes};
     struct msghdr message = {
@@ -190,16 +190,16 @@ endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file)
 }
 
 status endpoint_receive(int connection, void *data, size_t bytes, int *file, uint64_t deadline,
-                        endpoint_news *news, error *err) {
+                        endpoint_outcome *outcome, error *err) {
     struct pollfd at = {.fd = connection, .events = POLLIN};
     if (file) *file = -1;
     for (;;) {
         bool ready;
         status rc = endpoint_wait(&at, 1, deadline, &ready, err);
-        *news = ENDPOINT_LATE;
+        *outcome = ENDPOINT_LATE;
         if (rc != STATUS_OK || !ready) return rc;
-        *news = endpoint_take(connection, data, bytes, file);
-        if (*news != ENDPOINT_LATE) return STATUS_OK;
+        *outcome = endpoint_try_receive(connection, data, bytes, file);
+        if (*outcome != ENDPOINT_LATE) return STATUS_OK;
     }
 }
 

@@ -36,14 +36,14 @@ status endpoint_wait(struct pollfd *files, size_t count, uint64_t deadline, bool
                      error *err) MUST_CHECK;
 
 // The result of receiving. Closed also covers a foreign message: one of another length.
-typedef enum endpoint_news { ENDPOINT_WHOLE, ENDPOINT_LATE, ENDPOINT_CLOSED } endpoint_news;
+typedef enum endpoint_outcome { ENDPOINT_WHOLE, ENDPOINT_LATE, ENDPOINT_CLOSED } endpoint_outcome;
 
-// Receives one message of exactly `bytes` bytes; *news is the outcome. *file: the descriptor sent
-// with it, or -1; NULL: none is expected.
+// Receives one message of exactly `bytes` bytes. *file: the descriptor sent with it, or -1; NULL:
+// none is expected.
 status endpoint_receive(int connection, void *data, size_t bytes, int *file, uint64_t deadline,
-                        endpoint_news *news, error *err) MUST_CHECK;
+                        endpoint_outcome *outcome, error *err) MUST_CHECK;
 // The same for a message that has already arrived. Never waits.
-endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file);
+endpoint_outcome endpoint_try_receive(int connection, void *data, size_t bytes, int *file);
 
 // Sends a message, with `file` unless that is -1. Small messages fit into the buffers of a fresh
 // connection. A closed peer is not an error here; it shows when waiting for the answer.

@@ -48,14 +48,14 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
 // others would wait for it, under some launchers for ever: it joins and finalizes at once, which
 // makes them fail. (At an address, the message at the timeout names it.) Does nothing if the
 // environment names no group.
-void launch_excuse(const launch_environment *env);
+void launch_abort(const launch_environment *env);
 
 // The body of one rank.
 typedef status (*launch_body)(void *argument, comm *c, error *err);
 
 // The death of a rank: it did not return from its body, and nothing had failed before.
 typedef struct launch_death {
-    bool came;
+    bool happened;
     char text[64]; // "rank 2 died (killed by SIGKILL)"
 } launch_death;
 

@@ -82,18 +82,16 @@ static status check_mpi(const family *f, error *err) {
     if (f->partial && !value_of("PMIX_RANK"))
         return error_set(
             err, STATUS_USAGE,
-            "cannot join a group: '%s' is set, but srun offers nothing for MPI to meet "
-            "by: use srun --mpi=pmix; or, for ranks on one host, set MASTER_ADDR and "
-            "MASTER_PORT",
+            "cannot join a group: '%s' is set, but srun provides no PMIx for MPI: use srun "
+            "--mpi=pmix; or, for ranks on one host, set MASTER_ADDR and MASTER_PORT",
             f->rank);
     status rc = launch_mpi_find(&path, err);
     if (rc == STATUS_OK && access(path, F_OK) != 0)
-        rc =
-            error_set(err, STATUS_USAGE,
-                      "cannot join a group: %s is set, but this build has no MPI ('%s' does not "
-                      "exist): build it where mpicc is; or, for ranks on one host, set MASTER_ADDR "
-                      "and MASTER_PORT",
-                      f->rank, path);
+        rc = error_set(err, STATUS_USAGE,
+                       "cannot join a group: %s is set, but this build has no MPI ('%s' does not "
+                       "exist): build it with mpicc installed; or, for ranks on one host, set "
+                       "MASTER_ADDR and MASTER_PORT",
+                       f->rank, path);
     free(path);
     return rc;
 }

@@ -20,8 +20,8 @@
 enum {
     PROTOCOL = 2,       // version of the two messages below
     MAPPING_MS = 10000, // how long a rank may take to map the shared memory
-    FAREWELL_MS = 2000, // extra wait of the other ranks, for rank 0's message about missing ranks
-    STRANGERS = 64,     // connections that have not sent anything yet
+    REPORT_MS = 2000,   // extra wait of the other ranks, for rank 0's message about missing ranks
+    PENDING_MAX = 64,   // connections that have not sent anything yet
     HOST_BYTES = 128,
 };
 
@@ -43,8 +43,8 @@ typedef struct answer {
     char text[1024];
 } answer;
 
-static_assert(sizeof(hello) == 8 + 4 * 4 + 2 * 8 + HOST_BYTES, "what is sent has no padding");
-static_assert(sizeof(answer) == 8 + 2 * 4 + 8 + 1024, "what is sent has no padding");
+static_assert(sizeof(hello) == 8 + 4 * 4 + 2 * 8 + HOST_BYTES, "messages have no padding");
+static_assert(sizeof(answer) == 8 + 2 * 4 + 8 + 1024, "messages have no padding");
 
 static uint64_t after(uint64_t milliseconds) {
     return clock_now() + milliseconds * 1000000;
@@ -64,7 +64,7 @@ static void name_host(char *host) {
     snprintf(host, HOST_BYTES, "%s %s", boot, space);
 }
 
-static hello introduce(const launch_environment *env, size_t n, size_t gather_bytes) {
+static hello make_hello(const launch_environment *env, size_t n, size_t gather_bytes) {
     hello h = {.protocol = PROTOCOL,
                .size = env->size,
                .rank = env->rank,
@@ -77,31 +77,30 @@ static hello introduce(const launch_environment *env, size_t n, size_t gather_by
 
 // ---- Rank 0 ----
 
-typedef struct meeting {
+typedef struct rendezvous {
     const launch_environment *env;
     hello own;
     int listener;
     int *peers; // connections by rank; -1: none yet
     int present;
-    int strangers[STRANGERS], waiting; // connections without a message so far, oldest first
+    int pending[PENDING_MAX], waiting; // connections without a message so far, oldest first
     error refused;                     // the reason for the last refusal; or nothing
-} meeting;
+} rendezvous;
 
 // Checks whether a process matches. The message goes to that process and to the others.
-static status check_hello(const meeting *m, const hello *h, error *err) {
+static status check_hello(const rendezvous *m, const hello *h, error *err) {
     if (h->protocol != PROTOCOL)
-        return error_set(err, STATUS_USAGE, "rank %d is of another version of lockstep", h->rank);
+        return error_set(err, STATUS_USAGE, "rank %d runs another version of lockstep", h->rank);
     if (h->size != m->own.size)
-        return error_set(err, STATUS_USAGE, "rank %d says WORLD_SIZE=%d, rank 0 says %d", h->rank,
+        return error_set(err, STATUS_USAGE, "rank %d has WORLD_SIZE=%d, rank 0 has %d", h->rank,
                          h->size, m->own.size);
     if (h->rank < 1 || h->rank >= h->size || m->peers[h->rank] >= 0)
-        return error_set(err, STATUS_USAGE, "two processes say RANK=%d", h->rank);
+        return error_set(err, STATUS_USAGE, "two processes have RANK=%d", h->rank);
     if (memcmp(h->host, m->own.host, sizeof h->host) != 0)
-        return error_set(
-            err, STATUS_USAGE,
-            "rank %d is in another container than rank 0: ranks that cannot see each other need "
-            "MPI: start them with mpirun or srun, without MASTER_ADDR",
-            h->rank);
+        return error_set(err, STATUS_USAGE,
+                         "rank %d is in a different container than rank 0: ranks that cannot share "
+                         "memory need MPI: start them with mpirun or srun, without MASTER_ADDR",
+                         h->rank);
     if (h->n != m->own.n || h->gather_bytes != m->own.gather_bytes)
         return error_set(err, STATUS_USAGE, "ranks 0 and %d do not run the same experiment",
                          h->rank);
@@ -119,13 +118,13 @@ static answer refusal(status rc, const error *err) {
     return a;
 }
 
-static answer invitation(const shared_memory *s) {
+static answer acceptance(const shared_memory *s) {
     answer a = {.protocol = PROTOCOL, .token = shared_token(s)};
     memcpy(a.magic, magic, sizeof magic);
     return a;
 }
 
-static void send_away(const meeting *m, int connection, status rc) {
+static void refuse(const rendezvous *m, int connection, status rc) {
     error why = m->refused;
     error_prefix(&why, "cannot join the group: ");
     const answer a = refusal(rc, &why);
@@ -134,7 +133,7 @@ static void send_away(const meeting *m, int connection, status rc) {
 }
 
 // Takes ownership of the connection.
-static void welcome(meeting *m, const hello *h, int connection) {
+static void admit(rendezvous *m, const hello *h, int connection) {
     // A rank that ended and was started again replaces its previous connection.
     if (h->rank > 0 && h->rank < m->own.size && m->peers[h->rank] >= 0 &&
         endpoint_closed(m->peers[h->rank])) {
@@ -144,43 +143,43 @@ static void welcome(meeting *m, const hello *h, int connection) {
     }
     status rc = check_hello(m, h, &m->refused);
     if (rc != STATUS_OK) {
-        send_away(m, connection, rc);
+        refuse(m, connection, rc);
         return;
     }
     m->peers[h->rank] = connection;
     m->present++;
 }
 
-static int forget_stranger(meeting *m, int i) {
-    const int connection = m->strangers[i];
+static int remove_pending(rendezvous *m, int i) {
+    const int connection = m->pending[i];
     m->waiting--;
-    memmove(m->strangers + i, m->strangers + i + 1, (size_t)(m->waiting - i) * sizeof(int));
+    memmove(m->pending + i, m->pending + i + 1, (size_t)(m->waiting - i) * sizeof(int));
     return connection;
 }
 
 // Closes a connection that does not use the protocol: it belongs to another program.
-static void hear(meeting *m, int i) {
+static void read_hello(rendezvous *m, int i) {
     hello h;
-    const endpoint_news news = endpoint_take(m->strangers[i], &h, sizeof h, NULL);
-    if (news == ENDPOINT_LATE) return;
-    const int connection = forget_stranger(m, i);
-    if (news == ENDPOINT_WHOLE && memcmp(h.magic, magic, sizeof magic) == 0)
-        welcome(m, &h, connection);
+    const endpoint_outcome outcome = endpoint_try_receive(m->pending[i], &h, sizeof h, NULL);
+    if (outcome == ENDPOINT_LATE) return;
+    const int connection = remove_pending(m, i);
+    if (outcome == ENDPOINT_WHOLE && memcmp(h.magic, magic, sizeof magic) == 0)
+        admit(m, &h, connection);
     else
         close(connection);
 }
 
 // If there is no more room, the connection that has been silent longest is closed.
-static status let_in(meeting *m, error *err) {
+static status accept_pending(rendezvous *m, error *err) {
     int connection;
     status rc = endpoint_accept(m->listener, &connection, err);
     if (rc != STATUS_OK || connection < 0) return rc;
-    if (m->waiting == STRANGERS) close(forget_stranger(m, 0));
-    m->strangers[m->waiting++] = connection;
+    if (m->waiting == PENDING_MAX) close(remove_pending(m, 0));
+    m->pending[m->waiting++] = connection;
     return STATUS_OK;
 }
 
-static status name_missing(const meeting *m, error *err) {
+static status report_missing(const rendezvous *m, error *err) {
     char list[256];
     size_t used = 0;
     const char *const why = m->refused.message;
@@ -188,54 +187,55 @@ static status name_missing(const meeting *m, error *err) {
         if (m->peers[r] < 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", r);
     return error_set(err, STATUS_FAILED,
-                     "cannot start the group: %d of %d ranks did not come within %d s: %s%s%s%s",
+                     "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s",
                      m->own.size - m->present, m->own.size, m->env->seconds, list,
                      used < sizeof list - 16 ? "" : ", and more",
-                     *why ? "; one came and was sent away: " : "", why);
+                     *why ? "; one connected and was refused: " : "", why);
 }
 
-static status gather_peers(meeting *m, uint64_t deadline, error *err) {
+static status gather_peers(rendezvous *m, uint64_t deadline, error *err) {
     while (m->present < m->own.size) {
-        struct pollfd at[1 + STRANGERS] = {{.fd = m->listener, .events = POLLIN}};
+        struct pollfd at[1 + PENDING_MAX] = {{.fd = m->listener, .events = POLLIN}};
         const int waiting = m->waiting;
         bool ready;
         for (int i = 0; i < waiting; i++)
-            at[1 + i] = (struct pollfd){.fd = m->strangers[i], .events = POLLIN};
+            at[1 + i] = (struct pollfd){.fd = m->pending[i], .events = POLLIN};
         status rc = endpoint_wait(at, 1 + (size_t)waiting, deadline, &ready, err);
-        if (rc == STATUS_OK && !ready) rc = name_missing(m, err);
+        if (rc == STATUS_OK && !ready) rc = report_missing(m, err);
         if (rc != STATUS_OK) return rc;
         for (int i = waiting - 1; i >= 0; i--)
-            if (at[1 + i].revents) hear(m, i);
-        if (at[0].revents) rc = let_in(m, err);
+            if (at[1 + i].revents) read_hello(m, i);
+        if (at[0].revents) rc = accept_pending(m, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
 }
 
-static void tell_all(const meeting *m, const answer *a, int file) {
+static void send_all(const rendezvous *m, const answer *a, int file) {
     for (int r = 1; r < m->own.size; r++)
         if (m->peers[r] >= 0) endpoint_send(m->peers[r], a, sizeof *a, file);
 }
 
 // Waits until every peer has mapped the shared memory: from then on its lock shows whether it is
 // alive.
-static status await_peers(const meeting *m, shared_memory *s, uint64_t deadline, error *err) {
+static status await_peers(const rendezvous *m, shared_memory *s, uint64_t deadline, error *err) {
     for (int r = 1; r < m->own.size; r++) {
         int32_t code = STATUS_FAILED;
-        endpoint_news news;
-        status rc = endpoint_receive(m->peers[r], &code, sizeof code, NULL, deadline, &news, err);
-        if (rc == STATUS_OK && (news != ENDPOINT_WHOLE || code != STATUS_OK)) {
+        endpoint_outcome outcome;
+        status rc =
+            endpoint_receive(m->peers[r], &code, sizeof code, NULL, deadline, &outcome, err);
+        if (rc == STATUS_OK && (outcome != ENDPOINT_WHOLE || code != STATUS_OK)) {
             shared_fail(s, r, SHARED_DIED);
             rc = error_set(err, STATUS_FAILED, "cannot start the group: rank %d %s", r,
-                           news == ENDPOINT_WHOLE ? "could not map the shared memory"
-                                                  : "ended while it joined");
+                           outcome == ENDPOINT_WHOLE ? "could not map the shared memory"
+                                                     : "ended while joining");
         }
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
 }
 
-static status found_group(meeting *m, comm **c, error *err) {
+static status create_group(rendezvous *m, comm **c, error *err) {
     const uint64_t deadline = after((uint64_t)m->env->seconds * 1000);
     shared_memory *s;
     answer a;
@@ -244,28 +244,28 @@ static status found_group(meeting *m, comm **c, error *err) {
     TRY(gather_peers(m, deadline, err));
     TRY(shared_create(m->own.size, m->own.n, m->own.gather_bytes, &s, err));
     TRY(comm_shm(s, 0, true, c, err));
-    a = invitation(s);
-    tell_all(m, &a, shared_file(s));
+    a = acceptance(s);
+    send_all(m, &a, shared_file(s));
     return await_peers(m, s, after(MAPPING_MS), err);
 out:
     a = refusal(rc, err);
-    tell_all(m, &a, -1);
+    send_all(m, &a, -1);
     return rc;
 }
 
 static status lead(const launch_environment *env, const hello *own, comm **c, error *err) {
-    meeting m = {.env = env, .own = *own, .listener = -1, .present = 1};
+    rendezvous m = {.env = env, .own = *own, .listener = -1, .present = 1};
     m.peers = memory_new((size_t)env->size, sizeof *m.peers, err);
     if (!m.peers) return STATUS_FAILED;
     for (int r = 0; r < env->size; r++) m.peers[r] = -1;
-    status rc = found_group(&m, c, err);
+    status rc = create_group(&m, c, err);
     if (rc != STATUS_OK) {
         comm_free(*c);
         *c = NULL;
     }
     for (int r = 0; r < env->size; r++)
         if (m.peers[r] >= 0) close(m.peers[r]);
-    for (int i = 0; i < m.waiting; i++) close(m.strangers[i]);
+    for (int i = 0; i < m.waiting; i++) close(m.pending[i]);
     if (m.listener >= 0) close(m.listener);
     free(m.peers);
     return rc;
@@ -275,17 +275,17 @@ static status lead(const launch_environment *env, const hello *own, comm **c, er
 
 static status read_answer(const launch_environment *env, int connection, uint64_t deadline,
                           answer *a, int *file, error *err) {
-    endpoint_news news;
-    status rc = endpoint_receive(connection, a, sizeof *a, file, deadline, &news, err);
+    endpoint_outcome outcome;
+    status rc = endpoint_receive(connection, a, sizeof *a, file, deadline, &outcome, err);
     if (rc != STATUS_OK) return rc;
-    if (news == ENDPOINT_LATE)
+    if (outcome == ENDPOINT_LATE)
         return error_set(err, STATUS_FAILED,
-                         "cannot join the group: not all ranks came to '%s:%d' within %d s",
+                         "cannot join the group: not all ranks connected to '%s:%d' within %d s",
                          env->address, env->port, env->seconds);
-    if (news == ENDPOINT_CLOSED)
+    if (outcome == ENDPOINT_CLOSED)
         return error_set(err, STATUS_FAILED,
-                         "cannot join the group: '%s:%d' hung up: rank 0 ended, or it is another "
-                         "program",
+                         "cannot join the group: '%s:%d' closed the connection: rank 0 ended, or "
+                         "another program listens there",
                          env->address, env->port);
     if (memcmp(a->magic, magic, sizeof magic) != 0 || a->protocol != PROTOCOL)
         return error_set(err, STATUS_FAILED, "cannot join the group: '%s:%d' is not rank 0",
@@ -304,12 +304,12 @@ static status follow(const launch_environment *env, const hello *own, comm **c, 
     TRY(endpoint_connect(env->port, deadline, &connection, err));
     if (connection < 0) {
         rc = error_set(err, STATUS_FAILED,
-                       "cannot join the group: rank 0 did not come to '%s:%d' within %d s",
+                       "cannot join the group: rank 0 did not listen at '%s:%d' within %d s",
                        env->address, env->port, env->seconds);
         goto out;
     }
     endpoint_send(connection, own, sizeof *own, -1);
-    TRY(read_answer(env, connection, deadline + FAREWELL_MS * UINT64_C(1000000), &a, &file, err));
+    TRY(read_answer(env, connection, deadline + REPORT_MS * UINT64_C(1000000), &a, &file, err));
     rc = shared_open(file, a.token, &s, err);
     file = -1;
     if (rc == STATUS_OK) rc = comm_shm(s, env->rank, true, c, err);
@@ -328,12 +328,12 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
     if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);
     status rc = endpoint_check_address(env->address, err);
     if (rc != STATUS_OK) return rc;
-    const hello own = introduce(env, n, gather_bytes);
+    const hello own = make_hello(env, n, gather_bytes);
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }
 
-void launch_excuse(const launch_environment *env) {
-    error unsaid; // this rank has already reported why it ends
+void launch_abort(const launch_environment *env) {
+    error ignored; // this rank has already reported why it ends
     comm *c;
-    if (env->joined && env->mpi && launch_join(env, 0, 0, &c, &unsaid) == STATUS_OK) comm_free(c);
+    if (env->joined && env->mpi && launch_join(env, 0, 0, &c, &ignored) == STATUS_OK) comm_free(c);
 }

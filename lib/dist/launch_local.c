@@ -30,10 +30,10 @@ typedef struct job {
     pid_t parent;
     sigset_t watched, mask_before;
     struct sigaction child_before;
-    int received;     // the signal to raise in this process at the end; 0: none
-    bool impatient;   // a second SIGINT has arrived: nothing was saved
-    int first_bad;    // the first rank that ended badly, or -1
-    uint64_t kill_at; // deadline of the remaining ranks; 0: none was asked to end
+    int received;           // the signal to raise in this process at the end; 0: none
+    bool interrupted_twice; // a second SIGINT has arrived: nothing was saved
+    int first_bad;          // the first rank that ended badly, or -1
+    uint64_t kill_at;       // deadline of the remaining ranks; 0: none was asked to end
 } job;
 
 // ---- A rank ----
@@ -55,8 +55,8 @@ out:
     return rc;
 }
 
-_Noreturn static void be_rank(job *j, int rank, launch_body body, void *argument) {
-    if (!process_end_with(j->parent, SIGKILL)) _exit(STATUS_FAILED);
+_Noreturn static void run_as_rank(job *j, int rank, launch_body body, void *argument) {
+    if (!process_end_with_parent(j->parent, SIGKILL)) _exit(STATUS_FAILED);
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     error *report = shared_report(j->shared, rank);
@@ -71,7 +71,7 @@ _Noreturn static void be_rank(job *j, int rank, launch_body body, void *argument
 
 // Signals are taken one at a time with sigtimedwait, so there are no handlers and no races. Signals
 // that this process ignored stay ignored.
-static void take_signals(job *j) {
+static void block_signals(job *j) {
     struct sigaction usual = {.sa_handler = SIG_DFL}, now;
     sigemptyset(&usual.sa_mask);
     sigemptyset(&j->watched);
@@ -83,12 +83,12 @@ static void take_signals(job *j) {
     sigprocmask(SIG_BLOCK, &j->watched, &j->mask_before);
 }
 
-static void give_signals_back(const job *j) {
+static void restore_signals(const job *j) {
     if (j->received) raise(j->received); // delivered by the next line
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     sigaction(SIGCHLD, &j->child_before, NULL);
     // The caller's handler needs a second SIGINT to end the process, as it does without ranks.
-    if (j->impatient) raise(SIGINT);
+    if (j->interrupted_twice) raise(SIGINT);
 }
 
 static void signal_all(const job *j, int number) {
@@ -131,7 +131,7 @@ static void reap(job *j) {
 static void pass_on(job *j, int number) {
     if (j->received == SIGINT && number == SIGINT) {
         signal_all(j, SIGKILL);
-        j->impatient = true;
+        j->interrupted_twice = true;
     }
     if (!j->received) signal_all(j, number == SIGINT ? SIGTERM : number);
     if (j->received != SIGINT) j->received = number;
@@ -150,7 +150,7 @@ static status start(job *j, launch_body body, void *argument, const logger *log,
     fflush(NULL); // or the ranks would write the buffers again
     for (int r = 0; r < j->size; r++) {
         const pid_t process = fork();
-        if (process == 0) be_rank(j, r, body, argument);
+        if (process == 0) run_as_rank(j, r, body, argument);
         if (process < 0) {
             const int why = errno;
             end_all(j);
@@ -168,23 +168,24 @@ static status start(job *j, launch_body body, void *argument, const logger *log,
 
 static status describe_death(const job *j, int rank, launch_death *death, error *err) {
     const int ended = j->children[rank].ended;
-    char who[32] = "the process";
-    if (j->size > 1) snprintf(who, sizeof who, "rank %d", rank);
-    death->came = true;
+    char process_name[32] = "the process";
+    if (j->size > 1) snprintf(process_name, sizeof process_name, "rank %d", rank);
+    death->happened = true;
     if (WIFSIGNALED(ended)) {
         const int number = WTERMSIG(ended);
         const char *name = sigabbrev_np(number);
-        snprintf(death->text, sizeof death->text, "%s died (killed by SIG%s)", who,
+        snprintf(death->text, sizeof death->text, "%s died (killed by SIG%s)", process_name,
                  name ? name : "RT"); // real-time signals have no names of their own
-        return error_set(err, STATUS_FAILED, "%s was killed by signal %d (%s)", who, number,
-                         strsignal(number));
+        return error_set(err, STATUS_FAILED, "%s was killed by signal %d (%s)", process_name,
+                         number, strsignal(number));
     }
-    snprintf(death->text, sizeof death->text, "%s died (exit code %d)", who, WEXITSTATUS(ended));
-    return error_set(err, STATUS_FAILED, "%s ended early with exit code %d", who,
+    snprintf(death->text, sizeof death->text, "%s died (exit code %d)", process_name,
+             WEXITSTATUS(ended));
+    return error_set(err, STATUS_FAILED, "%s ended early with exit code %d", process_name,
                      WEXITSTATUS(ended));
 }
 
-static bool all_say_the_same(const job *j, const error *what) {
+static bool all_report_the_same(const job *j, const error *what) {
     for (int r = 0; r < j->size; r++)
         if (!has_reported(j, r) || strcmp(shared_report(j->shared, r)->message, what->message))
             return false;
@@ -192,7 +193,7 @@ static bool all_say_the_same(const job *j, const error *what) {
 }
 
 // The rank that failed first has the reason; the others only report that it failed.
-static status judge(const job *j, launch_death *death, error *err) {
+static status find_outcome(const job *j, launch_death *death, error *err) {
     shared_failure how;
     int rank = shared_failed(j->shared, &how);
     if (rank < 0 || how == SHARED_STALLED || ended_well(j->children[rank].ended))
@@ -206,27 +207,27 @@ static status judge(const job *j, launch_death *death, error *err) {
     if (!has_reported(j, rank)) return describe_death(j, rank, death, err);
     const error *report = shared_report(j->shared, rank);
     if (err) *err = *report;
-    if (j->size > 1 && !all_say_the_same(j, report)) error_prefix(err, "rank %d: ", rank);
+    if (j->size > 1 && !all_report_the_same(j, report)) error_prefix(err, "rank %d: ", rank);
     return report->code;
 }
 
 status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, void *argument,
                     launch_death *death, const logger *log, error *err) {
-    launch_death unasked, *found = death ? death : &unasked;
+    launch_death ignored, *found = death ? death : &ignored;
     job j = {.size = size, .first_bad = -1, .parent = getpid()};
     status rc;
-    *found = (launch_death){.came = false};
+    *found = (launch_death){.happened = false};
     TRY(shared_create(size, n, gather_bytes, &j.shared, err));
     j.children = memory_new((size_t)size, sizeof *j.children, err);
     if (!j.children) {
         rc = STATUS_FAILED;
         goto out;
     }
-    take_signals(&j);
+    block_signals(&j);
     rc = start(&j, body, argument, log, err);
     wait_for_all(&j);
-    if (rc == STATUS_OK) rc = judge(&j, found, err);
-    give_signals_back(&j);
+    if (rc == STATUS_OK) rc = find_outcome(&j, found, err);
+    restore_signals(&j);
 out:
     free(j.children);
     shared_free(j.shared);

@@ -16,28 +16,28 @@ status launch_mpi_find(char **path, error *err) {
 static status open_library(const char *path, transport_mpi_entry **entry, error *err) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!handle)
-        return error_set(err, STATUS_FAILED, "cannot join the group: MPI cannot be opened: %s",
+        return error_set(err, STATUS_FAILED, "cannot join the group: MPI cannot be loaded: %s",
                          dlerror());
     *entry = (transport_mpi_entry *)dlsym(handle, TRANSPORT_MPI_SYMBOL);
     if (*entry) return STATUS_OK;
     dlclose(handle);
-    return error_set(err, STATUS_FAILED, "cannot join the group: '%s' has no '%s'", path,
+    return error_set(err, STATUS_FAILED, "cannot join the group: '%s' does not export '%s'", path,
                      TRANSPORT_MPI_SYMBOL);
 }
 
 static status check(const transport *t, int rank, int size, const char *library, error *err) {
     if (t->size == size && t->rank == rank) return STATUS_OK;
-    return error_set(
-        err, STATUS_USAGE,
-        "cannot join the group: this is rank %d of %d to its launcher, and %d of %d to "
-        "%s, which belongs to another one: with srun try --mpi=pmix or --mpi=pmi2, "
-        "else take this MPI's own mpirun",
-        rank, size, t->rank, t->size, library);
+    return error_set(err, STATUS_USAGE,
+                     "cannot join the group: the launcher started this as rank %d of %d, but it is "
+                     "%d of %d in %s, which belongs to another launcher: with srun try --mpi=pmix "
+                     "or --mpi=pmi2, otherwise use this MPI's own mpirun",
+                     rank, size, t->rank, t->size, library);
 }
 
 // MPI waits for missing ranks without a limit, and there is nothing to save yet: until all ranks
 // are there, SIGTERM and SIGINT end the process.
-static status meet(transport_mpi_entry *entry, transport **t, char *library, error *err) {
+static status start_transport(transport_mpi_entry *entry, transport **t, char *library,
+                              error *err) {
     static const int asking[] = {SIGTERM, SIGINT};
     enum { ASKING = sizeof asking / sizeof *asking };
     struct sigaction before[ASKING];
@@ -56,7 +56,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     *c = NULL;
     TRY(launch_mpi_find(&path, err));
     TRY(open_library(path, &entry, err));
-    TRY(meet(entry, &t, library, err));
+    TRY(start_transport(entry, &t, library, err));
     TRY(check(t, rank, size, library, err));
     rc = comm_messages(t, c, err);
     t = NULL;

@@ -54,7 +54,7 @@ typedef struct control {
     uint64_t token;
     int size;
     size_t vector_room, result_room, gather_room;
-    atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: none
+    atomic_int first_failure; // rank + 1 and, from bit 16 on, how it failed; 0: none
     // On separate lines: all waiting ranks read `word`.
     _Alignas(SHARED_ALIGNMENT) atomic_uint word;
     _Alignas(SHARED_ALIGNMENT) atomic_int arrivals;
@@ -126,7 +126,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     find_places(s, size, room, vector, gather);
     s->file = memfd_create("lockstep", MFD_CLOEXEC);
     if (s->file < 0 || ftruncate(s->file, (off_t)s->bytes) != 0) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot make %zu bytes of shared memory",
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create %zu bytes of shared memory",
                           s->bytes);
         goto out;
     }
@@ -138,7 +138,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     c->gather_room = gather;
     s->spin = enough_processors(size);
     if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot draw a random number");
+        rc = error_system(err, STATUS_FAILED, errno, "cannot get a random number");
 out:
     if (rc != STATUS_OK) {
         shared_free(s);
@@ -160,7 +160,8 @@ static bool is_ours(shared_memory *s, uint64_t token) {
 }
 
 static status not_ours(error *err) {
-    return error_set(err, STATUS_FAILED, "cannot map shared memory: what came is not ours");
+    return error_set(err, STATUS_FAILED,
+                     "cannot map shared memory: the file received is not this group's");
 }
 
 status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
@@ -248,7 +249,7 @@ status shared_attach(shared_memory *s, int rank, error *err) {
     slot *mine = &s->control->slots[rank];
     struct flock lock = lock_of(rank, F_WRLCK);
     if (fcntl(s->file, F_SETLK, &lock) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot become rank %d of the group", rank);
+        return error_system(err, STATUS_FAILED, errno, "cannot join the group as rank %d", rank);
     atomic_store(&mine->process, (int)getpid());
     atomic_store(&mine->presence, PRESENT);
     return STATUS_OK;
@@ -294,15 +295,15 @@ static bool is_stopped(const shared_memory *s, int rank) {
 void shared_fail(shared_memory *s, int rank, shared_failure how) {
     control *c = s->control;
     int nobody = 0;
-    atomic_compare_exchange_strong(&c->culprit, &nobody, (rank + 1) | (int)how << 16);
+    atomic_compare_exchange_strong(&c->first_failure, &nobody, (rank + 1) | (int)how << 16);
     atomic_fetch_or(&c->word, FAILED);
     wake(c);
 }
 
 int shared_failed(const shared_memory *s, shared_failure *how) {
-    const int culprit = atomic_load(&s->control->culprit);
-    *how = (shared_failure)(culprit >> 16);
-    return (culprit & 0xffff) - 1;
+    const int first_failure = atomic_load(&s->control->first_failure);
+    *how = (shared_failure)(first_failure >> 16);
+    return (first_failure & 0xffff) - 1;
 }
 
 static status failure(const shared_memory *s, error *err) {
@@ -310,9 +311,9 @@ static status failure(const shared_memory *s, error *err) {
     const int rank = shared_failed(s, &how);
     const char *const what[] = {
         [SHARED_DIED] = "died",
-        [SHARED_LEFT] = "left the group while others waited for it",
+        [SHARED_LEFT] = "left the group while other ranks waited for it",
         [SHARED_ERROR] = "failed",
-        [SHARED_STALLED] = "is stopped, and did not go on in time",
+        [SHARED_STALLED] = "is stopped and did not resume in time",
     };
     return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
 }
@@ -327,7 +328,7 @@ static bool is_over(const control *c, unsigned generation) {
 // Looks for a reason why ranks that are not known to be counted never will be. `stalled` counts how
 // often in a row one was found stopped: a clock would also count the time during which the whole
 // job was stopped.
-static void look_around(shared_memory *s, unsigned generation, int *stalled) {
+static void check_ranks(shared_memory *s, unsigned generation, int *stalled) {
     control *c = s->control;
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
@@ -342,15 +343,15 @@ static void look_around(shared_memory *s, unsigned generation, int *stalled) {
         if (dead) shared_fail(s, r, SHARED_DIED);
         if (presence == GONE || dead || !is_stopped(s, r)) continue;
         stopped = true;
-        if ((int64_t)*stalled * SHARED_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
+        if ((int64_t)*stalled * SHARED_POLL_MS >= (int64_t)s->stall_seconds * 1000)
             shared_fail(s, r, SHARED_STALLED);
     }
     *stalled = stopped ? *stalled + 1 : 0;
 }
 
-status shared_look(shared_memory *s, int *stalled, error *err) {
+status shared_check(shared_memory *s, int *stalled, error *err) {
     const control *c = s->control;
-    if (!(atomic_load(&c->word) & FAILED)) look_around(s, NO_MEETING, stalled);
+    if (!(atomic_load(&c->word) & FAILED)) check_ranks(s, NO_MEETING, stalled);
     return atomic_load(&c->word) & FAILED ? failure(s, err) : STATUS_OK;
 }
 
@@ -363,7 +364,7 @@ static void relax(void) {
 // Waits until the word is no longer `word`.
 static void wait_for_change(shared_memory *s, unsigned word) {
     control *c = s->control;
-    const struct timespec patience = {.tv_nsec = SHARED_PATIENCE_MS * 1000000L};
+    const struct timespec patience = {.tv_nsec = SHARED_POLL_MS * 1000000L};
     for (int i = 0; s->spin && i < SPINS; i++) {
         if (atomic_load_explicit(&c->word, memory_order_acquire) != word) return;
         relax();
@@ -375,14 +376,14 @@ static void wait_for_change(shared_memory *s, unsigned word) {
         // is cheap.
         const long rc = syscall(SYS_futex, &c->word, FUTEX_WAIT, word, &patience, NULL, 0);
         if ((rc == 0 || errno == ETIMEDOUT) && atomic_load(&c->word) == word)
-            look_around(s, word, &stalled);
+            check_ranks(s, word, &stalled);
     }
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
 // Opens the meeting as the last rank to arrive. That rank is never marked as counted: until the
 // word has changed, the others must detect its death.
-static status open_meeting(shared_memory *s, int rank, unsigned word, error *err) {
+static status complete_barrier(shared_memory *s, int rank, unsigned word, error *err) {
     control *c = s->control;
     (void)rank; // used by tests
     atomic_store(&c->arrivals, 0);
@@ -395,14 +396,14 @@ static status open_meeting(shared_memory *s, int rank, unsigned word, error *err
 
 // A rank may die, or be stopped, anywhere in here. It is counted before it is marked: in the
 // reverse order, a rank that died in between would pass for one that has arrived.
-status shared_meet(shared_memory *s, int rank, error *err) {
+status shared_barrier(shared_memory *s, int rank, error *err) {
     control *c = s->control;
     const unsigned word = atomic_load(&c->word);
     if (word & FAILED) return failure(s, err);
     MEETING_POINT(s, rank, MEETING_ENTERED);
     const bool last = atomic_fetch_add(&c->arrivals, 1) == c->size - 1;
     MEETING_POINT(s, rank, MEETING_COUNTED);
-    if (last) return open_meeting(s, rank, word, err);
+    if (last) return complete_barrier(s, rank, word, err);
     atomic_store(&c->slots[rank].counted, word + GENERATION);
     wait_for_change(s, word);
     // A failure after the meeting was over belongs to the next one.

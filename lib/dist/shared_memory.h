@@ -11,7 +11,7 @@
 // if there is a processor for each, then sleep (futex).
 //
 // Death. Each rank holds a record lock on one byte of the file, byte r for rank r; the kernel
-// releases it when the process ends, however it ends. A rank that has slept SHARED_PATIENCE_MS
+// releases it when the process ends, however it ends. A rank that has slept SHARED_POLL_MS
 // checks the locks of those that are not known to be counted in the meeting. That needs no process
 // numbers, so it is safe from their reuse, and it costs nothing as long as no rank is late. (A
 // process loses its locks with the first descriptor of the file that it closes, so it opens the
@@ -27,7 +27,7 @@
 #include "base/error.h"
 
 enum {
-    SHARED_PATIENCE_MS = 100,
+    SHARED_POLL_MS = 100,
     SHARED_STALL_SECONDS = 60, // how long a rank may be stopped (SIGSTOP) while others wait for it
     SHARED_MAX_RANKS = 1024,
     SHARED_TERMS = 4, // vectors that a rank can write at once; more go in several rounds
@@ -68,11 +68,11 @@ status shared_attach(shared_memory *s, int rank, error *err) MUST_CHECK;
 void shared_leave(shared_memory *s, int rank);
 
 // Returns when all ranks are here. The data that a rank wrote before are then visible to all.
-status shared_meet(shared_memory *s, int rank, error *err) MUST_CHECK;
+status shared_barrier(shared_memory *s, int rank, error *err) MUST_CHECK;
 
 // Checks without waiting whether the group has failed, or a rank has died, left or stalled. The
-// caller repeats it every SHARED_PATIENCE_MS and keeps *stalled, 0 at first, between the calls.
-status shared_look(shared_memory *s, int *stalled, error *err) MUST_CHECK;
+// caller repeats it every SHARED_POLL_MS and keeps *stalled, 0 at first, between the calls.
+status shared_check(shared_memory *s, int *stalled, error *err) MUST_CHECK;
 
 // Marks `rank` as failed and wakes all ranks; only the first failure counts.
 void shared_fail(shared_memory *s, int rank, shared_failure how);

@@ -30,9 +30,9 @@ typedef struct transport_ops {
     status (*test)(transport *t, bool *done, error *err);
     // Sends a word at once, apart from the messages; it overtakes them. Each rank sends each other
     // rank at most one word.
-    status (*tell)(transport *t, int peer, uint64_t word, error *err);
+    status (*send_word)(transport *t, int peer, uint64_t word, error *err);
     // Receives the next word and its sender; *peer = -1 if there is none. Never waits.
-    status (*hear)(transport *t, int *peer, uint64_t *word, error *err);
+    status (*receive_word)(transport *t, int *peer, uint64_t *word, error *err);
     // Closes the transport. Orderly: all ranks close it so, no message is incomplete, and nothing
     // that was sent is lost. Otherwise it closes at once, without the other ranks. Returns false if
     // the data of messages begun may still be read and written until the process ends.

@@ -12,9 +12,9 @@ typedef struct mpi_transport {
     MPI_Comm messages, words;
     MPI_Request *under_way; // requests of messages
     int count, room;
-    MPI_Request *telling; // requests of the words to each rank
-    MPI_Status *statuses; // one per request, and at least one per rank
-    uint64_t *told;
+    MPI_Request *word_requests; // requests of the words to each rank
+    MPI_Status *statuses;       // one per request, and at least one per rank
+    uint64_t *sent_words;
 } mpi_transport;
 
 static mpi_transport *mpi_of(transport *t) {
@@ -83,24 +83,25 @@ static status test(transport *t, bool *done, error *err) {
 
 // ---- Words ----
 
-static status tell(transport *t, int peer, uint64_t word, error *err) {
+static status send_word(transport *t, int peer, uint64_t word, error *err) {
     mpi_transport *m = mpi_of(t);
-    m->told[peer] = word;
-    return check(
-        MPI_Isend(&m->told[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->telling[peer]),
-        "sending a word", err);
+    m->sent_words[peer] = word;
+    return check(MPI_Isend(&m->sent_words[peer], sizeof word, MPI_BYTE, peer, 0, m->words,
+                           &m->word_requests[peer]),
+                 "sending a status word", err);
 }
 
-static status hear(transport *t, int *peer, uint64_t *word, error *err) {
+static status receive_word(transport *t, int *peer, uint64_t *word, error *err) {
     const mpi_transport *m = mpi_of(t);
     MPI_Status from;
     int there = 0;
     status rc;
     *peer = -1;
-    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "looking for words", err));
+    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words",
+              err));
     if (!there) goto out;
     TRY(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
-              "receiving a word", err));
+              "receiving a status word", err));
     *peer = from.MPI_SOURCE;
 out:
     return rc;
@@ -112,14 +113,14 @@ out:
 static bool close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
     if (!orderly) return false;
-    (void)MPI_Waitall(m->base.size, m->telling, m->statuses);
+    (void)MPI_Waitall(m->base.size, m->word_requests, m->statuses);
     (void)MPI_Comm_free(&m->messages);
     (void)MPI_Comm_free(&m->words);
     (void)MPI_Finalize();
     free(m->under_way);
     free(m->statuses);
-    free(m->telling);
-    free(m->told);
+    free(m->word_requests);
+    free(m->sent_words);
     free(m);
     return true;
 }
@@ -128,8 +129,8 @@ static const transport_ops ops = {
     .name = "mpi",
     .begin = begin,
     .test = test,
-    .tell = tell,
-    .hear = hear,
+    .send_word = send_word,
+    .receive_word = receive_word,
     .close = close_mpi,
 };
 
@@ -150,15 +151,15 @@ static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
 static status start(error *err) {
     int done = 0, provided = MPI_THREAD_SINGLE;
     status rc;
-    TRY(check(MPI_Initialized(&done), "asking whether it has begun", err));
+    TRY(check(MPI_Initialized(&done), "checking initialisation", err));
     if (done)
-        TRY(check(MPI_Query_thread(&provided), "asking for threads", err));
+        TRY(check(MPI_Query_thread(&provided), "querying thread support", err));
     else
         TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
     if (provided < MPI_THREAD_FUNNELED)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot join the group: this MPI allows no threads (it does not provide "
-                       "MPI_THREAD_FUNNELED): build or take one that does");
+                       "cannot join the group: this MPI does not support threads (it does not "
+                       "provide MPI_THREAD_FUNNELED): use one that does");
 out:
     return rc;
 }
@@ -166,8 +167,8 @@ out:
 // Errors return to the caller instead of ending the job.
 static status own_communicator(MPI_Comm *c, error *err) {
     status rc;
-    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "making a communicator", err));
-    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "making a communicator", err));
+    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "creating a communicator", err));
+    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "creating a communicator", err));
 out:
     return rc;
 }
@@ -178,13 +179,13 @@ static status open_mpi(mpi_transport *m, error *err) {
     TRY(start(err));
     TRY(own_communicator(&m->messages, err));
     TRY(own_communicator(&m->words, err));
-    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "asking for the rank", err));
-    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "asking for the size", err));
-    m->telling = memory_new((size_t)m->base.size, sizeof *m->telling, err);
-    m->told = memory_new((size_t)m->base.size, sizeof *m->told, err);
-    if (!m->telling || !m->told) return STATUS_FAILED;
+    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
+    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
+    m->word_requests = memory_new((size_t)m->base.size, sizeof *m->word_requests, err);
+    m->sent_words = memory_new((size_t)m->base.size, sizeof *m->sent_words, err);
+    if (!m->word_requests || !m->sent_words) return STATUS_FAILED;
     TRY(make_room(m, m->base.size, err));
-    for (int r = 0; r < m->base.size; r++) m->telling[r] = MPI_REQUEST_NULL;
+    for (int r = 0; r < m->base.size; r++) m->word_requests[r] = MPI_REQUEST_NULL;
 out:
     return rc;
 }
@@ -193,8 +194,9 @@ status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DE
                               error *err) {
     *t = NULL;
     if (abi != TRANSPORT_MPI_ABI)
-        return error_set(err, STATUS_FAILED,
-                         "lockstep-mpi.so was not built with these tools: build both again");
+        return error_set(
+            err, STATUS_FAILED,
+            "lockstep-mpi.so was built for a different version of the tools: rebuild both");
     mpi_transport *m = memory_new(1, sizeof *m, err);
     if (!m) return STATUS_FAILED;
     status rc = open_mpi(m, err);

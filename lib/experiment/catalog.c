@@ -152,10 +152,10 @@ static status check_names(const catalog *c, error *err) {
         const catalog_entry *entry = &c->items[i];
         const catalog_entry *other = is_run(entry) ? look_up(c, entry->name, i) : NULL;
         if (other)
-            return error_set(err, STATUS_INPUT,
-                             "two experiments are called '%s': '%s' and '%s': give one of the "
-                             "files another name",
-                             entry->name, other->path, entry->path);
+            return error_set(
+                err, STATUS_INPUT,
+                "two experiments are called '%s': '%s' and '%s': rename one of the files",
+                entry->name, other->path, entry->path);
     }
     return STATUS_OK;
 }

@@ -140,7 +140,8 @@ static bool is_in_file(const yaml_node *node, const yaml_node *root) {
 
 // The node to report when keys do not fit together: one set by --set, else the first in the file
 // itself, else the first one present.
-static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
+static const yaml_node *node_at_fault(const yaml_node *root, const char *const *paths,
+                                      size_t count) {
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
         const yaml_node *node = yaml_get(root, paths[i]);
@@ -155,19 +156,18 @@ static status check_shards(const experiment *e, const yaml_node *root, error *er
     static const char *const sizes[] = {"global_batch", "virtual_shards"};
     // The stages of a pipeline share no shards.
     if (e->strategy != STRATEGY_MP && e->virtual_shards % e->world_size)
-        return yaml_error(to_blame(root, keys, 2), err,
+        return yaml_error(node_at_fault(root, keys, 2), err,
                           "'virtual_shards' is %d: it must be a multiple of 'world_size', which "
                           "is %d",
                           e->virtual_shards, e->world_size);
     if (e->global_batch % e->virtual_shards)
-        return yaml_error(to_blame(root, keys, 3), err,
+        return yaml_error(node_at_fault(root, keys, 3), err,
                           "'virtual_shards' is %d: it must divide 'global_batch', which is %d",
                           e->virtual_shards, e->global_batch);
     if (e->global_batch / e->virtual_shards > ENGINE_MAX_SHARD_SAMPLES)
         return yaml_error(
-            to_blame(root, sizes, 2), err,
-            "'global_batch' is %d: at most %d samples a virtual shard, of which there "
-            "are %d",
+            node_at_fault(root, sizes, 2), err,
+            "'global_batch' is %d: at most %d samples per virtual shard, of which there are %d",
             e->global_batch, (int)ENGINE_MAX_SHARD_SAMPLES, e->virtual_shards);
     return STATUS_OK;
 }
@@ -182,7 +182,7 @@ static status check_stages(const experiment *e, const yaml_node *root, error *er
         most += experiment_begins_stage(&e->model.program.layers[i]);
     if (most > EXPERIMENT_MAX_STAGES) most = EXPERIMENT_MAX_STAGES;
     if (e->world_size <= most) return STATUS_OK;
-    return yaml_error(to_blame(root, keys, 3), err,
+    return yaml_error(node_at_fault(root, keys, 3), err,
                       "'world_size' is %d: model '%s' can be cut into at most %d stages: each "
                       "begins with a convolution or a linear layer, and there are at most %d",
                       e->world_size, e->model.name, most, (int)EXPERIMENT_MAX_STAGES);
@@ -192,10 +192,10 @@ static status check_optimizer(const experiment *e, const yaml_node *root, error 
     static const char *const nesterov[] = {"optimizer.nesterov", "optimizer.momentum", "optimizer"};
     static const char *const warmup[] = {"schedule.warmup_epochs", "epochs"};
     if (e->optimizer.nesterov && !(e->optimizer.momentum > 0))
-        return yaml_error(to_blame(root, nesterov, 3), err,
+        return yaml_error(node_at_fault(root, nesterov, 3), err,
                           "'optimizer.nesterov' needs a momentum above 0");
     if (e->schedule.warmup_epochs > e->epochs)
-        return yaml_error(to_blame(root, warmup, 2), err,
+        return yaml_error(node_at_fault(root, warmup, 2), err,
                           "'schedule.warmup_epochs' is %d: more than the %d epochs",
                           e->schedule.warmup_epochs, e->epochs);
     return STATUS_OK;
@@ -316,13 +316,13 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
     const long long had = epochs_of(before), wanted = epochs_of(now);
     const yaml_node *kind = yaml_get(now, "schedule.kind");
     if (differs(before, now, "", "epochs", key) || differs(now, before, "", "epochs", key))
-        snprintf(why, WHY, "it is of a run with another '%s'", key);
+        snprintf(why, WHY, "it is from a run with a different '%s'", key);
     else if (wanted < had)
-        snprintf(why, WHY, "it is of a run of more 'epochs': %lld, not %lld", had, wanted);
+        snprintf(why, WHY, "it is from a run with more 'epochs': %lld, not %lld", had, wanted);
     else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
         snprintf(why, WHY,
-                 "it is of a run of %lld 'epochs', not %lld: with a cosine schedule their number "
-                 "changes the learning rate of every step",
+                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number "
+                 "sets the learning rate of every step",
                  had, wanted);
     else
         return NULL;

@@ -74,8 +74,8 @@ const char *experiment_difference(const yaml_node *a, const yaml_node *b, char k
 // May a run resolved as `now` continue one resolved as `before`, finished or not? It may if their
 // first steps are the same: of the keys that change the bits only `epochs` may differ, `now` must
 // have at least as many, and the schedule must not depend on their number (constant and multistep
-// do not). Returns NULL for yes, else the reason, for users, in `why`: "it is of a run with another
-// 'seed'".
+// do not). Returns NULL for yes, else the reason, for users, in `why`: "it is from a run with a
+// different 'seed'".
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]);
 
 #endif

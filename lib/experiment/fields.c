@@ -169,11 +169,11 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
         return NULL;
     }
     if (node && f->single && !in_range(f, (double)(float)value)) {
-        (void)yaml_error(node, r->err,
-                         "'%s': expected a number %s %g in single precision, got %.40s, which is "
-                         "%g there",
-                         f->path, f->above ? "above" : "below", f->above ? f->min : f->max,
-                         node->text, (double)(float)value);
+        (void)yaml_error(
+            node, r->err,
+            "'%s': expected a number %s %g in single precision, got %.40s, which rounds to %g",
+            f->path, f->above ? "above" : "below", f->above ? f->min : f->max, node->text,
+            (double)(float)value);
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;

@@ -108,7 +108,7 @@ static status check_schema(const yaml_node *base, const char *path, const yaml_n
     const yaml_node *schema = yaml_find(base, "schema");
     if (schema && schema->kind == YAML_SCALAR && !strcmp(schema->text, "lockstep.experiment/1"))
         return STATUS_OK;
-    return yaml_error(place, err, "'base': '%s' is no experiment", path);
+    return yaml_error(place, err, "'base': '%s' is not an experiment", path);
 }
 
 static status add_base(yaml_node *root, const char *path, const link *here, error *err) {

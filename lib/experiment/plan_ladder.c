@@ -329,7 +329,7 @@ static status check_arrival(const ladder *l, error *err) {
         const yaml_node *mine = yaml_find(here, there->keys[i]);
         if (factors_is_label(there->keys[i]) || (mine && yaml_equal(mine, there->items[i])))
             continue;
-        return error_set(err, STATUS_FAILED, "cannot come from '%s' to '%s': '%s' still differs",
+        return error_set(err, STATUS_FAILED, "cannot get from '%s' to '%s': '%s' still differs",
                          l->from_path, l->to_path, there->keys[i]);
     }
     return STATUS_OK;
@@ -344,8 +344,7 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     for (size_t i = 0; i < l->differences.count; i++)
         l->pending |= 1u << l->differences.items[i].factor;
     if (!l->pending)
-        return error_set(err, STATUS_USAGE,
-                         "cannot explain '%s' by '%s': they do not differ in anything that is run",
+        return error_set(err, STATUS_USAGE, "cannot explain '%s' by '%s': they would run the same",
                          l->to.name, l->from.name);
     TRY((l->set = memory_new(set_count + SETS_MAX, sizeof *l->set, err)) ? STATUS_OK
                                                                          : STATUS_FAILED);

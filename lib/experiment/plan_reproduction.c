@@ -92,8 +92,7 @@ static status check_name(const reproduction *p, const yaml_node *place, const ch
     const yaml_node *runs = yaml_find(p->plan, "runs");
     for (size_t i = 0; runs && i < runs->count; i++)
         if (strcmp(yaml_find(runs->items[i], "name")->text, name) == 0)
-            return yaml_error(place, err, "two runs are called '%s'; 'name' gives one another name",
-                              name);
+            return yaml_error(place, err, "two runs are called '%s'; rename one with 'name'", name);
     return STATUS_OK;
 }
 
@@ -332,8 +331,8 @@ static status plan_given_study(const reproduction *p, const char *file, const ch
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = quick_find_culprit(quick, local.message, &rest);
-    if (culprit) return yaml_error(culprit, err, "study '%s': %s", file, rest);
+    const yaml_node *fault = quick_find_fault(quick, local.message, &rest);
+    if (fault) return yaml_error(fault, err, "study '%s': %s", file, rest);
     return error_set(err, rc, "%s", local.message);
 }
 
@@ -398,7 +397,7 @@ static status add_report(reproduction *p, const yaml_node *report, error *err) {
     TRY(check_report(report, &source, err));
     for (size_t i = 0; i < p->reports->count; i++)
         if (strcmp(yaml_find(p->reports->items[i], "source")->text, source) == 0)
-            return yaml_error(report, err, "'source: %s' comes twice", source);
+            return yaml_error(report, err, "'source: %s' occurs twice", source);
     TRY(describe_report(p, report, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
     for (size_t i = 0; i < runs->count; i++) TRY(add_row(p, runs->items[i], source, err));
@@ -446,8 +445,7 @@ static status add_all_reports(reproduction *p, const yaml_node *word, error *err
             rc = add_report_file(p, c.items[i].path, err);
     if (rc == STATUS_OK && !p->reports->count)
         rc = yaml_error(
-            word, err,
-            "'reports: all': no folder called 'experiments' above this file has a report");
+            word, err, "'reports: all': no 'experiments' folder above this file contains a report");
     if (found) catalog_release(&c);
     return rc;
 }

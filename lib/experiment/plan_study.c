@@ -63,7 +63,7 @@ static status read_study(study *s, error *err) {
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     if (yaml_find(s->root, "published"))
         return yaml_error(yaml_find(s->root, "published"), err,
-                          "'published': published figures stand in a claim: a row of claim.yaml "
+                          "'published': published figures belong in a claim: a row of claim.yaml "
                           "with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
                           s->name);
     s->vary = yaml_find(s->root, "vary");
@@ -95,7 +95,7 @@ static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
         used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s-%s", used ? "--" : "",
                                  s->vary->keys[i], text);
         if (used >= NAME_BYTES)
-            return yaml_error(s->vary, err, "'vary': names of variants grow longer than %d",
+            return yaml_error(s->vary, err, "'vary': variant names would be longer than %d bytes",
                               NAME_BYTES - 1);
     }
     return STATUS_OK;

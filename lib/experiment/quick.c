@@ -6,12 +6,11 @@
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
-const yaml_node *quick_find_culprit(const yaml_node *quick, const char *message,
-                                    const char **rest) {
+const yaml_node *quick_find_fault(const yaml_node *quick, const char *message, const char **rest) {
     static const char before[] = "--set '", after[] = "': ";
     const size_t skip = sizeof before - 1;
-    const yaml_node *culprit = NULL;
-    for (size_t i = 0; quick && !culprit && i < quick->count; i++) {
+    const yaml_node *fault = NULL;
+    for (size_t i = 0; quick && !fault && i < quick->count; i++) {
         char *assignment;
         if (plan_assignment(quick->keys[i], quick->items[i], &assignment, NULL) != STATUS_OK) break;
         const size_t length = strlen(assignment);
@@ -19,11 +18,11 @@ const yaml_node *quick_find_culprit(const yaml_node *quick, const char *message,
             strncmp(message + skip, assignment, length) == 0 &&
             strncmp(message + skip + length, after, sizeof after - 1) == 0) {
             *rest = message + skip + length + sizeof after - 1;
-            culprit = quick->items[i];
+            fault = quick->items[i];
         }
         free(assignment);
     }
-    return culprit;
+    return fault;
 }
 
 status quick_try(yaml_node *trial, const yaml_node *quick, const char *file, const char *name,
@@ -37,6 +36,6 @@ status quick_try(yaml_node *trial, const yaml_node *quick, const char *file, con
     rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
     experiment_release(&e);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = quick_find_culprit(quick, local.message, &rest);
-    return yaml_error(culprit ? culprit : quick, err, "run '%s': %s", name, rest);
+    const yaml_node *fault = quick_find_fault(quick, local.message, &rest);
+    return yaml_error(fault ? fault : quick, err, "run '%s': %s", name, rest);
 }

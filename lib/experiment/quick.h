@@ -13,6 +13,6 @@ status quick_try(yaml_node *trial, const yaml_node *quick, const char *file, con
 
 // Returns the assignment of `quick` that a message is about, and its explanation in *rest; NULL if
 // it is about none of them. `quick` may be NULL.
-const yaml_node *quick_find_culprit(const yaml_node *quick, const char *message, const char **rest);
+const yaml_node *quick_find_fault(const yaml_node *quick, const char *message, const char **rest);
 
 #endif

@@ -77,10 +77,10 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
         if (!(r->e->std[i] > 0))
             rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
         else if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
-            rc = yaml_error(node->items[i], r->err,
-                            "'normalize': with a mean of %g and a deviation of %g a pixel becomes "
-                            "no number",
-                            (double)r->e->mean[i], (double)r->e->std[i]);
+            rc = yaml_error(
+                node->items[i], r->err,
+                "'normalize': with mean %g and standard deviation %g pixels are not finite",
+                (double)r->e->mean[i], (double)r->e->std[i]);
     return rc;
 }
 
@@ -93,10 +93,10 @@ status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node 
             return yaml_error(node, r->err, "'optimizer.betas' must be at least 0 and below 1");
     for (int i = 0; i < 2; i++)
         if ((float)betas[i] >= 1)
-            return yaml_error(node, r->err,
-                              "'optimizer.betas' must be below 1 in single precision, where %.40s "
-                              "is 1",
-                              node->items[i]->text);
+            return yaml_error(
+                node, r->err,
+                "'optimizer.betas' must be below 1 in single precision, where %.40s rounds to 1",
+                node->items[i]->text);
     r->e->optimizer.beta1 = betas[0];
     r->e->optimizer.beta2 = betas[1];
     if (node) return STATUS_OK;
@@ -223,10 +223,9 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
             return yaml_error(node->items[i], r->err, "'stages': model '%s' has no layer '%.60s'",
                               r->e->model.name, name);
         if (index <= last)
-            return yaml_error(node->items[i], r->err,
-                              "'stages': '%.60s' must come after the first layer of the stage "
-                              "before it",
-                              name);
+            return yaml_error(
+                node->items[i], r->err,
+                "'stages': '%.60s' must come after the first layer of the previous stage", name);
         if (!experiment_begins_stage(&p->layers[index]))
             return yaml_error(node->items[i], r->err,
                               "'stages': '%.60s': a stage begins with a convolution or a linear "
@@ -245,7 +244,7 @@ status field_read_published(experiment_reading *r, const yaml_node *node, yaml_n
     (void)resolved;
     if (!node) return STATUS_OK;
     return yaml_error(node, r->err,
-                      "'published': published figures stand in a claim: a row of claim.yaml with "
+                      "'published': published figures belong in a claim: a row of claim.yaml with "
                       "'experiment: %s' (docs/formats.md, Claims)",
                       r->e->name ? r->e->name : "NAME");
 }

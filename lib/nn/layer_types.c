@@ -170,8 +170,9 @@ static status read_batch_norm(builder *b, reading *r) {
     TRY(read_number(b, r, "momentum", &l->momentum));
     if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
-        return yaml_error(layer_option(r, "eps"), b->err,
-                          "'eps' must be larger: 1 / sqrt(eps) is beyond single precision");
+        return yaml_error(
+            layer_option(r, "eps"), b->err,
+            "'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
     if (l->momentum < 0 || l->momentum > 1)
         return yaml_error(layer_option(r, "momentum"), b->err,
                           "'momentum' must be between 0 and 1");
@@ -201,7 +202,7 @@ static status read_pool(builder *b, reading *r) {
     // Larger padding would make windows that lie entirely in the padding.
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
-                          "'padding' of a pool may be at most half its size");
+                          "'padding' of a pool may be at most half its 'size'");
     TRY(slide_window(b, r, l->in.channels));
 out:
     return rc;

@@ -56,8 +56,8 @@ static status name_layer(builder *b, reading *r) {
         if (rc != STATUS_OK) return rc;
         if (!valid_name(name, sizeof l->name))
             return yaml_error(node, b->err,
-                              "'name': expected 1 to %zu letters, digits, '_' or '.' inside, "
-                              "got '%.60s'",
+                              "'name': expected 1 to %zu letters, digits, '_' or '.' (not first or "
+                              "last), got '%.60s'",
                               sizeof l->name - 1, name);
         snprintf(l->name, sizeof l->name, "%s", name);
     }

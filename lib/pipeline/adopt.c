@@ -97,7 +97,7 @@ static status key_of(const char *folder, bool *found, char key[SHA256_TEXT_BYTES
     return rc;
 }
 
-static status move_aside(const char *folder, char **told, error *err) {
+static status move_aside(const char *folder, char **message, error *err) {
     char *aside = NULL;
     for (int i = 1; i < 1000; i++) {
         free(aside);
@@ -105,11 +105,11 @@ static status move_aside(const char *folder, char **told, error *err) {
         if (!aside) return STATUS_FAILED;
         if (access(aside, F_OK) == 0) continue;
         if (rename(folder, aside) == 0)
-            *told = memory_format(err, "moved to %s: unfinished", aside);
+            *message = memory_format(err, "moved to %s: unfinished", aside);
         break;
     }
     status rc =
-        *told ? STATUS_OK : error_system(err, STATUS_FAILED, errno, "cannot move '%s'", folder);
+        *message ? STATUS_OK : error_system(err, STATUS_FAILED, errno, "cannot move '%s'", folder);
     free(aside);
     return rc;
 }
@@ -131,18 +131,18 @@ static status take_manifest(const char *folder, const char *stage, error *err) {
 }
 
 // Renames runs/KEY12/.adopted-PID to the run's next number.
-static status complete(const char *artifacts, const char *key, const char *half, int *number,
-                       char **told, error *err) {
+static status complete(const char *artifacts, const char *key, const char *interrupted, int *number,
+                       char **message, error *err) {
     execution_list list = {0};
     char *folder = NULL;
     status rc;
-    for (int i = 0; i < STAGES; i++) TRY(take_manifest(half, stages[i], err));
+    for (int i = 0; i < STAGES; i++) TRY(take_manifest(interrupted, stages[i], err));
     TRY(store_read(artifacts, key, &list, err));
     *number = store_next_number(&list);
     folder = store_execution_folder(artifacts, key, *number, err);
-    TRY(folder ? rename_folder(half, folder, err) : STATUS_FAILED);
-    *told = memory_format(err, "kept as %s", folder);
-    rc = *told ? STATUS_OK : STATUS_FAILED;
+    TRY(folder ? rename_folder(interrupted, folder, err) : STATUS_FAILED);
+    *message = memory_format(err, "kept as %s", folder);
+    rc = *message ? STATUS_OK : STATUS_FAILED;
 out:
     free(folder);
     store_release(&list);
@@ -150,20 +150,20 @@ out:
 }
 
 static status move_in(const char *artifacts, const char *place, const char *folder, const char *key,
-                      char **told, error *err) {
+                      char **message, error *err) {
     const int deeper = STORE_DEPTH - depth_of(place);
     char *run = store_folder(artifacts, key, err);
-    char *half = run ? memory_format(err, "%s/.adopted-%ld", run, (long)getpid()) : NULL;
+    char *interrupted = run ? memory_format(err, "%s/.adopted-%ld", run, (long)getpid()) : NULL;
     int number;
-    status rc = half ? STATUS_OK : STATUS_FAILED;
+    status rc = interrupted ? STATUS_OK : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     for (int i = 0; i < STAGES; i++) TRY(rewrite(folder, stages[i], deeper, err));
     TRY(output_make_folder(run, err));
-    TRY(rename_folder(folder, half, err));
-    TRY(complete(artifacts, key, half, &number, told, err));
+    TRY(rename_folder(folder, interrupted, err));
+    TRY(complete(artifacts, key, interrupted, &number, message, err));
     TRY(store_link(artifacts, place, key, number, err));
 out:
-    free(half);
+    free(interrupted);
     free(run);
     return rc;
 }
@@ -182,7 +182,7 @@ static int lock_adoption(const char *artifacts, error *err) {
     return fd;
 }
 
-static status adopt(const char *artifacts, const char *place, const char *folder, char **told,
+static status adopt(const char *artifacts, const char *place, const char *folder, char **message,
                     error *err) {
     char key[SHA256_TEXT_BYTES];
     struct stat info;
@@ -191,20 +191,21 @@ static status adopt(const char *artifacts, const char *place, const char *folder
     if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) return rc; // another call moved it
     TRY(store_check_unused(folder, err));
     TRY(key_of(folder, &found, key, err));
-    rc = found ? move_in(artifacts, place, folder, key, told, err) : move_aside(folder, told, err);
+    rc = found ? move_in(artifacts, place, folder, key, message, err)
+               : move_aside(folder, message, err);
 out:
     return rc;
 }
 
-status store_adopt(const char *artifacts, const char *place, char **told, error *err) {
+status store_adopt(const char *artifacts, const char *place, char **message, error *err) {
     struct stat info;
-    *told = NULL;
+    *message = NULL;
     char *folder = memory_format(err, "%s/%s", artifacts, place);
     if (!folder) return STATUS_FAILED;
     status rc = STATUS_OK;
     if (lstat(folder, &info) == 0 && S_ISDIR(info.st_mode)) {
         int held = lock_adoption(artifacts, err);
-        rc = adopt(artifacts, place, folder, told, err);
+        rc = adopt(artifacts, place, folder, message, err);
         if (held >= 0) close(held);
     }
     free(folder);
@@ -213,47 +214,49 @@ status store_adopt(const char *artifacts, const char *place, char **told, error 
 
 // ---- Interrupted adoptions ----
 
-static int is_half(const struct dirent *entry) {
+static int is_interrupted(const struct dirent *entry) {
     return strncmp(entry->d_name, ".adopted-", strlen(".adopted-")) == 0;
 }
 
-// Finds an interrupted adoption of the run; *half is NULL if there is none.
-static status find_half(const char *artifacts, const char *key, char **half, error *err) {
+// Finds an interrupted adoption of the run; *interrupted is NULL if there is none.
+static status find_interrupted(const char *artifacts, const char *key, char **interrupted,
+                               error *err) {
     struct dirent **found = NULL;
     char *run = store_folder(artifacts, key, err);
-    *half = NULL;
+    *interrupted = NULL;
     if (!run) return STATUS_FAILED;
-    int count = scandir(run, &found, is_half, alphasort);
-    if (count > 0) *half = memory_format(err, "%s/%s", run, found[0]->d_name);
-    status rc = count > 0 && !*half ? STATUS_FAILED : STATUS_OK;
+    int count = scandir(run, &found, is_interrupted, alphasort);
+    if (count > 0) *interrupted = memory_format(err, "%s/%s", run, found[0]->d_name);
+    status rc = count > 0 && !*interrupted ? STATUS_FAILED : STATUS_OK;
     for (int i = 0; i < count; i++) free(found[i]);
     free(found);
     free(run);
     return rc;
 }
 
-static status finish_of(const char *artifacts, const char *key, char **told, error *err) {
-    char *half;
+static status finish_of(const char *artifacts, const char *key, char **message, error *err) {
+    char *interrupted;
     int number;
-    status rc = find_half(artifacts, key, &half, err);
-    if (rc != STATUS_OK || !half) return rc;
-    free(half);
+    status rc = find_interrupted(artifacts, key, &interrupted, err);
+    if (rc != STATUS_OK || !interrupted) return rc;
+    free(interrupted);
     int held = lock_adoption(artifacts, err);
-    rc = find_half(artifacts, key, &half, err);
-    if (rc == STATUS_OK && half) rc = complete(artifacts, key, half, &number, told, err);
-    free(half);
+    rc = find_interrupted(artifacts, key, &interrupted, err);
+    if (rc == STATUS_OK && interrupted)
+        rc = complete(artifacts, key, interrupted, &number, message, err);
+    free(interrupted);
     if (held >= 0) close(held);
     return rc;
 }
 
-status store_finish_adoption(const char *artifacts, char **told, error *err) {
+status store_finish_adoption(const char *artifacts, char **message, error *err) {
     char **keys;
     size_t count;
-    *told = NULL;
+    *message = NULL;
     status rc = store_keys(artifacts, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && !*told && i < count; i++)
-        rc = finish_of(artifacts, keys[i], told, err);
+    for (size_t i = 0; rc == STATUS_OK && !*message && i < count; i++)
+        rc = finish_of(artifacts, keys[i], message, err);
     store_keys_free(keys, count);
     return rc;
 }

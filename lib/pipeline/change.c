@@ -17,10 +17,10 @@
 
 enum { SHOWN_BYTES = 61 };
 
-typedef struct telling {
+typedef struct difference_text {
     char *text;
     size_t size, used, count;
-} telling;
+} difference_text;
 
 // Writes a value as in a file; lists and mappings in JSON.
 static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
@@ -36,8 +36,8 @@ static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
     free(json);
 }
 
-static void tell(telling *t, const char *group, const char *key, const yaml_node *before,
-                 const yaml_node *now) {
+static void add_difference(difference_text *t, const char *group, const char *key,
+                           const yaml_node *before, const yaml_node *now) {
     char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
@@ -58,34 +58,36 @@ static bool is_shown_apart(const char *key) {
     return factors_is_label(key) || strcmp(key, "seed") == 0;
 }
 
-static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
-                       const yaml_node *b);
+static void compare_value(difference_text *t, const char *group, const char *key,
+                          const yaml_node *a, const yaml_node *b);
 
 // Lists the keys of `a`, then those that only `b` has.
-static void tell_mapping(telling *t, const char *group, const yaml_node *a, const yaml_node *b) {
+static void compare_mapping(difference_text *t, const char *group, const yaml_node *a,
+                            const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++)
         if (*group || !is_shown_apart(a->keys[i]))
-            tell_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
+            compare_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
     for (size_t i = 0; i < b->count; i++)
         if ((*group || !is_shown_apart(b->keys[i])) && !yaml_find(a, b->keys[i]))
-            tell_value(t, group, b->keys[i], NULL, b->items[i]);
+            compare_value(t, group, b->keys[i], NULL, b->items[i]);
 }
 
-static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
-                       const yaml_node *b) {
+static void compare_value(difference_text *t, const char *group, const char *key,
+                          const yaml_node *a, const yaml_node *b) {
     if (a && b && yaml_equal(a, b)) return;
     if (strcmp(key, "architecture") == 0)
-        tell(t, "", "model", a ? yaml_find(a, "name") : NULL, b ? yaml_find(b, "name") : NULL);
+        add_difference(t, "", "model", a ? yaml_find(a, "name") : NULL,
+                       b ? yaml_find(b, "name") : NULL);
     else if (!*group && a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING)
-        tell_mapping(t, key, a, b);
+        compare_mapping(t, key, a, b);
     else
-        tell(t, group, key, a, b);
+        add_difference(t, group, key, a, b);
 }
 
 size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {
-    telling t = {.text = text, .size = size};
+    difference_text t = {.text = text, .size = size};
     *text = 0;
-    tell_mapping(&t, "", before, now);
+    compare_mapping(&t, "", before, now);
     return t.count;
 }
 
@@ -100,7 +102,7 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
-        snprintf(why, size, "other data, another kind of device, or another version");
+        snprintf(why, size, "different data, kind of device, or version");
     yaml_free(root);
     free(path);
     return STATUS_OK;
@@ -161,7 +163,7 @@ static void check_state(const execution *x, char why[256]) {
     if (path && tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
         const char *bits = tensor_file_metadata(&f, "bits");
         if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
-            snprintf(why, 256, "its state does not say of which revision of the arithmetic it is");
+            snprintf(why, 256, "its state does not record the revision of the arithmetic");
     }
     tensor_file_release(&f);
     free(path);
@@ -228,7 +230,7 @@ status change_describe(const pipeline *p, const planned_run *r, const planned_se
     }
     TRY(copy_state(p, &c, s->key, err));
     *resume = true;
-    snprintf(why, size, "epochs %lld → %d: goes on from %s, and so has no times of its own",
+    snprintf(why, size, "epochs %lld → %d: continues %s, so it has no times of its own",
              (long long)c.epochs, r->e.epochs, c.folder);
 out:
     free(c.folder);

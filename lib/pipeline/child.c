@@ -28,7 +28,7 @@ static _Noreturn void become(const child *c) {
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    if (!process_end_with(c->parent, SIGTERM)) _exit(STATUS_FAILED);
+    if (!process_end_with_parent(c->parent, SIGTERM)) _exit(STATUS_FAILED);
     if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
     if (c->said >= 0) dup2(c->said, STDERR_FILENO);
     execvp(c->command->items[0], c->command->items);
@@ -65,7 +65,7 @@ static status interpret(const words *command, int ended, error *err) {
     const char *name = slash ? slash + 1 : command->items[0];
     error_set(err, STATUS_FAILED, "%s", "");
     if (WIFSIGNALED(ended)) {
-        if (WTERMSIG(ended) == SIGINT) signals_die(SIGINT);
+        if (WTERMSIG(ended) == SIGINT) signals_end_process(SIGINT);
         const char *known = sigabbrev_np(WTERMSIG(ended));
         return error_set(err, STATUS_FAILED, "'%s' was ended by signal %d (SIG%s)", name,
                          WTERMSIG(ended), known ? known : "?");
@@ -160,7 +160,7 @@ status child_try(const words *command, char **text, char **said, error *err) {
     if (!messages) return cannot_start(command, errno, err);
     child c = {.command = command, .said = fileno(messages)};
     status rc = run_and_read(&c, text, err);
-    status told = first_line(messages, said, rc == STATUS_OK ? err : NULL);
+    status read_rc = first_line(messages, said, rc == STATUS_OK ? err : NULL);
     fclose(messages);
-    return rc == STATUS_OK ? told : rc;
+    return rc == STATUS_OK ? read_rc : rc;
 }

@@ -120,11 +120,11 @@ static status unknown(const planned_run *r, error *err) {
     static const char *const official[] = {"cifar10", "cifar100", "mnist", "fashion-mnist",
                                            "synthetic"};
     const char *near = cli_nearest(r->e.dataset, official, sizeof official / sizeof *official);
-    return error_set(
-        err, STATUS_INPUT,
-        "cannot fetch data: '%s' is no official data set%s%s%s give DATA=DIR, a folder "
-        "that import-images made",
-        r->e.dataset, near ? ": did you mean '" : ":", near ? near : "", near ? "'? If not," : "");
+    return error_set(err, STATUS_INPUT,
+                     "cannot fetch data: '%s' is not an official data set%s%s%s give DATA=DIR, a "
+                     "folder made by import-images",
+                     r->e.dataset, near ? ": did you mean '" : ":", near ? near : "",
+                     near ? "'? If not," : "");
 }
 
 static status fetch(pipeline *p, const planned_run *r, error *err) {

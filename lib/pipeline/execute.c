@@ -16,10 +16,10 @@
 // ---- Executions in the store ----
 
 static status finish_adoptions(const pipeline *p, error *err) {
-    for (char *told;; free(told)) {
-        status rc = store_finish_adoption(p->artifacts, &told, err);
-        if (rc != STATUS_OK || !told) return rc;
-        p->say("adopt", "interrupted", told);
+    for (char *message;; free(message)) {
+        status rc = store_finish_adoption(p->artifacts, &message, err);
+        if (rc != STATUS_OK || !message) return rc;
+        p->say("adopt", "interrupted", message);
     }
 }
 
@@ -29,12 +29,12 @@ status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             const char *place = runs->items[i].seeds[k].place;
-            char *told;
-            rc = store_adopt(p->artifacts, place, &told, err);
-            char *shown = told ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
-            if (shown) p->say("adopt", shown, told);
+            char *message;
+            rc = store_adopt(p->artifacts, place, &message, err);
+            char *shown = message ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
+            if (shown) p->say("adopt", shown, message);
             free(shown);
-            free(told);
+            free(message);
             if (rc != STATUS_OK) return rc;
         }
     }
@@ -46,13 +46,13 @@ int execute_wanted(const planned_run *r, int rounds) {
     return r->once ? 1 : (rounds + seeds - 1) / seeds;
 }
 
-static bool says(const yaml_node *root, const char *path, const char *text) {
+static bool has_text(const yaml_node *root, const char *path, const char *text) {
     const yaml_node *node = yaml_get(root, path);
     return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
 }
 
 // `experiment` needs only the model; all other commands also need times.
-static bool asks_for_times(const pipeline *p, int wanted) {
+static bool needs_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
@@ -60,35 +60,36 @@ static bool asks_for_times(const pipeline *p, int wanted) {
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
     const yaml_node *device = yaml_get(train, "run.execution.devices.0");
-    return !threads || (device && !says(train, "run.execution.devices.0", "cpu")) ||
-           says(train, "run.execution.threads", threads);
+    return !threads || (device && !has_text(train, "run.execution.devices.0", "cpu")) ||
+           has_text(train, "run.execution.threads", threads);
 }
 
 // Are this execution's times comparable to the others'? An execution that was stopped and resumed
 // has no times, but still counts if only one execution is needed.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
-    if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
+    if (!x->finished || !needs_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
-    return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
+    return has_text(x->train, "run.host", runs->host) &&
+           has_text(x->train, "version", runs->version) &&
            strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
            is_as_wide(p, x->train);
 }
 
 // The executions of one key, and the indices of those that count.
-typedef struct standing {
+typedef struct execution_set {
     execution_list list;
     size_t *counting, count;
-} standing;
+} execution_set;
 
-static void release(standing *s) {
+static void release(execution_set *s) {
     store_release(&s->list);
     free(s->counting);
 }
 
-static status find_standing(const pipeline *p, const planned_runs *runs, const char *key,
-                            int wanted, standing *s, error *err) {
-    *s = (standing){0};
+static status find_executions(const pipeline *p, const planned_runs *runs, const char *key,
+                              int wanted, execution_set *s, error *err) {
+    *s = (execution_set){0};
     status rc = store_read(p->artifacts, key, &s->list, err);
     if (rc != STATUS_OK) return rc;
     s->counting = memory_new(s->list.count, sizeof *s->counting, err);
@@ -106,8 +107,8 @@ status execute_missing_of(const pipeline *p, const planned_runs *runs, const pla
     const int wanted = execute_wanted(r, rounds);
     *missing = 0;
     for (size_t k = 0; k < r->seed_count; k++) {
-        standing s;
-        status rc = find_standing(p, runs, r->seeds[k].key, wanted, &s, err);
+        execution_set s;
+        status rc = find_executions(p, runs, r->seeds[k].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         if ((int)s.count < wanted) *missing += wanted - (int)s.count;
         release(&s);
@@ -188,8 +189,8 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const int wanted = execute_wanted(r, rounds);
-        standing s;
-        status rc = find_standing(p, runs, r->seeds[0].key, wanted, &s, err);
+        execution_set s;
+        status rc = find_executions(p, runs, r->seeds[0].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
@@ -338,8 +339,8 @@ static status compare_models(const execution_work *w, error *err) {
         const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
             rc = error_set(err, STATUS_FINDING,
-                           "two executions of one key end in other models: '%s' in %.12s…, '%s' "
-                           "in %.12s…: please report this, with both folders",
+                           "two executions of one key end in different models: '%s' in %.12s…, "
+                           "'%s' in %.12s…: please report this with both folders",
                            first->folder, hash, x->folder, own);
         if (hash || !*own) continue;
         first = x;
@@ -365,7 +366,7 @@ out:
 // ---- Choosing an execution ----
 
 // Chooses this round's execution: one that counts, one that was stopped, or a new one.
-static void choose(execution_work *w, const standing *s, size_t round) {
+static void choose(execution_work *w, const execution_set *s, size_t round) {
     w->number = store_next_number(&s->list);
     if (round < s->count) {
         w->number = s->list.items[s->counting[round]].number;
@@ -389,7 +390,7 @@ static const yaml_node *first_manifest(const execution_list *list) {
     return NULL;
 }
 
-static bool any_unfinished(const standing *s) {
+static bool any_unfinished(const execution_set *s) {
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].finished) return true;
     return false;
@@ -397,38 +398,39 @@ static bool any_unfinished(const standing *s) {
 
 // A finished execution, or a first one, needs no reason. With `may_go_on`, a run that has no
 // execution yet may begin where a shorter one ended.
-static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
+static status find_reason(execution_work *w, const execution_set *s, size_t round, bool may_go_on,
                           char *why, size_t size, error *err) {
     *why = 0;
     if (round < s->count || w->remade) return STATUS_OK;
     if (w->resume)
-        snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
+        snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
     else if (w->begun)
-        snprintf(why, size, "not finished, and without a state to go on from");
+        snprintf(why, size, "not finished, and no state to resume from");
     else if (round > 0)
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)
         return change_describe(w->p, w->r, w->seed, may_go_on, &w->resume, why, size, err);
     else if (any_unfinished(s))
-        snprintf(why, size, "execution %d: RESUME=0 begins anew", w->number);
+        snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
-        snprintf(why, size,
-                 "execution %d: times of other versions, hosts or threads are not pooled",
-                 w->number);
+        snprintf(
+            why, size,
+            "execution %d: times from different versions, hosts or thread counts are not pooled",
+            w->number);
     return STATUS_OK;
 }
 
 static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
                         const planned_seed *seed, int round, int wanted, error *err) {
     char why[512];
-    standing s;
+    execution_set s;
     execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
-    status rc = find_standing(p, runs, seed->key, wanted, &s, err);
+    status rc = find_executions(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
     w.trained = first_manifest(&s.list);
     // A training that continues another one has no times of its own.
-    const bool may_go_on = !asks_for_times(p, wanted) && says(runs->plan, "kind", "runs");
+    const bool may_go_on = !needs_times(p, wanted) && has_text(runs->plan, "kind", "runs");
     rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;

@@ -59,7 +59,7 @@ static void describe_difference(const catalog *known, const yaml_node *parameter
     char seed[32];
     if (catalog_find(known, w->name, &entry, NULL) != STATUS_OK ||
         experiment_read(&e, entry->path, NULL, 0, NULL) != STATUS_OK) {
-        snprintf(w->differs, sizeof w->differs, "(no experiment of this name)");
+        snprintf(w->differs, sizeof w->differs, "(no experiment with this name)");
         return;
     }
     size_t count = change_keys(e.resolved, parameters, w->differs, sizeof w->differs);

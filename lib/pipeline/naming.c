@@ -36,7 +36,8 @@ static status no_file(const pipeline *p, const char *path, error *err) {
 static status check_path(const pipeline *p, const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
-                         "cannot take experiment: '%s': a tab or a line break in its name", path);
+                         "cannot use experiment: '%s': its name contains a tab or a line break",
+                         path);
     if (access(path, R_OK) == 0) return STATUS_OK;
     return no_file(p, path, err);
 }
@@ -111,8 +112,8 @@ static status check_folder(const char *path, error *err) {
     status rc = STATUS_OK;
     if (bad)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot take experiment: '%s': its results cannot lie in a folder called "
-                       "'%s': give the file another name",
+                       "cannot use experiment: '%s': its results cannot go in a folder called "
+                       "'%s': rename the file",
                        path, name);
     free(name);
     return rc;

@@ -34,7 +34,7 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
     const uint64_t first = r->e.seed, count = (uint64_t)r->e.repeats;
     if (first > INT64_MAX - count + 1)
         return error_set(
-            err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu on: the largest is %lld",
+            err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu: the largest seed is %lld",
             r->name, (unsigned long long)count, (unsigned long long)first, (long long)INT64_MAX);
     r->seeds = memory_new(count, sizeof *r->seeds, err);
     if (!r->seeds) return STATUS_FAILED;
@@ -181,8 +181,7 @@ static status check_names(const planned_runs *runs, error *err) {
             if (strcmp(a->file, b->file) == 0)
                 return error_set(err, STATUS_USAGE, "'%s' is named twice", a->file);
             return error_set(err, STATUS_USAGE,
-                             "'%s' and '%s' would be one: both are called '%s'; give one of the "
-                             "files another name",
+                             "'%s' and '%s' have the same name, '%s'; rename one of the files",
                              a->file, b->file, strcmp(a->name, b->name) == 0 ? a->name : place);
         }
     }
@@ -265,8 +264,8 @@ static status check_distinct(const planned_runs *runs, error *err) {
             if (*runs->items[i].seeds->key &&
                 strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
                 return error_set(err, STATUS_USAGE,
-                                 "'%s' and '%s' are one run: they differ in nothing that is "
-                                 "trained, so there is nothing to compare",
+                                 "'%s' and '%s' are the same run: nothing that affects training "
+                                 "differs, so there is nothing to compare",
                                  runs->items[k].name, runs->items[i].name);
     return STATUS_OK;
 }

@@ -30,8 +30,8 @@ static int collect_worlds(const planned_runs *runs, bool worlds[RANKS_MAX + 1]) 
 
 // A study needs the measurement if it has several world sizes, a comparison if a run has more than
 // one rank; `explain` and a single experiment do not need it.
-static bool asks_for_collectives(const pipeline *p, const planned_runs *runs,
-                                 bool worlds[RANKS_MAX + 1]) {
+static bool needs_collectives(const pipeline *p, const planned_runs *runs,
+                              bool worlds[RANKS_MAX + 1]) {
     const int different = collect_worlds(runs, worlds);
     switch (p->settings->command) {
     case COMMAND_EXPERIMENT: return different > 1;
@@ -45,7 +45,7 @@ static bool asks_for_collectives(const pipeline *p, const planned_runs *runs,
 // Returns 1, 2, 4, 8 and the runs' world sizes as a list; NULL if there is nothing to measure.
 static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char separator) {
     bool worlds[RANKS_MAX + 1] = {false};
-    if (!asks_for_collectives(p, runs, worlds)) return NULL;
+    if (!needs_collectives(p, runs, worlds)) return NULL;
     worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
     char *list = memory_string("", NULL);
     for (int w = 1; list && w <= RANKS_MAX; w++) {

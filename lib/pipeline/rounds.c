@@ -106,7 +106,7 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
         if (wanted > most) most = wanted;
     }
     if (most > 1) {
-        snprintf(what, sizeof what, "%d, each run once a round; %s a round", most, round);
+        snprintf(what, sizeof what, "%d, each run once per round; %s per round", most, round);
         p->say("estimate", "rounds", what);
     }
     say_once(p, runs);
@@ -119,7 +119,7 @@ static void say_no_verdict(const pipeline *p, const planned_runs *runs, int roun
     bool repeated = true;
     for (size_t i = 0; i < runs->count; i++) repeated = repeated && runs->items[i].seed_count >= 3;
     if (rounds < ROUNDS_LEAST)
-        p->say("note", "speed", "no verdict: it takes 3 executions of each run (EXECUTIONS=3)");
+        p->say("note", "speed", "no verdict: it needs 3 executions of each run (EXECUTIONS=3)");
     if (!repeated)
         p->say("note", "accuracy",
                "one seed cannot tell an effect from chance; SET=\"repeats=3\" trains three");
@@ -164,7 +164,7 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
         TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
     }
-    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing is left to run");
+    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing left to run");
     TRY(yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err));
     rc = list_once(runs, err);
 out:

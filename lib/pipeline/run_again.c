@@ -14,9 +14,9 @@ static const char HEAD[] = "#!/bin/sh\n"
                            "# Runs everything in this folder again and compares the models. Usage: "
                            "sh run-again.sh [FOLDER]\n"
                            "#\n"
-                           "# lockstep is found on PATH, or in BIN=FOLDER; what is made goes "
-                           "below FOLDER (again). DEVICE and\n"
-                           "# THREADS say where and how wide to train.\n"
+                           "# lockstep is found on PATH, or in BIN=FOLDER; outputs go below "
+                           "FOLDER (again). DEVICE\n"
+                           "# and THREADS set the device and the threads.\n"
                            "set -eu\n"
                            "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
                            "out=${1:-again}\n"
@@ -34,7 +34,7 @@ static const char COMPARISON[] =
     "    if [ \"$(\"$lockstep\" manifest get \"$manifest\" results.model)\" = \"$2\" ]; then\n"
     "        echo \"$1: the same model\"\n"
     "    else\n"
-    "        echo \"$1: ANOTHER MODEL\"\n"
+    "        echo \"$1: a DIFFERENT model\"\n"
     "        failed=4\n"
     "    fi\n"
     "}\n";
@@ -43,7 +43,7 @@ typedef struct script {
     const pipeline *p;
     const planned_runs *runs;
     const char *folder; // of the submission
-    words told;         // folders that a command already fills
+    words filled;       // folders that a command already fills
     output *out;
     error *err;
 } script;
@@ -93,8 +93,8 @@ static status write_command(script *s, const words *command, const char *more) {
 
 // True on the first call for a folder.
 static bool is_new(script *s, const char *folder) {
-    if (words_has(&s->told, folder)) return false;
-    return words_add(&s->told, folder, s->err) == STATUS_OK;
+    if (words_has(&s->filled, folder)) return false;
+    return words_add(&s->filled, folder, s->err) == STATUS_OK;
 }
 
 static status write_data(script *s, const planned_run *r) {
@@ -228,7 +228,7 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
     status rc = path ? output_open(path, &s.out, err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = write_all(&s, models);
     output_free(s.out);
-    words_release(&s.told);
+    words_release(&s.filled);
     if (rc == STATUS_OK && chmod(path, 0755) != 0)
         rc = error_set(err, STATUS_FAILED, "cannot make '%s' executable", path);
     free(path);

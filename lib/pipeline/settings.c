@@ -19,37 +19,37 @@ static const struct {
     unsigned commands;
     const char *help;
 } table[SETTINGS] = {
-    [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "the experiment or study: a name or a file"},
+    [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "experiment or study: a name or a file"},
     [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION),
-                      "experiments, with blanks between; the first one is the baseline"},
-    [SETTING_A] = {"A", FOR(EXPLAIN), "the experiment to begin with"},
-    [SETTING_B] = {"B", FOR(EXPLAIN), "the experiment to end with"},
-    [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "the list of reports, a file"},
+                      "experiments separated by blanks; the first is the baseline"},
+    [SETTING_A] = {"A", FOR(EXPLAIN), "experiment to start from"},
+    [SETTING_B] = {"B", FOR(EXPLAIN), "experiment to end with"},
+    [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "file that lists the reports"},
     [SETTING_RUNS] = {"RUNS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS) | FOR(RUNS),
-                      "keys of kept runs (the first digits will do), with blanks between"},
-    [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: short, in the way that the list says"},
-    [SETTING_SEED] = {"SEED", TRAINS, "the first seed, instead of the experiment's"},
-    [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "epochs of every experiment"},
-    [SETTING_SET] = {"SET", TRAINS, "\"KEY=VALUE; KEY=VALUE\": other values of every experiment"},
+                      "keys, or first digits, of kept runs, separated by blanks"},
+    [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: shorten the runs as the list specifies"},
+    [SETTING_SEED] = {"SEED", TRAINS, "first seed, instead of the experiment's"},
+    [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "number of epochs of every experiment"},
+    [SETTING_SET] = {"SET", TRAINS, "values to replace in every experiment: \"KEY=VALUE; ...\""},
     [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
-    [SETTING_THREADS] = {"THREADS", TRAINS, "threads of each rank"},
+    [SETTING_THREADS] = {"THREADS", TRAINS, "threads per rank"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
-                          "starts the ranks of train-ddp: \"mpirun --hostfile hosts\""},
-    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "how often each run is executed, to time it"},
-    [SETTING_RESUME] = {"RESUME", TRAINS, "0: a training that was stopped begins anew"},
-    [SETTING_DATA] = {"DATA", TRAINS,
-                      "a folder with train.st.zst and test.st.zst: data of your own"},
-    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "the archive or a folder of CIFAR-10"},
-    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "the same of CIFAR-100"},
-    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "the folder with the files of MNIST"},
-    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS, "the same of Fashion-MNIST"},
+                          "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
+    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "number of timed executions of each run"},
+    [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
+    [SETTING_DATA] = {"DATA", TRAINS, "your own data: a folder with train.st.zst and test.st.zst"},
+    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "CIFAR-10 archive or folder"},
+    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "CIFAR-100 archive or folder"},
+    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "folder with the MNIST files"},
+    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS,
+                                    "folder with the Fashion-MNIST files"},
     [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS,
-                              "more options of report: \"--lang zh --author 'Li Ming'\""},
+                              "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
-                             "the largest model that is handed in, MiB (4)"},
+                             "largest model to pack, in MiB (default: 4)"},
     [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
-                         "1: fetch the data, say what would be run and how long it takes"},
-    [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "the folder of all outputs (artifacts)"},
+                         "1: fetch data, print the planned runs and expected time"},
+    [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 
 // Settings of the build, which make reads itself: accepted and ignored here.
@@ -144,16 +144,16 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     list_known(command, known, sizeof known);
     const char *near = cli_nearest(upper, names, count);
     return error_set(err, STATUS_USAGE,
-                     "unknown setting: '%.200s'%s%s%s %s knows %s; values of an experiment are "
-                     "set by SET=\"KEY=VALUE\"",
+                     "unknown setting: '%.200s'%s%s%s %s accepts %s; set values of an experiment "
+                     "with SET=\"KEY=VALUE\"",
                      word, near ? ": did you mean " : "", near ? near : "", near ? "?" : ";",
                      commands[command].name, known);
 }
 
 static status check_takes(pipeline_command command, setting s, error *err) {
     if (settings_takes(command, s)) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s does not take %s: it takes %s", commands[command].name,
-                     table[s].name, commands[command].call);
+    return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
+                     commands[command].name, table[s].name, commands[command].call);
 }
 
 // Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
@@ -247,7 +247,7 @@ out:
 
 static status need_names(const settings *s, size_t least, size_t most, error *err) {
     if (s->names.count >= least && s->names.count <= most) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: %s: it takes %s", commands[s->command].name,
+    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", commands[s->command].name,
                      s->names.count < least ? "a name is missing" : "too many names",
                      commands[s->command].call);
 }
@@ -273,10 +273,10 @@ static status collect_names(settings *s, error *err) {
     static const setting lists[] = {SETTING_EXPS, SETTING_RUNS};
     status rc = STATUS_OK;
     if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
-        return error_set(err, STATUS_USAGE, "%s takes EXPS or RUNS, not both",
+        return error_set(err, STATUS_USAGE, "%s accepts EXPS or RUNS, not both",
                          commands[s->command].name);
     if (s->command == COMMAND_EXPLAIN && !s->values[SETTING_A] != !s->values[SETTING_B])
-        return error_set(err, STATUS_USAGE, "explain: %s is missing: it takes A=NAME B=NAME",
+        return error_set(err, STATUS_USAGE, "explain: %s is missing: expected A=NAME B=NAME",
                          s->values[SETTING_A] ? "B" : "A");
     for (size_t i = 0; rc == STATUS_OK && i < sizeof single / sizeof *single; i++)
         if (s->values[single[i]]) rc = words_add(&s->names, s->values[single[i]], err);
@@ -290,7 +290,7 @@ static status check_named_once(const settings *s, error *err) {
     for (int i = 0; s->names.count && i < SETTINGS; i++)
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
             return error_set(
-                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and by %s='%.200s'",
+                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and in %s='%.200s'",
                 commands[s->command].name, s->names.items[0], table[i].name, s->values[i]);
     return STATUS_OK;
 }

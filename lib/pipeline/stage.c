@@ -30,8 +30,8 @@ status stage_program(const pipeline *p, const words *command, words *program, er
 // ---- Keys ----
 
 // `device` is added as --device; NULL: none.
-static status ask_key(const pipeline *p, const words *command, const char *device, char **key,
-                      error *err) {
+static status query_key(const pipeline *p, const words *command, const char *device, char **key,
+                        error *err) {
     words program = {0};
     status rc;
     *key = NULL;
@@ -56,9 +56,9 @@ static bool is_automatic(const pipeline *p, const char *tool) {
 // search.
 static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
     char *on_gpu = NULL;
-    status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
+    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
     if (rc != STATUS_OK || p->automatic) return rc;
-    rc = ask_key(p, command, "cuda", &on_gpu, err);
+    rc = query_key(p, command, "cuda", &on_gpu, err);
     if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
     free(on_gpu);
     return rc;
@@ -67,7 +67,7 @@ static status automatic_key(pipeline *p, const words *command, char **key, error
 status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES], error *err) {
     char *text = NULL;
     status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
-                                                   : ask_key(p, command, NULL, &text, err);
+                                                   : query_key(p, command, NULL, &text, err);
     if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
     free(text);
     return rc;
@@ -95,7 +95,7 @@ typedef struct difference {
     bool options;
 } difference;
 
-static void tell(difference *d, const char *verb, const char *word, const char *value) {
+static void add_change(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
     const bool option = strncmp(word, "--", 2) == 0;
     if (option != d->options || d->shown == MOST || d->used >= d->size) return;
@@ -105,21 +105,21 @@ static void tell(difference *d, const char *verb, const char *word, const char *
                          d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
 }
 
-static void tell_words(difference *d, const yaml_node *before, const words *now) {
+static void add_changes(difference *d, const yaml_node *before, const words *now) {
     for (size_t i = 1; i < now->count; i++)
         if (!has_item(before, now->items[i]))
-            tell(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
+            add_change(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
     for (size_t i = 1; before && i < before->count; i++)
         if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text))
-            tell(d, "no longer", before->items[i]->text, NULL);
+            add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
 // Options first; paths only if the options are the same.
 static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
     difference d = {.why = why, .size = size, .options = true};
-    tell_words(&d, before, now);
+    add_changes(&d, before, now);
     d.options = false;
-    if (!d.shown) tell_words(&d, before, now);
+    if (!d.shown) add_changes(&d, before, now);
     return d.used;
 }
 
@@ -130,7 +130,7 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
     bool same =
         version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
-             same ? "what it reads has changed" : "what it reads, or this version, has changed");
+             same ? "its inputs have changed" : "its inputs or this version have changed");
 }
 
 // Sets *done, or the reason in `why` ("": it never ran).
@@ -214,17 +214,17 @@ out:
 }
 
 static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
-    char told[WHY_BYTES + 16];
+    char message[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;
     const char *reason = s->reason ? s->reason : why;
-    snprintf(told, sizeof told, *reason ? "running (%s)" : "running", reason);
-    say(p, s, told);
+    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
+    say(p, s, message);
     status rc = start(p, s, err);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)
-        rc = error_set(err, STATUS_FAILED, "stage %s is not done though %s ended well: '%s': %s",
+        rc = error_set(err, STATUS_FAILED, "stage %s is not done although %s succeeded: '%s': %s",
                        s->name, s->command->items[0], s->dir, after);
     return rc;
 }

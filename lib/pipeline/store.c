@@ -125,7 +125,7 @@ static status check_settings(const execution *x, error *err) {
     status rc = manifest_key_of(x->train, again, err);
     if (rc != STATUS_OK || strcmp(own, again) == 0) return rc;
     return error_set(err, STATUS_FINDING,
-                     "cannot report on '%s': its settings give the key %.12s, and not %.12s: its "
+                     "cannot report on '%s': its settings give the key %.12s, not %.12s: its "
                      "manifest was edited",
                      x->folder, again, own);
 }
@@ -207,7 +207,7 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     *key = NULL;
     return error_set(err, STATUS_INPUT,
                      matches
-                         ? "'%s' is the beginning of %zu keys: give more digits"
+                         ? "'%s' matches %zu keys: give more digits"
                          : "no kept run has a key that begins with '%s': `make runs` lists them",
                      digits, matches);
 }
@@ -284,7 +284,8 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
     status rc = path && tree ? STATUS_OK : STATUS_FAILED;
     *changed = false;
     if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
-        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': no model is known", path);
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
@@ -305,7 +306,7 @@ status store_keep_experiment(const char *folder, const yaml_node *train, bool *c
     const yaml_node *parameters = yaml_find(train, "parameters");
     yaml_node *own = parameters ? yaml_copy(parameters, err) : NULL;
     status rc;
-    if (!parameters) return yaml_error(train, err, "not a whole manifest: it has no 'parameters'");
+    if (!parameters) return yaml_error(train, err, "incomplete manifest: 'parameters' is missing");
     // One run has one seed, however many its experiment had.
     rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, changed, err);
@@ -362,7 +363,8 @@ status store_link(const char *artifacts, const char *place, const char *key, int
     if (length >= 0) old[length] = 0;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
     if (length < 0 && errno == EINVAL)
-        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is no link; move it away", path);
+        rc =
+            error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
     if (rc == STATUS_OK) rc = put_link(path, target, err);
 out:
     free(target);

@@ -23,14 +23,23 @@ static status run_gnuplot(const text *script, const char *id, text *svg, bool *f
     if (rc == STATUS_OK && *found && !strstr(text_string(svg), "<svg"))
         rc = error_set(err, STATUS_FAILED,
                        "'gnuplot' wrote no drawing: does it have the svg terminal?");
+    else if (rc == STATUS_OK && *found && !strstr(text_string(svg), "</svg>"))
+        rc = error_set(err, STATUS_FAILED, "'gnuplot' wrote only a part of it");
     return rc == STATUS_OK ? rc : error_prefix(err, "cannot draw '%s': ", id);
 }
 
+// Programs that could not write all of a drawing may still exit with 0.
 status plot_to_pdf(const text *svg, text *pdf, error *err) {
     char program[] = "rsvg-convert", format[] = "--format=pdf";
     char *arguments[] = {program, format, NULL};
     bool found;
-    return filter_run(arguments, svg, PATIENCE, pdf, &found, err);
+    status rc = filter_run(arguments, svg, PATIENCE, pdf, &found, err);
+    const size_t tail = strlen("%%EOF\n");
+    if (rc == STATUS_OK && found &&
+        (pdf->length < tail || strncmp(pdf->data, "%PDF", 4) != 0 ||
+         !memmem(pdf->data + pdf->length - tail, tail, "%%EOF", 5)))
+        rc = error_set(err, STATUS_FAILED, "cannot draw: 'rsvg-convert' wrote no whole PDF");
+    return rc;
 }
 
 // ---- Cleaning its SVG ----

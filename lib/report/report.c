@@ -214,9 +214,9 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
     // Where the programs that draw are installed later, the report is made again.
-    if (!filter_is_there("gnuplot"))
+    if (!filter_exists("gnuplot"))
         TRY(yaml_put(parameters, "gnuplot", yaml_new_boolean(false, err), err));
-    if (!filter_is_there("rsvg-convert"))
+    if (!filter_exists("rsvg-convert"))
         TRY(yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false, err), err));
 out:
     return rc;

@@ -40,15 +40,15 @@ static void draw_line(const char *before, const char *string, int x, int y, text
 
 static status draw_tile(const results *r, const run *one, const mistakes *m, size_t at, text *out,
                         error *err) {
-    char label[128];
     const mistake *wrong = &m->items[at];
     const int x = (int)(at % COLUMNS) * (TILE + GAP), y = (int)(at / COLUMNS) * TILE_HEIGHT;
+    const int below = y + TILE + 2;
     status rc = draw_image(m, wrong, x, y, out, err);
     if (rc != STATUS_OK) return rc;
-    draw_line("", class_label(r, one->classes[wrong->label].name), x, y + TILE + 2, out);
-    snprintf(label, sizeof label, "%.1f %% %s", 100 * wrong->probability,
-             class_label(r, one->classes[wrong->predicted].name));
-    draw_line("→ ", label, x, y + TILE + 2 + LINE, out);
+    draw_line("", class_label(r, one->classes[wrong->label].name), x, below, out);
+    draw_line("→ ", class_label(r, one->classes[wrong->predicted].name), x, below + LINE, out);
+    text_format(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f %%</text>\n", x + TILE,
+                below + LINE - 2, 100 * wrong->probability);
     return STATUS_OK;
 }
 
@@ -76,7 +76,7 @@ static status add_figure(const results *r, document *d, const run *one, size_t n
     if (rc != STATUS_OK) return rc;
     snprintf(caption, sizeof caption,
              say(r, "Of %zu wrong predictions of %s, those with the highest probability: true "
-                    "class, → probability and predicted class."),
+                    "class and probability, → predicted class."),
              m->all, one->name);
     document_figure(d, id, svg, caption);
     return STATUS_OK;

@@ -20,7 +20,7 @@ typedef struct mistake {
 typedef struct mistakes {
     mistake items[MISTAKES_MAX];
     size_t count;
-    size_t all; // wrong predictions, also those that are not in the list
+    size_t all;                  // wrong predictions, also those that are not in the list
     int channels, height, width; // images with both sides above MISTAKES_MAX_SIDE are resized
 } mistakes;
 

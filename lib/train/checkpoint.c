@@ -166,8 +166,8 @@ static status read_metadata(const tensor_file *f, const char *path, const char *
     *text = tensor_file_metadata(f, key);
     if (*text) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot resume: '%s': not a state of a training: no '%s' in its metadata",
-                     path, key);
+                     "cannot resume: '%s': not a training state: no '%s' in its metadata", path,
+                     key);
 }
 
 static status read_number(const tensor_file *f, const char *path, const char *key, uint64_t max,
@@ -184,17 +184,18 @@ static status read_number(const tensor_file *f, const char *path, const char *ke
 }
 
 status checkpoint_check_bits(int mine, int64_t theirs, const char *path, error *err) {
-    static const char way_out[] = "go on with the version that wrote it, or train without --resume "
-                                  "(make: RESUME=0) to start again";
+    static const char way_out[] =
+        "resume with the version that wrote it, or train without --resume "
+        "(make: RESUME=0) to start again";
     if (theirs == mine) return STATUS_OK;
     if (theirs == 0)
         return error_set(err, STATUS_INPUT,
-                         "cannot resume: '%s': it does not say of which revision of the arithmetic "
-                         "('bits') its steps are, those of this version are of %d: %s",
+                         "cannot resume: '%s': it does not record the revision of the arithmetic "
+                         "('bits') of its steps; this version has revision %d: %s",
                          path, mine, way_out);
     return error_set(err, STATUS_INPUT,
-                     "cannot resume: '%s': its steps are of revision %lld of the arithmetic "
-                     "('bits'), those of this version are of %d: %s",
+                     "cannot resume: '%s': its steps have revision %lld of the arithmetic "
+                     "('bits'), this version has %d: %s",
                      path, (long long)theirs, mine, way_out);
 }
 
@@ -218,9 +219,10 @@ static status check_hash(const tensor_file *f, const char *path, const char *key
     const char *theirs;
     status rc = read_metadata(f, path, key, &theirs, err);
     if (rc != STATUS_OK || strcmp(mine, theirs) == 0) return rc;
-    return error_set(err, STATUS_INPUT,
-                     "cannot resume: '%s': it is of a run with %s of content '%.12s', not '%.12s'",
-                     path, what, *theirs ? theirs : "(none)", *mine ? mine : "(none)");
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot resume: '%s': it is from a run with %s of content '%.12s', not '%.12s'", path, what,
+        *theirs ? theirs : "(none)", *mine ? mine : "(none)");
 }
 
 // States written before this key existed have no revision.

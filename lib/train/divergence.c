@@ -15,8 +15,8 @@ static void describe(const bad_place *bad, char text[160]) {
 
 static status diverged(uint64_t step, uint64_t steps_per_epoch, const char *what, error *err) {
     return error_set(err, STATUS_FAILED,
-                     "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s; a lower learning "
-                     "rate may help",
+                     "cannot continue: 'step %" PRIu64 "' (epoch %" PRIu64
+                     "): %s; a lower learning rate may help",
                      step, step / steps_per_epoch + 1, what);
 }
 

@@ -32,8 +32,7 @@ static int parse_list(const char *text, float *values) {
 
 static status refuse_list(const char *option, const char *text, error *err) {
     return error_set(err, STATUS_USAGE,
-                     "cannot normalise: '--%s %s': expected numbers with commas between them",
-                     option, text);
+                     "cannot normalise: '--%s %s': expected comma-separated numbers", option, text);
 }
 
 static status parse_normalization(const evaluate_settings *s, normalization *n, error *err) {
@@ -48,7 +47,8 @@ static status parse_normalization(const evaluate_settings *s, normalization *n, 
     const int bad = normalization_bad_channel(n);
     if (bad < 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
-                     n->std[bad] > 0 ? "a deviation is too small" : "a deviation must be above 0");
+                     n->std[bad] > 0 ? "a standard deviation is too small"
+                                     : "a standard deviation must be above 0");
 }
 
 static status read_normalization(evaluate_model *e, error *err) {
@@ -101,13 +101,14 @@ static status check_fit(const evaluate_model *e, error *err) {
                          in->height, in->width);
     if (d->classes != e->model.program.classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: pass "
-                         "data of the classes that it was trained on",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: pass "
+                         "data with the classes that it was trained on",
                          path, d->classes, e->model.name, e->model.program.classes);
     if (e->normalization.channels != d->channels)
-        return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': %d channels of mean and deviation, images of %d",
-                         path, e->normalization.channels, d->channels);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot normalise: '%s': %d channels of mean and standard deviation, images of %d",
+            path, e->normalization.channels, d->channels);
     return STATUS_OK;
 }
 

@@ -45,8 +45,8 @@ static status check_logits(const dataset *d, const float *logits, error *err) {
     bad_value bad;
     if (!values_find_bad(logits, d->samples * classes, false, &bad)) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
-                     "cannot evaluate: 'image %zu': its logit of class %zu is %g: the numbers of "
-                     "the model become too large on the way",
+                     "cannot evaluate: 'image %zu': its logit of class %zu is %g: the model's "
+                     "activations overflow",
                      bad.element / classes, bad.element % classes, bad.value);
 }
 

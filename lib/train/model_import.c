@@ -102,7 +102,7 @@ static status refuse_value(const import *i, const tensor *t, const model_tensor 
                      "cannot use checkpoint: '%s': tensor '%s' holds %g (element %zu of %zu): %s",
                      i->path, t->name, bad->value, bad->element, want->count,
                      isfinite(bad->value) ? "a variance cannot be below 0"
-                                          : "no model can be computed with it");
+                                          : "the value must be finite");
 }
 
 static status copy(const import *i, const tensor *t, const model_tensor *want, float *to,
@@ -112,7 +112,7 @@ static status copy(const import *i, const tensor *t, const model_tensor *want, f
         to[e] = element(t, e);
         if (t->type == TENSOR_F64 && !isfinite(to[e]) && isfinite(((const double *)t->data)[e]))
             return error_set(err, STATUS_INPUT,
-                             "cannot use checkpoint: '%s': tensor '%s' holds %g, more than F32 can",
+                             "cannot use checkpoint: '%s': tensor '%s' holds %g, too large for F32",
                              i->path, t->name, ((const double *)t->data)[e]);
     }
     bad_value bad;
@@ -145,13 +145,14 @@ static void append(char text[256], const char *separator, const char *format, co
     snprintf(text + used, 256 - used, format, word);
 }
 
-static void tell(const import *i, const logger *log) {
+static void log_changes(const import *i, const logger *log) {
     char text[256] = "";
     for (int p = 0; p < PREFIXES; p++)
-        if (i->taken_off[p]) append(text, ", ", "'%s' is taken off the names", prefixes[p]);
+        if (i->taken_off[p])
+            append(text, ", ", "prefix '%s' is removed from the names", prefixes[p]);
     for (unsigned t = 0; t < TENSOR_TYPES; t++)
         if (i->converted[t] && t != TENSOR_F32)
-            append(text, ", ", t == TENSOR_F64 ? "%s is rounded to F32" : "%s becomes F32",
+            append(text, ", ", t == TENSOR_F64 ? "%s is rounded to F32" : "%s is converted to F32",
                    tensor_type_name((tensor_type)t));
     if (*text) log_info(log, "'%s': %s", i->path, text);
 }
@@ -164,7 +165,7 @@ import i = {.m = m, .path = path };
     status rc = STATUS_OK;
     for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, &f->tensors[t], err));
     TRY(copy_all(&i, parameters, buffers, err));
-    tell(&i, log);
+    log_changes(&i, log);
 out:
     free(i.source);
     return rc;
@@ -176,8 +177,8 @@ out:
 static status refuse_metadata(const char *path, const char *key, const char *text,
                               const char *options, const error *why, error *err) {
     return error_set(err, STATUS_INPUT,
-                     "cannot use checkpoint: '%s': the key '%s' of its metadata, '%.60s', is not "
-                     "this program's (%s); give %s",
+                     "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was not "
+                     "written by this program (%s); give %s",
                      path, key, text, why->message, options);
 }
 
@@ -227,7 +228,8 @@ static status read_normalization(const yaml_node *tree, normalization *n, error 
     TRY(read_numbers(tree, "mean", &n->channels, n->mean, err));
     TRY(read_numbers(tree, "std", &deviations, n->std, err));
     if (deviations != n->channels)
-        return error_set(err, STATUS_INPUT, "%d means, %d deviations", n->channels, deviations);
+        return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels,
+                         deviations);
     const int bad = normalization_bad_channel(n);
     if (bad >= 0)
         return error_set(err, STATUS_INPUT, "a mean of %g and a standard deviation of %g",

@@ -22,11 +22,11 @@ struct executor {
     uint64_t hidden;                // ns of reduction that overlapped backward
 };
 
-// Wishes are the last floats of a record: a sum above 0 means that some rank has the wish.
-enum { RECORD_WISHES = RECORD_EXTRA - WISHES };
+// Requests are the last floats of a record: a sum above 0 means that some rank makes the request.
+enum { RECORD_REQUESTS = RECORD_EXTRA - REQUESTS };
 // To read them, the host waits for the step. If it need not wait otherwise (group_way.buckets),
-// wishes are read only once in this many steps, the same steps on all ranks.
-enum { STEPS_A_WISH = 16 };
+// requests are read only once in this many steps, the same steps on all ranks.
+enum { STEPS_PER_REQUEST = 16 };
 
 update_kind strategy_update_kind(const optimizer *o) {
     switch (o->kind) {
@@ -65,7 +65,7 @@ static status join_group(executor *x, const logger *log, error *err) {
     status rc = STATUS_OK;
     if (c->size == 1 || !x->backend->group_join) return rc;
     TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
-    log_debug(log, "ranks reduce by %s%s%s", transport_of(x),
+    log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
               x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
 out:
     return rc;
@@ -141,11 +141,11 @@ status replica_read(executor *x, float *parameters, float *buffers, float *state
 
 // ---- A step ----
 
-static void put_wishes(const executor *x, float *const *records, int count,
-                       const bool wish[WISHES]) {
+static void put_requests(const executor *x, float *const *records, int count,
+                         const bool request[REQUESTS]) {
     for (int k = 0; k < count; k++) {
-        float *wishes = records[k] + x->record - RECORD_EXTRA + RECORD_WISHES;
-        for (int i = 0; i < WISHES; i++) wishes[i] = k == 0 && wish[i] ? 1.0f : 0.0f;
+        float *requests = records[k] + x->record - RECORD_EXTRA + RECORD_REQUESTS;
+        for (int i = 0; i < REQUESTS; i++) requests[i] = k == 0 && request[i] ? 1.0f : 0.0f;
     }
 }
 
@@ -177,50 +177,51 @@ static void book(executor *x, phase spent, uint64_t begin, uint64_t end) {
 
 // The barrier separates waiting from communication: the time spent here is waiting for the slowest
 // rank; afterwards all ranks have their gradients, and the reduction's time is communication.
-static status meet(executor *x, error *err) {
+static status wait_for_all(executor *x, error *err) {
     const uint64_t begin = clock_now();
     status rc = x->comm->ops->barrier(x->comm, err);
     if (rc == STATUS_OK) book(x, PHASE_WAIT, begin, clock_now());
     return rc;
 }
 
-static void read_wishes(const float *sums, bool agreed[WISHES]) {
-    for (int i = 0; i < WISHES; i++) agreed[i] = sums[i] > 0;
+static void read_requests(const float *sums, bool agreed[REQUESTS]) {
+    for (int i = 0; i < REQUESTS; i++) agreed[i] = sums[i] > 0;
 }
 
-static status reduce_here(executor *x, const bool wish[WISHES], bool agreed[WISHES], error *err) {
+static status reduce_here(executor *x, const bool request[REQUESTS], bool agreed[REQUESTS],
+                          error *err) {
     int count;
     float *const *records = x->backend->records(x->engine, &count);
     float *out = x->backend->reduced(x->engine);
-    put_wishes(x, records, count, wish);
-    status rc = meet(x, err);
+    put_requests(x, records, count, request);
+    status rc = wait_for_all(x, err);
     if (rc != STATUS_OK) return rc;
     const uint64_t begin = clock_now(), sent = x->comm->bytes_sent;
     rc = x->reduce_fast ? reduce_fast(x, records, count, out, err)
                         : reduce_exact(x, records, out, err);
     book(x, PHASE_COMM, begin, clock_now());
-    read_wishes(out + x->record - RECORD_EXTRA + RECORD_WISHES, agreed);
+    read_requests(out + x->record - RECORD_EXTRA + RECORD_REQUESTS, agreed);
     x->vectors += (uint64_t)count;
     x->bytes += x->comm->bytes_sent - sent;
     return rc;
 }
 
-static bool asks(const executor *x) {
-    return x->way.buckets == 0 || x->steps % STEPS_A_WISH == 0;
+static bool reads_requests(const executor *x) {
+    return x->way.buckets == 0 || x->steps % STEPS_PER_REQUEST == 0;
 }
 
 // The time of a reduction in buckets is booked with the update: the engine measures the part that
 // backward did not hide.
-static status reduce_on_devices(executor *x, const bool wish[WISHES], error *err) {
-    float wishes[WISHES];
+static status reduce_on_devices(executor *x, const bool request[REQUESTS], error *err) {
+    float requests[REQUESTS];
     group_traffic traffic = {0};
     const bool behind = x->way.buckets == 0;
     status rc = STATUS_OK;
-    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] && asks(x) ? 1.0f : 0.0f;
-    if (behind) TRY(meet(x, err));
+    for (int i = 0; i < REQUESTS; i++) requests[i] = request[i] && reads_requests(x) ? 1.0f : 0.0f;
+    if (behind) TRY(wait_for_all(x, err));
     const uint64_t begin = clock_now();
     find_first_leaves(x);
-    TRY(x->backend->group_reduce(x->engine, x->first_leaf, !x->reduce_fast, wishes, WISHES,
+    TRY(x->backend->group_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
                                  &traffic, err));
     if (behind) book(x, PHASE_COMM, begin, clock_now());
     x->vectors += (uint64_t)traffic.vectors;
@@ -229,27 +230,27 @@ out:
     return rc;
 }
 
-static status hear_wishes(executor *x, bool agreed[WISHES], error *err) {
-    float wishes[WISHES] = {0};
+static status collect_requests(executor *x, bool agreed[REQUESTS], error *err) {
+    float requests[REQUESTS] = {0};
     status rc = STATUS_OK;
-    if (asks(x)) TRY(x->backend->group_result(x->engine, wishes, WISHES, err));
-    read_wishes(wishes, agreed);
+    if (reads_requests(x)) TRY(x->backend->group_result(x->engine, requests, REQUESTS, err));
+    read_requests(requests, agreed);
 out:
     return rc;
 }
 
-status replica_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
-                    step_result *result, error *err) {
+status replica_step(executor *x, const batch *b, const update_rule *rule,
+                    const bool request[REQUESTS], step_result *result, error *err) {
     status rc;
     TRY(x->backend->step(x->engine, b, err));
     if (x->way.transport)
-        TRY(reduce_on_devices(x, wish, err));
+        TRY(reduce_on_devices(x, request, err));
     else if (x->comm->size > 1)
-        TRY(reduce_here(x, wish, result->agreed, err));
+        TRY(reduce_here(x, request, result->agreed, err));
     else // the record of all shards is already the reduced one
-        memcpy(result->agreed, wish, sizeof result->agreed);
+        memcpy(result->agreed, request, sizeof result->agreed);
     TRY(x->backend->update(x->engine, rule, &result->update, err));
-    if (x->way.transport) TRY(hear_wishes(x, result->agreed, err));
+    if (x->way.transport) TRY(collect_requests(x, result->agreed, err));
     x->steps++;
 out:
     return rc;

@@ -11,8 +11,8 @@ void replica_shards(const executor *x, int *first, int *end);
 void replica_write(executor *x, const float *parameters, const float *buffers, const float *state);
 status replica_read(executor *x, float *parameters, float *buffers, float *state,
                     error *err) MUST_CHECK;
-status replica_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
-                    step_result *result, error *err) MUST_CHECK;
+status replica_step(executor *x, const batch *b, const update_rule *rule,
+                    const bool request[REQUESTS], step_result *result, error *err) MUST_CHECK;
 status replica_collect(executor *x, update_result *results, int count, error *err) MUST_CHECK;
 status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                      error *err) MUST_CHECK;

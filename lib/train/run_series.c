@@ -34,8 +34,7 @@ static status locate(run_series *s, const char *path, error *err) {
     }
     if (folder && !is_there(s->steps))
         return error_set(err, STATUS_INPUT,
-                         "cannot export run: '%s': it holds no steps.st.zst, nor does its train/",
-                         path);
+                         "cannot export run: '%s': no steps.st.zst in it or in its train/", path);
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);
@@ -67,7 +66,7 @@ static status read_epochs(run_series *s, error *err) {
     s->epochs = yaml_get(s->root, "results.epochs");
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
-        return yaml_error(s->root, err, "not the manifest of a training: no results.epochs");
+        return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
     if (s->timeline.steps % s->epochs->count)
         return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
                           s->epochs->count, s->timeline.steps, s->steps);

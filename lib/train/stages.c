@@ -25,7 +25,7 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
         if (!can_begin(&p->layers[at]) || at <= first[s])
             return error_set(err, STATUS_USAGE,
                              "cannot cut the model: stage '%s': a stage begins with a convolution "
-                             "or a linear layer behind the one before",
+                             "or a linear layer, after the previous stage",
                              name);
         first[s + 1] = at;
     }
@@ -42,7 +42,7 @@ static double cost_before(const experiment *e, int end) {
     return sum;
 }
 
-static int beginnings_behind(const program *p, int at) {
+static int beginnings_after(const program *p, int at) {
     int n = 0;
     for (int i = at + 1; i < p->count; i++) n += can_begin(&p->layers[i]);
     return n;
@@ -54,7 +54,7 @@ static int nearest_cut(const experiment *e, int after, int left, double target) 
     const program *p = &e->model.program;
     int best = -1;
     for (int i = after + 1; i < p->count; i++) {
-        if (!can_begin(&p->layers[i]) || beginnings_behind(p, i) < left) continue;
+        if (!can_begin(&p->layers[i]) || beginnings_after(p, i) < left) continue;
         if (best < 0 || fabs(cost_before(e, i) - target) < fabs(cost_before(e, best) - target))
             best = i;
     }

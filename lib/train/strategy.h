@@ -42,7 +42,7 @@ typedef struct message_sizes {
 
 // A request of one executor to all, shared through the step's reduction at no extra cost: if any
 // executor sets one, all of them act on it, after the same step.
-enum { WISH_STOP, WISH_CHECKPOINT, WISHES };
+enum { REQUEST_STOP, REQUEST_CHECKPOINT, REQUESTS };
 
 typedef struct executor_options {
     const backend *backend;
@@ -63,7 +63,7 @@ typedef struct executor_options {
 
 typedef struct step_result {
     update_result update;
-    bool agreed[WISHES];
+    bool agreed[REQUESTS];
 } step_result;
 
 typedef struct executor executor;
@@ -91,8 +91,8 @@ typedef struct strategy {
     status (*read)(executor *x, float *parameters, float *buffers, float *state, error *err);
 
     // One step: forward, backward, reduction, update. The same result on every executor.
-    status (*step)(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
-                   step_result *result, error *err);
+    status (*step)(executor *x, const batch *b, const update_rule *rule,
+                   const bool request[REQUESTS], step_result *result, error *err);
     // Collects the results of the last `count` steps, all that are pending (backend.h). NULL if
     // results are never pending.
     status (*collect)(executor *x, update_result *results, int count, error *err);

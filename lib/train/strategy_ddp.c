@@ -29,7 +29,7 @@ out:
 
 static status launch(const world *w, const message_sizes *sizes, launch_body body, void *argument,
                      launch_death *death, const logger *log, error *err) {
-    *death = (launch_death){.came = false};
+    *death = (launch_death){.happened = false};
     if (w->environment.joined) return join(w, sizes, body, argument, err);
     return launch_local(w->size, sizes->floats, sizes->gather_bytes, body, argument, death, log,
                         err);

@@ -65,7 +65,7 @@ struct executor {
 };
 
 // strategy_dp_step.c: hooks of strategy.h and engine_options.
-status dp_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status dp_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
                step_result *result, error *err) MUST_CHECK;
 // sync_batch_norm: called by the threads of all replicas, in the same order.
 status dp_exchange(void *part, const void *mine, size_t bytes_per_shard, void *rows,

@@ -172,7 +172,7 @@ static void count_traffic(executor *x) {
     x->steps++;
 }
 
-status dp_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status dp_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
                step_result *result, error *err) {
     status rc;
     x->batch = b;
@@ -194,7 +194,7 @@ status dp_step(executor *x, const batch *b, const update_rule *rule, const bool 
     const uint64_t end = trace_clock(x->parts[0].track);
     for (int r = 0; r < x->replicas; r++)
         trace_rest(x->parts[r].track, phase_name(PHASE_WAIT), x->began, end);
-    memcpy(result->agreed, wish, sizeof result->agreed); // one process: no other wishes
+    memcpy(result->agreed, request, sizeof result->agreed); // one process: no other requests
 out:
     return rc;
 }

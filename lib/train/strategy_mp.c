@@ -187,8 +187,8 @@ static void count_traffic(executor *x) {
     }
 }
 
-static status step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
-                   step_result *result, error *err) {
+static status step(executor *x, const batch *b, const update_rule *rule,
+                   const bool request[REQUESTS], step_result *result, error *err) {
     const uint64_t begin = x->began = clock_now();
     x->batch = b;
     x->rule = rule;
@@ -209,7 +209,7 @@ static status step(executor *x, const batch *b, const update_rule *rule, const b
     result->update.digest = 0;
     for (int i = 0; i < x->count; i++) result->update.digest += x->stages[i].result.digest;
     count_traffic(x);
-    memcpy(result->agreed, wish, sizeof result->agreed); // one process: no other wishes
+    memcpy(result->agreed, request, sizeof result->agreed); // one process: no other requests
     x->micro_batches += (uint64_t)micro_batches(x);
     x->steps++;
     for (int i = 0; i < x->count; i++) (void)waited(x, &x->stages[i]);

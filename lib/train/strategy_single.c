@@ -9,8 +9,8 @@ int strategy_world_size(const experiment *e, int wanted, int listed) {
 status strategy_check_devices(int wanted, int listed, error *err) {
     if (!wanted || listed <= 1 || wanted == listed) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot start: '--world-size %d': --device has a list of %d; name one for "
-                     "each, or one for all",
+                     "cannot start: '--world-size %d': --device lists %d; name one for each rank, "
+                     "or one for all",
                      wanted, listed);
 }
 
@@ -19,7 +19,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
     *w = (world){.size = 1};
     if (listed > 1)
         return error_set(err, STATUS_USAGE,
-                         "cannot start: '--device': a list of %d devices is for as many ranks; "
+                         "cannot start: '--device': a list of %d devices needs as many ranks; "
                          "train-ddp starts several",
                          listed);
     if (wanted <= 1) return STATUS_OK;
@@ -32,7 +32,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 status strategy_launch_one(const world *w, const message_sizes *sizes, launch_body body,
                            void *argument, launch_death *death, const logger *log, error *err) {
     comm *c;
-    *death = (launch_death){.came = false};
+    *death = (launch_death){.happened = false};
     if (w->supervised)
         return launch_local(1, sizes->floats, sizes->gather_bytes, body, argument, death, log, err);
     status rc = comm_self(&c, err);

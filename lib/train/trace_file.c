@@ -24,8 +24,8 @@ static status agree(comm *c, bool *wanted, error *err) {
     for (int r = 1; r < c->size && rc == STATUS_OK; r++)
         if (all[r] && !all[0])
             rc = error_set(err, STATUS_USAGE,
-                           "cannot trace: 'rank %d' was started with --trace, rank 0 was not: it "
-                           "is the one that writes the file",
+                           "cannot trace: 'rank %d' was started with --trace; rank 0, which writes "
+                           "the file, was not",
                            r);
     *wanted = all[0];
     free(all);
@@ -142,8 +142,8 @@ status trace_file_write(trace_file *f, const char *tool, const logger *log, erro
     TRY(write_file(f, tool, origin, left_out, err));
     if (f->out && left_out)
         log_warn(log,
-                 "'%s': %" PRIu64 " spans were left out, a thread has room for %d: stop earlier "
-                 "(--stop-after-steps) to have them all",
+                 "'%s': %" PRIu64 " spans were left out; a thread has room for %d: stop earlier "
+                 "(--stop-after-steps) to keep all",
                  f->path, left_out, (int)TRACE_FILE_ROOM);
 out:
     return rc;

@@ -34,8 +34,8 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {
     const bool set = r->settings->command;
     return error_set(err, STATUS_INPUT,
-                     "cannot use dataset: '%s': it is '%s', experiment '%s' asks for '%s': pass "
-                     "other data, or %sdataset=%s%s",
+                     "cannot use dataset: '%s': it is '%s', experiment '%s' needs '%s': pass other "
+                     "data, or %sdataset=%s%s",
                      path, d->name, r->experiment->name, r->experiment->dataset,
                      set ? "SET=\"" : "--set ", d->name, set ? "\"" : "");
 }
@@ -54,8 +54,8 @@ static status check_fit(const train_run *r, const dataset *d, const char *path, 
                          p->input.height, p->input.width, d->channels, d->height, d->width);
     if (d->classes != p->classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: its "
-                         "last layer must be 'linear: {out: %d}'",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: its last "
+                         "layer must be 'linear: {out: %d}'",
                          path, d->classes, e->model.name, p->classes, d->classes);
     return STATUS_OK;
 }
@@ -75,8 +75,7 @@ static status set_normalization(train_run *r, error *err) {
     const int bad = normalization_bad_channel(n);
     if (bad >= 0)
         return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': channel %d has a mean of %g and a deviation of "
-                         "%g",
+                         "cannot normalise: '%s': channel %d has mean %g and standard deviation %g",
                          e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
                          (double)n->std[bad]);
     return STATUS_OK;
@@ -374,14 +373,14 @@ static status stopped(const train_run *r, error *err) {
     char *own = s->command ? NULL : resuming_command(s);
     status rc = STATUS_STOPPED;
     if (s->command)
-        error_set(err, rc, "at step %" PRIu64 ", state saved: the same command goes on: %s",
+        error_set(err, rc, "at step %" PRIu64 ", state saved; to resume, run the same command: %s",
                   r->checkpoint.step, s->command);
     else if (own)
-        error_set(err, rc, "at step %" PRIu64 ", state saved: this goes on: %s", r->checkpoint.step,
+        error_set(err, rc, "at step %" PRIu64 ", state saved; to resume: %s", r->checkpoint.step,
                   own);
     else
         error_set(err, rc,
-                  "at step %" PRIu64 ", state saved: the same command with --resume goes on",
+                  "at step %" PRIu64 ", state saved; to resume, run the same command with --resume",
                   r->checkpoint.step);
     free(own);
     return rc;
@@ -399,7 +398,7 @@ static gpu_monitor *watch_gpus(const train_settings *s) {
     error why = {0};
     gpu_monitor *m = NULL;
     if (s->devices.gpu_count > 1 && devices_watch(&s->devices, &m, &why) != STATUS_OK)
-        log_debug(s->log, "nothing is measured of the GPUs: %s", why.message);
+        log_debug(s->log, "GPUs are not monitored: %s", why.message);
     return m;
 }
 
@@ -473,7 +472,7 @@ static status launch_until_done(train_run *r, const message_sizes *sizes, error 
     for (int restarts = 0;; restarts++) {
         launch_death death;
         status rc = s->strategy->launch(&s->world, sizes, train_rank, r, &death, s->log, err);
-        if (rc == STATUS_OK || !death.came || signals_pending()) return rc;
+        if (rc == STATUS_OK || !death.happened || signals_pending()) return rc;
         if (restarts == s->max_restarts)
             return restarts
                        ? error_prefix(err, "after restart %d of %d: ", restarts, s->max_restarts)

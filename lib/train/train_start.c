@@ -98,7 +98,7 @@ status train_start_find(train_run *r, error *err) {
     rc = read_saved(r, err);
     if (rc == STATUS_OK) rc = check_resumable(r, err);
     if (rc == STATUS_OK && r->resumed && train_start_leads(s))
-        log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
+        log_info(s->log, "resuming from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);
     return rc;
 }
@@ -162,9 +162,8 @@ static const char *backend_of(const train_run *r) {
 static status describe_backend(const train_run *r, bool lead, error *err) {
     const char *kind = backend_of(r);
     if (lead && strcmp(kind, "mixed") == 0)
-        log_info(r->settings->log,
-                 "the steps so far were made on another kind of device: the bits of the model will "
-                 "be those of neither");
+        log_info(r->settings->log, "the steps so far ran on another kind of device: the model will "
+                                   "match neither bit for bit");
     return train_manifest_backend(r->manifest, kind, err);
 }
 
@@ -185,7 +184,7 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
         if (same_reduction(s, before->items[i])) continue;
         if (lead)
             log_info(s->log, "the steps so far were reduced in another order: no other run will "
-                             "have the bits of the model");
+                             "give the same bits");
         return train_manifest_reduce(r->manifest, "mixed", 0, err);
     }
     return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)

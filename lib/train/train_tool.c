@@ -13,24 +13,29 @@
 #include "train/trainer.h"
 
 static const char NOTES[] =
-    "Every train tool runs every experiment, and all give the same model.st.zst, bit for bit.\n"
-    "It writes model.st.zst, steps.st.zst (one value a step), state.st.zst (what --resume needs)\n"
-    "and, last, manifest.yaml. State is saved at the end of every epoch, at --checkpoint-every,\n"
-    "and on SIGINT, SIGTERM and SIGUSR1.\n"
+    "Every train tool can run every experiment, and all produce the same\n"
+    "model.st.zst, bit for bit. Each writes model.st.zst, steps.st.zst (one value per\n"
+    "step), state.st.zst (for --resume) and, last, manifest.yaml. The state is saved\n"
+    "at the end of every epoch, at --checkpoint-every, and on SIGINT, SIGTERM and\n"
+    "SIGUSR1.\n"
     "\n"
-    "--device auto takes as many GPUs as there are ranks, or the cpu where there is none. A\n"
-    "list of several devices means as many ranks, replicas or stages, unless --world-size says\n"
-    "otherwise; one device has them all.\n"
+    "--device auto uses the GPUs, at most one per rank, or the CPU if there is no\n"
+    "GPU. A list of several devices starts one rank, replica or stage per device; a\n"
+    "single device runs all of them. With train-ddp, --world-size may set another\n"
+    "number of ranks, which are assigned to the listed devices in turn.\n"
     "\n"
-    "train-ddp starts its own ranks, unless --world-size is not given and the environment says\n"
-    "that it is one of several: RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT, of\n"
-    "torchrun; or those of mpirun or srun, whose ranks meet by MPI and may be on several hosts.\n"
-    "Ranks at an address wait 60 s for each other, or LOCKSTEP_RENDEZVOUS_SECONDS.\n"
+    "train-ddp starts its own ranks, unless --world-size is absent and the\n"
+    "environment makes it one rank of a group: by RANK, WORLD_SIZE, MASTER_ADDR and\n"
+    "MASTER_PORT (torchrun), or under mpirun or srun, whose ranks communicate by MPI\n"
+    "and may run on several hosts. Ranks that connect to an address wait for each\n"
+    "other for 60 s, or LOCKSTEP_RENDEZVOUS_SECONDS.\n"
     "\n"
-    "Exit codes: 0 done; 1 failed (also: the loss is no longer finite, no GPU); 2 usage; 3 input\n"
-    "refused; 5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in\n"
-    "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file,\n"
-    "LOCKSTEP_COMMAND is the command that a stopped run names as the one that goes on.";
+    "Exit codes: 0 done; 1 failed (also if the loss is no longer finite, or there is\n"
+    "no GPU); 2 usage; 3 input refused; 5 stopped by SIGTERM or SIGUSR1, state saved.\n"
+    "\n"
+    "Environment: LOCKSTEP_ISA=v4, v3 or baseline selects the instruction set;\n"
+    "LOCKSTEP_CUDA_LIBRARY is the file of the CUDA backend; LOCKSTEP_COMMAND is the\n"
+    "command that a stopped run prints for resuming.";
 
 void train_tool_init(train_tool *t, const strategy *s, const char *name) {
     *t = (train_tool){.strategy = s,
@@ -42,44 +47,44 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
                       .stop_after_steps = -1,
                       .max_restarts = 0};
     const cli_option options[] = {
-        {"experiment", CLI_STRING, &t->experiment, "FILE", "what to train", 0, 0},
+        {"experiment", CLI_STRING, &t->experiment, "FILE", "experiment to train", 0, 0},
         {"train", CLI_STRING, &t->train, "FILE|DIR|-",
          "training data: a file, a folder of shards, or standard input", 0, 0},
         {"test", CLI_STRING, &t->test, "FILE", "test data, evaluated after every epoch", 0, 0},
-        {"out", CLI_STRING, &t->out, "DIR", "folder for all outputs", 0, 0},
-        {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value of the experiment", 0, 0},
+        {"out", CLI_STRING, &t->out, "DIR", "output folder", 0, 0},
+        {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value in the experiment", 0, 0},
         {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
-         "where to compute; LIST: cuda:0,cuda:1, which the ranks take in turn", 0, 0},
+         "devices; LIST such as cuda:0,cuda:1 is assigned to the ranks in turn", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
-         "threads of a rank (default: the cores, divided among the ranks; one with a GPU)", 1,
-         1024},
+         "threads per rank (default: the cores divided by the ranks; 1 on a GPU)", 1, 1024},
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
-         "threads that prepare batches (default: as in the experiment)", 0, 256},
+         "threads that prepare batches (default: from the experiment)", 0, 256},
         {"world-size", CLI_INTEGER, &t->world_size, "W",
-         "ranks (default: as in the experiment); must divide its virtual shards", 1, 4096},
+         "ranks, replicas or stages (default: from the experiment); ranks and replicas must "
+         "divide the virtual shards",
+         1, 4096},
         {"reduce", CLI_STRING, &t->reduce, "exact|fast",
-         "exact: the same bits for every world size; fast: bits of its own for each", 0, 0},
-        {"init", CLI_STRING, &t->init, "MODEL", "begin with the weights of this checkpoint", 0, 0},
+         "exact (default): the same bits for every world size; fast: other bits for each", 0, 0},
+        {"init", CLI_STRING, &t->init, "MODEL", "start from the weights of this checkpoint", 0, 0},
         {"resume", CLI_FLAG, &t->resume, NULL,
-         "go on from the state in --out, if there is one; also with more epochs than it was for", 0,
+         "resume from the state in --out, if there is one; more epochs than before are allowed", 0,
          0},
         {"dry-run", CLI_FLAG, &t->dry_run, NULL,
-         "check all that the run needs, write nothing, and end", 0, 0},
+         "check everything the run needs, write nothing, and exit", 0, 0},
         {"stop-after-steps", CLI_INTEGER, &t->stop_after_steps, "N",
-         "save and stop when N steps of the run are done", 1, INT64_MAX},
+         "save and stop after N steps of the run", 1, INT64_MAX},
         {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
-         "also save every N steps, or every N seconds", 0, 0},
+         "also save the state every N steps (500) or N seconds (30s)", 0, 0},
         {"max-restarts", CLI_INTEGER, &t->max_restarts, "N",
-         "when a process dies, begin again from the last saved state, at most so often (default: "
-         "0)",
-         0, 1000},
+         "when a process dies, restart from the last saved state, at most N times (default 0)", 0,
+         1000},
         {"trace", CLI_STRING, &t->trace, "FILE.json",
-         "write what every thread did and when, for Perfetto", 0, 0},
+         "write a timeline of every thread, for Perfetto", 0, 0},
         {"dump-order", CLI_STRING, &t->dump_order, "FILE",
-         "write the sample ids in the order of training (U32)", 0, 0},
-        {"print-key", CLI_FLAG, &t->print_key, NULL, "print the key of this stage and end", 0, 0},
+         "write the sample ids in training order (U32)", 0, 0},
+        {"print-key", CLI_FLAG, &t->print_key, NULL, "print the stage key and exit", 0, 0},
         {"print-parameters", CLI_FLAG, &t->print_parameters, NULL,
-         "print the whole resolved experiment and end", 0, 0},
+         "print the whole resolved experiment and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
@@ -95,7 +100,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
 
 static status need(const char *value, const char *option, error *err) {
     if (value) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
+    return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
 // Finds the ranks and their devices. A key distinguishes only kinds of devices, so for --print-key
@@ -109,7 +114,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
-    if (rc != STATUS_OK && !t->print_key) launch_excuse(group); // other hosts may have devices
+    if (rc != STATUS_OK && !t->print_key) launch_abort(group); // other hosts may have devices
 out:
     return rc;
 }
@@ -126,8 +131,8 @@ static status parse_checkpoint_every(const char *text, train_settings *s, error 
         s->checkpoint_ns = value * 1000000000u;
     else
         return error_set(err, STATUS_USAGE,
-                         "cannot save so often: '--checkpoint-every %s': expected a number of "
-                         "steps, 500, or of seconds, 30s",
+                         "bad option value: '--checkpoint-every': expected steps (500) or seconds "
+                         "(30s), got '%s'",
                          text);
     return STATUS_OK;
 }
@@ -135,8 +140,8 @@ static status parse_checkpoint_every(const char *text, train_settings *s, error 
 static status parse_reduce(const char *text, bool *fast, error *err) {
     *fast = strcmp(text, "fast") == 0;
     if (*fast || strcmp(text, "exact") == 0) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot reduce: '--reduce %s': expected exact or fast",
-                     text);
+    return error_set(err, STATUS_USAGE,
+                     "bad option value: '--reduce': expected exact or fast, got '%s'", text);
 }
 
 // The command that was typed, if another program started this one on its behalf.
@@ -179,13 +184,13 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
     if (s->world.supervised && s->world.environment.joined)
         return error_set(
             err, STATUS_USAGE,
-            "cannot restart: '--max-restarts %d': this rank was started by a launcher; "
-            "let that one start all ranks again, with --resume",
+            "cannot restart: '--max-restarts %d': this rank was started by a launcher, "
+            "which must restart all ranks with --resume",
             s->max_restarts);
     if (s->world.environment.joined && strcmp(t->train, "-") == 0)
         return error_set(err, STATUS_USAGE,
-                         "cannot read training data: '-': a rank that joins a group cannot share "
-                         "standard input; give a file");
+                         "cannot read training data: '-': ranks started by a launcher cannot share "
+                         "standard input; pass a file");
     rc = train_run_check_files(s, t->experiment, err);
 out:
     return rc;
@@ -221,7 +226,7 @@ static status find_finished(const train_settings *s, const experiment *e, bool *
                             error *err) {
     status rc = train_run_finished(s->out, e, finished, err);
     if (rc == STATUS_OK && *finished && train_start_leads(s))
-        log_info(s->log, "'%s' is finished: nothing is left to do", s->out);
+        log_info(s->log, "'%s' is already complete: nothing to do", s->out);
     return rc;
 }
 
@@ -252,8 +257,8 @@ static status check(const train_tool *t, const train_settings *s, const experime
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));
     if (train_start_leads(s))
-        log_info(s->log, "nothing stands in the way of %d epochs of %" PRIu64 " steps", e->epochs,
-                 trainer_steps_per_epoch(e, run.train.samples));
+        log_info(s->log, "dry run: ready to train %d epoch%s of %" PRIu64 " steps", e->epochs,
+                 e->epochs == 1 ? "" : "s", trainer_steps_per_epoch(e, run.train.samples));
 out:
     train_run_release(&run);
     return rc;
@@ -280,7 +285,7 @@ static status train(const train_tool *t, const train_settings *s, const experime
     TRY(train_run_init(&run, s, e, m, err));
     TRY(train_run_go(&run, err));
 out:
-    if (!run.launched && rc != STATUS_USAGE) launch_excuse(&s->world.environment);
+    if (!run.launched && rc != STATUS_USAGE) launch_abort(&s->world.environment);
     train_run_release(&run);
     output_unlock_folder(lock);
     return rc;
@@ -323,6 +328,6 @@ out:
 
 int train_tool_finish(const train_tool *t, status rc, error *err) {
     int code = cli_finish(&t->cli, rc, err);
-    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_die(SIGINT);
+    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_end_process(SIGINT);
     return code;
 }

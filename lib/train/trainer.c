@@ -243,18 +243,18 @@ static status collect(trainer *t, error *err) {
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
-static status train_step(trainer *t, bool agreed[WISHES], error *err) {
+static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     const strategy *s = t->o->strategy;
     step_result result = {0};
     const uint64_t begin = clock_now();
     const bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
-    const bool wishes[WISHES] = {
-        [WISH_STOP] = signals_pending() != 0, [WISH_CHECKPOINT] = t->lead && overdue};
+    const bool requests[REQUESTS] = {
+        [REQUEST_STOP] = signals_pending() != 0, [REQUEST_CHECKPOINT] = t->lead && overdue};
     const batch *b = loader_next(t->loader);
     const update_rule rule = rule_of(t);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
-    status rc = s->step(t->executor, b, &rule, wishes, &result, err);
+    status rc = s->step(t->executor, b, &rule, requests, &result, err);
     if (rc != STATUS_OK) return rc;
     memcpy(agreed, result.agreed, sizeof result.agreed);
     t->loading += loaded - begin;
@@ -267,7 +267,7 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
 }
 
 // Checks the tensors that will be saved or evaluated.
-static status look(trainer *t, error *err) {
+static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
     const uint64_t last = t->c->step ? t->c->step - 1 : 0;
     return rc == STATUS_OK ? divergence_of_tensors(t->c, last, t->steps_per_epoch, err) : rc;
@@ -349,20 +349,20 @@ static void trace_epoch(trainer *t) {
 static status run(trainer *t, trainer_end *end, error *err) {
     const trainer_options *o = t->o;
     checkpoint *c = t->c;
-    bool stop = false, agreed[WISHES];
+    bool stop = false, agreed[REQUESTS];
     status rc = STATUS_OK;
     if (c->step > 0 && c->step % t->steps_per_epoch == 0) TRY(end_epoch(t, &stop, err));
     t->mark = t->epoch_began = clock_now();
     while (!stop && c->step < t->total) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
         TRY(train_step(t, agreed, err));
-        stop = agreed[WISH_STOP];
+        stop = agreed[REQUEST_STOP];
         const bool whole_epoch = c->step % t->steps_per_epoch == 0;
-        const bool saving = stop || whole_epoch || agreed[WISH_CHECKPOINT] ||
+        const bool saving = stop || whole_epoch || agreed[REQUEST_CHECKPOINT] ||
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
         if (saving) TRY(collect(t, err));
-        if (saving) TRY(look(t, err));
+        if (saving) TRY(check_tensors(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
         if (saving) TRY(save(t, err));
         if (whole_epoch) trace_epoch(t);
@@ -383,8 +383,8 @@ static status note_images(const trainer *t, yaml_node *segment, error *err) {
     if (!o->executor.backend->keeps_data) return STATUS_OK;
     const bool here = o->strategy->has_images(t->executor);
     if (!here && t->lead)
-        log_info(o->log, "the data set takes more than half of the GPU's free memory: every step "
-                         "sends its images");
+        log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
+                         "transfers its images");
     return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
 }
 

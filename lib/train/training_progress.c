@@ -28,13 +28,13 @@ static double seconds_since(uint64_t then, uint64_t now) {
     return (double)(now - then) / NS;
 }
 
-static double seconds_a_step(const training_progress *p, uint64_t now, uint64_t step) {
+static double seconds_per_step(const training_progress *p, uint64_t now, uint64_t step) {
     return step > p->first_step ? seconds_since(p->began, now) / (double)(step - p->first_step) : 0;
 }
 
 static double seconds_left(const training_progress *p, uint64_t now, uint64_t step) {
     const uint64_t total = p->steps_per_epoch * (uint64_t)p->epochs;
-    return seconds_a_step(p, now, step) * (double)(total - step);
+    return seconds_per_step(p, now, step) * (double)(total - step);
 }
 
 // Seconds between permanent lines.
@@ -70,7 +70,7 @@ static void say_where(training_progress *p, uint64_t now, uint64_t step, float l
     const uint64_t done = step % p->steps_per_epoch;
     char span[DURATION_TEXT_BYTES];
     if (done == 0 || seconds_since(p->said, now) < apart) return;
-    if (seconds_a_step(p, now, step) * (double)p->steps_per_epoch < 2 * apart) return;
+    if (seconds_per_step(p, now, step) * (double)p->steps_per_epoch < 2 * apart) return;
     p->said = now;
     log_info(p->log, "epoch %" PRIu64 "/%d, %.0f %%: loss %.4f, %s left",
              step / p->steps_per_epoch + 1, p->epochs,

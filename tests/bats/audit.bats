@@ -36,7 +36,7 @@ audits() {
 
 @test "audit: --help and --version" {
     succeeds "$BIN/audit" --help
-    [[ $output == *"CLAIM.yaml..."*"arithmetic fault"*"Exit status"* ]]
+    [[ $output == *"CLAIM.yaml..."*"arithmetic fault"*"Exit codes"* ]]
     succeeds "$BIN/audit" --version
     [[ $output == "audit (lockstep) "* ]]
 }
@@ -145,7 +145,7 @@ audits() {
     claim | sed 's/claim.1/experiment\/1/' > schema.yaml
     fails_with 3 "schema.yaml:1:9: 'schema': expected one of lockstep.claim/1" "$BIN/audit" schema.yaml
     fails_with 3 'absent.yaml' "$BIN/audit" absent.yaml
-    fails_with 2 'missing argument' "$BIN/audit"
+    fails_with 2 'missing arguments' "$BIN/audit"
 }
 
 @test "audit says when its answer could not be written" {

@@ -158,15 +158,15 @@ state_of() {
     poison good.st other.st "bits=$((own + 1))"
     poison good.st none.st bits=
     zstd -qf other.st -o run/state.st.zst
-    fails_with 3 "run/state.st.zst'.*revision $((own + 1)) .*'bits'.* of $own: .*version.*without --resume" \
+    fails_with 3 "run/state.st.zst'.*revision $((own + 1)) .*'bits'.*this version has $own: .*version.*without --resume" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
     fails_with 3 "revision $((own + 1))" "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --out run --resume
     zstd -qf none.st -o run/state.st.zst
-    fails_with 3 "run/state.st.zst'.* does not say .* of $own: .*without --resume" \
+    fails_with 3 "run/state.st.zst'.* does not record .* revision $own: .*without --resume" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
     # The same for a finished run, which would otherwise be left as it is.
     sed -i "s/^bits: .*/bits: $((own + 1))/" ended/manifest.yaml
-    fails_with 3 "ended/manifest.yaml'.*revision $((own + 1)) .* of $own" \
+    fails_with 3 "ended/manifest.yaml'.*revision $((own + 1)) .*this version has $own" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out ended --resume
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out ended
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run

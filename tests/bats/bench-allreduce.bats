@@ -101,11 +101,11 @@ need_emulation() {
 
 @test "devices that are not there, cannot reduce, or need other options" {
     need_emulation
-    fails_with 1 "'cuda:4': there are 4 GPUs" "$BENCH" --device cuda:4 --out out
+    fails_with 1 "'cuda:4': this host has 4 GPUs" "$BENCH" --device cuda:4 --out out
     fails_with 2 "bad --device: 'auto': expected cpu, cuda or a list" "$BENCH" --device auto --out out
     fails_with 2 "'--device gpu': expected" "$BENCH" --device gpu --out out
-    fails_with 2 "bad --world-size: '1,2': on a device one rank has nothing to reduce" "$BENCH" --device cuda --world-size 1,2
-    fails_with 2 "bad --min-bytes: '100': on a device a multiple of 64, from 192 on" "$BENCH" --device cuda --min-bytes 100
+    fails_with 2 "bad --world-size: '1,2': one rank has nothing to reduce on a device" "$BENCH" --device cuda --world-size 1,2
+    fails_with 2 "bad --min-bytes: '100': on a device it must be a multiple of 64, at least 192" "$BENCH" --device cuda --min-bytes 100
     export LOCKSTEP_EMULATED_IPC=none
     fails_with 1 "these ranks reduce through the host.*operation not supported" "$BENCH" --device cuda --world-size 2 --out out
     nothing_in out

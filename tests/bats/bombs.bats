@@ -35,7 +35,7 @@ hole() {
     refused 'more than 4294967296 bytes uncompressed' fetch-cifar -q --from a.tar --out out
     hole 3G unrelated.bin # the limit for an archive
     tar --sparse -cf a.tar unrelated.bin
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.tar --out out
 }
 
 @test "a tar header of more than an archive may hold" {
@@ -50,11 +50,11 @@ open("a.tar", "wb").write(info.tobuf() + bytes(100000))'
 @test "members that were packed to nothing: zstd, xz, zip" {
     hole 1G unrelated.bin
     tar -cf - unrelated.bin | zstd -q -1 >a.tar.zst
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.zst --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.tar.zst --out out
     if command -v xz >/dev/null; then
         hole 300M unrelated.bin
         tar -cf - unrelated.bin | xz -0 >a.tar.xz
-        refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.xz --out out
+        refused 'more than 200 times its size' fetch-cifar -q --from a.tar.xz --out out
     fi
     "$PYTHON" -c '
 import zipfile
@@ -64,8 +64,8 @@ with zipfile.ZipFile("a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, 
 with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("x.npy", "w") as f:
     for _ in range(300):
         f.write(bytes(1 << 20))'
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.zip --out out
-    refused 'more than 200 times its bytes' import-images -q --from a.npz --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.zip --out out
+    refused 'more than 200 times its size' import-images -q --from a.npz --out out
 }
 
 # tensors BYTES: a tensor file of that many zeros on standard output, uncompressed.

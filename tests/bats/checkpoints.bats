@@ -63,14 +63,14 @@ refused() {
         rewrite wrapped.safetensors <<<"tensors = {'$prefix' + name: t for name, t in tensors.items()}"
         [ "$expected" = "$(predictions wrapped.safetensors)" ]
         [ "$(wc -l <said)" -eq 1 ]
-        grep -q "^evaluate: 'wrapped.safetensors': '.*' is taken off the names" said || fail "$(cat said)"
+        grep -q "^evaluate: 'wrapped.safetensors': prefix '.*' is removed from the names" said || fail "$(cat said)"
     done
-    grep -q "'module.' is taken off the names, '_orig_mod.' is" said || fail "$(cat said)"
+    grep -q "prefix 'module.' is removed from the names, prefix '_orig_mod.' is" said || fail "$(cat said)"
     predictions wrapped.safetensors -q
     [ ! -s said ]
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --init ours.safetensors --out one
     succeeds "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --init wrapped.safetensors --out two
-    [ "$(grep -c "is taken off" <<<"$stderr")" -eq 1 ]
+    [ "$(grep -c "is removed from" <<<"$stderr")" -eq 1 ]
     same_model "$(content one/model.st.zst)" two "prefixed weights"
 }
 
@@ -85,7 +85,7 @@ tensors = {name: ("F32", t[1], floats(half(values[name]), "f")) for name, t in t
 END
     [ "$(predictions f16.safetensors)" = "$(predictions as-f32.safetensors)" ]
     predictions f16.safetensors
-    grep -qx "evaluate: 'f16.safetensors': F16 becomes F32" said || fail "$(cat said)"
+    grep -qx "evaluate: 'f16.safetensors': F16 is converted to F32" said || fail "$(cat said)"
     rewrite bf16.safetensors <<'END'
 upper = lambda data: b"".join(data[i + 2:i + 4] for i in range(0, len(data), 4))
 tensors = {name: ("BF16", t[1], upper(t[2])) for name, t in tensors.items()}
@@ -138,7 +138,7 @@ END
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do
         rewrite theirs.safetensors <<<"metadata['model'] = '$text'"
-        fails_with 3 "'theirs.safetensors': the key 'model' of its metadata.*give --architecture" \
+        fails_with 3 "'theirs.safetensors': the key 'model' in its metadata.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         fails_with 3 "'model'.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out --print-key
@@ -147,7 +147,7 @@ END
     done
     for text in imagenet '{"mean": 0.5}' '{"mean": [1, 2, 3], "std": [1, 1]}' '{"mean": [0], "std": [0]}'; do
         rewrite theirs.safetensors <<<"metadata['normalize'] = '$text'"
-        fails_with 3 "the key 'normalize' of its metadata.*give --mean and --std" \
+        fails_with 3 "the key 'normalize' in its metadata.*give --mean and --std" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         nothing_in out
     done
@@ -169,7 +169,7 @@ END
     rewrite x.safetensors <<<"tensors['module.fc3.bias'] = tensors['fc3.bias']"
     refused "tensors '(module.)?fc3.bias' and '(module.)?fc3.bias' are both 'fc3.bias'" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F64', [10], struct.pack('<10d', *[1e300] * 10))"
-    refused "tensor 'fc3.bias' holds 1e\+300, more than F32 can" x.safetensors
+    refused "tensor 'fc3.bias' holds 1e\+300, too large for F32" x.safetensors
     printf 'PK\003\004 a zip archive' >x.pt
     refused "'x.pt'.*torch.save.*save_file" x.pt
 }

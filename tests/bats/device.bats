@@ -51,7 +51,7 @@ value() {
     for list in gpu cuda: cuda:x 'cuda:1,' cpu:0 auto,cpu ''; do
         refuses 2 "--device $list': expected auto, cpu, cuda, or a list" train-single --device "$list"
     done
-    refuses 2 "two kinds" train-dp --device cpu,cuda:0
+    refuses 2 "cannot be mixed" train-dp --device cpu,cuda:0
     fails_with 2 "--device gpu'" "$BIN/evaluate" --model none --data none --out out --device gpu
     [ ! -e out ]
 }
@@ -60,14 +60,14 @@ value() {
     LOCKSTEP_CUDA_LIBRARY=$WORK/none.so refuses 1 "'cuda': this build has no CUDA backend \('$WORK/none.so'.*--device cpu" \
         train-single --device cuda
     touch empty.so
-    LOCKSTEP_CUDA_LIBRARY=empty.so refuses 1 "cannot be opened: .*empty.so" train-single --device cuda
-    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/other.so refuses 1 "it has no 'lockstep_cuda_backend'" train-single --device cuda
-    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so refuses 1 "not built with these tools" train-single --device cuda
+    LOCKSTEP_CUDA_LIBRARY=empty.so refuses 1 "cannot be loaded: .*empty.so" train-single --device cuda
+    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/other.so refuses 1 "it does not export 'lockstep_cuda_backend'" train-single --device cuda
+    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so refuses 1 "built for a different version of the tools" train-single --device cuda
 }
 
 @test "--device cuda without a driver, without a GPU, with a driver that crashes" {
     refuses 1 "cannot compute: 'cuda': no GPU: no fake driver" train-single --device cuda
-    FAKE_GPUS=0 refuses 1 "'cuda': no GPU: CUDA lists none" train-ddp --device cuda
+    FAKE_GPUS=0 refuses 1 "'cuda': no GPU: CUDA found none" train-ddp --device cuda
     FAKE_GPUS=crash refuses 1 "'cuda': no GPU: CUDA crashed.*Abort" train-dp --device cuda
     fails_with 1 "no GPU: no fake driver" "$BIN/evaluate" --model none --data none --out out --device cuda
     [ ! -e out ]
@@ -76,10 +76,10 @@ value() {
 
 @test "a driver that hangs is not waited for" {
     export FAKE_GPUS=hang LOCKSTEP_PROBE_SECONDS=1
-    refuses 1 "'cuda': no GPU: CUDA did not say within 1 s" train-single --device cuda
+    refuses 1 "'cuda': no GPU: CUDA did not list the GPUs within 1 s" train-single --device cuda
     training train-single --stop-after-steps 1
     succeeds "${command[@]}"
-    [[ $stderr == *"--device auto takes the cpu: cannot compute: 'cuda': no GPU: CUDA did not say within 1 s"* ]] || fail "$stderr"
+    [[ $stderr == *"--device auto selects the cpu: cannot compute: 'cuda': no GPU: CUDA did not list the GPUs within 1 s"* ]] || fail "$stderr"
     [ ! -e opened ]
 }
 
@@ -95,7 +95,7 @@ value() {
     [ "$(wc -l <"$FAKE_PROBES")" = 1 ]
     rm "$FAKE_PROBES"
     FAKE_GPUS=1 run "$BIN/pipeline" experiment "$WORK/e.yaml"
-    [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (other data, another kind of device, or another version)"* ]] || fail "$output"
+    [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (different data, kind of device, or version)"* ]] || fail "$output"
     # A training on the CPU is kept: without a GPU it is found again.
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     ! grep -q '^\(train\|evaluate\) .*: running' <<<"$output" || fail "$output"
@@ -120,31 +120,31 @@ value() {
 }
 
 @test "a GPU that is not there: how many there are" {
-    FAKE_GPUS=1 refuses 1 "'cuda:1': there is 1 GPU, cuda:0" train-single --device cuda:1
-    FAKE_GPUS=3 refuses 1 "'cuda:7': there are 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
+    FAKE_GPUS=1 refuses 1 "'cuda:1': the only GPU is cuda:0" train-single --device cuda:1
+    FAKE_GPUS=3 refuses 1 "'cuda:7': this host has 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
     [ ! -e opened ]
 }
 
 @test "auto without a GPU takes the cpu and says so" {
     training train-single --stop-after-steps 1
     succeeds "${command[@]}"
-    [[ $stderr == *"--device auto takes the cpu: cannot compute: 'cuda': no GPU: no fake driver"* ]] || fail "$stderr"
+    [[ $stderr == *"--device auto selects the cpu: cannot compute: 'cuda': no GPU: no fake driver"* ]] || fail "$stderr"
     FAKE_GPUS=crash succeeds "${command[@]}"
-    [[ $stderr == *"takes the cpu"*"crashed"* ]] || fail "$stderr"
+    [[ $stderr == *"selects the cpu"*"crashed"* ]] || fail "$stderr"
     LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so succeeds "${command[@]}"
-    [[ $stderr == *"takes the cpu"*"not built with these tools"* ]] || fail "$stderr"
+    [[ $stderr == *"selects the cpu"*"built for a different version of the tools"* ]] || fail "$stderr"
     # Without any backend no GPU is expected.
     LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}"
-    [[ $stderr != *"takes the cpu"* ]] || fail "$stderr"
+    [[ $stderr != *"selects the cpu"* ]] || fail "$stderr"
     LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}" -v
-    [[ $stderr == *"takes the cpu: this build has no CUDA backend"* ]] || fail "$stderr"
+    [[ $stderr == *"selects the cpu: this build has no CUDA backend"* ]] || fail "$stderr"
     [ ! -e opened ]
 }
 
 @test "auto takes the GPUs, no more than there are ranks" {
     training train-single --reduce fast
     FAKE_GPUS=2 succeeds "${command[@]}"
-    [[ $stderr == *"--device auto takes cuda:0 (Fake 0)"* ]] || fail "$stderr"
+    [[ $stderr == *"--device auto selects cuda:0 (Fake 0)"* ]] || fail "$stderr"
     [ "$(value run.execution.devices.0)" = cuda:0 ]
     rm opened
     training train-ddp -q --reduce fast --world-size 4
@@ -210,9 +210,9 @@ value() {
     # The pipeline evaluates with a separate engine, on the first device.
     FAKE_GPUS=3 refuses 1 "no fake forward" train-mp --device cuda:1,cuda:2
     [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 1 2 1)" ] || fail "$(cat opened)"
-    FAKE_GPUS=3 refuses 2 "'--world-size 4': --device has a list of 2" train-dp --device cuda:0,cuda:1 --world-size 4
-    FAKE_GPUS=3 refuses 2 "'--world-size 1': --device has a list of 2" train-mp --device cuda:0,cuda:1 --world-size 1
-    FAKE_GPUS=3 refuses 2 "list of 2 devices is for as many ranks" train-single --device cuda:0,cuda:1
+    FAKE_GPUS=3 refuses 2 "'--world-size 4': --device lists 2" train-dp --device cuda:0,cuda:1 --world-size 4
+    FAKE_GPUS=3 refuses 2 "'--world-size 1': --device lists 2" train-mp --device cuda:0,cuda:1 --world-size 1
+    FAKE_GPUS=3 refuses 2 "list of 2 devices needs as many ranks" train-single --device cuda:0,cuda:1
 }
 
 @test "cpu,cpu: two replicas, the same model" {

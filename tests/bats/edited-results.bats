@@ -67,7 +67,7 @@ END
     fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --summary --json
     printf 'accuracy: [0, 1]\n' >bands.yaml
     fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --check bands.yaml
-    fails_with 4 '^manifest: 1 figure is not what the files give$' "$BIN/manifest" verify run/train run/evaluate
+    fails_with 4 '^manifest: 1 figure does not match the files$' "$BIN/manifest" verify run/train run/evaluate
     [[ $output == "figure 'accuracy' is 0.99 in "* ]] || fail "$output"
     fails_with 4 'does not stand' "$BIN/report" run --why tiny.accuracy # it prints the whole way
 }
@@ -80,7 +80,7 @@ END
         while read -r at; do
             # shellcheck disable=SC2086 # three words
             edit "run/$stage/manifest.yaml" $at
-            fails_with 4 'not what the files give' "$BIN/manifest" verify "run/$stage" || fail "$stage: line, from, to: $at"
+            fails_with 4 'not match the files' "$BIN/manifest" verify "run/$stage" || fail "$stage: line, from, to: $at"
             fails_with 4 'cannot report' "$BIN/report" run --out out || fail "$stage: line, from, to: $at"
             cp kept "run/$stage/manifest.yaml"
         done < <(numbers kept)

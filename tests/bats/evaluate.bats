@@ -121,7 +121,7 @@ END
     fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,1
     fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,0,1
     fails_with 2 "'--mean" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,x,0 --std 1,1,1
-    fails_with 2 "'--std 1,x,1': expected numbers" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,x,1
+    fails_with 2 "'--std 1,x,1': expected comma-separated numbers" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,x,1
     fails_with 3 "channels" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0 --std 1
     fails_with 3 "28.*32" "$BIN/evaluate" --model "$model" --data "$BATS_FILE_TMPDIR/small/test.st.zst" --out out
     fails_with 3 "'missing'" "$BIN/evaluate" --model missing --data "$test" --out out

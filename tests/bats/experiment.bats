@@ -123,7 +123,7 @@ refuses() {
     sed 's/relu/ReLU/' models/small.yaml >models/torch.yaml
     refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'ReLU': did you mean 'relu'\? The layers are: conv, linear" --set model=torch
     sed 's/linear: {out: 10}/&, softmax/' models/small.yaml >models/torch.yaml
-    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'softmax': the loss has it" --set model=torch
+    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'softmax': the loss includes it" --set model=torch
 }
 
 @test "experiment: every shipped experiment is valid" {

@@ -49,7 +49,7 @@ effect() {
     succeeds "$BIN/plan" ladder a.yaml b.yaml --out plan.yaml
     [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-loader-workers 02-virtual-shards 03-world-size \
 04-global-batch 05-global-batch-scaled-rate" ] || fail "$output"
-    [[ $stderr == "plan: '02-virtual-shards' comes before 'world-size', which cannot change alone yet: \
+    [[ $stderr == "plan: '02-virtual-shards' is changed before 'world-size', which cannot yet change alone: \
 'virtual_shards' is 1: it must be a multiple of 'world_size', which is 2" ]] || fail "$stderr"
     [[ ${lines[3]} == *$'\ta.yaml\t'*$'\tstrategy=ddp\tworld_size=2\t'* ]] || fail "${lines[3]}"
     [ "$("$BIN/manifest" get plan.yaml runs.3.changes.world_size.1)" = 2 ]
@@ -59,9 +59,9 @@ effect() {
 }
 
 @test "plan: what is wrong is said in one line, and nothing is written" {
-    fails_with 2 "they do not differ in anything that is run" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
-    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
-    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
+    fails_with 2 "they would run the same" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
     fails_with 2 "--set 'epochs=0'" "$BIN/plan" ladder a.yaml b.yaml --set epochs=0 --out plan.yaml
     fails_with 3 "cannot find experiment: 'none.yaml' does not exist" "$BIN/plan" ladder a.yaml none.yaml --out plan.yaml
     fails_with 1 "none/plan.yaml" "$BIN/plan" ladder a.yaml b.yaml -q --out none/plan.yaml
@@ -101,7 +101,7 @@ effect() {
     succeeds explain
     [[ $output != *": running"* ]] || fail "$output"
     [[ $output == *"one factor at a time"* ]]
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
     # --why traces an effect back to both runs.
     succeeds "$BIN/report" "$folder"/0* --plan "$folder/plan.yaml" --why 04-global-batch.accuracy_effect
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
@@ -134,7 +134,7 @@ effect() {
     cd "$ROOT" || return
     fails_with 3 "cannot find experiment: 'nope'" "$BIN/pipeline" explain nope single
     fails_with 2 "cannot explain: 'scaling': it is a study" "$BIN/pipeline" explain single scaling
-    fails_with 2 "explain: a name is missing: it takes A=NAME B=NAME" "$BIN/pipeline" explain single
+    fails_with 2 "explain: a name is missing: expected A=NAME B=NAME" "$BIN/pipeline" explain single
     fails_with 2 "explain: B is missing" "$BIN/pipeline" explain A=single
     [ ! -e "$ARTIFACTS" ]
 }
@@ -371,7 +371,7 @@ published_runs() {
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
     fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out
     fails_with 2 "no --baseline with it" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out
-    fails_with 2 "--answer needs the --plan" "$BIN/report" 0* --answer
+    fails_with 2 "--answer requires --plan" "$BIN/report" 0* --answer
     sed 's/role: control/role: start/' plan.yaml >bad.yaml
     fails_with 3 "bad.yaml:11:.*'role': not at this place" "$BIN/report" 0* --plan bad.yaml --out out
     sed 's/role: control/role: aside/' plan.yaml >bad.yaml

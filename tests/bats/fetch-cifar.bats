@@ -84,7 +84,7 @@ serve() {
     bad_archive absolute "'/tmp/data_batch_1.bin': its path is absolute"
     bad_archive symlink "'data_batch_1.bin': it is a symbolic link"
     bad_archive hardlink "'data_batch_1.bin': it is a hard link"
-    bad_archive device "'data_batch_1.bin': it is not a plain file"
+    bad_archive device "'data_batch_1.bin': it is not a regular file"
 }
 
 @test "wrong members are refused, with the hash expected and the one found" {
@@ -129,7 +129,7 @@ serve() {
     need_python
     mkdir "$WORK/site"
     serve "$WORK/site"
-    fails_with 1 "'$URL/none.tar.gz': the server answers 404" \
+    fails_with 1 "'$URL/none.tar.gz': the server answered 404" \
         "$CIFAR" -q --from "$URL/none.tar.gz" --out "$OUT"
     fails_with 1 "'$URL/redirect/x.tar.gz'" "$CIFAR" -q --from "$URL/redirect/x.tar.gz" --out "$OUT"
     fails_with 1 "'$URL/cut/x.tar.gz'" "$CIFAR" -q --from "$URL/cut/x.tar.gz" --out "$OUT"
@@ -199,14 +199,14 @@ arrives() {
     run --separate-stderr -- "$CIFAR" --from "$URL/down/x" --out "$OUT"
     [ "$status" -eq 1 ]
     # shellcheck disable=SC2154 # set by run
-    [[ ${stderr_lines[-1]} == "fetch-cifar: cannot download: '$URL/down/x': the server answers 503 (tried 5 times)" ]] || fail "$stderr"
+    [[ ${stderr_lines[-1]} == "fetch-cifar: cannot download: '$URL/down/x': the server answered 503 (tried 5 times)" ]] || fail "$stderr"
     [ "$(grep -c 'trying again in 0.0 s' <<<"$stderr")" -eq 4 ] || fail "$stderr"
     [ "$(wc -l <"$WORK/port.log")" -eq 8 ]
 }
 
 @test "what does not change by itself is not tried again" {
     site
-    fails_with 1 "the server answers 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
+    fails_with 1 "the server answered 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
     [ "$(wc -l <"$WORK/port.log")" -eq 1 ]
 }
 
@@ -232,7 +232,7 @@ arrives() {
 
 # A label of 64 letters is invalid: no name server is queried.
 @test "without a network the message names the setting and the option" {
-    local host hint="without a network: name an archive or a folder that is here: --from PATH, or CIFAR10_FROM=PATH of make"
+    local host hint="without a network: pass a local archive or folder: --from PATH, or make CIFAR10_FROM=PATH"
     host=$(printf 'x%.0s' {1..64}).invalid
     fails_with 1 "Could not resolve host: $host; $hint" "$CIFAR" -q --from "http://$host/x" --out "$OUT"
     fails_with 1 "onnect.*; $hint" "$CIFAR" -q --from http://127.0.0.1:1/x --out "$OUT"
@@ -252,7 +252,7 @@ mirrors() {
     site
     mirrors "cifar10: [$URL/none, $URL/short.tar.gz, $URL/never]" >"$WORK/mirrors.yaml"
     run --separate-stderr -- "$CIFAR" -q --mirrors "$WORK/mirrors.yaml" --out "$OUT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answers 404" ]] || fail "$status: $stderr"
+    [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answered 404" ]] || fail "$status: $stderr"
     asked "/none - -" "/short.tar.gz - -" "/never - -"
     # A mirror cannot change a byte: its altered file is refused, and the next mirror is tried.
     [[ $stderr == *"'data_batch_1.bin' has 4 bytes, expected 30730000; trying '$URL/never'"* ]] || fail "$stderr"
@@ -273,7 +273,7 @@ mirrors() {
     LOCKSTEP_MIRRORS=$WORK/absent fails_with 3 "'$WORK/absent'" "$CIFAR" --out "$OUT"
     fails_with 2 "--mirrors and --from" "$CIFAR" --mirrors "$file" --from x --out "$OUT"
     mirrors "cifar10: ['http://127.0.0.1:1/']" >"$file"
-    fails_with 2 "it is read as --mirrors" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
+    fails_with 2 "the same file is an input \(--mirrors\)" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
     [ ! -e "$OUT" ]
 }
 
@@ -388,7 +388,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     for name in sys.argv[2:]: z.write(name)' "$WORK/flat.zip" ./*.bin
     "$CIFAR" --from "$WORK/flat.zip" --split test --out - | cmp - "$REAL/test.st.zst"
     tar --hard-dereference -cf "$WORK/twice.tar" data_batch_1.bin ./data_batch_1.bin
-    fails_with 3 "'data_batch_1.bin' is there twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    fails_with 3 "'data_batch_1.bin' occurs twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
     nothing_in "$OUT"
 }
 
@@ -424,11 +424,11 @@ python_form() {
     mkdir "$WORK/py"
     printf '\x80\x02cos\nsystem\nU\x0etouch executed\x85R.' >"$WORK/py/data_batch_1"
     cd "$WORK"
-    fails_with 3 "'$WORK/py': cannot read pickle: 'data_batch_1': it calls something else than NumPy's arrays, at byte 2" \
+    fails_with 3 "'$WORK/py': cannot read pickle: 'data_batch_1': it calls something other than NumPy's array functions, at byte 2" \
         "$CIFAR" --from "$WORK/py" --out "$OUT"
     [ ! -e "$WORK/executed" ]
     printf '\x80\x02}.' >"$WORK/py/data_batch_1"
-    fails_with 3 "member 'data_batch_1': its 'data' is no array of rows of 3072 bytes" "$CIFAR" --from "$WORK/py" --out "$OUT"
+    fails_with 3 "member 'data_batch_1': its 'data' is not an array of 3072-byte rows" "$CIFAR" --from "$WORK/py" --out "$OUT"
     python_form 4 "$WORK/cut"
     truncate -s -5 "$WORK/cut/data_batch_1"
     fails_with 3 "'data_batch_1': it ends" "$CIFAR" --from "$WORK/cut" --out "$OUT"

@@ -126,7 +126,7 @@ refused() {
     refused "'t10k-labels-idx1-ubyte': element type 0x0d"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\010'
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 7 '\000'
-    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, its header says 9984"
+    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, but its header says 9984"
     idx "$WORK/fashion/t10k-labels-idx1-ubyte" 10000
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 100 '\012'
     refused "label 10 of sample 92 of the test split: there are 10 classes"

@@ -95,10 +95,10 @@ state_of() {
     mkdir "$WORK/a" "$WORK/b"
     write_experiment "$WORK/a/x.yaml" name=x
     write_experiment "$WORK/b/x.yaml" name=x optimizer='{kind: sgd, lr: 0.5}'
-    TOOL=pipeline fails_with 2 "a/x.yaml' and '.*b/x.yaml' would be one: both are called 'x'" \
+    TOOL=pipeline fails_with 2 "a/x.yaml' and '.*b/x.yaml' have the same name, 'x'" \
         pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/x.yaml"
     write_experiment "$WORK/b/y.yaml" name=y
-    TOOL=pipeline fails_with 2 "'x' and 'y' are one run" pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/y.yaml"
+    TOOL=pipeline fails_with 2 "'x' and 'y' are the same run" pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/y.yaml"
     TOOL=pipeline fails_with 2 "x.yaml' is named twice" pipeline submission EXPS="$WORK/a/x.yaml $WORK/a/x.yaml"
     [ ! -e "$ARTIFACTS/x" ]
 }
@@ -109,7 +109,7 @@ state_of() {
     while IFS='|' read -r setting meant; do
         run by_make experiment EXP="$TINY" "$setting"
         [ "$status" -ne 0 ] || fail "$setting: exit 0" "$output"
-        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" knows EXP "* ]] || fail "$setting:" "$output"
+        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" accepts EXP "* ]] || fail "$setting:" "$output"
         [[ $output != *running* ]] || fail "$output"
     done <<'END'
 EPOCH=3|: did you mean EPOCHS?
@@ -119,11 +119,11 @@ epochs=3|: did you mean EPOCHS?
 SEEDS=3|: did you mean SEED?
 END
     run by_make compare EXP="$TINY"
-    [[ $status -ne 0 && $output == *"pipeline: compare does not take EXP: it takes EXPS="* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: compare does not accept EXP: expected EXPS="* ]] || fail "$output"
     run by_make experiment
-    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: it takes EXP=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: expected EXP=NAME"* ]] || fail "$output"
     run by_make explain A=single
-    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: it takes A=NAME B=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: expected A=NAME B=NAME"* ]] || fail "$output"
     run by_make experiment EXP=sinlge
     [[ $status -ne 0 && $output == *"did you mean 'single'?"* ]] || fail "$output"
     for setting in R001/single single.yaml; do
@@ -181,10 +181,10 @@ stop_early() {
     [ ! -e "$ARTIFACTS/tiny/seed-11/train/manifest.yaml" ]
     # 2500 epochs take too long: only the start is checked.
     (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
-    wait_until grep -q 'going on from step' "$WORK/again"
+    wait_until grep -q 'resuming from step' "$WORK/again"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait $! || true
-    grep -q 'running (goes on where it was stopped; RESUME=0 begins anew)' "$WORK/again" || fail "$(cat "$WORK/again")"
+    grep -q 'running (resumes where it stopped; RESUME=0 starts over)' "$WORK/again" || fail "$(cat "$WORK/again")"
     (cd "$ROOT" && EPOCHS=2500 RESUME=0 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/anew" 2>&1 3>&-) &
     wait_for "$ARTIFACTS/${key#../}/2/train/state.st.zst"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
@@ -208,7 +208,7 @@ stop_early() {
     grep -q 'stopped by SIGTERM at step .*make experiment' "$WORK/log" || fail "$(cat "$WORK/log")"
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/again" 2>&1 3>&- &
     make=$!
-    wait_until grep -q 'going on from step' "$WORK/again"
+    wait_until grep -q 'resuming from step' "$WORK/again"
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
@@ -216,7 +216,7 @@ stop_early() {
 
 @test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {
     succeeds pipeline experiment "$TINY" EPOCHS=3
-    [[ $output == *"running (epochs 2 → 3: goes on from $ARTIFACTS/runs/"* ]] || fail "$output"
+    [[ $output == *"running (epochs 2 → 3: continues $ARTIFACTS/runs/"* ]] || fail "$output"
     local gone_on
     gone_on=$(content "$ARTIFACTS/tiny/seed-11/train/model.st.zst")
     ARTIFACTS=$WORK/fresh succeeds pipeline experiment "$TINY" EPOCHS=3
@@ -240,7 +240,7 @@ stop_early() {
     export DATA=$WORK/small
     write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
-    [[ $output == *"estimate  rounds: "*", each run once a round; "* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: "*", each run once per round; "* ]] || fail "$output"
     local rounds
     rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
     [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
@@ -262,9 +262,9 @@ stop_early() {
     "$BIN/synth-cifar" -q --train 100 --test 50 --out "$WORK/mine"
     write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
     unset DATA
-    TOOL=pipeline fails_with 3 "'flowers' is no official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
+    TOOL=pipeline fails_with 3 "'flowers' is not an official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
     run pipeline experiment "$WORK/flowers.yaml" DATA="$WORK/mine"
-    [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' asks for 'flowers': pass other data, or SET=\"dataset=synthetic\"" ]] || fail "$status $output"
+    [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' needs 'flowers': pass other data, or SET=\"dataset=synthetic\"" ]] || fail "$status $output"
     [ ! -e "$ARTIFACTS/flowers" ]
     TOOL=pipeline fails_with 3 "DATA='$WORK/nothing': it has no train.st.zst" pipeline experiment "$TINY" DATA="$WORK/nothing"
     succeeds pipeline experiment "$TINY" DATA="$WORK/mine" SET="global_batch=20"
@@ -284,5 +284,5 @@ stop_early() {
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
     [ "$(kept_runs)" -eq 1 ]
     succeeds pipeline experiment "$TINY" DRY_RUN=1
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }

@@ -50,7 +50,7 @@ value() {
 @test "classes are sorted, the split is the same whatever the order of the folder" {
     make_images classes flowers 3 10
     succeeds "$IMPORT" --from flowers/ --size 4 --out "$OUT"
-    [[ $stderr == *"'flowers': 3 classes, 24 images to train with, 6 to test with"* ]]
+    [[ $stderr == *"'flowers': 3 classes, 24 training images, 6 test images"* ]]
     [ "$(pixels train labels)" = "$(printf '%s ' 0 0 0 0 0 0 0 0 1 1 1 1 1 1 1 1 2 2 2 2 2 2 2 2 | xargs)" ]
     [ "$(pixels test labels)" = "0 0 1 1 2 2" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
@@ -135,8 +135,8 @@ for line in sys.stdin:
     touch f/c001/page.webp f/.hidden
     succeeds "$IMPORT" --from f --size 4 --out "$OUT"
     [[ $stderr == *"left out 'f/c000/bomb.png': 30000 x 30000 pixels: "*"left out 'f/c000/cut.jpg': Premature end"* ]]
-    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"left out, since they cannot be read: 5"* ]]
-    [[ $stderr == *"passed over"*": 1, first 'c001/page.webp'"* ]]
+    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"unreadable files left out: 5"* ]]
+    [[ $stderr == *"files skipped"*": 1, first 'c001/page.webp'"* ]]
     [ "$(value results.unreadable_count)" = 5 ]
     [ "$(value results.unreadable.0.path)" = c000/bomb.png ]
     [ "$(value results.unreadable.2.why)" = "it is empty" ]
@@ -153,13 +153,13 @@ for line in sys.stdin:
     cp f/c001/00.png f/c001/02.png
     run --separate-stderr -- "$IMPORT" --from f --size 4 --out "$OUT"
     [ "$status" -eq 3 ]
-    [[ $stderr == *"class 'c001' has no image that can be read"* ]]
+    [[ $stderr == *"class 'c001' has no readable image"* ]]
     rm f/c001/*
     fails_with 3 "class 'c001' has no .jpg, .jpeg or .png" "$IMPORT" --from f --size 4 --out "$OUT"
     rm -r f/c001
     fails_with 3 "1 folders in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
-    fails_with 3 "'c001/inner' is a folder in the folder of a class" "$IMPORT" --from f --size 4 --out "$OUT"
+    fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"
 }
 
@@ -204,15 +204,15 @@ for line in sys.stdin:
         fails_with 3 "'bad.npz.*$why" "$IMPORT" --from bad.npz --out "$OUT"
     }
     bad "expected the arrays x and y" x=6,4,4='|u1'
-    bad "array 'x' is not of unsigned bytes" x=6,4,4='<f4' y=6='|u1'
+    bad "array 'x' does not hold unsigned bytes" x=6,4,4='<f4' y=6='|u1'
     bad "array 'x' has neither 1 nor 3 channels" x=6,4,4,4='|u1' y=6='|u1'
     bad "array 'x' can be read as" x=6,3,4,3='|u1' y=6='|u1'
-    bad "array 'x' has not the shape" x=6,4='|u1' y=6='|u1'
+    bad "array 'x' does not have the shape" x=6,4='|u1' y=6='|u1'
     bad "array 'y' does not have one label" x=6,4,4='|u1' y=5='|u1'
-    bad "array 'y' is not of integers" x=6,4,4='|u1' y=6='<f4'
+    bad "array 'y' does not hold integers" x=6,4,4='|u1' y=6='<f4'
     bad "different shapes" x_train=6,4,4='|u1' y_train=6='|u1' x_test=6,4,5='|u1' y_test=6='|u1'
     make_images npz few.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=2,4,4='|u1' y_test=2='|u1'
-    fails_with 3 "class '2' is left without an image to test with" "$IMPORT" --from few.npz --out "$OUT"
+    fails_with 3 "class '2' has no image left to test with" "$IMPORT" --from few.npz --out "$OUT"
     head -c 200 few.npz >cut.npz
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
@@ -264,12 +264,12 @@ END
     make_images classes flowers 3 4
     "$IMPORT" -q --from flowers --size 8 --out "$OUT"
     experiment 3 cifar10
-    fails_with 3 "'$OUT/train.st.zst': it is 'flowers', experiment 'mine' asks for 'cifar10': .*--set dataset=flowers" \
+    fails_with 3 "'$OUT/train.st.zst': it is 'flowers', experiment 'mine' needs 'cifar10': .*--set dataset=flowers" \
         "$BIN/train-single" --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run
     nothing_in run
     "$BIN/train-single" -q --device cpu --experiment mine.yaml --set dataset=flowers --train "$OUT/train.st.zst" --out run
     experiment 10 flowers
-    fails_with 3 "it has 3 classes, model 'small' gives 10: its last layer must be 'linear: \{out: 3\}'" \
+    fails_with 3 "it has 3 classes, model 'small' has 10: its last layer must be 'linear: \{out: 3\}'" \
         "$BIN/train-single" --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run2
     "$IMPORT" -q --from flowers --size 9 --out nine
     fails_with 3 "its images are 3×9×9, model 'small' takes 3×8×8: import the images at that size" \

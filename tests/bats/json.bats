@@ -89,7 +89,7 @@ finds() {
     says "len(j['check']) == 1 and j['check'][0]['figure'] == 'tiny.accuracy' and j['check'][0]['inside']"
     finds "$BIN/report" run --json --check far --why tiny.accuracy
     says "j['check'][0]['low'] == 2 and j['check'][0]['high'] == 3 and not j['check'][0]['inside'] and 'why' in j"
-    fails_with 2 "without --out" "$BIN/report" run --json --check far --out x
+    fails_with 2 "excludes --out" "$BIN/report" run --json --check far --out x
     fails_with 2 "--out DIR is missing" "$BIN/report" run --json
 }
 
@@ -133,10 +133,10 @@ PY
     [[ ${lines[1]} == '"a,""b""",1,1,'* ]] || fail "$output"
     succeeds "$BIN/tensor" export --format json 'a,"b"'
     says "j['runs'][0]['run'] == 'a,\"b\"'"
-    fails_with 3 "'data': it holds no steps.st.zst, nor does its train/" "$BIN/tensor" export --format csv data
+    fails_with 3 "'data': no steps.st.zst in it or in its train/" "$BIN/tensor" export --format csv data
     fails_with 3 "no tensor 'loss'|'loss'" "$BIN/tensor" export --format csv data/train.st.zst
     fails_with 2 "expected csv or json for a run, got 'npy'" "$BIN/tensor" export --format npy run
-    fails_with 2 "it is read as FILE" "$BIN/tensor" export --format csv --out run/train/manifest.yaml run
+    fails_with 2 "the same file is an input \(FILE\)" "$BIN/tensor" export --format csv --out run/train/manifest.yaml run
     cp run/train/manifest.yaml kept
     sed -i '/^  - loss/,/^run:/{/^run:/!d}' run/train/manifest.yaml
     fails_with 3 "manifest.yaml" "$BIN/tensor" export --format csv run

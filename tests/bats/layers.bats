@@ -70,5 +70,5 @@ check() {
     [ "$status" -eq 1 ]
     check lib/gui/x.c 'int x;'
     [ "$status" -eq 1 ]
-    [[ $output == *"no rule for the folder gui"* ]]
+    [[ $output == *"no rule for folder gui"* ]]
 }

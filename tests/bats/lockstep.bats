@@ -87,7 +87,7 @@ listed() {
     local runs=$output
     succeeds "$BIN/pipeline" runs
     [ "$output" = "$runs" ]
-    TOOL=pipeline fails_with 2 "experiment: a name is missing: it takes EXP=NAME" "$LOCKSTEP" experiment
+    TOOL=pipeline fails_with 2 "experiment: a name is missing: expected EXP=NAME" "$LOCKSTEP" experiment
     TOOL=pipeline fails_with 2 "unknown setting: 'SEDE=1': did you mean SEED\?" "$LOCKSTEP" experiment single SEDE=1
     cd "$ROOT" || return
     TOOL=pipeline fails_with 3 "cannot find experiment: 'singel': did you mean 'single'\?" \

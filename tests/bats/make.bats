@@ -48,7 +48,7 @@ bare_path() {
         run make -C "$ROOT" -s BUILD="$name" print-config
         [ "$status" -eq 2 ] || fail "BUILD='$name': $status" "$output"
         [ "${#lines[@]}" -eq 1 ] || fail "$output"
-        [[ $output == *"BUILD='$name': expected the name of a folder, without blanks"* ]] || fail "$output"
+        [[ $output == *"BUILD='$name': expected a folder name without blanks"* ]] || fail "$output"
     done
     succeeds make -C "$ROOT" -s BUILD="$WORK/a+c,d_e-f@~" print-config
 }
@@ -64,11 +64,11 @@ cannot() {
 
 @test "a checkout that cannot be written: one line names BUILD and ARTIFACTS" {
     need_read_only
-    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER ARTIFACTS=FOLDER" \
+    cannot "cannot build: '$ROOT' is not writable: choose a writable folder: make BUILD=FOLDER ARTIFACTS=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS=none CUDA=0 MPI=0 all
-    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER" \
+    cannot "cannot build: '$ROOT' is not writable: choose a writable folder: make BUILD=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
-    cannot "cannot keep results: '$ROOT' cannot be written: name a folder that can be: make ARTIFACTS=FOLDER" \
+    cannot "cannot keep results: '$ROOT' is not writable: choose a writable folder: make ARTIFACTS=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS=none/here experiment EXP=single
     # The folders named in the message are enough; nothing else writes to the checkout.
     succeeds read_only "$ROOT" make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$WORK/build/obj/release/flags"
@@ -78,12 +78,12 @@ cannot() {
 @test "a build folder of somebody else, or no folder at all, is named in one line" {
     need_read_only
     mkdir -p "$WORK/build/obj/release"
-    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and cannot be written: remove it, or name another: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and is not writable: remove it, or choose another folder: make BUILD=FOLDER" \
         read_only "$WORK/build/obj" make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     mkdir -p "$WORK/manuals/man"
     succeeds read_only "$WORK/manuals/man" make -C "$ROOT" -s BUILD="$WORK/manuals" ARTIFACTS="$WORK/a" "$WORK/manuals/obj/release/flags"
     : >"$WORK/file"
-    cannot "cannot build: '$WORK/file' is no folder: name folders that can be: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/file' is not a folder: choose a writable folder: make BUILD=FOLDER" \
         make -C "$ROOT" -s -j2 BUILD="$WORK/file/in" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
 }
 
@@ -91,7 +91,7 @@ cannot() {
     mkdir -p "$WORK/build" "$WORK/other"
     : >"$WORK/other/Makefile"
     echo "$WORK/other" >"$WORK/build/checkout"
-    cannot "cannot build: '$WORK/build' belongs to the checkout in '$WORK/other': name another: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/build' belongs to the checkout in '$WORK/other': choose another folder: make BUILD=FOLDER" \
         make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     [ "$(find "$WORK/build" -type f)" = "$WORK/build/checkout" ]
     rm "$WORK/other/Makefile"
@@ -136,7 +136,7 @@ a_tree() {
     a_tree "$tree/artifacts"
     run distclean
     [ "$status" -eq 0 ] || fail "$output"
-    [ "${lines[-1]}" = "make distclean: the runs in 'artifacts/runs' are kept: 'make clean-runs RUNS=\"KEY KEY\"' or 'rm -r artifacts/runs' removes them" ] || fail "$output"
+    [ "${lines[-1]}" = "make distclean: the runs in 'artifacts/runs' are kept; to remove them: 'make clean-runs RUNS=\"KEY KEY\"' or 'rm -r artifacts/runs'" ] || fail "$output"
     [ ! -e "$tree/build" ]
     [ "$(cd "$tree/artifacts" && find . -mindepth 1 | sort | tr '\n' ' ')" = "./runs ./runs/abc ./runs/abc/model.st.zst " ]
     rm -r "$tree/artifacts/runs"
@@ -164,7 +164,7 @@ a_tree() {
     for folder in . .. "$WORK" /; do
         run distclean ARTIFACTS="$folder"
         [ "$status" -ne 0 ] || fail "ARTIFACTS=$folder: $output"
-        [[ $output == *"ARTIFACTS='$folder' holds the checkout itself: nothing was removed"* ]] || fail "$output"
+        [[ $output == *"ARTIFACTS='$folder' contains the checkout itself: nothing was removed"* ]] || fail "$output"
         [ -e "$WORK/tree/artifacts/data/train.st.zst" ] && [ -e "$WORK/tree/Makefile" ] && [ -e "$WORK/tree/build" ]
     done
 }
@@ -198,7 +198,7 @@ SH
 @test "installing says what to do where it cannot" {
     run env PATH="$(bare_path)" make -C "$ROOT" -s deps
     [ "$status" -ne 0 ]
-    [[ ${lines[0]} == "make deps: this is not Debian or Ubuntu; install what these packages hold: gcc "* ]] || fail "$output"
+    [[ ${lines[0]} == "make deps: this is not Debian or Ubuntu; install the equivalents of these packages: gcc "* ]] || fail "$output"
 }
 
 @test "install and uninstall leave nothing behind" {
@@ -283,6 +283,27 @@ has_all() {
     [[ $output == *$'\n'"lockstep\-manifest \- read, verify"*$'\n'"lockstep manifest verify FILE..."$'\n'* ]] || fail "$output"
     succeeds "$ROOT/scripts/make-man" "$BIN" train-ddp own
     [[ $output == *$'\n'"lockstep\-train\-ddp, train\-ddp \- train an"*$'\n'"train\-ddp "* ]] || fail "$output"
+}
+
+# narrow COMMAND...: its --help fits a terminal of 80 columns.
+narrow() {
+    local wide
+    wide=$("$@" --help | awk 'length > 80')
+    [ -z "$wide" ] || fail "$*:" "$wide"
+}
+
+@test "--help fits a terminal of 80 columns; a long usage line is broken before an option" {
+    need_tool tensor train-single
+    local tool command
+    for tool in "$BIN"/*; do
+        narrow "$tool"
+    done
+    for command in info cat hash diff export import; do
+        narrow "$BIN/tensor" "$command"
+    done
+    succeeds "$BIN/train-single" --help
+    [ "${lines[0]}" = "Usage: train-single --experiment FILE --train FILE|DIR|- [--test FILE] --out DIR" ] || fail "$output"
+    [ "${lines[1]}" = "                    [OPTION]..." ] || fail "$output"
 }
 
 @test "an unknown mode is refused" {

@@ -85,12 +85,12 @@ END
     [ -z "$stderr" ]
     printf 'rasult\n' > stage/out.txt
     fails_with 4 '1 of 2 files' "$BIN/manifest" verify stage/manifest.yaml
-    [[ $output == "stage/manifest.yaml: 'out.txt': SHA-256 is $(sha stage/out.txt), recorded is "* ]]
+    [[ $output == "stage/manifest.yaml: 'out.txt': SHA-256 is $(sha stage/out.txt), but "*" is recorded" ]]
     printf 'result' > stage/out.txt
     rm in.txt
     fails_with 4 '2 of 2 files' "$BIN/manifest" verify stage/manifest.yaml
     [ "${lines[0]}" = "stage/manifest.yaml: '../in.txt': No such file or directory" ]
-    [ "${lines[1]}" = "stage/manifest.yaml: 'out.txt': size is 6 bytes, recorded is 7" ]
+    [ "${lines[1]}" = "stage/manifest.yaml: 'out.txt': size is 6 bytes, but 7 is recorded" ]
 }
 
 @test "manifest verify checks every file given" {

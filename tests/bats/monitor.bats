@@ -116,7 +116,7 @@ as_often_as_it_should() {
 @test "without NVML nothing is measured, and nothing fails" {
     local expected
     LOCKSTEP_NVML_LIBRARY=$WORK/none.so trains train-ddp -v --device cuda:0,cuda:1
-    [[ $stderr == *"nothing is measured of the GPUs: cannot open NVML: "*none.so* ]] || fail "$stderr"
+    [[ $stderr == *"GPUs are not monitored: cannot open NVML: "*none.so* ]] || fail "$stderr"
     lacks_figures
     expected=$(content run/model.st.zst)
     LOCKSTEP_NVML_LIBRARY=$made/empty.so trains train-ddp -q --device cuda:0,cuda:1
@@ -128,7 +128,7 @@ as_often_as_it_should() {
     [[ $stderr == *"cannot start NVML: '"*"': no fake driver"* ]] || fail "$stderr"
     lacks_figures
     FAKE_NVML=blind trains train-ddp -v --device cuda:0,cuda:1
-    [[ $stderr == *"cannot use NVML: it knows none of the GPUs"* ]] || fail "$stderr"
+    [[ $stderr == *"cannot use NVML: it finds none of the GPUs"* ]] || fail "$stderr"
     lacks_figures
     one_asked
     trains train-ddp -q --device cuda:0,cuda:1

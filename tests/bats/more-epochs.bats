@@ -22,7 +22,7 @@ setup() {
         "${go[@]}" -q
         cp "$tool/model.st.zst" "$tool.model"
         succeeds "${go[@]}" --set epochs=4 --resume
-        [[ $stderr == *"going on from step 18 "* ]]
+        [[ $stderr == *"resuming from step 18 "* ]]
         cmp whole/model.st.zst "$tool/model.st.zst"
         ! cmp -s "$tool.model" "$tool/model.st.zst"
         [ "$("$BIN/manifest" get "$tool/manifest.yaml" run.execution.0.end_step)" = 18 ]

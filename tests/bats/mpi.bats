@@ -115,7 +115,7 @@ END
     run env HERE=finished THERE=other timeout 30 mpirun -n 2 ./elsewhere "$BIN/train-ddp" --experiment e.yaml \
         --train "$train" --out finished --resume
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
-    [[ $output == *"'finished' is finished"* ]]
+    [[ $output == *"'finished' is already complete"* ]]
     [[ $output == *"rank 0 left the group"* ]]
     # Rank 0 has no folder to write to.
     touch file
@@ -175,7 +175,7 @@ END
     [ ! -e out ]
     # MPI finds one rank, but two are announced.
     mpirun --version | grep -q 'Open MPI' || skip "another MPI may wait for the launcher that there is not"
-    TOOL=train-ddp fails_with 2 "this is rank 0 of 2 to its launcher, and 0 of 1 to Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
+    TOOL=train-ddp fails_with 2 "the launcher started this as rank 0 of 2, but it is 0 of 1 in Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     unfinished out
 }
@@ -264,6 +264,6 @@ END
     mpicc -shared -fPIC single.c -o single.so
     run timeout 60 mpirun -n 2 env LD_PRELOAD="$WORK/single.so" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     [ "$status" -eq 2 ] || fail "$status: $output"
-    [[ $output == *"this MPI allows no threads"* ]] || fail "$output"
+    [[ $output == *"this MPI does not support threads"* ]] || fail "$output"
     unfinished out
 }

@@ -109,7 +109,7 @@ agrees() {
     agrees nccl 4 --device cuda:0,cuda:1
     rm -rf run
     "$BIN/train-ddp" -v --experiment e4.yaml --train "$made/data/train.st.zst" --out run --device cuda:0,cuda:0 2>message
-    grep -q "reduce by shared memory, not on devices: rank 0: .*: operation not supported$" message || fail "$(cat message)"
+    grep -q "reduce through shared memory, not on devices: rank 0: .*: operation not supported$" message || fail "$(cat message)"
 }
 
 @test "--reduce fast: another order of the sum, nearly the same model" {

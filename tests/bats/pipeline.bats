@@ -162,7 +162,7 @@ END
     SEED=x TOOL=pipeline fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
     SEED=-1 TOOL=pipeline fails_with 2 "SEED: '-1': expected a whole number from 0 to" run_pipeline experiment "$TINY"
     SEED=9223372036854775808 TOOL=pipeline fails_with 2 "SEED: .*: expected a whole number from 0 to 9223372036854775807" run_pipeline experiment "$TINY"
-    SEED=9223372036854775806 SET="repeats=3" TOOL=pipeline fails_with 2 "3 seeds from 9223372036854775806 on: the largest is" \
+    SEED=9223372036854775806 SET="repeats=3" TOOL=pipeline fails_with 2 "3 seeds from 9223372036854775806: the largest seed is" \
         run_pipeline experiment "$TINY"
 }
 
@@ -268,7 +268,7 @@ start_long() {
 @test "compare reports several experiments against the first one" {
     finished_run
     write_experiment "$WORK/base.yaml" single 1
-    TOOL=pipeline fails_with 2 "would be one: both are called 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
+    TOOL=pipeline fails_with 2 "have the same name, 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
     sed -i 's/^name: .*/name: base/' "$WORK/base.yaml"
     EXECUTIONS=1 succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
     [ -s "$ARTIFACTS/compare-base-tiny/report.html" ] || fail "$output"
@@ -335,7 +335,7 @@ start_long() {
     for name in data machine runs reproduce .work-x . ..; do
         file=$WORK/$name.yaml
         cp "$TINY" "$file"
-        TOOL=pipeline fails_with 2 "its results cannot lie in a folder called '$name'" run_pipeline experiment "$file"
+        TOOL=pipeline fails_with 2 "its results cannot go in a folder called '$name'" run_pipeline experiment "$file"
         TOOL=pipeline fails_with 2 "called '$name'" run_pipeline compare "$TINY" "$file"
         [ ! -e "$ARTIFACTS" ] || fail "something was made: $(ls "$ARTIFACTS")"
     done
@@ -387,7 +387,7 @@ fake_gnuplot() {
     TOOL=pipeline run run_pipeline experiment "$TINY"
     [ "$status" -eq 4 ] || fail "exit code $status" "$output"
     [[ $output == *"cannot report on '$ARTIFACTS/runs/"*"its manifest was edited"* ]] || fail "$output"
-    fails_with 4 '^manifest: 1 key is not what the manifest gives$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
+    fails_with 4 '^manifest: 1 key does not match the manifest$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
     [[ $output == *"parameters and inputs give the key"* ]] || fail "$output"
 }
 

@@ -50,12 +50,12 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     cp alone.yaml same.yaml
     cp ranks.yaml other/alone.yaml
     cp -r models other
-    fails_with 2 "'alone.yaml' and 'other/alone.yaml' would be one: both are called 'alone'" \
+    fails_with 2 "'alone.yaml' and 'other/alone.yaml' have the same name, 'alone'" \
         "$BIN/plan" runs alone.yaml other/alone.yaml --out plan.yaml
     fails_with 2 "'alone.yaml' is named twice" "$BIN/plan" runs alone.yaml alone.yaml --out plan.yaml
     sed -i 's/^name: .*/name: same/' same.yaml
     succeeds "$BIN/pipeline" experiment alone.yaml DRY_RUN=1
-    fails_with 2 "'alone' and 'same' are one run" "$BIN/plan" runs alone.yaml same.yaml --out plan.yaml
+    fails_with 2 "'alone' and 'same' are the same run" "$BIN/plan" runs alone.yaml same.yaml --out plan.yaml
     [ ! -e plan.yaml ]
 }
 
@@ -63,7 +63,7 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     cp -r "$ROOT/experiments" . || return
     succeeds "$BIN/plan" ladder single ddp4 -q --trainings --artifacts "$WORK/b"
     [ "${lines[0]%%$'\t'*}" = "$WORK/b/explain-single-ddp4/00-single/seed-42" ] || fail "$output"
-    fails_with 2 "experiments/R001/single.yaml': it is read as an input" \
+    fails_with 2 "experiments/R001/single.yaml': the same file is an input \(an experiment file\)" \
         "$BIN/plan" runs single --out experiments/R001/single.yaml
     fails_with 3 "DATA='none': it has no train.st.zst" "$BIN/plan" runs single --data none
     TOOL=train-single fails_with 2 "'--device gpu': expected auto" "$BIN/plan" runs single --device gpu

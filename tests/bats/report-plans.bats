@@ -118,7 +118,7 @@ END
 @test "--figures writes every drawing as a file of its own" {
     need_program gnuplot
     a_run a
-    fails_with 2 "--figures needs --out" "$REPORT" a --figures pictures --summary
+    fails_with 2 "--figures requires --out" "$REPORT" a --figures pictures --summary
     succeeds "$REPORT" a --out out --figures out/figures
     [ "$(cd out/figures && ls ./*.svg)" = "./accuracy.svg
 ./loss.svg

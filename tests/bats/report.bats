@@ -532,6 +532,21 @@ END
     [ ! -e out/manifest.yaml ]
 }
 
+@test "a PDF that is not whole is a failure, whatever the program says" {
+    need_program gnuplot
+    need_program rsvg-convert
+    a_run a
+    mkdir fake
+    local made
+    for made in '' '%%PDF-1.7 and no end'; do
+        # shellcheck disable=SC2059 # a format of our own
+        printf "#!/bin/sh\ncat >/dev/null\nprintf '$made'\n" >fake/rsvg-convert
+        chmod +x fake/rsvg-convert
+        TOOL=report fails_with 1 "'rsvg-convert' wrote no whole PDF" env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+        [ ! -e out/manifest.yaml ]
+    done
+}
+
 @test "what a terminal would obey, or a spreadsheet compute, is in no report and no answer" {
     need_program gnuplot
     local file bad

@@ -154,14 +154,14 @@ YAML
     fails_with 3 "bad.yaml:6:5: 'against: b-allone': this report has no such run" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/runs: \[c.yaml\]/runs: [c.yaml, a.yaml]/' list.yaml >bad.yaml
-    fails_with 3 "bad.yaml:15:20: two runs are called 'a'; 'name' gives one another name" \
+    fails_with 3 "bad.yaml:15:20: two runs are called 'a'; rename one with 'name'" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/set: {epochs: 1}, against: b/set: {epochs: none}, against: b/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:11:9: run 'b': --set 'epochs=none': 'epochs': expected an integer" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/claim:/claimm:/' list.yaml >bad.yaml
     fails_with 3 "unknown key 'claimm': did you mean 'claim'" "$BIN/plan" reproduction bad.yaml --out plan.yaml
-    fails_with 2 "--quick is for a reproduction" "$BIN/plan" study workers.yaml --quick
+    fails_with 2 "--quick applies only to 'reproduction'" "$BIN/plan" study workers.yaml --quick
     [ ! -e plan.yaml ]
 }
 
@@ -236,7 +236,7 @@ YAML
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \|' results.md || fail "$(cat results.md)"
     says results.md "### X1: The first"
     succeeds reproduce
-    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
     [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
     # Missing runs are named, and only these are estimated.
     local kept
@@ -248,7 +248,7 @@ YAML
     mv "$WORK/kept" "$kept"
     need_read_only
     cd "$ROOT" && succeeds read_only "$ARTIFACTS" "$BIN/pipeline" reproduce "$WORK/files/list.yaml"
-    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }
 
 @test "make reproduce: runs of more than a minute are executed once, the others in rounds" {
@@ -261,7 +261,7 @@ YAML
     rm "$ARTIFACTS/rows/plan.yaml"
     EXECUTIONS='' DRY_RUN=1 succeeds reproduce
     [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
-    [[ $output == *"estimate  rounds: 10, each run once a round; "* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: 10, each run once per round; "* ]] || fail "$output"
     cp kept.yaml "$one/train/manifest.yaml"
     EXECUTIONS=2 succeeds reproduce
     [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
@@ -317,8 +317,8 @@ state_has() {
     [ ! -e "${state%/*}/manifest.yaml" ] || skip "this machine had finished before it could be stopped"
     # The rest is estimated, and trained from the state.
     in_background "$WORK/again"
-    until_there grep -q '^train-single: going on from step ' "$WORK/again"
-    grep -q '^train-single: going on from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
+    until_there grep -q '^train-single: resuming from step ' "$WORK/again"
+    grep -q '^train-single: resuming from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
     grep -Eq "^estimate  $ARTIFACTS/rows/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
     # A state of other work is not continued, and not lost: a new run starts elsewhere.
     local first
@@ -327,7 +327,7 @@ state_has() {
     in_background "$WORK/other"
     until_there state_has 'lr\":0.5'
     state_has 'lr\":0.5' || fail "$(cat "$WORK/other")"
-    if grep -q 'going on from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
+    if grep -q 'resuming from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
     [ "$(readlink -f "$state")" != "$first" ]
     "$BIN/tensor" info "$first" | grep -qF 'lr\":0.02' || fail "$("$BIN/tensor" info "$first")"
 }

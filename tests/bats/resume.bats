@@ -19,7 +19,7 @@ setup() {
     local before
     before=$(stat -c %Y.%i out/*)
     succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume
-    [[ $stderr == *"is finished"* ]]
+    [[ $stderr == *"is already complete"* ]]
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume --world-size 2
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
 }
@@ -99,16 +99,16 @@ stopped_with() {
 @test "a stop names the command that goes on, as it was typed" {
     write_experiment 'long one.yaml' epochs=2500
     stopped_with "$BIN/train-single"
-    grep -Eq "at step [0-9]+, state saved: this goes on: $BIN/train-single -q --experiment 'long one.yaml' .* --resume\$" err ||
+    grep -Eq "at step [0-9]+, state saved; to resume: $BIN/train-single -q --experiment 'long one.yaml' .* --resume\$" err ||
         fail "$(cat err)"
     local words
-    words=$(sed 's/.*this goes on: //' err)
+    words=$(sed 's/.*to resume: //' err)
     succeeds sh -c "$words --stop-after-steps 1"
     stopped_with env LOCKSTEP_COMMAND='make experiment EXP=ddp4' "$BIN/train-ddp" --world-size 2
-    grep -Eq ', state saved: the same command goes on: make experiment EXP=ddp4$' err || fail "$(cat err)"
+    grep -Eq ', state saved; to resume, run the same command: make experiment EXP=ddp4$' err || fail "$(cat err)"
     stopped_with env LOCKSTEP_COMMAND=$'make\e[31m\nx' "$BIN/train-single" --resume
     [ "$(wc -l <err)" -eq 1 ]
-    grep -Fq 'goes on: make?[31m?x' err || fail "$(cat err)"
+    grep -Fq 'same command: make?[31m?x' err || fail "$(cat err)"
 }
 
 @test "SIGINT saves, and the process ends by it" {
@@ -174,7 +174,7 @@ END
     # The long run's first 18 steps are the short run's.
     "$BIN/train-single" --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 20000 2>err &
     pid=$!
-    wait_until grep -q 'going on from step' err
+    wait_until grep -q 'resuming from step' err
     kill -TERM "$pid" || true # it may have ended
     wait "$pid" || [ $? -eq 5 ]
     succeeds "$BIN/tensor" info out/state.st.zst

@@ -223,7 +223,7 @@ old_run() {
 @test "settings that return find their run; other settings make another" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: goes on from $ARTIFACTS/runs/$KEY/1, and so has no times of its own)"* ]] || fail "$output"
+    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -242,7 +242,7 @@ old_run() {
     sed -i "/path: state.st.zst/{n;s/bytes: .*/bytes: $(stat -c %s "$train/state.st.zst")/}" "$train/manifest.yaml"
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"(epochs 1 → 2, from the start: its state does not say of which revision of the arithmetic it is)"* ]] || fail "$output"
+    [[ $output == *"(epochs 1 → 2, from the start: its state does not record the revision of the arithmetic)"* ]] || fail "$output"
 }
 
 @test "the kept experiment and its model, edited, are written again as the run's manifest has them" {
@@ -277,7 +277,7 @@ old_run() {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [2, 3]}' >experiments/s.yaml
     succeeds pipeline experiment s
     trained 2
-    [[ $output != *"goes on from"* ]] || fail "$output"
+    [[ $output != *": continues "* ]] || fail "$output"
     [[ $output != *"no times"* ]] || fail "$output"
 }
 
@@ -326,10 +326,10 @@ old_run() {
 @test "the estimate is of the executions that are missing" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=3 succeeds pipeline compare x y
-    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once a round; "* ]] || fail "$output"
+    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once per round; "* ]] || fail "$output"
     sed -i 's/^\(  total_seconds: \).*/\11000/' "$ARTIFACTS"/runs/*/*/train/manifest.yaml
     EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
     rm -r "$ARTIFACTS/runs/$KEY/3"
     succeeds pipeline compare x y DRY_RUN=1 # three rounds, as before
     [[ $output == *$'\n'"estimate  all: about 17 min"* ]] || fail "$output"
@@ -338,29 +338,29 @@ old_run() {
     [ ! -e "$ARTIFACTS/runs/$KEY/3" ]
     # Three seeds are three executions, in two rounds.
     EXECUTIONS=6 succeeds pipeline compare x y DRY_RUN=1 SET="repeats=3"
-    [[ $output == *$'\n'"estimate  rounds: 2, each run once a round; "* ]] || fail "$output"
+    [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
 }
 
 @test "executions that end in other models are the news, also in the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
     run --separate-stderr pipeline experiment x EXECUTIONS=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ $stderr == *"pipeline: two executions of one key end in other models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
+    [[ $stderr == *"pipeline: two executions of one key end in different models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
     [ -s "$ARTIFACTS/runs/$KEY/2/train/model.st.zst" ]
     run --separate-stderr pipeline experiment x EXECUTIONS=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ $stderr == *"end in other models"* ]] || fail "$stderr"
+    [[ $stderr == *"end in different models"* ]] || fail "$stderr"
 }
 
 @test "a training that did not finish says why it runs; RESUME=0 begins anew beside it" {
     local run=$ARTIFACTS/runs/$KEY
     rm "$run"/1/train/{manifest.yaml,state.st.zst}
     succeeds pipeline experiment x
-    [[ $output == *"/train: running (not finished, and without a state to go on from)"* ]] || fail "$output"
+    [[ $output == *"/train: running (not finished, and no state to resume from)"* ]] || fail "$output"
     rm "$run/1/train/manifest.yaml"
     succeeds pipeline experiment x RESUME=0
-    [[ $output == *"/train: running (execution 2: RESUME=0 begins anew)"* ]] || fail "$output"
+    [[ $output == *"/train: running (execution 2: started over by RESUME=0)"* ]] || fail "$output"
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/2" ]
     [ -s "$run/1/train/state.st.zst" ]
     # An execution that lacks only its evaluation is not trained again.
@@ -387,7 +387,7 @@ old_run() {
     # Without any experiment file, and without kept runs.
     cd "$WORK"
     succeeds pipeline runs
-    grep -q "^$KEY .*(no experiment of this name)$" <<<"$output" || fail "$output"
+    grep -q "^$KEY .*(no experiment with this name)$" <<<"$output" || fail "$output"
     ARTIFACTS=$WORK/none succeeds pipeline runs
     [ "$output" = "no runs in $WORK/none/runs" ]
     [ ! -e "$WORK/none" ]
@@ -433,12 +433,12 @@ END
     [ "$(all_of "$ARTIFACTS/compare-x-y")" = "$before" ]
     fails_with 2 "compare: a name is missing" "$BIN/pipeline" compare RUNS="$KEY"
     fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" compare RUNS="$KEY zz"
-    fails_with 2 "is named twice|are one run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
+    fails_with 2 "is named twice|are the same run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
 }
 
 @test "names are given once: as words, or by a setting" {
-    fails_with 2 "names are given twice: as 'x' and by EXP='y'" "$BIN/pipeline" experiment x EXP=y
-    fails_with 2 "names are given twice: as 'x' and by RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
+    fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
+    fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
     # A variable left in the environment does not turn typed names into keys.
     RUNS=abc DRY_RUN=1 succeeds pipeline compare x
     RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff
@@ -491,7 +491,7 @@ END
     mkdir -p "$ARTIFACTS/runs/$twin/1/train"
     echo other >"$ARTIFACTS/runs/$twin/1/train/state.st.zst"
     before=$(all_of "$ARTIFACTS")
-    fails_with 3 "'${KEY:0:11}' is the beginning of 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
+    fails_with 3 "'${KEY:0:11}' matches 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
     fails_with 3 "no kept run has a key that begins with 'x'" "$BIN/pipeline" clean-runs "$KEY" x
     # Digits beyond the folder's name count, too: two keys without a blank between them are no key.
     fails_with 3 "no kept run has a key" "$BIN/pipeline" clean-runs "$KEY$twin"

@@ -243,7 +243,7 @@ END
     "$BIN/train-ddp" -q --experiment other.yaml --train "$data/610/train.st.zst" --out b --world-size 2
     run --separate-stderr "$BIN/tensor" diff a b
     [ "$status" -eq 4 ]
-    [[ $output == *"runs part at step 10:"* ]] || fail "$output"
+    [[ $output == *"runs differ from step 10 on:"* ]] || fail "$output"
     "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out b --world-size 4
     succeeds "$BIN/tensor" diff a b
 }

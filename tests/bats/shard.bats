@@ -103,7 +103,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     fails_with 2 "--out is missing" "$BIN/shard" --shards 2 --in "$TRAIN" --out -
     fails_with 2 "shards" "$BIN/shard" --shards 0 --in "$TRAIN" --out "$WORK/a"
     fails_with 2 "shards" "$BIN/shard" --shards 1025 --in "$TRAIN" --out "$WORK/a"
-    fails_with 2 "611 shards for 610 samples" \
+    fails_with 2 "611 shards but only 610 samples" \
         "$BIN/shard" --shards 611 --in "$TRAIN" --out "$WORK/a"
     nothing_in "$WORK/a"
 }

@@ -29,7 +29,7 @@ inodes() {
         succeeds "$BIN/$tool" --dry-run --experiment e.yaml --train "$train" --test "$test" --out new/out \
             --trace trace.json --dump-order order
         [ -z "$output" ]
-        [[ $stderr == *"1 epochs of 6 steps"* ]] || fail "$stderr"
+        [[ $stderr == *"ready to train 1 epoch of 6 steps"* ]] || fail "$stderr"
     done
     succeeds "$BIN/train-ddp" -q --dry-run --experiment e.yaml --train "$data/shards" --world-size 4 --out new
     [ -z "$stderr" ]
@@ -84,7 +84,7 @@ refused() {
     cp -r "$data/shards" out
     touch out/.lock
     before=$(inodes out)
-    refused 2 "holds what 'shard' wrote" --train "$train"
+    refused 2 "holds the output of 'shard'" --train "$train"
 }
 
 @test "a folder that cannot be written to" {

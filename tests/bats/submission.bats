@@ -111,7 +111,7 @@ has() {
     sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two-loader_workers=1/experiments/two.yaml
     run sh submission-one-two-loader_workers=1/run-again.sh other
     [ "$status" -eq 4 ]
-    [[ $output == *$'\ntwo/seed-42: ANOTHER MODEL' ]] || fail "$output"
+    [[ $output == *$'\ntwo/seed-42: a DIFFERENT model' ]] || fail "$output"
 }
 
 @test "made again from data of one's own, which is not in it" {

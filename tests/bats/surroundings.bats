@@ -57,9 +57,9 @@ train() {
 
 @test "an argument that no manifest can hold is refused before the work, not after it" {
     local bad=$'bad\xff'
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
     nothing_in "$bad"
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
     nothing_in "$bad"
     # Any valid text is accepted.
     succeeds train train-single $'Ünï ☃\n"\'$'
@@ -76,11 +76,11 @@ train() {
 @test "no tool writes over the manifest of another kind of tool" {
     train train-single run
     cp run/manifest.yaml kept
-    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
-    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/report" run --out run
+    fails_with 2 "'run': it holds the output of 'train-single'" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
+    fails_with 2 "'run': it holds the output of 'train-single'" "$BIN/report" run --out run
     run --separate-stderr "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out run
     [ "$status" -eq 2 ] || fail "$status: $stderr"
-    fails_with 2 "'data': it holds what 'synth-cifar' wrote" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
+    fails_with 2 "'data': it holds the output of 'synth-cifar'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
     cmp kept run/manifest.yaml
     [ "$(find run -type f | wc -l)" -eq 5 ] || fail "$(ls -A run)"
     # A run of the same kind replaces it, as before.
@@ -97,27 +97,27 @@ train() {
     cp -r . "$BATS_FILE_TMPDIR/before"
     for option in --trace --dump-order; do
         for file in "$train" ./data//train.st.zst link data/test.st.zst e.yaml run/model.st.zst; do
-            fails_with 2 "cannot write $option: '$file': it is read as --" "$BIN/train-single" --experiment e.yaml --train "$train" \
+            fails_with 2 "cannot write $option: '$file': the same file is an input \(--" "$BIN/train-single" --experiment e.yaml --train "$train" \
                 --test data/test.st.zst --init run/model.st.zst --out out "$option" "$file"
         done
-        fails_with 2 "$option: 'shards/shard-00001-of-00004.st.zst': it is read as --train" \
+        fails_with 2 "$option: 'shards/shard-00001-of-00004.st.zst': the same file is an input \(--train\)" \
             "$BIN/train-ddp" --experiment e.yaml --train shards --out out "$option" shards/shard-00001-of-00004.st.zst
-        TOOL=train-dp fails_with 2 "$option: '$train': it is read as --train" \
+        TOOL=train-dp fails_with 2 "$option: '$train': the same file is an input \(--train\)" \
             sh -c '"$@" <data/train.st.zst' - "$BIN/train-dp" --experiment e.yaml --train - --out out "$option" "$train"
         for file in out/model.st.zst out/../out/state.st.zst ./out/manifest.yaml; do
             mkdir out
-            fails_with 2 "$option: '$file': it is written as --out" \
+            fails_with 2 "$option: '$file': the same file is already an output \(--out\)" \
                 "$BIN/train-single" --experiment e.yaml --train "$train" --out out "$option" "$file"
             rmdir out
         done
     done
-    fails_with 2 "'./order': it is written as --trace" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --trace order --dump-order ./order
-    fails_with 2 "'run/model.st.zst': it is read as --init" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --init run/model.st.zst
-    fails_with 2 "'$train': it is read as FILE" "$BIN/tensor" export --format npy --out "$train" "$train" labels
-    fails_with 2 "'link': it is read as IN" "$BIN/tensor" import --format npy --name x --out link "$train"
-    fails_with 2 "'e.yaml': it is read as an input" "$BIN/plan" ladder "$ROOT/experiments/R001/single.yaml" e.yaml --out e.yaml
-    fails_with 2 "'e.yaml': it is read as --from" "$BIN/fetch-cifar" --from e.yaml --split train --out - --manifest e.yaml
-    fails_with 2 "'-': it is written as --out" "$BIN/synth-cifar" --split train --out - --manifest -
+    fails_with 2 "'./order': the same file is already an output \(--trace\)" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --trace order --dump-order ./order
+    fails_with 2 "'run/model.st.zst': the same file is an input \(--init\)" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --init run/model.st.zst
+    fails_with 2 "'$train': the same file is an input \(FILE\)" "$BIN/tensor" export --format npy --out "$train" "$train" labels
+    fails_with 2 "'link': the same file is an input \(IN\)" "$BIN/tensor" import --format npy --name x --out link "$train"
+    fails_with 2 "'e.yaml': the same file is an input \(an argument\)" "$BIN/plan" ladder "$ROOT/experiments/R001/single.yaml" e.yaml --out e.yaml
+    fails_with 2 "'e.yaml': the same file is an input \(--from\)" "$BIN/fetch-cifar" --from e.yaml --split train --out - --manifest e.yaml
+    fails_with 2 "'-': the same file is already an output \(--out\)" "$BIN/synth-cifar" --split train --out - --manifest -
     rm -rf out
     diff -r -x 'separate-stderr*' . "$BATS_FILE_TMPDIR/before"
     # A separate name next to the shards is accepted, also if it exists; devices are never replaced.
@@ -130,9 +130,9 @@ train() {
     local name
     train train-single run
     for name in - ''; do
-        fails_with 2 "'$name': pass the name of a folder" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$name"
-        fails_with 2 "'$name': pass the name of a folder" "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out "$name"
-        fails_with 2 "'$name': pass the name of a folder" "$BIN/report" run --out "$name"
+        fails_with 2 "'$name': expected a folder name" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$name"
+        fails_with 2 "'$name': expected a folder name" "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out "$name"
+        fails_with 2 "'$name': expected a folder name" "$BIN/report" run --out "$name"
     done
     [ ! -e - ]
 }

@@ -160,7 +160,7 @@ END
 
 @test "whole or absent: a run that fails leaves no trace; a file that cannot be written stops it at once" {
     mkdir traces
-    fails_with 1 'cannot go on' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
+    fails_with 1 'cannot continue' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
         --trace traces/t.json --set optimizer.lr=1e6
     nothing_in traces
     fails_with 1 "cannot write: 'nowhere/t.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out other \

@@ -91,7 +91,7 @@ free_port() {
 @test "a joined rank refuses standard input, an incomplete family, a bad size" {
     port=1
     export MASTER_ADDR=127.0.0.1 MASTER_PORT=1
-    TOOL=train-ddp fails_with 2 "'-'.*give a file" env RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" \
+    TOOL=train-ddp fails_with 2 "'-'.*pass a file" env RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" \
         --experiment e.yaml --train - --out out
     TOOL=train-ddp fails_with 2 WORLD_SIZE env RANK=0 "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
     TOOL=train-ddp fails_with 2 "'3' ranks" env RANK=0 WORLD_SIZE=3 "$BIN/train-ddp" --experiment e.yaml \

@@ -26,8 +26,8 @@ refuses() {
     fails_with 2 "'--train'" "$BIN/train-single" --experiment e.yaml --out out
     fails_with 2 "'--out'" "$BIN/train-single" --experiment e.yaml --train "$train"
     refuses 2 "stop-after-steps" --train "$train" --stop-after-step 3
-    refuses 2 "reduce fastest" --train "$train" --reduce fastest
-    refuses 2 "checkpoint-every 0" --train "$train" --checkpoint-every 0
+    refuses 2 "'--reduce': .*'fastest'" --train "$train" --reduce fastest
+    refuses 2 "'--checkpoint-every': .*'0'" --train "$train" --checkpoint-every 0
     refuses 2 "device gpu" --train "$train" --device gpu
     refuses 1 "'cuda'.*no CUDA backend" --train "$train" --device cuda
     refuses 2 "test data" --train "$train" --test -

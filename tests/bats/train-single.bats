@@ -152,7 +152,7 @@ END
     [[ $output == *"epochs: 7"* && $output == *"architecture:"* ]]
     # Published figures are not part of the work.
     write_experiment p.yaml 'published=[{source: R001, accuracy: 65.39}]'
-    fails_with 3 "p.yaml:[0-9]+:[0-9]+: 'published': published figures stand in a claim" \
+    fails_with 3 "p.yaml:[0-9]+:[0-9]+: 'published': published figures belong in a claim" \
         "$BIN/train-single" --experiment p.yaml --print-parameters
 }
 

@@ -15,7 +15,7 @@
 #include "cuda_devices.h"
 #include "dist/comm_shm.h"
 
-enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 22 };
+enum { MAX_RANKS = 4, REQUESTS = 3, MAX_STEPS = 22 };
 
 static const backend *cuda;
 static int device_count;
@@ -58,7 +58,7 @@ typedef struct outcome_of_rank {
     uint64_t ended;
     update_result result;
     group_traffic traffic;
-    float wishes[WISHES];
+    float requests[REQUESTS];
     uint64_t spent;    // ns in the engine's calls
     phase_times times; // the parts of that time
     float updated[];   // parameters, buffers, state
@@ -179,8 +179,8 @@ static status reduce_members(member *m, const split *s) {
     int first_leaf[MAX_RANKS + 1];
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
-    for (int i = 0; i < WISHES; i++) out->wishes[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->traffic,
+    for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
+    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
                               &out->err);
 }
 
@@ -212,7 +212,7 @@ static status train(member *m) {
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
-            rc = cuda->group_result(m->e, m->out->wishes, WISHES, &m->out->err);
+            rc = cuda->group_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
     m->out->spent = clock_now() - begin;
@@ -337,10 +337,10 @@ static void need_emulation(void) {
 // ---- Bits ----
 
 // Rank i asked for i; all hold leaves.
-static void expect_wishes(const training *t) {
+static void expect_requests(const training *t) {
     for (int r = 0; r < t->size; r++)
-        for (int i = 0; i < WISHES; i++)
-            assert_true(t->outcomes[r]->wishes[i] == (float)(i < t->size));
+        for (int i = 0; i < REQUESTS; i++)
+            assert_true(t->outcomes[r]->requests[i] == (float)(i < t->size));
 }
 
 static void expect_same(const training *t, const outcome_of_rank *expected) {
@@ -379,7 +379,7 @@ static void same_bits_as_one(training one, const int *sizes) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -515,7 +515,7 @@ static void reductions_beside_batch_norms_that_meet(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -561,7 +561,7 @@ static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, many.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             near(&p, many.outcomes[0], one.outcomes[0]);
             release_members(&many);
         }
@@ -759,7 +759,7 @@ static void ranks_that_disagree_are_told(void **state) {
     problem_init(&other, &cases[2], &four);
     training t = of(&p, shared, 2);
     t.other = &other;
-    expect_failure(&t, "rank 1 has other records than rank 0");
+    expect_failure(&t, "the records of rank 1 and rank 0 differ in shape");
     problem_release(&p);
     problem_release(&other);
 }
@@ -779,7 +779,8 @@ static void one_rank_without_ipc_is_all_ranks_without(void **state) {
             const outcome_of_rank *o = t.outcomes[r];
             assert_string_equal(o->transport, "");
             assert_non_null(strstr(o->why.message, "rank 1: "));
-            assert_non_null(strstr(o->err.message, "is in no group")); // if it reduces all the same
+            assert_non_null(
+                strstr(o->err.message, "is not in a group")); // if it reduces all the same
         }
         release_members(&t);
     }

@@ -124,7 +124,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
     uint32_t rows[IMAGES], ids[IMAGES];
     uint32_t labels[IMAGES];
     const uint8_t *pixels[IMAGES];
-    bool wish[WISHES] = {false};
+    bool request[REQUESTS] = {false};
     step_result result;
     error err = {0};
     for (int i = 0; i < PROBLEMS; i++)
@@ -146,7 +146,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
                      .labels = labels,
                      .ids = ids,
                      .rows = rows};
-    if (x->s->step(ex, &b, &rule, wish, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (x->s->step(ex, &b, &rule, request, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
     if (result.update.pending && x->s->collect(ex, &result.update, 1, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     *out = result.update;

@@ -180,7 +180,9 @@ class Cases:
         if case.stdout and result.out != self.printed[name]:
             raise Failure("code %d, and it printed something else" % result.code)
         names = [f for f in files_below(reference) if not f.endswith(".lock")]
-        missing = [f for f in names if not os.path.exists(self.work + "/" + f)]
+        # A training that was stopped and resumed has no times, and so its report has no drawing of them.
+        missing = [f for f in names if not os.path.exists(self.work + "/" + f) and
+                   not (case.tool == "pipeline" and re.search(r"/figures/(split|use)\.", f))]
         if missing:
             raise Failure("code %d without %s" % (result.code, missing[0]))
         for file in filter(case.fixed, names):

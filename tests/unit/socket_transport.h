@@ -97,13 +97,13 @@ static inline status sockets_test(transport *t, bool *done, error *err) {
     return STATUS_OK;
 }
 
-static inline status sockets_tell(transport *t, int peer, uint64_t word, error *err) {
+static inline status sockets_send_word(transport *t, int peer, uint64_t word, error *err) {
     const int file = sockets_of(t)->sockets->words[t->rank][peer];
     if (send(file, &word, sizeof word, MSG_NOSIGNAL) == sizeof word) return STATUS_OK;
     return error_system(err, STATUS_FAILED, errno, "cannot send a word");
 }
 
-static inline status sockets_hear(transport *t, int *peer, uint64_t *word, error *err) {
+static inline status sockets_receive_word(transport *t, int *peer, uint64_t *word, error *err) {
     (void)err;
     for (*peer = 0; *peer < t->size; ++*peer)
         if (*peer != t->rank && recv(sockets_of(t)->sockets->words[t->rank][*peer], word,
@@ -133,8 +133,8 @@ static inline bool sockets_go_on(transport *t, unsigned char written, unsigned c
 
 // Returns NULL if there is no memory.
 static inline transport *sockets_join(const sockets *s, int rank) {
-    static const transport_ops ops = {"sockets",    sockets_begin, sockets_test,
-                                      sockets_tell, sockets_hear,  sockets_leave};
+    static const transport_ops ops = {"sockets",         sockets_begin,        sockets_test,
+                                      sockets_send_word, sockets_receive_word, sockets_leave};
     socket_transport *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->base = (transport){&ops, rank, s->size};

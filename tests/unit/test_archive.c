@@ -110,8 +110,8 @@ static void refuses_unsafe_members(void **state) {
         {"/etc/passwd", AE_IFREG, NULL, "absolute"},
         {"soft", AE_IFLNK, "/etc/passwd", "symbolic link"},
         {"hard", AE_IFREG, "good", "hard link"},
-        {"device", AE_IFCHR, NULL, "not a plain file"},
-        {"pipe", AE_IFIFO, NULL, "not a plain file"},
+        {"device", AE_IFCHR, NULL, "not a regular file"},
+        {"pipe", AE_IFIFO, NULL, "not a regular file"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m;

@@ -274,10 +274,10 @@ static void test_revision(void **state) {
     assert_int_equal(checkpoint_read(&back, &run, state_path, &err), STATUS_INPUT);
     says(&err, state_path);
     says(&err, "revision 2");
-    says(&err, "are of 3");
+    says(&err, "this version has 3");
     says(&err, "without --resume");
     assert_int_equal(checkpoint_check_bits(3, 0, "old", &err), STATUS_INPUT);
-    says(&err, "'old': it does not say");
+    says(&err, "'old': it does not record");
     MUST(checkpoint_check_bits(3, 3, "old", &err));
     checkpoint_release(&back);
     checkpoint_release(&c);

@@ -43,8 +43,9 @@ typedef struct result {
 typedef struct medium {
     shared_memory *shared;
     sockets sockets;
-    status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
-    status (*test)(transport *t, bool *done, error *err);              // NULL: sockets_test
+    status (*send_word)(transport *t, int peer, uint64_t word,
+                        error *err);                      // NULL: sockets_send_word
+    status (*test)(transport *t, bool *done, error *err); // NULL: sockets_test
 } medium;
 
 typedef struct rank_run {
@@ -62,7 +63,7 @@ static transport *join(const medium *m, int rank, transport_ops *ops) {
     transport *t = sockets_join(&m->sockets, rank);
     if (!t) return NULL;
     *ops = *t->ops;
-    if (m->tell) ops->tell = m->tell;
+    if (m->send_word) ops->send_word = m->send_word;
     if (m->test) ops->test = m->test;
     t->ops = ops;
     own_transport = t;
@@ -458,7 +459,7 @@ static void the_others_learn_of_a_death(void **state) {
 
 static void the_others_learn_that_a_rank_left(void **state) {
     (void)state;
-    static const char message[] = "rank 2 left the group while others waited for it";
+    static const char message[] = "rank 2 left the group while other ranks waited for it";
     expect_news(just_return, 60, 0, message);
     expect_news_in(false, live_until_fate, just_return, 0, 0, message);
     expect_news_in(false, ask_until_fate, just_return, 0, 0, message);
@@ -466,32 +467,32 @@ static void the_others_learn_that_a_rank_left(void **state) {
 
 // ---- Messages of failure that come late, or never ----
 
-static status tell_late(transport *t, int peer, uint64_t word, error *err) {
+static status send_late(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 3) usleep(300000);
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
-static status tell_some(transport *t, int peer, uint64_t word, error *err) {
+static status send_some(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 0) return error_set(err, STATUS_FAILED, "no way there");
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
 // Rank 2 of 4 leaves; whichever rank first tells rank 3 or rank 0, rank 2 is named.
-static void who_left_is_blamed_whoever_tells(void **state) {
+static void the_rank_that_left_is_named(void **state) {
     (void)state;
-    status (*const tell[])(transport *, int, uint64_t, error *) = {tell_late, tell_some};
+    status (*const send_word[])(transport *, int, uint64_t, error *) = {send_late, send_some};
     const fate f = {2, just_return};
     for (int i = 0; i < 2; i++) {
         medium m;
         result *out = new_results();
         open_medium(&m, false, 4, 777, 64);
-        m.tell = tell[i];
+        m.send_word = send_word[i];
         run_threads(&m, 4, live_until_fate, &f, out);
         for (int r = 0; r < 4; r++) {
             if (r == 2) continue;
             assert_int_equal(out[r].rc, STATUS_FAILED);
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
         }
         close_medium(&m);
         free_results(out);
@@ -505,10 +506,10 @@ typedef struct departures {
 
 enum { COLLECTIVES = 12 };
 
-static status tell_anytime(transport *t, int peer, uint64_t word, error *err) {
+static status send_anytime(transport *t, int peer, uint64_t word, error *err) {
     const random_stream s = {.sample = (uint32_t)word, .epoch = (uint32_t)(t->rank * 8 + peer)};
     if (random_uniform(&s, 0) < 0.3f) usleep((useconds_t)(2000 * random_uniform(&s, 1)));
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
 static status live_until_departure(comm *c, const void *argument, error *err) {
@@ -545,7 +546,7 @@ static void ranks_may_leave_at_any_time(void **state) {
         for (int r = 0; r < size; r++)
             d.at[r] = (int)(random_uniform(&s, 1 + (uint64_t)r) * 2 * COLLECTIVES);
         open_medium(&m, false, size, 1, 1);
-        m.tell = tell_anytime;
+        m.send_word = send_anytime;
         run_threads(&m, size, live_until_departure, &d, out);
         check_departures(out, &d, size);
         close_medium(&m);
@@ -600,7 +601,7 @@ static void memory_is_the_callers_after_a_failure(void **state) {
         run_processes(&m, 3, bodies[i], NULL, out);
         for (int r = 0; r < 2; r++) {
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
             assert_int_equal(out[r].rc, STATUS_FAILED);
         }
         close_medium(&m);
@@ -660,7 +661,7 @@ static void by_messages_some_may_succeed(void **state) {
 
 static void the_others_give_up_on_a_stopped_rank(void **state) {
     (void)state;
-    expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
+    expect_news(be_stopped, 1, 1000, "rank 2 is stopped and did not resume in time");
 }
 
 static status nap(comm *c, const void *argument, error *err) {
@@ -720,7 +721,7 @@ static void nonsense_is_refused(void **state) {
     assert_int_equal(shared_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
     assert_int_equal(shared_open(-1, 0, &s, &err), STATUS_FAILED);
     assert_int_equal(shared_open(open("/dev/null", O_RDWR), 0, &s, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_null(s);
 }
 
@@ -731,7 +732,7 @@ static void only_the_right_token_opens(void **state) {
     assert_int_equal(shared_create(2, 100, 100, &s, &err), STATUS_OK);
     const uint64_t token = shared_token(s);
     assert_int_equal(shared_open(dup(shared_file(s)), token + 1, &other, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_int_equal(shared_open(dup(shared_file(s)), token, &other, &err), STATUS_OK);
     assert_int_equal(shared_size(other), 2);
     size_t room;
@@ -752,7 +753,7 @@ int main(void) {
         cmocka_unit_test(collectives_take_turns),
         cmocka_unit_test(the_others_learn_of_a_death),
         cmocka_unit_test(the_others_learn_that_a_rank_left),
-        cmocka_unit_test(who_left_is_blamed_whoever_tells),
+        cmocka_unit_test(the_rank_that_left_is_named),
         cmocka_unit_test(ranks_may_leave_at_any_time),
         cmocka_unit_test(memory_is_the_callers_after_a_failure),
         cmocka_unit_test(by_messages_some_may_succeed),

@@ -207,18 +207,18 @@ static void refuses_incomplete_shards(void **state) {
     write_shards(x, 4, 7);
     shard_path(x, 1, 4, one);
     shard_path(x, 2, 4, two);
-    expect_refusal(one, "shard-00001-of-00004", "one shard of several");
+    expect_refusal(one, "shard-00001-of-00004", "one of several shards");
     unlink(two);
     expect_refusal(x->folder, "shard-00002-of-00004", "missing");
     assert_int_equal(link(one, two), 0);
-    expect_refusal(x->folder, "shard-00002-of-00004", "not what its name says");
+    expect_refusal(x->folder, "shard-00002-of-00004", "contrary to its name");
     unlink(two);
     assert_int_equal(link(x->file, two), 0);
     expect_refusal(x->folder, "shard-00002-of-00004", "'shards'");
     write_shards(x, 4, 7);
     shard_path(x, 0, 5, other);
     assert_int_equal(link(one, other), 0);
-    expect_refusal(x->folder, x->folder, "4 shards and of one to 5");
+    expect_refusal(x->folder, x->folder, "two deals, 4-way and 5-way");
 }
 
 static void refuses_mixed_deals(void **state) {

@@ -71,8 +71,8 @@ static void what_is_no_list(void **state) {
         expect_refused(texts[i], "expected auto, cpu, cuda, or a list");
         expect_refused(texts[i], texts[i]);
     }
-    expect_refused("cpu,cuda:0", "two kinds");
-    expect_refused("cuda:0,cpu", "two kinds");
+    expect_refused("cpu,cuda:0", "cannot be mixed");
+    expect_refused("cuda:0,cpu", "cannot be mixed");
 }
 
 static void too_many(void **state) {
@@ -116,7 +116,7 @@ static void no_cuda_backend(void **state) {
     const backend *b;
     expect_missing("/nowhere/library.so", "no CUDA backend ('/nowhere/library.so' does not exist)");
     expect_missing("none", "'./none'");
-    expect_missing("/dev/null", "cannot be opened");
+    expect_missing("/dev/null", "cannot be loaded");
     assert_int_equal(backend_open("abacus", &b, &err), STATUS_USAGE);
     assert_int_equal(backend_open("cpu", &b, &err), STATUS_OK);
     assert_string_equal(b->name, "cpu");

@@ -251,9 +251,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "augment: {a: 1}\n", "9:10: 'augment': expected a list");
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
-                                           "layer of the stage before it");
+                                           "layer of the previous stage");
     refuses(HEAD "published: [{source: R, accuracy: 1}]\n",
-            "9:12: 'published': published figures stand in a claim: a row of claim.yaml with "
+            "9:12: 'published': published figures belong in a claim: a row of claim.yaml with "
             "'experiment: x' (docs/formats.md, Claims)");
 }
 
@@ -265,26 +265,25 @@ static void ranges_in_single_precision(void **state) {
         const char *set, *message; // NULL: fine
     } cases[] = {
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.99999999]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 rounds to 1"},
         {"optimizer={kind: adamw, lr: 1e-3, betas: [0.999999999, 0.9]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 rounds to 1"},
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.9999999]}", NULL},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-60}",
-         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which rounds "
+         "to 0"},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-30}", NULL},
-        {"optimizer.lr=1e-60",
-         "'optimizer.lr': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+        {"optimizer.lr=1e-60", "'optimizer.lr': expected a number above 0 in single precision, got "
+                               "1e-60, which rounds to 0"},
         {"optimizer.momentum=0.99999999",
          "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
-         "which is 1 there"},
+         "which rounds to 1"},
         {"optimizer.momentum=0.9999999", NULL},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",
-         "'normalize': with a mean of 0 and a deviation of 9.80909e-45 a pixel becomes no number"},
+         "'normalize': with mean 0 and standard deviation 9.80909e-45 pixels are not finite"},
         {"normalize={mean: [0, 1e60, 0], std: [1, 1, 1]}",
-         "'normalize': with a mean of inf and a deviation of 1 a pixel becomes no number"},
+         "'normalize': with mean inf and standard deviation 1 pixels are not finite"},
         {"normalize={mean: [0, 1, 0], std: [1, 1e-30, 1]}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -308,10 +307,11 @@ static void limits(void **state) {
     refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
             "virtual_shards: 2048\nglobal_batch: 2048\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
             "5:17: 'virtual_shards': expected an integer between 1 and 1024, got '2048'");
-    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
-            "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
-            "6:15: 'global_batch' is 16385: at most 16384 samples a virtual shard, of which there "
-            "are 1");
+    refuses(
+        "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+        "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
+        "6:15: 'global_batch' is 16385: at most 16384 samples per virtual shard, of which there "
+        "are 1");
     refuses(HEAD "strategy: mp\nworld_size: 4\n",
             "10:13: 'world_size' is 4: model 'small' can be cut into at most 3 stages: each begins "
             "with a convolution or a linear layer, and there are at most 63");

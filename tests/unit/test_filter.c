@@ -50,12 +50,12 @@ static void bytes_become_bytes(void **state) {
 static void failures_are_told(void **state) {
     (void)state;
     assert_fails("echo half; exit 3", LONG, "'sh' failed with exit code 3");
-    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was ended by signal 11");
+    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was killed by signal 11");
 }
 
 static void what_does_not_end_is_ended(void **state) {
     (void)state;
-    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s, and was ended");
+    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s and was killed");
 }
 
 static void what_is_not_installed_is_no_failure(void **state) {
@@ -70,8 +70,8 @@ static void what_is_not_installed_is_no_failure(void **state) {
     assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
     assert_false(found);
     assert_int_equal(output.length, 0);
-    assert_false(filter_is_there(name));
-    assert_true(filter_is_there("sh"));
+    assert_false(filter_exists(name));
+    assert_true(filter_exists("sh"));
 }
 
 int main(void) {

@@ -33,12 +33,12 @@ static void refuses(uint8_t *file, size_t bytes, int rank, const char *why) {
 static void refuses_what_is_wrong(void **state) {
     (void)state;
     uint8_t file[8 + 5] = {0, 0, 8, 1, 0, 0, 0, 5};
-    refuses(file, 3, 1, "does not begin");
-    refuses(file, 7, 1, "ends in its header");
-    refuses(file, sizeof file - 1, 1, "4 bytes of data, its header says 5");
+    refuses(file, 3, 1, "bad magic number");
+    refuses(file, 7, 1, "ends inside its header");
+    refuses(file, sizeof file - 1, 1, "4 bytes of data, but its header says 5");
     refuses(file, sizeof file, 3, "1 dimensions, expected 3");
     file[1] = 1;
-    refuses(file, sizeof file, 1, "does not begin");
+    refuses(file, sizeof file, 1, "bad magic number");
     file[1] = 0;
     file[2] = 0x0d;
     refuses(file, sizeof file, 1, "type 0x0d");
@@ -48,7 +48,7 @@ static void refuses_a_shape_that_overflows(void **state) {
     (void)state;
     uint8_t file[16] = {0, 0, 8, 3};
     memset(file + 4, 0xff, 12);
-    refuses(file, sizeof file, 3, "too big");
+    refuses(file, sizeof file, 3, "too large");
 }
 
 int main(void) {

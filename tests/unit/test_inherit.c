@@ -205,7 +205,7 @@ static void what_is_no_base_is_refused(void **state) {
     refuses(SCHEMA "name: child\nbase: ./none.yaml\n",
             "child.yaml:3:7: 'base': cannot read YAML file: './none.yaml': No such file");
     refuses(SCHEMA "name: child\nbase: models/small.yaml\n",
-            "child.yaml:3:7: 'base': 'models/small.yaml' is no experiment");
+            "child.yaml:3:7: 'base': 'models/small.yaml' is not an experiment");
     refuses(SCHEMA "name: child\nbase: [base]\n", "child.yaml:3:7: 'base': expected a string");
     write_file("base.yaml", "a: [\n");
     refuses(CHILD, "base.yaml:2:1: ");

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -112,12 +113,41 @@ static void values_for_listings(void **state) {
     prints_as(json_new_lines("a\n", &err), "[\"a\"]");
 }
 
+// jansson reports some failed allocations as bad text.
+static int allocations_before;
+
+static void *fail_once(size_t bytes) {
+    return allocations_before-- == 0 ? NULL : malloc(bytes);
+}
+
+static void failed_allocations_are_no_bad_input(void **state) {
+    (void)state;
+    static const char json[] = "{\"a\":[1,\"b\",{\"c\":\"d\"}]}";
+    json_set_alloc_funcs(fail_once, free);
+    for (int n = 0; n < 40; n++) {
+        error err = {0};
+        yaml_node *root;
+        char *text;
+        allocations_before = n;
+        status rc = json_to_yaml(json, "m", &root, &err);
+        assert_true(rc == STATUS_OK || rc == STATUS_FAILED);
+        if (rc != STATUS_OK) continue;
+        allocations_before = n;
+        rc = json_from_yaml(root, &text, &err);
+        assert_true(rc == STATUS_OK || rc == STATUS_FAILED);
+        if (rc == STATUS_OK) free(text);
+        yaml_free(root);
+    }
+    json_set_alloc_funcs(malloc, free);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_for_listings),
         cmocka_unit_test(canonical_text),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refuses_bad_text),
+        cmocka_unit_test(failed_allocations_are_no_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

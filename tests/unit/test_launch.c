@@ -162,7 +162,8 @@ static void an_incomplete_environment_is_refused(void **state) {
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 MASTER_PORT=1", "'MASTER_ADDR' is not set"},
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so",
          "OMPI_COMM_WORLD_RANK is set, but this build has no MPI ('/none.so' does not exist)"},
-        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", "'SLURM_PROCID' is set, but srun offers nothing"},
+        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
+         "'SLURM_PROCID' is set, but srun provides no PMIx"},
         {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
         {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
         {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
@@ -294,7 +295,7 @@ static void the_first_failure_decides(void **state) {
         snprintf(message, sizeof message, "rank %d: cannot read: 'x': no such thing", i % RANKS);
         assert_string_equal(err.message, message);
         assert_int_equal(err.code, STATUS_INPUT);
-        assert_false(death.came);
+        assert_false(death.happened);
         assert_true(milliseconds_since(begin) < SOON_MS);
         free_plan(&p);
     }
@@ -323,7 +324,7 @@ static void a_killed_rank_is_named(void **state) {
         assert_int_equal(launch_local(RANKS, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
         snprintf(message, sizeof message, "rank %d was killed by signal 9 (Killed)", rank);
         assert_string_equal(err.message, message);
-        assert_true(death.came);
+        assert_true(death.happened);
         snprintf(message, sizeof message, "rank %d died (killed by SIGKILL)", rank);
         assert_string_equal(death.text, message);
         assert_true(milliseconds_since(begin) < SOON_MS);
@@ -586,8 +587,9 @@ static void a_missing_rank_is_named(void **state) {
     join_all(m, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(m[r].rc, STATUS_FAILED);
-        assert_string_equal(m[r].err.message,
-                            "cannot start the group: 2 of 4 ranks did not come within 3 s: 1, 2");
+        assert_string_equal(
+            m[r].err.message,
+            "cannot start the group: 2 of 4 ranks did not connect within 3 s: 1, 2");
         assert_in_range(m[r].took_ms, r ? 0 : 3000, SOON_MS);
     }
     free_members(m);
@@ -600,7 +602,7 @@ static void a_missing_rank_0_is_named(void **state) {
     m[0].env.seconds = 1;
     join_all(m, 1);
     assert_int_equal(m[0].rc, STATUS_FAILED);
-    assert_non_null(strstr(m[0].err.message, "rank 0 did not come to '127.0.0.1:"));
+    assert_non_null(strstr(m[0].err.message, "rank 0 did not listen at '127.0.0.1:"));
     assert_in_range(m[0].took_ms, 1000, SOON_MS);
     free_members(m);
 }
@@ -615,8 +617,8 @@ static void expect_refusal(member *m, const char *message) {
     assert_int_equal(m[2].rc, STATUS_USAGE);
     assert_string_equal(m[2].err.message, whole);
     snprintf(whole, sizeof whole,
-             "cannot start the group: 1 of 3 ranks did not come within 3 s: 2; one came and was "
-             "sent away: %s",
+             "cannot start the group: 1 of 3 ranks did not connect within 3 s: 2; one connected "
+             "and was refused: %s",
              message);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(m[r].rc, STATUS_FAILED);
@@ -630,14 +632,14 @@ static void two_of_a_rank_are_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.rank = 1;
-    expect_refusal(m, "two processes say RANK=1");
+    expect_refusal(m, "two processes have RANK=1");
 }
 
 static void another_world_size_is_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.size = 4;
-    expect_refusal(m, "rank 2 says WORLD_SIZE=4, rank 0 says 3");
+    expect_refusal(m, "rank 2 has WORLD_SIZE=4, rank 0 has 3");
 }
 
 static void another_experiment_is_refused(void **state) {
@@ -665,7 +667,7 @@ static void another_group_is_sent_away(void **state) {
     for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
     assert_int_equal(m[2].rc, STATUS_USAGE);
     assert_string_equal(m[2].err.message,
-                        "cannot join the group: rank 2 says WORLD_SIZE=3, rank 0 says 2");
+                        "cannot join the group: rank 2 has WORLD_SIZE=3, rank 0 has 2");
     for (int r = 0; r < 2; r++) assert_int_equal(m[r].rc, STATUS_OK);
     free_members(m);
 }
@@ -680,7 +682,7 @@ static void addresses_that_cannot_be(void **state) {
     m = new_members(2, "192.0.2.1"); // reserved for examples: no host has it
     join_all(m, 1);
     assert_int_equal(m[0].rc, STATUS_USAGE);
-    assert_non_null(strstr(m[0].err.message, "no address of this host"));
+    assert_non_null(strstr(m[0].err.message, "not an address of this host"));
     free_members(m);
 }
 

@@ -84,9 +84,9 @@ static void a_manifest_says_everything(void **state) {
     MUST(manifest_read(manifest_path, &root, &err));
     static const char *const keys[] = {"schema",     "tool",    "version", "bits",
                                        "command",    "key",     "inputs",  "outputs",
-                                       "parameters", "results", "run"};
-    assert_int_equal(root->count, 11);
-    for (size_t i = 0; i < 11; i++) assert_string_equal(root->keys[i], keys[i]);
+                                       "parameters", "results", "run",     "digest"};
+    assert_int_equal(root->count, 12);
+    for (size_t i = 0; i < 12; i++) assert_string_equal(root->keys[i], keys[i]);
     assert_string_equal(yaml_get(root, "schema")->text, "lockstep.manifest/1");
     assert_string_equal(yaml_get(root, "command.0")->text, "train-single");
     assert_string_equal(yaml_get(root, "command.2")->text, "a b");
@@ -248,7 +248,8 @@ static void freshness(void **state) {
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);
-    assert_false(is_fresh(NULL, 0, "output 'model.st.zst' has another size than recorded"));
+    assert_false(
+        is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
     assert_int_equal(unlink(model), 0);
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
     write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
@@ -300,7 +301,7 @@ static void verifying_recomputes_hashes(void **state) {
     write_file("input.txt", "jello\n");
     verify_finds(1, "'../input.txt': SHA-256 is ");
     write_file("input.txt", "hello you\n");
-    verify_finds(1, "'../input.txt': size is 10 bytes, recorded is 6");
+    verify_finds(1, "'../input.txt': size is 10 bytes, but 6 is recorded");
     assert_int_equal(unlink(in_folder("input.txt")), 0);
     verify_finds(1, "'../input.txt': No such file or directory");
     assert_int_equal(truncate(in_folder("out/model.st.zst"), 5), 0);

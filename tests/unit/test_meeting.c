@@ -167,7 +167,7 @@ static bool says(const rank_result *r, const char *message) {
 
 static bool is_as_it_should_be(const trial *t) {
     const bool killed = t->ordeal.signal == SIGKILL, local = t->ordeal.launcher == LOCAL;
-    const char *const stopped = "rank 1 is stopped, and did not go on in time";
+    const char *const stopped = "rank 1 is stopped and did not resume in time";
     if (!t->reached) return false;
     if (local)
         return killed ? says(&t->group, "rank 1 was killed by signal 9 (Killed)")

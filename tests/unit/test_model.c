@@ -211,13 +211,14 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- [conv]\n",
             "m.yaml:5:3: a layer is one word, or one word with options: conv: {out: 6, ...}");
     refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
-            "m.yaml:5:32: 'padding' of a pool may be at most half its size");
+            "m.yaml:5:32: 'padding' of a pool may be at most half its 'size'");
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
     refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be below 1 in single precision");
-    refuses(HEAD "- batch_norm: {eps: 1e-80}\n",
-            "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) is beyond single precision");
+    refuses(
+        HEAD "- batch_norm: {eps: 1e-80}\n",
+        "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -241,12 +242,12 @@ static void knows_words_of_others(void **state) {
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
         {"Dropout2d", "did you mean 'dropout'?"},
-        {"global_avg_pool", "did you mean 'avg_pool', with the size of the whole image?"},
-        {"AdaptiveAvgPool2d", "did you mean 'avg_pool', with the size of the whole image?"},
-        {"softmax", "the loss has it, so a model ends in its last 'linear'."},
-        {"LogSoftmax", "the loss has it, so a model ends in its last 'linear'."},
-        {"CrossEntropyLoss", "it is the loss of every model, and no layer."},
-        {"GELU", "the one activation is 'relu'."},
+        {"global_avg_pool", "did you mean 'avg_pool' with a window as large as the image?"},
+        {"AdaptiveAvgPool2d", "did you mean 'avg_pool' with a window as large as the image?"},
+        {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
+        {"GELU", "the only activation is 'relu'."},
         {"convolution", "did you mean 'conv'?"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -307,8 +308,8 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:7:3: the last layer must be linear: its outputs are the classes");
     refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
     refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
-    refuses(HEAD "- relu: {name: 'a b'}\n",
-            "m.yaml:5:16: 'name': expected 1 to 31 letters, digits, '_' or '.' inside, got 'a b'");
+    refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 31 letters, "
+                                            "digits, '_' or '.' (not first or last), got 'a b'");
     refuses(HEAD "- flatten\n- linear: {out: 16777216}\n",
             "m.yaml:6:3: the model has more than 536870912 parameters");
     refuses(HEAD "- conv: {out: 16777216, kernel: 1, bias: false}\n",

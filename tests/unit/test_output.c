@@ -187,7 +187,7 @@ static void test_lock(void **state) {
     int lock, second;
     assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
     assert_int_equal(output_lock_folder(".", &second, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "another process is writing there"));
+    assert_non_null(strstr(err.message, "another process holds the lock"));
     assert_int_equal(second, -1);
     output_unlock_folder(lock);
     output_unlock_folder(-1);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,19 +103,18 @@ static void executes_nothing(void **state) {
     (void)state;
     refuses(BYTES("\x80\x02"
                   "cos\nsystem\nU\x04true\x85R."),
-            "it calls something else than NumPy's arrays, at byte 2");
+            "it calls something other than NumPy's array functions, at byte 2");
     refuses(BYTES("\x80\x04\x8c\x08"
                   "builtins\x8c\x04"
                   "eval\x93."),
-            "it calls something else than NumPy's arrays, at byte 18");
-    refuses(BYTES("\x80\x02(ios\nsystem\n."),
-            "opcode 0x69, which data sets do not need, at byte 3");
-    refuses(BYTES("\x80\x02U\x01x)R."), "it calls something that is no function, at byte 6");
+            "it calls something other than NumPy's array functions, at byte 18");
+    refuses(BYTES("\x80\x02(ios\nsystem\n."), "unsupported opcode 0x69, at byte 3");
+    refuses(BYTES("\x80\x02U\x01x)R."), "it calls a value that is not a function, at byte 6");
     refuses(BYTES("\x80\x02}}b."),
-            "sets the state of something else than a NumPy array, at byte 4");
+            "sets the state of something other than a NumPy array, at byte 4");
     refuses(BYTES("\x80\x02"
                   "cnumpy\ndtype\nU\x02O8\x85R."),
-            "other elements than unsigned bytes");
+            "elements other than unsigned bytes");
 }
 
 static void refuses_what_is_wrong(void **state) {
@@ -123,15 +123,15 @@ static void refuses_what_is_wrong(void **state) {
     refuses(BYTES("(dp1\n."), "does not begin as a pickle");
     refuses(BYTES("\x80\x05N."), "protocol 5, expected 2 to 4, at byte 0");
     refuses(BYTES("\x80\x02NN."), "2 values remain");
-    refuses(BYTES("\x80\x02N.N"), "bytes behind its end, at byte 4");
-    refuses(BYTES("\x80\x02N"), "ends without its end mark, at byte 3");
+    refuses(BYTES("\x80\x02N.N"), "extra bytes after its end, at byte 4");
+    refuses(BYTES("\x80\x02N"), "ends without STOP, at byte 3");
     refuses(BYTES("\x80\x02."), "0 values remain");
     refuses(BYTES("\x80\x02t."), "there is no mark, at byte 2");
     refuses(BYTES("\x80\x02N(\x85."), "its stack is empty, at byte 4");
     refuses(BYTES("\x80\x02(Na."), "its stack is empty");
-    refuses(BYTES("\x80\x02](NNNu."), "adds to what is no dictionary, at byte 7");
-    refuses(BYTES("\x80\x02}(Nu."), "adds to what is no dictionary");
-    refuses(BYTES("\x80\x02h\x00."), "the memo has no such place, at byte 2");
+    refuses(BYTES("\x80\x02](NNNu."), "appends to a value that is not a dictionary, at byte 7");
+    refuses(BYTES("\x80\x02}(Nu."), "appends to a value that is not a dictionary");
+    refuses(BYTES("\x80\x02h\x00."), "the memo has no such entry, at byte 2");
     refuses(BYTES("\x80\x02Nr\xff\xff\xff\x7f."), "the memo has a gap, at byte 3");
     refuses(BYTES("\x80\x02T\xff\xff\xff\xffx."), "ends inside an opcode, at byte 2");
     refuses(BYTES("\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xffx."), "ends inside an opcode");
@@ -150,7 +150,7 @@ static void refuses_a_bomb(void **state) {
     PUT("q\x00X\x06\x00\x00\x00latin1q\x01");
     for (int i = 0; i < COPIES; i++) PUT("c_codecs\nencode\nh\x00h\x01\x86R");
     PUT(".");
-    refuses(file, at, "encodes more text than it has");
+    refuses(file, at, "encodes more text than there is");
 }
 
 // Any damaged file must do no harm, whatever the answer is. The copy has exactly the file's size,
@@ -190,8 +190,9 @@ static void knows_few_opcodes(void **state) {
                                 "\x93\x94\x95";
     for (int opcode = 0; opcode < 256; opcode++) {
         const uint8_t file[] = {0x80, 2, (uint8_t)opcode};
-        if (!opcode || !strchr(known, opcode))
-            refuses(file, sizeof file, "which data sets do not need, at byte 2");
+        char why[40];
+        snprintf(why, sizeof why, "unsupported opcode 0x%02x, at byte 2", (unsigned)opcode);
+        if (!opcode || !strchr(known, opcode)) refuses(file, sizeof file, why);
     }
 }
 

@@ -152,16 +152,16 @@ static void settings_that_are_misspelt(void **state) {
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|CIFAR_FROM=y", "did you mean CIFAR10_FROM?");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|optimizer.lr=0.01",
                    "unknown setting: 'optimizer.lr=0.01'");
-    expect_refusal(COMMAND_RUNS, "EPOCHS=3", "runs does not take EPOCHS");
+    expect_refusal(COMMAND_RUNS, "EPOCHS=3", "runs does not accept EPOCHS");
 }
 
 static void settings_of_other_commands(void **state) {
     (void)state;
-    expect_refusal(COMMAND_COMPARE, "EXP=x", "compare does not take EXP: it takes EXPS=");
+    expect_refusal(COMMAND_COMPARE, "EXP=x", "compare does not accept EXP: expected EXPS=");
     expect_refusal(COMMAND_EXPERIMENT, "EXPS=x",
-                   "experiment does not take EXPS: it takes EXP=NAME");
-    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|QUICK=1", "experiment does not take QUICK");
-    expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not take SEED");
+                   "experiment does not accept EXPS: expected EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|QUICK=1", "experiment does not accept QUICK");
+    expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not accept SEED");
 }
 
 static void settings_whose_value_is_no_good(void **state) {
@@ -177,7 +177,7 @@ static void settings_whose_value_is_no_good(void **state) {
 
 static void names_that_are_missing(void **state) {
     (void)state;
-    expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: it takes EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: expected EXP=NAME");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=", "a name is missing");
     expect_refusal(COMMAND_EXPERIMENT, "a|b", "too many names");
     expect_refusal(COMMAND_EXPLAIN, "A=x", "explain: B is missing");
@@ -185,7 +185,7 @@ static void names_that_are_missing(void **state) {
     expect_refusal(COMMAND_COMPARE, "RUNS=abc", "a name is missing");
     expect_refusal(COMMAND_COMPARE, "EXPS=a|RUNS=abc abd", "EXPS or RUNS, not both");
     expect_refusal(COMMAND_CLEAN_RUNS, "", "a name is missing");
-    expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and by EXP='b'");
+    expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and in EXP='b'");
 }
 
 static void the_environment(void **state) {

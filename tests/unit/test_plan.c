@@ -435,7 +435,7 @@ static void no_difference_is_no_question(void **state) {
     write_file(file_b,
                HEAD "name: b\ntitle: other\nglobal_batch: 64\nepochs: 20\nrepeats: 3\n" SGD);
     assert_int_equal(plan_ladder(file_a, file_b, epochs, 1, &plan, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.message, "they do not differ"));
+    assert_non_null(strstr(err.message, "they would run the same"));
     assert_null(plan);
     const char *const bad[] = {"epochs=0"};
     assert_int_equal(plan_ladder(file_a, file_b, bad, 1, &plan, &err), STATUS_USAGE);
@@ -460,7 +460,7 @@ static void check_way(const char *a, const char *b) {
     yaml_node *plan;
     error err = {0};
     status rc = plan_ladder(a, b, NULL, 0, &plan, &err);
-    if (rc == STATUS_USAGE && strstr(err.message, "do not differ")) return;
+    if (rc == STATUS_USAGE && strstr(err.message, "would run the same")) return;
     if (rc != STATUS_OK) fail_msg("%s", err.message);
     check_arrival(plan, b, NULL, 0);
     check_bits(plan);
@@ -546,9 +546,10 @@ static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
 static void bad_studies_are_refused_with_their_place(void **state) {
     (void)state;
     write_file(file_a, BASE);
-    study_refuses(STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
-                  "5:12: 'published': published figures stand in a claim: a row of claim.yaml with "
-                  "'experiment: s/VARIANT' (docs/formats.md, Claims)");
+    study_refuses(
+        STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
+        "5:12: 'published': published figures belong in a claim: a row of claim.yaml with "
+        "'experiment: s/VARIANT' (docs/formats.md, Claims)");
     study_refuses(STUDY "vary: {}\n", "4:7: 'vary': expected 1 to 8 keys with their values");
     study_refuses(STUDY "vary: {epochs: 3}\n", "4:16: 'vary.epochs': expected a list of values");
     study_refuses(STUDY "vary: {epochs: [3]}\n", "4:7: 'vary': nothing varies");

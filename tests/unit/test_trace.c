@@ -164,7 +164,7 @@ static void a_full_track_counts(void **state) {
     trace_rest(small, "copy", 0, 8000); // the omitted span still covers it
     trace_phase(other, "load", 0, 1000);
     assert_int_equal(trace_left_out(t), 5);
-    assert_spans(t, 0, "wait@0+1 load@1+1 wait@2+1 full: 5 left out@3+0 load@0+1");
+    assert_spans(t, 0, "wait@0+1 load@1+1 wait@2+1 track full: 5 spans dropped@3+0 load@0+1");
     yaml_node *root = events_of(t, 0);
     assert_string_equal(yaml_get(root, "otherData.left_out")->text, "5");
     yaml_free(root);

@@ -307,7 +307,7 @@ static void test_state_of_another_run_is_refused(void **state) {
     }
     refuses(f, &f->experiment, "other data", "", 1, "training data");
     refuses(f, &f->experiment, "data", "weights", 1, "--init");
-    refuses(f, &f->experiment, "data", "", 2, "of revision 1 of the arithmetic");
+    refuses(f, &f->experiment, "data", "", 2, "revision 1 of the arithmetic");
 }
 
 static void test_damaged_state_is_refused(void **state) {

@@ -155,11 +155,12 @@ static status check_options(const program *p, const engine_options *o, error *er
                          (int)ENGINE_MAX_CHANNELS);
     if (o->threads < 1 || o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards ||
         o->shard_samples < 1)
-        return error_set(err, STATUS_USAGE,
-                         "cannot open a cpu engine: threads, shards and samples start at 1");
+        return error_set(
+            err, STATUS_USAGE,
+            "cannot open a cpu engine: threads, shards and samples must be at least 1");
     if (o->shards > ENGINE_MAX_SHARDS || o->shard_samples > ENGINE_MAX_SHARD_SAMPLES)
         return error_set(err, STATUS_USAGE,
-                         "cannot run this batch: at most %d virtual shards of %d samples a step",
+                         "cannot run this batch: at most %d virtual shards of %d samples per step",
                          (int)ENGINE_MAX_SHARDS, (int)ENGINE_MAX_SHARD_SAMPLES);
     return STATUS_OK;
 }
@@ -219,8 +220,8 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     const kernels *k = kernels_find(o->isa, o->shard_samples <= LANES_FEW ? LANES_FEW : GROUP);
     if (!k)
         return error_set(err, STATUS_USAGE,
-                         "cannot use instruction set '%s': unknown, or not one of this processor; "
-                         "known: v4, v3, baseline",
+                         "cannot use instruction set '%s': unknown, or not supported by this "
+                         "processor; known: v4, v3, baseline",
                          o->isa);
     engine *e = memory_new(1, sizeof *e, err);
     if (!e) return STATUS_FAILED;

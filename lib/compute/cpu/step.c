@@ -116,7 +116,7 @@ status cpu_step(engine *e, const batch *b, error *err) {
 status cpu_forward(engine *e, const batch *b, error *err) {
     if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
-                         "cannot run forward alone: the engine was not opened for it");
+                         "cannot run forward separately: the engine was not opened for it");
     status rc = ownership_prepare(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->batch = b;

@@ -38,7 +38,7 @@ static status take_norms(engine *e, error *err) {
     const size_t channels = e->units.norm_channels;
     const size_t own = (size_t)e->options.local_shards * channels * sizeof(float);
     const size_t row = 2 * channels * sizeof(double); // for all norms: enough for each of them
-    const bool meets = e->options.sync_batch_norm && e->options.exchange;
+    const bool exchanges = e->options.sync_batch_norm && e->options.exchange;
     float **rows[] = {&n->mean,    &n->inv_std, &n->scale,   &n->shift,
                       &n->from_dy, &n->from_z,  &n->from_one};
     status rc = STATUS_OK;
@@ -49,7 +49,7 @@ static status take_norms(engine *e, error *err) {
     TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
     TRY(take_parts(e, err));
     n->all = n->own;
-    if (!meets) return rc;
+    if (!exchanges) return rc;
     TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));
     TRY(cuda_take_host(e, (size_t)e->options.local_shards * row, &n->own_host, err));
     TRY(cuda_take_host(e, (size_t)e->options.shards * row, &n->all_host, err));
@@ -212,7 +212,7 @@ status cuda_take_images(engine *e, error *err) {
     size_t unused, total;
     status rc = STATUS_OK;
     if (!o->images || o->receives) return rc;
-    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "asking for its memory", err));
+    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "reading its free memory", err));
     if (o->image_count * bytes > unused / 2) return rc;
     TRY(cuda_take(e, o->image_count * bytes, &e->images, err));
     rc = send_images(e, bytes, err);

@@ -7,7 +7,7 @@
 //
 // Backward goes from the last layer to the first, and the parameter arena has layers in order
 // (program.h): so gradients are complete from the end of the record on. The rest of the record
-// (sums for running statistics, the loss and the wishes) follows the parameters and comes from
+// (sums for running statistics, the loss and the requests) follows the parameters and comes from
 // forward; it goes with the first bucket.
 //
 // The bits are those of a reduction after the step: the order of additions does not depend on where
@@ -39,8 +39,8 @@ static status add_bucket(engine *e, size_t first, size_t end, int behind, error 
     status rc;
     *b = (bucket){.first = first, .end = end, .behind = behind};
     cuda_group_cut(e, b);
-    TRY(cuda_check(e, cudaEventCreate(&b->begun), "making an event", err));
-    TRY(cuda_check(e, cudaEventCreate(&b->done), "making an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->begun), "creating an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->done), "creating an event", err));
 out:
     return rc;
 }
@@ -68,7 +68,7 @@ out:
 // backward's blocks on one rank, they would be late on all ranks: so they go first. Captured blocks
 // have the stream's priority, too, if the graph is instantiated so (graphs.c).
 static status make_stream(engine *e, error *err) {
-    static const char what[] = "making a stream";
+    static const char what[] = "creating a stream";
     int greatest;
     status rc;
     TRY(cuda_check(e, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
@@ -124,9 +124,9 @@ static status reduce_bucket(engine *e, const bucket *b, error *err) {
     status rc;
     cuda_mark_event(e, b->begun, s.stream);
     TRY(cuda_sum_records(e, b->first, b->end, s, err));
-    if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_put_requests(e, g->stream, err));
     TRY(g->transport->reduce(e, b, s, err));
-    if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_take_requests(e, g->stream, err));
     cuda_mark_event(e, b->done, s.stream);
 out:
     return rc;
@@ -173,11 +173,11 @@ bool cuda_group_fits_graph(engine *e) {
     if (!g->captured) {
         g->captured = true;
         g->captured_exact = g->exact;
-        g->captured_wish_count = g->wish_count;
+        g->captured_request_count = g->request_count;
         memcpy(g->captured_first_term, g->first_term, bytes);
         return true;
     }
-    return g->captured_exact == g->exact && g->captured_wish_count == g->wish_count &&
+    return g->captured_exact == g->exact && g->captured_request_count == g->request_count &&
            memcmp(g->captured_first_term, g->first_term, bytes) == 0;
 }
 
@@ -188,6 +188,6 @@ status cuda_run_reduced_step(engine *e, error *err) {
     TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
     g->under_way = true; // with batch norms that meet, only a part has been waited for
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }

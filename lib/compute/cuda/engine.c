@@ -17,13 +17,13 @@ static status check_options(const program *p, const engine_options *o, error *er
                          (int)ENGINE_MAX_CHANNELS);
     if (o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards || o->shard_samples < 1)
         return error_set(err, STATUS_USAGE,
-                         "cannot open a cuda engine: shards and samples start at 1");
+                         "cannot open a cuda engine: shards and samples must be at least 1");
     return STATUS_OK;
 }
 
 static status make_event(const engine *e, cudaEvent_t *event, error *err) {
-    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event",
-                      err);
+    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                      "creating an event", err);
 }
 
 static status open_device(engine *e, error *err) {
@@ -32,22 +32,22 @@ static status open_device(engine *e, error *err) {
     snprintf(e->name, sizeof e->name, "a GPU");
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "opening the device", err));
     TRY(cuda_check(e, cudaGetDeviceProperties(&properties, e->options.device),
-                   "asking for its properties", err));
+                   "reading its properties", err));
     snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
-    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "looking for kernels", err));
+    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "querying kernels", err));
     e->programmatic &= !e->options.serial_launches;
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
-                   "making a stream", err));
+                   "creating a stream", err));
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
-                   "making a stream", err));
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking), "making a stream",
-                   err));
+                   "creating a stream", err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking),
+                   "creating a stream", err));
     TRY(make_event(e, &e->reached, err));
     TRY(make_event(e, &e->arrived, err));
     for (int i = 0; i < STEPS_AHEAD; i++) TRY(make_event(e, &e->ahead[i].done, err));
     for (int m = 0; m < MARKS; m++)
-        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
+        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "creating an event", err));
 out:
     return rc;
 }
@@ -149,7 +149,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
                         const float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_group_finish(e, err));
     TRY(copy(e, e->parameters, parameters, n, err));
@@ -164,7 +164,7 @@ out:
 static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(cuda_group_finish(e, err)); // copies to memory that is not pinned wait for the stream
     TRY(copy(e, parameters, e->parameters, n, err));

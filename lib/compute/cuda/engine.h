@@ -29,9 +29,9 @@ typedef enum operation_kind {
     OP_LOAD,
     OP_RECEIVE, // pipeline stages: activations from the previous stage
     OP_CORE,
-    OP_MOMENTS, // batch norm of each shard; with sync_batch_norm only mean and M2
-    OP_MEET,    // batch norm over shards of several engines: exchange through the host
-    OP_NORM,    // batch norm: scale and shift
+    OP_MOMENTS,  // batch norm of each shard; with sync_batch_norm only mean and M2
+    OP_EXCHANGE, // batch norm over shards of several engines: exchange through the host
+    OP_NORM,     // batch norm: scale and shift
     OP_TAIL,
     OP_POOL,
     OP_DROPOUT,

@@ -18,7 +18,7 @@ status cuda_forward(engine *e, const batch *b, error *err) {
     status rc;
     if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
-                         "cannot run forward alone: the engine was not opened for it");
+                         "cannot run forward separately: the engine was not opened for it");
     TRY(cuda_prepare(e, b, err));
     const uint64_t begin = clock_now();
     TRY(cuda_run_piece(e, PIECE_FORWARD, err));
@@ -38,7 +38,7 @@ static status gather(engine *e, float *logits, error *err) {
     const cut c = cuda_cut(e);
     const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     cuda_blocks_export(cuda_main(e), &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
     TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), err));
@@ -54,7 +54,7 @@ void cuda_gather_logits(engine *e, float *logits) {
 }
 
 // The loss kernel treats each group as a shard of GROUP lanes.
-static int tell_groups(engine *e, const batch *whole) {
+static int copy_labels(engine *e, const batch *whole) {
     int groups = 0;
     const uint32_t *labels = whole->labels;
     memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP * sizeof *labels);
@@ -76,18 +76,18 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                          .logits = logits,
                          .losses = losses};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_samples, e->group_samples_host,
                                    (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
-                   "sending a loss", err));
+                   "sending labels", err));
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_labels, e->group_labels_host,
                                    (size_t)groups * GROUP * sizeof *e->group_labels,
                                    cudaMemcpyHostToDevice, e->stream),
-                   "sending a loss", err));
+                   "sending labels", err));
     cuda_loss(cuda_main(e), &c, &t);
-    TRY(cuda_check(e, cudaGetLastError(), "making a loss", err));
+    TRY(cuda_check(e, cudaGetLastError(), "computing a loss", err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -95,7 +95,7 @@ out:
 
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
     const uint64_t begin = clock_now();
-    const int groups = tell_groups(e, whole);
+    const int groups = copy_labels(e, whole);
     if (e->failed == STATUS_OK) e->failed = loss_of_groups(e, groups, logits, losses, &e->failure);
     e->ns[PHASE_FORWARD] += clock_now() - begin;
 }
@@ -103,7 +103,7 @@ void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losse
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = gradients;
     cuda_mark(e, MARK_COPY);
@@ -148,7 +148,7 @@ out:
 status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                            error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = NULL;
     e->stage_in = dout;

@@ -60,7 +60,7 @@ out:
 // calls (commDestroySync, init.cc). So the capture stays open, and the engine's resources are left
 // until the process ends.
 static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error *err) {
-    if (enqueued != STATUS_OK && !cuda_group_is_at_rest(e)) return enqueued;
+    if (enqueued != STATUS_OK && !cuda_group_is_idle(e)) return enqueued;
     const cudaError_t code = cudaStreamEndCapture(e->stream, graph);
     return enqueued == STATUS_OK ? cuda_check(e, code, "capturing a step", err) : enqueued;
 }
@@ -71,7 +71,7 @@ static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error 
 // manual).
 static status instantiate(const engine *e, cudaGraph_t graph, cudaGraphExec_t *made, error *err) {
     return cuda_check(e, cudaGraphInstantiate(made, graph, cudaGraphInstantiateFlagUseNodePriority),
-                      "making a graph", err);
+                      "creating a graph", err);
 }
 
 static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {

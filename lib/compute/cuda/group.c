@@ -1,4 +1,4 @@
-// Engines of several ranks that reduce among themselves: choice of a transport, the wishes that
+// Engines of several ranks that reduce among themselves: choice of a transport, the requests that
 // travel with a reduction, and waiting for other ranks.
 //
 // **Waiting.** The device waits for other ranks; if one of them dies, it may wait forever. So no
@@ -29,10 +29,10 @@ void cuda_group_nap(long ns) {
     (void)nanosleep(&time, NULL);
 }
 
-void cuda_group_give_up(engine *e) {
+void cuda_group_abort(engine *e) {
     cuda_group *g = e->group;
     g->failed = true;
-    if (g->transport) g->transport->give_up(e);
+    if (g->transport) g->transport->abort_group(e);
 }
 
 status cuda_group_look_at_stream(const engine *e, const char *what, bool *done, error *err) {
@@ -64,7 +64,7 @@ out:
     return rc;
 }
 
-bool cuda_group_is_at_rest(engine *e) {
+bool cuda_group_is_idle(engine *e) {
     const group_transport *transport = e->group ? e->group->transport : NULL;
     const uint64_t begin = clock_now();
     bool idle = !transport || !transport->listen;
@@ -85,11 +85,11 @@ status cuda_group_finish(engine *e, error *err) {
     TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
     if (g->transport->settle) TRY(g->transport->settle(e, err));
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
-static status look_at_turn(const engine *e, const char *what, bool *done, error *err) {
+static status check_turn(const engine *e, const char *what, bool *done, error *err) {
     const group_transport *transport = e->group->transport;
     const cudaError_t code = cudaEventQuery(e->ahead[cuda_turn(e)].done);
     bool idle;
@@ -100,8 +100,8 @@ static status look_at_turn(const engine *e, const char *what, bool *done, error 
 }
 
 status cuda_group_wait_for_turn(engine *e, error *err) {
-    const status rc = cuda_group_wait(e, look_at_turn, "reducing", err);
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    const status rc = cuda_group_wait(e, check_turn, "reducing", err);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -130,7 +130,7 @@ static status gather_cards(const engine *e, group_card *cards, error *err) {
     for (int r = 1; rc == STATUS_OK && r < member->size; r++)
         if (cards[r].record != cards[0].record || cards[r].shards != cards[0].shards)
             rc = error_set(err, STATUS_FAILED,
-                           "cannot reduce: rank %d has other records than rank 0", r);
+                           "cannot reduce: the records of rank %d and rank 0 differ in shape", r);
     return rc;
 }
 
@@ -144,7 +144,7 @@ static status take_memory(engine *e, cuda_group *g, error *err) {
     TRY(cuda_take_host(e, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->wishes, &g->wishes, err));
+    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->requests, &g->requests, err));
 out:
     return rc;
 }
@@ -162,7 +162,7 @@ static status choose_transport(engine *e, const group_card *cards, error *why, e
         g->transport = NULL;
     }
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -178,7 +178,7 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
     }
     e->group = g; // cuda_group_close frees it
     g->member = *member;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(take_memory(e, g, err));
     TRY(gather_cards(e, cards, err));
     TRY(choose_transport(e, cards, why, err));
@@ -245,7 +245,7 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     g->first_term[size] = terms;
     if (g->first_term[rank + 1] - g->first_term[rank] != e->record_count)
         return error_set(err, STATUS_FAILED,
-                         "cannot reduce: rank %d is said to own other leaves than its engine has",
+                         "cannot reduce: the leaves given for rank %d do not match its engine's",
                          rank);
     return STATUS_OK;
 }
@@ -299,28 +299,28 @@ status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *er
 
 // ---- Wishes ----
 
-static float *wishes_here(const engine *e) {
-    return e->group->wishes + cuda_turn(e) * RECORD_EXTRA;
+static float *requests_here(const engine *e) {
+    return e->group->requests + cuda_turn(e) * RECORD_EXTRA;
 }
 
-// Copies between the pinned wishes and the tail of the first record.
-static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
+// Copies between the pinned requests and the tail of the first record.
+static status move_requests(const engine *e, bool in, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
-    const size_t n = (size_t)g->wish_count;
-    float *there = e->sums + record_floats(e->program) - n, *here = wishes_here(e);
+    const size_t n = (size_t)g->request_count;
+    float *there = e->sums + record_floats(e->program) - n, *here = requests_here(e);
     return cuda_check(e,
                       cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
                                       in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
-                      "copying what ranks agree on", err);
+                      "copying requests", err);
 }
 
-// A rank without a vector contributes no wishes.
-status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) {
-    return e->record_count == 0 ? STATUS_OK : move_wishes(e, true, s, err);
+// A rank without a vector contributes no requests.
+status cuda_group_put_requests(const engine *e, cudaStream_t s, error *err) {
+    return e->record_count == 0 ? STATUS_OK : move_requests(e, true, s, err);
 }
 
-status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
-    return move_wishes(e, false, s, err);
+status cuda_group_take_requests(const engine *e, cudaStream_t s, error *err) {
+    return move_requests(e, false, s, err);
 }
 
 // ---- A reduction ----
@@ -343,9 +343,9 @@ static group_traffic count_traffic(const engine *e, const bucket *buckets, int c
 static status reduce_now(engine *e, const bucket *whole, error *err) {
     cuda_group *g = e->group;
     status rc;
-    TRY(cuda_group_put_wishes(e, e->stream, err));
+    TRY(cuda_group_put_requests(e, e->stream, err));
     TRY(g->transport->reduce(e, whole, cuda_main(e), err));
-    TRY(cuda_group_take_wishes(e, e->stream, err));
+    TRY(cuda_group_take_requests(e, e->stream, err));
     g->under_way = true;
     TRY(cuda_group_finish(e, err));
 out:
@@ -362,19 +362,19 @@ out:
     return rc;
 }
 
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) {
     const uint64_t begin = clock_now();
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_EXTRA)
-        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
+        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is not in a group",
                          e->options.device, e->name);
     const bucket whole = cuda_group_whole(e);
     g->exact = exact;
-    g->wish_count = n;
-    memcpy(wishes_here(e), wishes, (size_t)n * sizeof *wishes);
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    g->request_count = n;
+    memcpy(requests_here(e), requests, (size_t)n * sizeof *requests);
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(prepare(e, first_leaf, err));
     g->waits = e->step_waits;
@@ -383,14 +383,14 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     if (!g->waits) TRY(reduce_now(e, &whole, err));
     if (g->waits) e->inside += clock_now() - begin; // otherwise the caller counts the time
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
-status cuda_group_result(engine *e, float *wishes, int n, error *err) {
+status cuda_group_result(engine *e, float *requests, int n, error *err) {
     const uint64_t begin = clock_now();
     const status rc = cuda_group_finish(e, err);
     e->inside += clock_now() - begin;
-    if (rc == STATUS_OK) memcpy(wishes, wishes_here(e), (size_t)n * sizeof *wishes);
+    if (rc == STATUS_OK) memcpy(requests, requests_here(e), (size_t)n * sizeof *requests);
     return rc;
 }

@@ -54,7 +54,7 @@ typedef struct group_transport {
     // Collective, after the reduction is done here; NULL: nothing is left to do.
     status (*settle)(engine *e, error *err);
     // Something has failed; no rank may go on waiting for the others. May be called again.
-    void (*give_up)(engine *e);
+    void (*abort_group)(engine *e);
     void (*leave)(engine *e); // frees e->group->own, which may be NULL
 } group_transport;
 
@@ -73,9 +73,9 @@ typedef struct cuda_group {
     bool order_changed; // since the host's merges were last sent
     // Of the current reduction, or the last one:
     bool exact;
-    bool under_way; // not yet waited for
-    float *wishes;  // [STEPS_AHEAD][RECORD_EXTRA], pinned
-    int wish_count;
+    bool under_way;  // not yet waited for
+    float *requests; // [STEPS_AHEAD][RECORD_EXTRA], pinned
+    int request_count;
     // For reductions that are part of a step, from the end of the record to its beginning.
     bucket *buckets;
     int bucket_count;    // 0: there are none
@@ -83,7 +83,7 @@ typedef struct cuda_group {
     cudaStream_t stream; // concurrent with backward
     // The graphs were captured with these: a transport's calls fix the number of terms.
     bool captured, captured_exact;
-    int *captured_first_term, captured_wish_count;
+    int *captured_first_term, captured_request_count;
 } cuda_group;
 
 // Returns the whole record as a bucket.
@@ -99,9 +99,9 @@ size_t cuda_group_margin(int shards);
 // Replaces the first record by the sum of all of this engine's records, in order: a fast reduction
 // begins with one vector per rank.
 status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *err) MUST_CHECK;
-// Copy this reduction's wishes into the tail of the first record, or back from it.
-status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
-status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
+// Copy this reduction's requests into the tail of the first record, or back from it.
+status cuda_group_put_requests(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
+status cuda_group_take_requests(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
 
 // Waits until `look` reports that the work is done or fails, or until `alive` fails.
 status cuda_group_wait(engine *e, group_look *look, const char *what, error *err) MUST_CHECK;
@@ -109,7 +109,7 @@ group_look cuda_group_look_at_stream;
 void cuda_group_nap(long ns);
 // Returns whether the transport's own threads have enqueued all they were given, or have failed. If
 // they have not after REST_NS, the engine is stuck: see graphs.c.
-bool cuda_group_is_at_rest(engine *e);
+bool cuda_group_is_idle(engine *e);
 
 // Waits until the reductions under way are done, here and as far as other ranks depend on it.
 // Nothing may wait for the engine's stream by other means before that. Also for engines without a
@@ -117,7 +117,7 @@ bool cuda_group_is_at_rest(engine *e);
 status cuda_group_finish(engine *e, error *err) MUST_CHECK;
 // Waits until the device no longer uses the blocks of this turn.
 status cuda_group_wait_for_turn(engine *e, error *err) MUST_CHECK;
-void cuda_group_give_up(engine *e); // something has failed
+void cuda_group_abort(engine *e); // something has failed
 
 // buckets.c
 // Called when the group has been joined, if its transport is graphable.
@@ -141,9 +141,9 @@ bool cuda_group_fits_graph(engine *e);
 // For the table:
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) MUST_CHECK;
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) MUST_CHECK;
-status cuda_group_result(engine *e, float *wishes, int n, error *err) MUST_CHECK;
+status cuda_group_result(engine *e, float *requests, int n, error *err) MUST_CHECK;
 // Leaves the group, if there is one.
 void cuda_group_close(engine *e);
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "compute/cuda/engine.h"
 
-static void tell_images(engine *e, const uint8_t *const *pixels, size_t samples) {
+static void copy_images(engine *e, const uint8_t *const *pixels, size_t samples) {
     const step_input *h = &e->host;
     const size_t bytes = shape_size(e->program->input), lanes = (size_t)e->lanes;
     for (size_t s = 0; s * lanes < samples; s++) {
@@ -29,7 +29,7 @@ static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples
     const cuda_unit *last = &e->placed[e->units.count - 1];
     const size_t lanes = (size_t)e->lanes;
     status rc;
-    tell_images(e, pixels, samples);
+    copy_images(e, pixels, samples);
     e->run_first = 0;
     e->run_end = (int)((samples + lanes - 1) / lanes);
     TRY(cuda_send(e, true, err));
@@ -51,7 +51,7 @@ status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float
     const uint64_t begin = clock_now();
     const size_t room = (size_t)e->options.local_shards * (size_t)e->lanes;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_sync(e, err));

@@ -59,7 +59,7 @@ static status fit_counts(engine *e, const batch *b, error *err) {
 }
 
 // Names the row of a sample's image: in the data set, or among the images sent with the step.
-static void tell_image(engine *e, const batch *b, size_t from, size_t to) {
+static void place_image(engine *e, const batch *b, size_t from, size_t to) {
     const step_input *h = &e->host;
     const uint8_t *const *images = e->options.images;
     const size_t bytes = shape_size(e->program->input);
@@ -71,7 +71,7 @@ static void tell_image(engine *e, const batch *b, size_t from, size_t to) {
     memcpy(h->images + to * bytes, images ? images[b->rows[from]] : b->pixels[from], bytes);
 }
 
-static void tell_samples(engine *e, const batch *b) {
+static void write_samples(engine *e, const batch *b) {
     const step_input *h = &e->host;
     const size_t lanes = (size_t)e->lanes;
     size_t from = 0;
@@ -84,7 +84,7 @@ static void tell_samples(engine *e, const batch *b) {
             const size_t to = s * lanes + n;
             h->labels[to] = b->labels[from];
             if (b->ids) h->ids[to] = b->ids[from];
-            if (h->images) tell_image(e, b, from, to);
+            if (h->images) place_image(e, b, from, to);
         }
 }
 
@@ -93,7 +93,7 @@ static void tell_samples(engine *e, const batch *b) {
 static status take_turn(engine *e, error *err) {
     status rc;
     TRY(cuda_check(e, cudaEventRecord(e->ahead[cuda_turn(e)].done, e->stream),
-                   "noting the end of a step", err));
+                   "recording the end of a step", err));
     e->steps++;
     const input_turn *t = &e->ahead[cuda_turn(e)];
     e->host = t->host;
@@ -128,7 +128,7 @@ out:
 
 status cuda_tell(engine *e, const batch *b, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     const uint64_t asked = clock_now();
     TRY(take_turn(e, err));
@@ -136,7 +136,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     e->inside += begin - asked; // the device was working during that time
     TRY(fit_counts(e, b, err));
     describe_shards(e, b);
-    tell_samples(e, b);
+    write_samples(e, b);
     const uint64_t end = clock_now();
     e->ns[PHASE_LOAD] += end - begin;
     trace_phase(e->options.track, phase_name(PHASE_LOAD), begin, end);

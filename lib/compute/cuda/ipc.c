@@ -70,7 +70,7 @@ typedef struct offer {
     cudaIpcEventHandle_t events[MILESTONES];
 } offer;
 
-static void judge(verdict *v, status rc, const error *err) {
+static void set_verdict(verdict *v, status rc, const error *err) {
     v->able = rc == STATUS_OK;
     if (!v->able) snprintf(v->why, sizeof v->why, "%.255s", err->message);
     (void)cudaGetLastError(); // a rank that cannot share memory still computes
@@ -99,7 +99,7 @@ static status make_offer(engine *e, offer *o, error *err) {
         TRY(cuda_check(e,
                        cudaEventCreateWithFlags(&mine->events[m],
                                                 cudaEventInterprocess | cudaEventDisableTiming),
-                       "making an event", err));
+                       "creating an event", err));
         TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
                        err));
     }
@@ -143,10 +143,10 @@ static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, e
     status rc;
     memset(&mine, 0, sizeof mine);
     memset(&mine_opened, 0, sizeof mine_opened);
-    judge(&mine.verdict, make_offer(e, &mine, &reason), &reason);
+    set_verdict(&mine.verdict, make_offer(e, &mine, &reason), &reason);
     TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
     if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
-    judge(&mine_opened, accept_all(e, offers, &reason), &reason);
+    set_verdict(&mine_opened, accept_all(e, offers, &reason), &reason);
     TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
     *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
 out:
@@ -182,14 +182,14 @@ out:
     return rc;
 }
 
-static void give_up(engine *e) {
+static void abort_group(engine *e) {
     const ipc *i = own(e);
     if (!i || !i->waits) return;
     e->stuck = cudaStreamQuery(e->stream) == cudaErrorNotReady;
     (void)cudaGetLastError();
 }
 
-static void forget_peer(peer *p, bool foreign) {
+static void close_peer(peer *p, bool foreign) {
     if (foreign && p->sums) (void)cudaIpcCloseMemHandle(p->sums);
     for (int m = 0; m < MILESTONES; m++)
         if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
@@ -199,7 +199,7 @@ static void leave(engine *e) {
     ipc *i = own(e);
     if (!i) return;
     for (int r = 0; i->peers && !e->stuck && r < e->group->member.size; r++)
-        forget_peer(&i->peers[r], r != e->group->member.rank);
+        close_peer(&i->peers[r], r != e->group->member.rank);
     free(i->peers);
     free(i->met);
     free(i);
@@ -208,20 +208,20 @@ static void leave(engine *e) {
 
 // ---- Meetings ----
 
-static status meet_hosts(engine *e, error *err) {
+static status wait_for_hosts(engine *e, error *err) {
     const engine_group *member = &e->group->member;
     const unsigned char here = 1;
     return member->all_gather(member->context, &here, sizeof here, own(e)->met, err);
 }
 
 // Work enqueued after this runs once all ranks' streams have reached it.
-static status meet(engine *e, milestone m, error *err) {
+static status wait_for_ranks(engine *e, milestone m, error *err) {
     ipc *i = own(e);
     const int size = e->group->member.size, rank = e->group->member.rank;
     status rc;
     TRY(cuda_check(e, cudaEventRecord(i->peers[rank].events[m], e->stream), "recording an event",
                    err));
-    TRY(meet_hosts(e, err));
+    TRY(wait_for_hosts(e, err));
     i->waits = true;
     for (int r = 0; r < size; r++) {
         if (r == rank) continue;
@@ -234,7 +234,7 @@ out:
 
 static status settle(engine *e, error *err) {
     own(e)->waits = false; // the stream was waited for
-    return meet_hosts(e, err);
+    return wait_for_hosts(e, err);
 }
 
 // ---- The reduction ----
@@ -291,7 +291,7 @@ static status sum_exact(engine *e, const bucket *b, error *err) {
     status rc;
     find_terms(e, b);
     TRY(send_places(e, err));
-    TRY(meet(e, READY, err));
+    TRY(wait_for_ranks(e, READY, err));
     rc = add_slices(e, b, g->first_term[g->member.size], g->merges, err);
 out:
     return rc;
@@ -303,7 +303,7 @@ static status sum_fast(engine *e, const bucket *b, error *err) {
     find_first_records(e, b);
     TRY(send_places(e, err));
     TRY(cuda_group_add_own(e, b, cuda_main(e), err));
-    TRY(meet(e, READY, err));
+    TRY(wait_for_ranks(e, READY, err));
     rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
 out:
     return rc;
@@ -326,7 +326,7 @@ static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
     status rc;
     assert(b->first == 0 && s.stream == e->stream);
     TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
-    TRY(meet(e, SUMMED, err));
+    TRY(wait_for_ranks(e, SUMMED, err));
     TRY(gather_slices(e, b, err));
 out:
     return rc;
@@ -338,5 +338,5 @@ const group_transport cuda_ipc = {.name = "cuda ipc",
                                   .reduce = reduce,
                                   .look = cuda_group_look_at_stream,
                                   .settle = settle,
-                                  .give_up = give_up,
+                                  .abort_group = abort_group,
                                   .leave = leave};

@@ -88,8 +88,8 @@ status cuda_limits(engine *e, device_limits *out, error *err) {
     struct cudaDeviceProp p;
     int launches;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
-    TRY(cuda_check(e, cudaGetDeviceProperties(&p, e->options.device), "asking for its properties",
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
+    TRY(cuda_check(e, cudaGetDeviceProperties(&p, e->options.device), "reading its properties",
                    err));
     // Arithmetic first: it brings an idle device up to its clock rate.
     TRY(measure_arithmetic(e, p.multiProcessorCount, out, err));

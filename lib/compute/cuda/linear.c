@@ -51,8 +51,8 @@ static status check_environment(error *err) {
         const char *value = getenv(names[i]);
         if (value && *value && strcmp(value, "0") != 0)
             return error_set(err, STATUS_USAGE,
-                             "cannot compute: '%s=%s' in the environment: cuBLAS would give other "
-                             "bits with it: unset it",
+                             "cannot compute: '%s=%s' is set in the environment and changes "
+                             "cuBLAS's results: unset it",
                              names[i], value);
     }
     return STATUS_OK;
@@ -102,7 +102,7 @@ static status multiply(engine *e, const product *p, error *err) {
     return cuda_check_blas(e,
                            cublasSgemm(e->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
                                        &one, p->a, p->lda, p->b, p->ldb, &p->beta, p->c, p->ldc),
-                           "a matrix product", err);
+                           "computing a matrix product", err);
 }
 
 typedef struct sizes {

@@ -10,7 +10,7 @@ status cuda_take(engine *e, size_t bytes, void *memory, error *err) {
     status rc;
     if (bytes == 0) bytes = 1;
     TRY(memory_grow((void **)&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned, err));
-    TRY(cuda_check(e, cudaMalloc(to, bytes), "taking memory of the device", err));
+    TRY(cuda_check(e, cudaMalloc(to, bytes), "allocating device memory", err));
     e->owned[e->owned_count++] = *to;
     e->allocated += bytes;
     TRY(cuda_check(e, cudaMemsetAsync(*to, 0, bytes, e->stream), "clearing memory", err));
@@ -24,7 +24,7 @@ status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) {
     if (bytes == 0) bytes = 1;
     TRY(memory_grow((void **)&e->owned_host, &e->owned_host_room, e->owned_host_count + 1,
                     sizeof *e->owned_host, err));
-    TRY(cuda_check(e, cudaMallocHost(to, bytes), "taking pinned memory", err));
+    TRY(cuda_check(e, cudaMallocHost(to, bytes), "allocating pinned memory", err));
     e->owned_host[e->owned_host_count++] = *to;
     memset(*to, 0, bytes);
 out:

@@ -70,14 +70,14 @@ static void close_nvml(nvml *n) {
 
 typedef struct watched {
     nvmlDevice_t device; // NULL: unknown to NVML
-    int samples, told[GPU_FIGURES];
+    int samples, counts[GPU_FIGURES];
     double sum[GPU_FIGURES], max[GPU_FIGURES];
 } watched;
 
 static void note(watched *w, gpu_figure which, double value) {
-    if (w->told[which] == 0 || value > w->max[which]) w->max[which] = value;
+    if (w->counts[which] == 0 || value > w->max[which]) w->max[which] = value;
     w->sum[which] += value;
-    w->told[which]++;
+    w->counts[which]++;
 }
 
 static void sample(const nvml *n, watched *w) {
@@ -112,7 +112,7 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
         if (found[i].device) known++;
     }
     if (known > 0) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot use NVML: it knows none of the GPUs");
+    return error_set(err, STATUS_FAILED, "cannot use NVML: it finds none of the GPUs");
 }
 
 // ---- The thread ----
@@ -164,7 +164,7 @@ static status start_thread(gpu_monitor *m, error *err) {
     const int failed = pthread_create(&m->thread, NULL, watch, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return STATUS_OK;
-    return error_system(err, STATUS_FAILED, failed, "cannot start the thread that asks NVML");
+    return error_system(err, STATUS_FAILED, failed, "cannot start the NVML thread");
 }
 
 static void free_monitor(gpu_monitor *m) {
@@ -194,8 +194,8 @@ out:
 static gpu_figures figures_of(const watched *w) {
     gpu_figures f = {.samples = w->samples};
     for (int i = 0; i < GPU_FIGURES; i++) {
-        f.mean[i] = w->told[i] ? w->sum[i] / w->told[i] : NAN;
-        f.max[i] = w->told[i] ? w->max[i] : NAN;
+        f.mean[i] = w->counts[i] ? w->sum[i] / w->counts[i] : NAN;
+        f.max[i] = w->counts[i] ? w->max[i] : NAN;
     }
     return f;
 }

@@ -34,8 +34,8 @@
 #include "compute/cuda/group.h"
 
 enum {
-    NEWS_MS = 1000, // how long to wait for the group's reason for a remote failure
-    NEWS_STEP_MS = 10,
+    FAILURE_MS = 1000, // how long to wait for the group's reason for a remote failure
+    FAILURE_STEP_MS = 10,
 };
 
 typedef struct nccl {
@@ -51,7 +51,7 @@ static nccl *own(const engine *e) {
 // ---- Failing and waiting ----
 
 // If NCCL will never be idle (graphs.c), the communicator is left as it is.
-static void give_up(engine *e) {
+static void abort_group(engine *e) {
     nccl *n = own(e);
     if (!n || !n->comm || e->stuck) return;
     cuda_forget_graphs(e);
@@ -60,10 +60,10 @@ static void give_up(engine *e) {
 }
 
 // NCCL may notice a dead rank before the group does, but it cannot tell which rank died, or why.
-static status hear_of_others(const engine_group *member, error *err) {
+static status check_others(const engine_group *member, error *err) {
     status rc = member->alive(member->context, err);
-    for (int waited = 0; rc == STATUS_OK && waited < NEWS_MS; waited += NEWS_STEP_MS) {
-        cuda_group_nap(NEWS_STEP_MS * 1000000L);
+    for (int waited = 0; rc == STATUS_OK && waited < FAILURE_MS; waited += FAILURE_STEP_MS) {
+        cuda_group_nap(FAILURE_STEP_MS * 1000000L);
         rc = member->alive(member->context, err);
     }
     return rc;
@@ -72,7 +72,7 @@ static status hear_of_others(const engine_group *member, error *err) {
 // NCCL returned `code` during `what`.
 static status fail(const engine *e, const char *what, ncclResult_t code, error *err) {
     const bool others = code == ncclRemoteError || code == ncclSystemError;
-    status rc = others ? hear_of_others(&e->group->member, err) : STATUS_OK;
+    status rc = others ? check_others(&e->group->member, err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
     const char *detail = ncclGetLastError(own(e)->comm);
     return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s): %s: NCCL: %s%s%s",
@@ -89,7 +89,7 @@ static status check(const engine *e, ncclResult_t code, const char *what, error 
 }
 
 // Has NCCL enqueued its work in the stream?
-static status look_at_nccl(const engine *e, const char *what, bool *done, error *err) {
+static status check_enqueued(const engine *e, const char *what, bool *done, error *err) {
     ncclResult_t state;
     status rc;
     *done = false;
@@ -101,12 +101,12 @@ out:
 }
 
 static status look(const engine *e, const char *what, bool *done, error *err) {
-    status rc = look_at_nccl(e, what, done, err);
+    status rc = check_enqueued(e, what, done, err);
     return rc == STATUS_OK && *done ? cuda_group_look_at_stream(e, what, done, err) : rc;
 }
 
 static status wait_for_nccl(engine *e, const char *what, error *err) {
-    return cuda_group_wait(e, look_at_nccl, what, err);
+    return cuda_group_wait(e, check_enqueued, what, err);
 }
 
 // ---- Joining and leaving ----
@@ -169,7 +169,7 @@ out:
 
 // Aborts the communicator instead of destroying it, which would wait for ranks that may be dead.
 static void leave(engine *e) {
-    give_up(e);
+    abort_group(e);
     free(e->group->own);
     e->group->own = NULL;
 }
@@ -262,6 +262,6 @@ const group_transport cuda_nccl = {.name = "nccl",
                                    .prepare = prepare,
                                    .reduce = reduce,
                                    .look = look,
-                                   .listen = look_at_nccl,
-                                   .give_up = give_up,
+                                   .listen = check_enqueued,
+                                   .abort_group = abort_group,
                                    .leave = leave};

@@ -12,4 +12,5 @@ static void leave(engine *e) {
     (void)e;
 }
 
-const group_transport cuda_nccl = {.name = "nccl", .join = join, .give_up = leave, .leave = leave};
+const group_transport cuda_nccl = {
+    .name = "nccl", .join = join, .abort_group = leave, .leave = leave};

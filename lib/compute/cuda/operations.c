@@ -88,7 +88,7 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
 
 // Gathers the rows of all V shards from those of each engine: through the host, by the caller's
 // exchange.
-static status meet(engine *e, const cuda_unit *u, error *err) {
+static status exchange_rows(engine *e, const cuda_unit *u, error *err) {
     const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
     const size_t own = (size_t)(e->counts_end - e->counts_first) * row;
     const size_t all = (size_t)e->options.shards * row;
@@ -251,7 +251,7 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
     case OP_CORE: return run_core(e, c, u, err);
     case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
     case OP_CORE_INPUT: return run_core_input(e, c, u, err);
-    case OP_MEET: return meet(e, u, err);
+    case OP_EXCHANGE: return exchange_rows(e, u, err);
     case OP_MOMENTS:
     case OP_NORM:
     case OP_NORM_BACKWARD: {

@@ -20,7 +20,7 @@
 float *cuda_allocate(engine *e, size_t floats, error *err) {
     float *memory = NULL;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_take(e, floats * sizeof *memory, &memory, err));
     TRY(cuda_sync(e, err));
 out:
@@ -36,7 +36,7 @@ static status enqueue_copy(const engine *e, engine_copy c, error *err) {
 
 status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     for (int i = 0; i < count; i++) TRY(enqueue_copy(e, copies[i], err));
     TRY(cuda_sync(e, err));
@@ -119,7 +119,7 @@ status cuda_reduce_engines(engine *const *engines, int count, bool exact, error 
     engine *const first = engines[0];
     int terms;
     status rc;
-    TRY(cuda_check(first, cudaSetDevice(first->options.device), "choosing the device", err));
+    TRY(cuda_check(first, cudaSetDevice(first->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(first, err));
     TRY(list_terms(engines, count, exact, &terms, err));
     TRY(fetch_terms(engines, count, terms, err));

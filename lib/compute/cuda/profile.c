@@ -244,11 +244,12 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
 static status check_engine(engine *e, int repeats, error *err) {
     if (!e->graphable || !e->tree.nodes)
         return error_set(err, STATUS_USAGE,
-                         "cannot profile: the engine has made no step, or not all of one");
-    if (repeats < 1) return error_set(err, STATUS_USAGE, "cannot profile: repeats start at 1");
+                         "cannot profile: the engine has not run a complete step by itself");
+    if (repeats < 1)
+        return error_set(err, STATUS_USAGE, "cannot profile: repeats must be at least 1");
     status rc = cuda_pending_failure(e, err);
     if (rc != STATUS_OK) return rc;
-    return cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err);
+    return cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err);
 }
 
 static status profile_item(engine *e, const item *i, int repeats, operation_profile *sum,

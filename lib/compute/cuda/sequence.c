@@ -18,7 +18,7 @@ static void add(engine *e, operation_kind kind, const cuda_unit *u) {
 }
 
 // Do engines normalise together? Then each batch norm exchanges through the host.
-static bool meets(const engine *e) {
+static bool exchanges(const engine *e) {
     return e->options.sync_batch_norm && e->options.exchange != NULL;
 }
 
@@ -30,7 +30,7 @@ static void add_forward(engine *e, const cuda_unit *u) {
     add(e, OP_CORE, u);
     if (u->layers.norm) {
         if (!u->makes_moments) add(e, OP_MOMENTS, u);
-        if (meets(e)) add(e, OP_MEET, u);
+        if (exchanges(e)) add(e, OP_EXCHANGE, u);
         if (e->options.sync_batch_norm) add(e, OP_NORM, u);
     }
     if (!u->layers.last && !u->makes_tail) add(e, OP_TAIL, u);
@@ -44,7 +44,7 @@ static void add_backward(engine *e, const cuda_unit *u) {
     }
     if (u->layers.norm) {
         if (!u->has_sums) add(e, OP_TAIL_SUMS, u);
-        if (meets(e)) add(e, OP_MEET, u);
+        if (exchanges(e)) add(e, OP_EXCHANGE, u);
         if (e->options.sync_batch_norm) add(e, OP_NORM_BACKWARD, u);
     }
     if (!u->layers.last) add(e, OP_TAIL_BACKWARD, u);
@@ -81,7 +81,7 @@ status cuda_sequence(engine *e, error *err) {
     if (o->sends) add(e, OP_LOSS_RECORD, NULL);
     for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->placed[i]);
     if (o->receives) add(e, OP_SEND_GRADIENT, NULL);
-    e->graphable = !meets(e) && !o->stage;
+    e->graphable = !exchanges(e) && !o->stage;
     if (!o->receives && !o->sends) add_inference(e);
     return STATUS_OK;
 }

@@ -27,7 +27,7 @@ status cuda_run_waiting(engine *e, error *err) {
     status rc = STATUS_OK;
     if (!e->step_waits) return rc;
     if (cuda_reduction_waits(e))
-        return error_set(err, STATUS_FAILED, "cannot look at a step that is being reduced");
+        return error_set(err, STATUS_FAILED, "cannot read a step that is being reduced");
     e->step_waits = false;
     TRY(cuda_send(e, !e->images, err));
     TRY(cuda_run_piece(e, PIECE_STEP, err));
@@ -38,7 +38,7 @@ out:
 static status fetch_records(engine *e, error *err) {
     const size_t bytes = record_floats(e->program) * sizeof(float);
     status rc = STATUS_OK;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_run_waiting(e, err));
     for (int k = 0; k < e->record_count; k++) {
         TRY(cuda_check(e,
@@ -68,7 +68,7 @@ float *cuda_reduced(engine *e) {
 // ---- The update ----
 
 // Adds the update rule to a step's numbers.
-static void tell_rule(const engine *e, const update_rule *r, step_numbers *n) {
+static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     const double step = (double)r->step + 1;
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
@@ -88,11 +88,11 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
     step_numbers *numbers = &e->rules[cuda_turn(e)];
     status rc;
     *numbers = *e->host.numbers;
-    tell_rule(e, rule, numbers);
+    write_rule(e, rule, numbers);
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
                                    cudaMemcpyHostToDevice, e->stream),
-                   "sending the rule of an update", err));
+                   "sending an update's rule", err));
     if (e->reduced_here)
         TRY(cuda_check(e,
                        cudaMemcpyAsync(e->sums, e->reduced_host,
@@ -106,7 +106,7 @@ out:
 status cuda_collect(engine *e, update_result *results, int count, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     if (count != e->pending)
         return error_set(err, STATUS_FAILED, "cannot collect %d results: %d are pending", count,
@@ -133,7 +133,7 @@ static status run_update(engine *e, const update_rule *rule, error *err) {
     if (e->reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
-        tell_rule(e, rule, e->host.numbers);
+        write_rule(e, rule, e->host.numbers);
         TRY(cuda_send(e, !e->images, err));
         return cuda_reduction_waits(e) ? cuda_run_reduced_step(e, err)
                                        : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
@@ -151,8 +151,9 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
     if (e->pending == ENGINE_PENDING)
-        return error_set(err, STATUS_FAILED, "cannot update: nobody has collected the results");
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+        return error_set(err, STATUS_FAILED,
+                         "cannot update: earlier results have not been collected");
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(run_update(e, rule, err));
     e->samples[e->pending++] = e->host.numbers->samples;

@@ -14,8 +14,8 @@ status image_check_size(uint32_t width, uint32_t height, error *err) {
     if (!width || !height || width > IMAGE_MAX_SIDE || height > IMAGE_MAX_SIDE ||
         (uint64_t)width * height > IMAGE_MAX_PIXELS)
         return error_set(err, STATUS_INPUT,
-                         "%u x %u pixels: sides of 1 to %d and at most %d pixels are read", width,
-                         height, IMAGE_MAX_SIDE, IMAGE_MAX_PIXELS);
+                         "%u x %u pixels: supported are sides of 1 to %d and at most %d pixels",
+                         width, height, IMAGE_MAX_SIDE, IMAGE_MAX_PIXELS);
     return STATUS_OK;
 }
 
@@ -96,7 +96,8 @@ status image_read_file(const char *path, int channels, image *i, error *err) {
     }
     if (!S_ISREG(st.st_mode) || st.st_size > IMAGE_MAX_FILE) {
         rc = error_set(err, STATUS_INPUT,
-                       S_ISREG(st.st_mode) ? "it has more than %d bytes" : "it is no file",
+                       S_ISREG(st.st_mode) ? "it has more than %d bytes"
+                                           : "it is not a regular file",
                        IMAGE_MAX_FILE);
         goto out;
     }

@@ -61,9 +61,10 @@ static bool are_channels(int64_t size) {
 static status lay_out(const char *path, const npz_array *a, pictures *p, error *err) {
     const npy *n = &a->array;
     const int64_t *s = n->shape;
-    if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "is not of unsigned bytes", err);
+    if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "does not hold unsigned bytes", err);
     if (n->rank != 3 && n->rank != 4)
-        return refuse(path, a, "has not the shape [N, H, W], [N, H, W, C] or [N, C, H, W]", err);
+        return refuse(path, a, "does not have the shape [N, H, W], [N, H, W, C] or [N, C, H, W]",
+                      err);
     const bool last = n->rank == 4 && are_channels(s[3]);
     p->planes = n->rank == 4 && are_channels(s[1]);
     if (n->rank == 4 && last == p->planes)
@@ -104,16 +105,17 @@ static uint64_t label_at(const npy *n, size_t i) {
 
 static status check_labels(const char *path, const pictures *p, int *classes, error *err) {
     const npy *n = &p->labels->array;
-    if (!is_integer(n)) return refuse(path, p->labels, "is not of integers", err);
+    if (!is_integer(n)) return refuse(path, p->labels, "does not hold integers", err);
     if (n->rank < 1 || n->rank > 2 || (n->rank == 2 && n->shape[1] != 1) ||
         n->shape[0] != (int64_t)p->count)
         return refuse(path, p->labels, "does not have one label for each image", err);
     for (uint32_t i = 0; i < p->count; i++) {
         const uint64_t label = label_at(n, i);
         if (label >= LABELS_MAX_CLASSES)
-            return error_set(err, STATUS_INPUT,
-                             "cannot import '%s': array '%s': element %u is no label from 0 to %d",
-                             path, p->labels->name, i, LABELS_MAX_CLASSES - 1);
+            return error_set(
+                err, STATUS_INPUT,
+                "cannot import '%s': array '%s': element %u is not a label from 0 to %d", path,
+                p->labels->name, i, LABELS_MAX_CLASSES - 1);
         if ((int)label >= *classes) *classes = (int)label + 1;
     }
     return STATUS_OK;

@@ -99,7 +99,7 @@ static status list_class(image_folder *f, image_list *l, const char *inner, int 
     status rc = path ? read_folder(path, &folders, &files, err) : STATUS_FAILED;
     if (rc == STATUS_OK && folders.count)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot import '%s': '%s/%s' is a folder in the folder of a class", f->path,
+                       "cannot import '%s': '%s/%s' is a folder inside a class folder", f->path,
                        inner, folders.items[0]);
     for (size_t i = 0; rc == STATUS_OK && i < files.count; i++)
         rc = is_image(files.items[i]) ? add_file(l, inner, files.items[i], class, err)
@@ -120,8 +120,7 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot import '%s': the name of a class is not UTF-8, or has control "
-                     "characters",
+                     "cannot import '%s': a class name is not UTF-8 or contains control characters",
                      f->path);
 }
 

@@ -81,7 +81,7 @@ status import_check_classes(const raw_dataset *r, error *err) {
         free(seen);
         if (first < r->classes)
             return error_set(err, STATUS_INPUT,
-                             "cannot import: class '%s' is left without an image to %s with",
+                             "cannot import: class '%s' has no image left to %s with",
                              r->class_names[first], i == RAW_TRAIN ? "train" : "test");
     }
     return STATUS_OK;
@@ -148,7 +148,7 @@ static status check_left(const raw_dataset *r, const decoded *d, error *err) {
     for (uint32_t i = 0; i < d->count; i++)
         if (d->labels[i] == next) next++;
     if (next == (uint32_t)r->classes) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "cannot import: class '%s' has no image that can be read",
+    return error_set(err, STATUS_INPUT, "cannot import: class '%s' has no readable image",
                      r->class_names[next]);
 }
 

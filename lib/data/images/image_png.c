@@ -53,7 +53,7 @@ static void keep_quiet(png_structp png, png_const_charp why) {
 
 static void give(png_structp png, png_bytep to, size_t bytes) {
     decoding *d = png_get_io_ptr(png);
-    if (bytes > d->bytes - d->at) png_error(png, "it ends early");
+    if (bytes > d->bytes - d->at) png_error(png, "the file is truncated");
     memcpy(to, d->file + d->at, bytes);
     d->at += bytes;
 }

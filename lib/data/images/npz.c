@@ -26,7 +26,7 @@ static status read_array(archive_reader *r, npz_array *a, const char *path, erro
     char *name = NULL;
     status rc = STATUS_OK;
     if (a->bytes)
-        return error_set(err, STATUS_INPUT, "cannot use '%s': it has the array '%s' twice", path,
+        return error_set(err, STATUS_INPUT, "cannot use '%s': array '%s' occurs twice", path,
                          a->name);
     do {
         TRY(memory_grow((void **)&a->bytes, &capacity, bytes + CHUNK_BYTES, 1, err));

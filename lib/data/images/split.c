@@ -37,8 +37,8 @@ static status choose_of_class(const ticket *tickets, size_t count, const char *n
                               double fraction, bool *test, error *err) {
     if (count < 2)
         return error_set(err, STATUS_INPUT,
-                         "cannot split class '%s': it has %zu image: one to train with and one to "
-                         "test with are needed",
+                         "cannot split class '%s': it has %zu image, but needs one for training "
+                         "and one for testing",
                          name, count);
     for (size_t i = 0; i < count; i++) test[tickets[i].sample] = i < test_count(count, fraction);
     return STATUS_OK;

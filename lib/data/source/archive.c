@@ -44,7 +44,7 @@ static status check_size(const archive_reader *r, error *err) {
         return too_large(r, err);
     if (r->handed > ARCHIVE_FREE_BYTES && r->handed / ARCHIVE_MAX_RATIO > packed)
         return error_set(err, STATUS_INPUT,
-                         "cannot read archive: '%s': it holds more than %d times its bytes",
+                         "cannot read archive: '%s': its content is more than %d times its size",
                          r->name, ARCHIVE_MAX_RATIO);
     return STATUS_OK;
 }
@@ -110,7 +110,7 @@ static const char *bad_entry(struct archive_entry *entry, const char *name) {
     if (archive_entry_hardlink(entry)) return "it is a hard link";
     if (archive_entry_symlink(entry)) return "it is a symbolic link";
     mode_t type = archive_entry_filetype(entry);
-    if (type != AE_IFREG && type != AE_IFDIR) return "it is not a plain file";
+    if (type != AE_IFREG && type != AE_IFDIR) return "it is not a regular file";
     return NULL;
 }
 

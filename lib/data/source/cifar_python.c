@@ -16,13 +16,13 @@ static status check_labels(const member *m, const pickle_value *v, const char *k
                            error *err) {
     if (!v) return refuse(m, key, "is missing", err);
     const bool array = v->kind == PICKLE_ARRAY && v->rank == 1;
-    if (!array && v->kind != PICKLE_LIST) return refuse(m, key, "is no list", err);
+    if (!array && v->kind != PICKLE_LIST) return refuse(m, key, "is not a list", err);
     if ((array ? v->length : v->count) != count)
         return refuse(m, key, "does not have a label for each image", err);
     for (size_t i = 0; !array && i < count; i++)
         if (v->items[i]->kind != PICKLE_INTEGER || v->items[i]->integer < 0 ||
             v->items[i]->integer > 255)
-            return refuse(m, key, "holds something else than labels", err);
+            return refuse(m, key, "holds values other than labels", err);
     return STATUS_OK;
 }
 
@@ -36,11 +36,11 @@ static status hand_on(const member *m, const pickle_value *root, member_part *pa
     const pickle_value *data = pickle_find(root, "data"), *labels[LABELS_MAX];
     if (!data || data->kind != PICKLE_ARRAY || data->rank != 2 ||
         data->shape[1] != CIFAR_PIXEL_BYTES || data->shape[0] < 1)
-        return refuse(m, "data", "is no array of rows of 3072 bytes", err);
+        return refuse(m, "data", "is not an array of 3072-byte rows", err);
     const size_t count = (size_t)data->shape[0], record = (size_t)(m->bytes / count);
     const size_t label_bytes = record - CIFAR_PIXEL_BYTES;
     if (m->bytes % count || label_bytes < 1 || label_bytes > LABELS_MAX)
-        return refuse(m, "data", "has another number of images than expected", err);
+        return refuse(m, "data", "does not have the expected number of images", err);
     uint8_t buffer[LABELS_MAX + CIFAR_PIXEL_BYTES];
     status rc = STATUS_OK;
     for (size_t k = 0; k < label_bytes; k++) {

@@ -49,8 +49,8 @@ static status open_temporary(int *fd, error *err) {
     status rc = STATUS_OK;
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
-        rc =
-            error_system(err, STATUS_FAILED, errno, "cannot make a temporary file in '%s'", folder);
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create a temporary file in '%s'",
+                          folder);
     else
         (void)unlink(path);
     free(path);
@@ -237,7 +237,7 @@ static void wait_and_say(transfer *t, const logger *log, CURLcode code) {
     struct timespec left = {.tv_sec = (time_t)seconds};
     left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
     progress_end(&t->progress);
-    log_info(log, "%s: %s; trying again in %.1f s, from byte %llu on", t->shown,
+    log_info(log, "%s: %s; trying again in %.1f s, from byte %llu", t->shown,
              t->reason[0] ? t->reason : curl_easy_strerror(code), seconds,
              (unsigned long long)(t->validator[0] ? t->bytes : 0));
     while (nanosleep(&left, &left) && errno == EINTR) {
@@ -276,7 +276,7 @@ static status explain(const transfer *t, CURLcode code, const char *hint, error 
     char tries[32] = "";
     if (t->tries > 1) snprintf(tries, sizeof tries, " (tried %d times)", t->tries);
     if (code == CURLE_HTTP_RETURNED_ERROR)
-        return error_set(err, STATUS_FAILED, "cannot download: '%s': the server answers %ld%s",
+        return error_set(err, STATUS_FAILED, "cannot download: '%s': the server answered %ld%s",
                          t->shown, answer_of(t), tries);
     char *reason = redact_urls(t->reason[0] ? t->reason : curl_easy_strerror(code), err);
     if (!reason) return STATUS_FAILED;
@@ -297,7 +297,7 @@ status download_file(const char *url, uint64_t max_bytes, const char *hint, cons
     TRY(rc);
     t.curl = curl_easy_init();
     if (!t.curl)
-        TRY(error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl does not start",
+        TRY(error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl cannot be initialised",
                       t.shown));
     progress_begin(&t.progress, log, "downloading", NULL);
     CURLcode code = perform(&t, log);

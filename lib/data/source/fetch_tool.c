@@ -26,9 +26,7 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
         return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s", a->dataset,
                          t->datasets);
     if (a->mirrors && source_count)
-        return error_set(err, STATUS_USAGE,
-                         "--mirrors and --from: only one of them can say where "
-                         "the files are");
+        return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
     TRY(manifest_begin(&m, t->name, BITS, argc, argv, err));
     TRY(members_describe_pins(set, &m, err));
     TRY(raw_output_describe(&a->output, &m, err));
@@ -59,13 +57,12 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
         {"dataset", CLI_STRING, &a.dataset, "NAME", t->dataset_help, 0, 0},
         {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
         {"mirrors", CLI_STRING, &a.mirrors, "FILE",
-         "without --from: the addresses to try (default: mirrors.yaml of the tools)", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
-         0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
-         0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
+         "addresses to try without --from (default: the tools' mirrors.yaml)", 0, 0},
+        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
+        {"split", CLI_STRING, &a.output.split, "NAME",
+         "train or test: the split that --out - writes", 0, 0},
+        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
     const cli_tool tool = {

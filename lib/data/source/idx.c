@@ -9,8 +9,7 @@ static uint32_t big_endian(const uint8_t *p) {
 status idx_parse(uint8_t *file, size_t bytes, const char *name, int rank, idx *x, error *err) {
     *x = (idx){0};
     if (bytes < 4 || file[0] || file[1])
-        return error_set(err, STATUS_INPUT, "cannot read IDX file: '%s': it does not begin as one",
-                         name);
+        return error_set(err, STATUS_INPUT, "cannot read IDX file: '%s': bad magic number", name);
     if (file[2] != UNSIGNED_BYTE)
         return error_set(err, STATUS_INPUT,
                          "cannot read IDX file: '%s': element type 0x%02x, expected unsigned bytes",
@@ -21,18 +20,18 @@ status idx_parse(uint8_t *file, size_t bytes, const char *name, int rank, idx *x
                          rank);
     size_t header = 4 + 4 * (size_t)rank, product = 1;
     if (bytes < header)
-        return error_set(err, STATUS_INPUT, "cannot read IDX file: '%s': it ends in its header",
+        return error_set(err, STATUS_INPUT, "cannot read IDX file: '%s': it ends inside its header",
                          name);
     for (int i = 0; i < rank; i++) {
         x->shape[i] = big_endian(file + 4 + 4 * i);
         if (__builtin_mul_overflow(product, (size_t)x->shape[i], &product))
-            return error_set(err, STATUS_INPUT, "cannot read IDX file: '%s': its shape is too big",
-                             name);
+            return error_set(err, STATUS_INPUT,
+                             "cannot read IDX file: '%s': its shape is too large", name);
     }
     if (product != bytes - header)
         return error_set(err, STATUS_INPUT,
-                         "cannot read IDX file: '%s': %zu bytes of data, its header says %zu", name,
-                         bytes - header, product);
+                         "cannot read IDX file: '%s': %zu bytes of data, but its header says %zu",
+                         name, bytes - header, product);
     x->rank = rank;
     x->data = file + header;
     x->bytes = product;

@@ -157,7 +157,8 @@ static status convert(reading *r, size_t which, const stream *s, sha256 *hash, e
     }
     if (c.offset != m->bytes)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot use '%s': member '%s' gives %" PRIu64 " bytes, expected %" PRIu64,
+                       "cannot use '%s': member '%s' converts to %" PRIu64
+                       " bytes, expected %" PRIu64,
                        r->from, m->alias, c.offset, m->bytes);
 out:
     free(file);
@@ -167,7 +168,7 @@ out:
 static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
     const member *m = &r->set->members[which];
     if (r->origin->found[which])
-        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->shown,
+        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' occurs twice", r->shown,
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
@@ -278,7 +279,7 @@ static status read_form(reading *r, size_t which, member_form form, const char *
     const stream s = {.fd = fd, .path = path};
     if (form == PLAIN && !m->sha256)
         log_warn(r->log,
-                 "'%s': only its size and structure are checked; '%s.gz' as published would be "
+                 "'%s': only its size and structure are checked; the published '%s.gz' would be "
                  "checked by its hash",
                  path, m->name);
     rc = form == PACKED ? read_packed(r, which, fd, path, err)
@@ -417,9 +418,8 @@ status members_read(const member_set *set, const char *const *sources, size_t so
     for (size_t i = 0; i < set->count; i++)
         if (!set->members[i].optional) r.total += set->members[i].bytes;
     status rc = STATUS_FAILED;
-    char *hint = memory_format(
-        err, "name an archive or a folder that is here: --from PATH, or %s=PATH of make",
-        set->setting);
+    char *hint = memory_format(err, "pass a local archive or folder: --from PATH, or make %s=PATH",
+                               set->setting);
     r.chunk = memory_new(CHUNK_BYTES, 1, err);
     if (!hint || !r.chunk) goto out;
     for (size_t i = 0; i < source_count; i++) {

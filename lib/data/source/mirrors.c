@@ -16,7 +16,7 @@ static status check(const yaml_node *root, const yaml_node **lists, error *err) 
     const char *schema;
     *lists = yaml_find(root, "mirrors");
     if (!yaml_find(root, "schema") || !*lists || (*lists)->kind != YAML_MAPPING)
-        return yaml_error(root, err, "expected 'schema' (%s) and 'mirrors' (a list of a data set)",
+        return yaml_error(root, err, "expected 'schema' (%s) and 'mirrors' (a list per data set)",
                           SCHEMA);
     status rc = yaml_check_keys(root, known, sizeof known / sizeof *known, err);
     if (rc == STATUS_OK) rc = yaml_string(yaml_find(root, "schema"), "schema", &schema, err);

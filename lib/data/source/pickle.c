@@ -251,7 +251,7 @@ static status extend(pickle_machine *m, pickle_kind kind, pickle_value *const *i
     if (m->depth <= floor_of(m)) return pickle_refuse(m, "its stack is empty");
     pickle_value *to = m->stack[m->depth - 1];
     if (to->kind != kind || (kind == PICKLE_DICTIONARY && count % 2))
-        return pickle_refuse(m, "it adds to what is no %s",
+        return pickle_refuse(m, "it appends to a value that is not a %s",
                              kind == PICKLE_LIST ? "list" : "dictionary");
     return append(m, to, items, count);
 }
@@ -295,7 +295,7 @@ static status do_get(pickle_machine *m, size_t width) {
     status rc = take_number(m, width, &place);
     if (rc != STATUS_OK) return rc;
     if (place >= m->memo_count || !m->memo[place])
-        return pickle_refuse(m, "the memo has no such place");
+        return pickle_refuse(m, "the memo has no such entry");
     return push(m, m->memo[place]);
 }
 
@@ -320,7 +320,7 @@ static status do_stack_global(pickle_machine *m) {
     TRY(pop(m, &word));
     TRY(pop(m, &module));
     if (word->kind != PICKLE_STRING || module->kind != PICKLE_STRING)
-        return pickle_refuse(m, "a name that is no text");
+        return pickle_refuse(m, "a name that is not text");
     TRY(pickle_name(m, module->bytes, module->length, word->bytes, word->length, &v));
     TRY(push(m, v));
 out:
@@ -400,7 +400,7 @@ static status do_opcode(pickle_machine *m, unsigned opcode) {
     case REDUCE: return do_reduce(m);
     case BUILD: return do_build(m);
     }
-    return pickle_refuse(m, "opcode 0x%02x, which data sets do not need", opcode);
+    return pickle_refuse(m, "unsupported opcode 0x%02x", opcode);
 }
 
 static status run(pickle_machine *m) {
@@ -415,11 +415,11 @@ static status run(pickle_machine *m) {
     }
     if (m->file[m->at - 1] != STOP) {
         m->opcode_at = m->at;
-        return pickle_refuse(m, "it ends without its end mark");
+        return pickle_refuse(m, "it ends without STOP");
     }
     if (m->depth != 1 || m->mark_count) return pickle_refuse(m, "%zu values remain", m->depth);
     m->opcode_at = m->at;
-    if (m->at < m->bytes) return pickle_refuse(m, "bytes behind its end");
+    if (m->at < m->bytes) return pickle_refuse(m, "extra bytes after its end");
     m->result->root = m->stack[0];
     return STATUS_OK;
 }

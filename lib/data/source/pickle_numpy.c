@@ -44,7 +44,7 @@ status pickle_name(pickle_machine *m, const uint8_t *module, size_t module_bytes
         (*value)->integer = (int64_t)names[i].name;
         return STATUS_OK;
     }
-    return pickle_refuse(m, "it calls something else than NumPy's arrays");
+    return pickle_refuse(m, "it calls something other than NumPy's array functions");
 }
 
 // ---- _codecs.encode(text, "latin1") ----
@@ -53,12 +53,12 @@ status pickle_name(pickle_machine *m, const uint8_t *module, size_t module_bytes
 static status encode(pickle_machine *m, const pickle_value *arguments, pickle_value **value) {
     const pickle_value *text = arguments->count == 2 ? arguments->items[0] : NULL;
     if (!text || text->kind != PICKLE_STRING || !is_string(arguments->items[1], "latin1"))
-        return pickle_refuse(m, "it encodes text in another way than as latin1");
+        return pickle_refuse(m, "it encodes text in an encoding other than latin1");
     pickle_value *v = *value = pickle_new(m, PICKLE_STRING);
     if (!v) return m->err->code;
     // The same text may be encoded many times.
     m->owned += text->length;
-    if (m->owned > m->bytes) return pickle_refuse(m, "it encodes more text than it has");
+    if (m->owned > m->bytes) return pickle_refuse(m, "it encodes more text than there is");
     v->owned = memory_new(text->length, 1, m->err);
     if (!v->owned) return STATUS_FAILED;
     v->bytes = v->owned;
@@ -86,17 +86,17 @@ static bool calls_for_bytes(const pickle_value *arguments) {
 status pickle_call(pickle_machine *m, const pickle_value *callable, const pickle_value *arguments,
                    pickle_value **value) {
     if (callable->kind != PICKLE_NAME || arguments->kind != PICKLE_TUPLE)
-        return pickle_refuse(m, "it calls something that is no function");
+        return pickle_refuse(m, "it calls a value that is not a function");
     pickle_kind kind = PICKLE_ARRAY;
     switch ((known_name)callable->integer) {
     case ENCODE: return encode(m, arguments, value);
     case RECONSTRUCT:
         if (arguments->count != 3 || !is_name(arguments->items[0], NDARRAY))
-            return pickle_refuse(m, "it makes something else than a NumPy array");
+            return pickle_refuse(m, "it creates something other than a NumPy array");
         break;
     case DTYPE:
         if (!calls_for_bytes(arguments))
-            return pickle_refuse(m, "an array of other elements than unsigned bytes");
+            return pickle_refuse(m, "an array of elements other than unsigned bytes");
         kind = PICKLE_DTYPE;
         break;
     case NDARRAY: return pickle_refuse(m, "it calls ndarray itself");
@@ -121,11 +121,11 @@ static status set_array(pickle_machine *m, pickle_value *a, const pickle_value *
         const pickle_value *size = shape->items[i];
         if (size->kind != PICKLE_INTEGER || size->integer < 0 ||
             __builtin_mul_overflow(elements, (size_t)size->integer, &elements))
-            return pickle_refuse(m, "the shape of an array");
+            return pickle_refuse(m, "unsupported array shape");
         a->shape[i] = size->integer;
     }
     if (elements != data->length)
-        return pickle_refuse(m, "an array of %zu bytes, its shape says %zu", data->length,
+        return pickle_refuse(m, "an array of %zu bytes, but its shape says %zu", data->length,
                              elements);
     a->rank = (int)shape->count;
     a->bytes = data->bytes;
@@ -137,5 +137,5 @@ status pickle_set_state(pickle_machine *m, pickle_value *value, const pickle_val
     if (value->kind == PICKLE_ARRAY) return set_array(m, value, state);
     // A dtype's state holds byte order and fields, which single bytes do not have.
     if (value->kind == PICKLE_DTYPE && state->kind == PICKLE_TUPLE) return STATUS_OK;
-    return pickle_refuse(m, "it sets the state of something else than a NumPy array");
+    return pickle_refuse(m, "it sets the state of something other than a NumPy array");
 }

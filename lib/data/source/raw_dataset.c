@@ -55,7 +55,7 @@ status raw_output_check(const raw_output *o, error *err) {
                          o->split);
     if (is_stream(o) && !o->split)
         return error_set(err, STATUS_USAGE,
-                         "--out - writes one split: say which with --split train|test");
+                         "--out - writes one split: choose it with --split train|test");
     if (!is_stream(o) && o->split)
         return error_set(err, STATUS_USAGE, "--split is for --out -: a folder gets both splits");
     if (!is_stream(o) && o->manifest)

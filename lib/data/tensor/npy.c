@@ -73,7 +73,7 @@ static status parse_type(parsing *p, error *err) {
     const char *type = value_of(p, "descr"), *order = value_of(p, "fortran_order");
     if (!type || *type != '\'') return npy_refuse(p->name, "its header has no descr", err);
     if (strcspn(type + 1, "'") != 3 || type[3] < '1' || type[3] > '8')
-        return npy_refuse(p->name, "its dtype is not read (|u1 <u4 <u8 <i8 <f4 <f8 are)", err);
+        return npy_refuse(p->name, "unsupported dtype (supported: |u1 <u4 <u8 <i8 <f4 <f8)", err);
     memcpy(p->to->type, type + 1, 3);
     if (!order || strncmp(order, "False", 5) != 0)
         return npy_refuse(p->name, "it is in Fortran order: save numpy.ascontiguousarray(x)", err);
@@ -87,7 +87,7 @@ static status check_size(const parsing *p, error *err) {
     for (int i = 0; i < n->rank; i++)
         fits &= !__builtin_mul_overflow(needed, (size_t)n->shape[i], &needed);
     if (fits && needed == n->data_bytes) return STATUS_OK;
-    return npy_refuse(p->name, "its size does not fit its shape", err);
+    return npy_refuse(p->name, "its size does not match its shape", err);
 }
 
 status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err) {

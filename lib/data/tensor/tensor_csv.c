@@ -49,7 +49,7 @@ static status take_cell(table *t, char *cell, int64_t column, error *err) {
     status rc = memory_grow(&t->elements, &t->capacity, t->count + 1, size, err);
     if (rc != STATUS_OK) return rc;
     if (!tensor_element_parse(cell, t->type, (char *)t->elements + t->count * size))
-        return refuse(t, column, err, "'%.60s' is no %s", cell, tensor_type_name(t->type));
+        return refuse(t, column, err, "'%.60s' is not a valid %s", cell, tensor_type_name(t->type));
     t->count++;
     return STATUS_OK;
 }
@@ -65,14 +65,14 @@ static status take_line(table *t, char *line, error *err) {
     }
     if (t->lines == 0) t->columns = column;
     if (column != t->columns)
-        return refuse(t, column, err, "the line has %lld columns, the first %lld",
+        return refuse(t, column, err, "the line has %lld columns, the first has %lld",
                       (long long)column, (long long)t->columns);
     t->lines++;
     return STATUS_OK;
 }
 
 static status take_lines(table *t, char *text, size_t bytes, error *err) {
-    if (memchr(text, '\0', bytes)) return refuse(t, 1, err, "the file holds a zero byte");
+    if (memchr(text, '\0', bytes)) return refuse(t, 1, err, "the file contains a zero byte");
     for (char *line = text; *line;) {
         char *end = strchrnul(line, '\n'), *next = *end ? end + 1 : end;
         *end = '\0';

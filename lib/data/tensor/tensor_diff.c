@@ -201,13 +201,13 @@ static status diff_steps(comparison *c, const tensor *a, const tensor *b, error 
     int64_t both = a->shape[0] < b->shape[0] ? a->shape[0] : b->shape[0], step = 0;
     while (step < both && x[step] == y[step]) step++;
     if (step < both) {
-        status rc =
-            differ(c, err, "runs part at step %" PRId64 ": digest %016" PRIx64 " and %016" PRIx64,
-                   step + 1, x[step], y[step]);
+        status rc = differ(
+            c, err, "runs differ from step %" PRId64 " on: digest %016" PRIx64 " and %016" PRIx64,
+            step + 1, x[step], y[step]);
         if (rc != STATUS_OK) return rc;
     } else if (a->shape[0] != b->shape[0]) {
-        return differ(c, err, "runs agree in %" PRId64 " step%s; %s goes on to step %" PRId64, both,
-                      both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
+        return differ(c, err, "runs agree in %" PRId64 " step%s; %s continues to step %" PRId64,
+                      both, both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
                       a->shape[0] > both ? a->shape[0] : b->shape[0]);
     }
     return diff_named(c, "loss", err);
@@ -274,7 +274,7 @@ status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uin
     comparison c = {.path_a = a, .path_b = b, .tolerance = tolerance, .differences = differences};
     bool folder = is_folder(a);
     if (folder != is_folder(b))
-        return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is none",
+        return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is not",
                          folder ? b : a, folder ? a : b);
     if (strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
         return error_set(err, STATUS_USAGE,

@@ -107,12 +107,15 @@ static status parse_header(reading *r, error *err) {
         return refuse(r, LENGTH_BYTES, err, "the header holds more than %d values", MAX_VALUES);
     json_error_t problem;
     r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
+    // jansson reports some failed allocations as bad syntax. Bad text fails again.
+    if (!r->root)
+        r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
     if (r->root && json_is_object(r->root)) return STATUS_OK;
-    if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is no JSON object");
+    if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is not a JSON object");
     if (json_error_code(&problem) == json_error_out_of_memory)
         return error_set(err, STATUS_FAILED, "out of memory: cannot parse a header");
     return refuse(r, LENGTH_BYTES + (uint64_t)problem.position, err,
-                  "the header is no valid JSON: %s", problem.text);
+                  "the header is not valid JSON: %s", problem.text);
 }
 
 static bool is_printable(const char *name) {
@@ -126,7 +129,7 @@ static status take_type(const reading *r, entry *e, const json_t *type, error *e
     const char *name = json_string_value(type);
     if (tensor_type_parse(name, &e->type)) return STATUS_OK;
     return REFUSE_TENSOR(
-        r, e, err, "has dtype '%.40s', which is not read (U8 U32 U64 I64 F16 BF16 F32 F64 are)",
+        r, e, err, "has unsupported dtype '%.40s' (supported: U8 U32 U64 I64 F16 BF16 F32 F64)",
         e->name, is_printable(name) ? name : "?");
 }
 
@@ -139,8 +142,8 @@ static status take_shape(const reading *r, entry *e, const json_t *shape, error 
     for (int i = 0; i < e->rank; i++) {
         const json_t *size = json_array_get(shape, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return REFUSE_TENSOR(r, e, err, "has a size in its shape that is no integer from 0 on",
-                                 e->name);
+            return REFUSE_TENSOR(
+                r, e, err, "has a size in its shape that is not a non-negative integer", e->name);
         e->shape[i] = json_integer_value(size);
     }
     return STATUS_OK;
@@ -158,7 +161,7 @@ static status take_offsets(const reading *r, entry *e, const json_t *offsets, er
         return REFUSE_TENSOR(r, e, err, "has a shape whose number of bytes overflows", e->name);
     if (bytes != e->end - e->begin)
         return REFUSE_TENSOR(
-            r, e, err, "takes %llu bytes by its shape and %llu bytes by its data_offsets", e->name,
+            r, e, err, "has %llu bytes by its shape, but %llu bytes by its data_offsets", e->name,
             (unsigned long long)bytes, (unsigned long long)(e->end - e->begin));
     return STATUS_OK;
 }
@@ -190,14 +193,14 @@ static status take_metadata(reading *r, json_t *metadata, error *err) {
     tensor_file *f = r->file;
     if (!json_is_object(metadata))
         return refuse(r, find_in_header(r, TENSOR_METADATA_KEY), err,
-                      TENSOR_METADATA_KEY " is no JSON object");
+                      TENSOR_METADATA_KEY " is not a JSON object");
     const char *key;
     json_t *value;
     json_object_foreach(metadata, key, value) {
         if (!is_printable(key))
             return refuse(r, LENGTH_BYTES, err, "a metadata key holds control characters");
         if (!json_is_string(value))
-            return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is no string", key);
+            return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is not a string", key);
         status rc = tensor_file_append_metadata(f, key, json_string_value(value), err);
         if (rc != STATUS_OK) return rc;
     }
@@ -242,7 +245,7 @@ static status check_tiling(reading *r, error *err) {
                           e->name, r->entries[i - 1].name);
         if (e->begin > end)
             return refuse(r, data + end, err,
-                          "%llu bytes in front of tensor '%.200s' are no tensor's",
+                          "%llu bytes before tensor '%.200s' belong to no tensor",
                           (unsigned long long)(e->begin - end), e->name);
         end = e->end;
     }
@@ -309,7 +312,7 @@ static status check_end(reading *r, error *err) {
 // The limit follows from the file's size, so that every file that was written can be read.
 static uint64_t default_limit(const reading *r, const char *path) {
     struct stat info;
-    const uint64_t most = zreader_most(r->z);
+    const uint64_t most = zreader_max_content(r->z);
     if (most != UINT64_MAX) return most;
     const bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     return file && (uint64_t)info.st_size > PIPE_MAX ? (uint64_t)info.st_size : PIPE_MAX;

@@ -20,7 +20,7 @@ status tensor_write_npy(const tensor *t, output *out, error *err) {
     char text[512];
     status rc = STATUS_OK;
     if (!*descriptions[t->type])
-        return error_set(err, STATUS_USAGE, "cannot export: '%s': npy has no %s; take csv", t->name,
+        return error_set(err, STATUS_USAGE, "cannot export: '%s': npy has no %s; use csv", t->name,
                          tensor_type_name(t->type));
     int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                         descriptions[t->type]);
@@ -52,7 +52,7 @@ status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, t
     TRY(npy_parse(bytes, size, path, &n, err));
     while (type < TENSOR_TYPES && strcmp(n.type, descriptions[type]) != 0) type++;
     if (type == TENSOR_TYPES)
-        TRY(npy_refuse(path, "its dtype is not read (|u1 <u4 <u8 <i8 <f2 <f4 <f8 are)", err));
+        TRY(npy_refuse(path, "unsupported dtype (supported: |u1 <u4 <u8 <i8 <f2 <f4 <f8)", err));
     TRY(tensor_file_add(f, name, (tensor_type)type, n.rank, n.shape, n.data, true, err));
 out:
     free(bytes);

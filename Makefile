@@ -31,7 +31,7 @@ PYTHON    ?= /usr/bin/python3
 # A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
 TORCH_VENV ?= $(BUILD)/torch
 # Commands have these in single quotes.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 PARTS    := build cuda mpi tests conformance torture bench lint install package
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-torture deps-packaging
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-shells deps-torture deps-packaging
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
@@ -58,7 +58,7 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see pipeline --help.'
+	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see `lockstep help experiment`.'
 	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX DIST PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine

@@ -10,6 +10,7 @@ DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenbl
 # PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1: another one than the newest.
 DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
 TORCH               ?= torch
+DEPS_SHELLS_PACKAGES := zsh fish
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
@@ -37,6 +38,8 @@ deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-hosts: deps-mpi ## Install what the tests of several hosts start: OpenSSH's server, MPICH, Slurm
 	@scripts/install-deps $@ $(DEPS_HOSTS_PACKAGES)
+deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 deps-packaging: ## Install what `make dist wheel deb` need, with lintian, and auditwheel from PyPI into build/packaging

@@ -115,7 +115,6 @@ int main(int argc, char **argv) {
         {"json", CLI_FLAG, &json, NULL, "print the findings as one line of JSON", 0, 0},
         {0}};
     const cli_tool tool = {.name = "audit",
-                           .summary = "check published claims against their own figures",
                            .usage = "CLAIM.yaml... [--lang en|zh]",
                            .options = options,
                            .notes = NOTES,

@@ -62,8 +62,8 @@ static const char NOTES[] =
     "manifest instead of the table.\n"
     "\n"
     "Examples:\n"
-    "  bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
-    "  bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both";
+    "  lockstep bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
+    "  lockstep bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both";
 
 // ---- The command line ----
 
@@ -449,7 +449,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "bench-allreduce",
-        .summary = "measure the all-reduce of train-ddp on this machine",
         .usage = "[--world-size LIST] [--reduce exact|fast|both] [--device LIST] [--out DIR] "
                  "[OPTION]...",
         .options = options,

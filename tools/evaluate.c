@@ -291,8 +291,6 @@ int main(int argc, char **argv) {
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",
-                           .summary =
-                               "evaluate a trained model on a data set, or classify pictures",
                            .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
                                     "--model FILE --image FILE... [OPTION]...",
                            .options = options,

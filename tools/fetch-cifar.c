@@ -24,7 +24,6 @@ static const char NOTES[] =
 int main(int argc, char **argv) {
     const fetch_tool tool = {
         .name = "fetch-cifar",
-        .summary = "fetch CIFAR-10 or CIFAR-100, verify it, and write tensor files",
         .usage = "[--dataset cifar10|cifar100] [--from SOURCE]... --out DIR\n"
                  "[--dataset cifar10|cifar100] [--from SOURCE]... --split train|test --out -",
         .notes = NOTES,

@@ -16,9 +16,9 @@ static const char NOTES[] =
     "its MNIST/raw or FashionMNIST/raw.\n"
     "\n"
     "Examples:\n"
-    "  fetch-mnist --out artifacts/data/mnist\n"
-    "  fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - |\n"
-    "      tensor info -\n"
+    "  lockstep fetch-mnist --out artifacts/data/mnist\n"
+    "  lockstep fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - |\n"
+    "      lockstep tensor info -\n"
     "\n"
     "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a file was\n"
     "refused.";
@@ -26,7 +26,6 @@ static const char NOTES[] =
 int main(int argc, char **argv) {
     const fetch_tool tool = {
         .name = "fetch-mnist",
-        .summary = "fetch MNIST or Fashion-MNIST, verify it, and write tensor files",
         .usage = "[--dataset mnist|fashion-mnist] [--from SOURCE]... --out DIR\n"
                  "[--dataset mnist|fashion-mnist] [--from SOURCE]... --split train|test --out -",
         .notes = NOTES,

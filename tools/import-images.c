@@ -35,8 +35,8 @@ static const char NOTES[] =
     "and listed on standard error and in the manifest.\n"
     "\n"
     "Examples:\n"
-    "  import-images --from flowers --size 64 --out data/flowers\n"
-    "  import-images --from digits.npz --name digits --out data/digits\n"
+    "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
+    "  lockstep import-images --from digits.npz --name digits --out data/digits\n"
     "\n"
     "Exit codes: 0 done; 1 disk error; 2 usage; 3 the source was refused, or a class\n"
     "has no readable picture.";
@@ -229,7 +229,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "import-images",
-        .summary = "convert your own pictures to tensor files for training",
         .usage =
             "--from DIR --size N [--test-fraction F] [--seed S] [--name NAME] --out DIR\n"
             "--from FILE.npz [--size N] [--test-fraction F] [--seed S] [--name NAME] --out DIR",

@@ -242,20 +242,27 @@ static status run_command(request *r, const cli_list *words, error *err) {
                      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+static void list_commands(cli_word words[COMMANDS + 1]) {
+    for (size_t i = 0; i < COMMANDS; i++) words[i] = (cli_word){commands[i].word, NULL, NULL};
+    words[COMMANDS] = (cli_word){0};
+}
+
 int main(int argc, char **argv) {
+    cli_word words[COMMANDS + 1];
     logger log = {.tool = "manifest", .level = LOG_NORMAL};
     request r = {.log = &log};
     const cli_option options[] = {
         {"json", CLI_FLAG, &r.json, NULL, "print the answer as one line of JSON", 0, 0}, {0}};
     const cli_tool tool = {
         .name = "manifest",
-        .summary = "read, verify and compare manifest.yaml files",
         .usage = "get FILE [KEY]...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
         .options = options,
         .notes = NOTES,
         .operands_min = 2,
         .operands_max = 1000,
+        .words = words,
     };
+    list_commands(words);
     error err = {0};
     cli_list operands = {0};
     bool done = false;

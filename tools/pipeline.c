@@ -6,26 +6,20 @@
 #include <string.h>
 
 #include "base/cli.h"
-#include "base/memory.h"
 #include "base/process.h"
 #include "base/shell_words.h"
+#include "base/text.h"
+#include "experiment/catalog.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/settings.h"
 
 typedef struct options {
-    bool json, by_make;
+    bool json, by_make, experiments;
     int64_t parent;
     const char *tools;
 } options;
 
 static const char NOTES[] =
-    "experiment  one experiment or study, from the data to the report: EXP=NAME\n"
-    "compare     several in one report; the first is the baseline: EXPS=\"NAME NAME\"\n"
-    "explain     from one to another, one factor at a time: A=NAME B=NAME\n"
-    "reproduce   every row of published reports: LIST=FILE, QUICK=1\n"
-    "submission  compare, and pack one archive to hand in: EXPS=\"NAME NAME\"\n"
-    "runs        list kept runs\n"
-    "clean-runs  remove the named runs: RUNS=\"KEY KEY\"\n"
     "\n"
     "Every training run is kept in ARTIFACTS/runs, in a folder named by its key:\n"
     "different settings use a different folder, and earlier settings find their\n"
@@ -33,6 +27,74 @@ static const char NOTES[] =
     "does nothing; a stopped training run is resumed.\n"
     "\n"
     "Settings, as arguments or in the environment (make passes its own on):\n";
+
+// Free() it.
+static char *make_notes(error *err) {
+    text notes;
+    text_init(&notes, err);
+    for (int i = 0; i < COMMANDS; i++) {
+        const pipeline_command c = (pipeline_command)i;
+        text_format(&notes, "%-11s %s; takes %s\n", settings_command_name(c),
+                    settings_command_summary(c), settings_command_call(c));
+    }
+    text_append(&notes, NOTES);
+    for (int s = 0; s < SETTINGS; s++)
+        text_format(&notes, "  %-19s %s\n", settings_name((setting)s),
+                    settings_meaning((setting)s));
+    return text_take(&notes);
+}
+
+// ---- For completions ----
+
+// The kind of the words after a command.
+static const char *kind_of_names(pipeline_command c) {
+    if (settings_takes(c, SETTING_EXP) || settings_takes(c, SETTING_EXPS) ||
+        settings_takes(c, SETTING_A))
+        return "EXPERIMENT";
+    return settings_takes(c, SETTING_LIST) ? "FILE" : "KEY";
+}
+
+static char *list_commands_of(setting s, error *err) {
+    text list;
+    text_init(&list, err);
+    for (int c = 0; c < COMMANDS; c++)
+        if (settings_takes((pipeline_command)c, s))
+            text_format(&list, "%s%s", list.length ? " " : "",
+                        settings_command_name((pipeline_command)c));
+    return text_take(&list);
+}
+
+// The commands, and the settings with the commands that take them. `of_settings` owns the latter.
+static status list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_settings[SETTINGS],
+                         error *err) {
+    for (int i = 0; i < COMMANDS; i++) {
+        const pipeline_command c = (pipeline_command)i;
+        known[i] =
+            (cli_word){settings_command_name(c), kind_of_names(c), settings_command_summary(c)};
+    }
+    for (int i = 0; i < SETTINGS; i++) {
+        const setting s = (setting)i;
+        of_settings[i] = list_commands_of(s, err);
+        if (!of_settings[i]) return STATUS_FAILED;
+        known[COMMANDS + i] = (cli_word){settings_name(s), of_settings[i], settings_meaning(s)};
+    }
+    known[COMMANDS + SETTINGS] = (cli_word){0};
+    return STATUS_OK;
+}
+
+static status print_experiments(const pipeline *p, error *err) {
+    catalog c = {0};
+    status rc;
+    TRY(catalog_read(&c, p->experiments, err));
+    for (size_t i = 0; i < c.count; i++)
+        if (catalog_is_experiment(&c.items[i]) || catalog_is_study(&c.items[i]))
+            puts(c.items[i].name);
+out:
+    catalog_release(&c);
+    return rc;
+}
+
+// ---- Running ----
 
 static void say(const char *stage, const char *which, const char *what) {
     if (what)
@@ -57,14 +119,15 @@ static bool is_from_make(const char *argument) {
 // Exports the command as the user typed it (make's, if make is the caller) for the tools' messages.
 static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
-    status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
+    const char *front = cli_front() ? cli_front() : argv[0];
+    status rc = words_add(&line, o->by_make ? "make" : front, err);
     for (int i = 1; rc == STATUS_OK && i < argc; i++)
         if (!is_from_make(argv[i])) rc = words_add(&line, argv[i], err);
-    char *text = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
-    if (!text) rc = STATUS_FAILED;
-    if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", text, 1))
+    char *command = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
+    if (!command) rc = STATUS_FAILED;
+    if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", command, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
-    free(text);
+    free(command);
     words_release(&line);
     return rc;
 }
@@ -76,6 +139,12 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     pipeline p = {.log = log, .say = say, .json = o->json, .settings = &given, .work.lock = -1};
     status rc;
     TRY(follow_parent(o, err));
+    if (o->experiments) {
+        TRY(pipeline_open(&p, o->tools, NULL, err));
+        rc = print_experiments(&p, err);
+        goto out;
+    }
+    if (!operands->count) TRY(error_set(err, STATUS_USAGE, "missing command (see --help)"));
     TRY(settings_find_command(operands->items[0], &command, err));
     TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
     TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
@@ -89,7 +158,11 @@ out:
 
 int main(int argc, char **argv) {
     options o = {0};
+    cli_word known[COMMANDS + SETTINGS + 1];
+    char *of_settings[SETTINGS] = {0};
     const cli_option table[] = {
+        {"experiments", CLI_FLAG, &o.experiments, NULL,
+         "print the names of all experiments and studies", 0, 0},
         {"json", CLI_FLAG, &o.json, NULL, "runs: print a JSON list instead of a table", 0, 0},
         {"tools", CLI_STRING, &o.tools, "DIR", "folder of the other tools (default: this one's)", 0,
          0},
@@ -100,26 +173,26 @@ int main(int argc, char **argv) {
         {0}};
     error err = {0};
     logger log = {.tool = "pipeline", .level = LOG_NORMAL};
-    char *known = settings_help(&err);
-    char *notes = known ? memory_format(&err, "%s%s", NOTES, known) : NULL;
+    char *notes = make_notes(&err);
     const cli_tool tool = {
         .name = "pipeline",
-        .summary = "run experiments from the data to the report",
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
                  "runs [--json]\n"
-                 "clean-runs KEY...",
+                 "clean-runs KEY...\n"
+                 "--experiments",
         .options = table,
         .notes = notes,
-        .operands_min = 1,
         .operands_max = 10000,
+        .words = known,
     };
     cli_list operands = {0};
     bool done = false;
-    status rc = notes ? cli_parse(&tool, argc, argv, &log, &operands, &done, &err) : STATUS_FAILED;
+    status rc = notes ? list_words(known, of_settings, &err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
     if (rc == STATUS_OK && !done) rc = run_tool(&o, &operands, argc, argv, &log, &err);
     cli_list_release(&operands);
     const int code = cli_finish(&tool, rc, &err);
     free(notes);
-    free(known);
+    for (int i = 0; i < SETTINGS; i++) free(of_settings[i]);
     return code;
 }

@@ -42,9 +42,9 @@ static const char NOTES[] =
     "the same as JSON.\n"
     "\n"
     "Examples:\n"
-    "  plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml \\\n"
+    "  lockstep plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml \\\n"
     "      --set epochs=2\n"
-    "  plan runs single ddp4 --trainings";
+    "  lockstep plan runs single ddp4 --trainings";
 
 // Logs why a factor did not change in its turn.
 static void log_reasons(const logger *log, const yaml_node *plan) {
@@ -197,6 +197,11 @@ out:
 }
 
 int main(int argc, char **argv) {
+    static const cli_word known[] = {{"ladder", "EXPERIMENT", NULL},
+                                     {"study", "EXPERIMENT", NULL},
+                                     {"reproduction", "FILE", NULL},
+                                     {"runs", "EXPERIMENT", NULL},
+                                     {0}};
     options o = {0};
     const cli_option table[] = {
         {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value in every experiment", 0, 0},
@@ -211,7 +216,6 @@ int main(int argc, char **argv) {
         {0}};
     const cli_tool tool = {
         .name = "plan",
-        .summary = "decide which runs answer a question",
         .usage = "ladder A B [--set KEY=VALUE]... [--out PLAN.yaml]\n"
                  "study STUDY [--set KEY=VALUE]... [--out PLAN.yaml]\n"
                  "reproduction LIST.yaml [--quick] [--set KEY=VALUE]... [--out PLAN.yaml]\n"
@@ -220,6 +224,7 @@ int main(int argc, char **argv) {
         .notes = NOTES,
         .operands_min = 2,
         .operands_max = 10000,
+        .words = known,
     };
     error err = {0};
     logger log = {.tool = tool.name, .level = LOG_NORMAL};

@@ -205,7 +205,6 @@ int main(int argc, char **argv) {
         {0}};
     const cli_tool tool = {
         .name = "report",
-        .summary = "make a report from finished runs",
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
                  "DIR... --out DIR --collectives DIR\n"
                  "DIR... --plan FILE {--out DIR | --answer | --summary}\n"

@@ -128,7 +128,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "shard",
-        .summary = "deal a data set into V shard files",
         .usage = "--shards V [--seed S] --in FILE|- --out DIR",
         .options = options,
         .notes = NOTES,

@@ -25,7 +25,7 @@ static const char NOTES[] =
     "name of the data set is synthetic.\n"
     "\n"
     "Example:\n"
-    "  synth-cifar --train 610 --test 100 --out artifacts/data/synthetic";
+    "  lockstep synth-cifar --train 610 --test 100 --out artifacts/data/synthetic";
 
 // "C,H,W".
 static status parse_shape(const char *text, synthetic *s, error *err) {
@@ -123,7 +123,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "synth-cifar",
-        .summary = "draw images of ten classes, or noise, as tensor files",
         .usage = "[--train N] [--test N] [--seed S] [--shape C,H,W] [--noise] --out DIR\n"
                  "[--train N] [--test N] ... --split train|test --out -",
         .options = options,

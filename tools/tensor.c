@@ -375,7 +375,6 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const cli_tool top = {
     .name = "tensor",
-    .summary = "inspect, compare and convert tensor files (safetensors, plain or in zstd)",
     .usage = "info FILE\ncat FILE NAME...\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
              "export --format npy|csv [--out FILE] FILE NAME\n"
              "export --format csv|json [--out FILE] RUN...\n"
@@ -410,15 +409,19 @@ static const cli_tool top = {
 
 static status no_command(int argc, char **argv, arguments *a, error *err) {
     const char *names[COMMANDS];
+    cli_word words[COMMANDS + 1] = {0};
+    cli_tool tool = top;
     bool done;
     logger log = {.tool = top.name, .level = LOG_NORMAL};
-    status rc = cli_parse(&top, argc, argv, &log, &a->operands, &done, err);
+    for (size_t i = 0; i < COMMANDS; i++)
+        words[i] = (cli_word){commands[i].name, NULL, commands[i].summary};
+    tool.words = words;
+    status rc = cli_parse(&tool, argc, argv, &log, &a->operands, &done, err);
     if (rc != STATUS_OK || done) return rc;
-    if (!a->operands.count)
-        return error_set(err, STATUS_USAGE, "missing command (see 'tensor --help')");
+    if (!a->operands.count) return error_set(err, STATUS_USAGE, "missing command (see --help)");
     for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
     const char *word = a->operands.items[0], *nearest = cli_nearest(word, names, COMMANDS);
-    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see 'tensor --help')", word,
+    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", word,
                      nearest ? ": did you mean '" : "", nearest ? nearest : "",
                      nearest ? "'?" : "");
 }

@@ -4,8 +4,7 @@
 int main(int argc, char **argv) {
     train_tool tool;
     error err = {0};
-    train_tool_init(&tool, &strategy_ddp, "train-ddp",
-                    "train an experiment in several processes that reduce their gradients");
+    train_tool_init(&tool, &strategy_ddp, "train-ddp");
     status rc = train_tool_run(&tool, argc, argv, &err);
     return train_tool_finish(&tool, rc, &err);
 }

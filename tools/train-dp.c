@@ -5,8 +5,7 @@
 int main(int argc, char **argv) {
     train_tool tool;
     error err = {0};
-    train_tool_init(&tool, &strategy_dp, "train-dp",
-                    "train an experiment on replicas in one process, as DataParallel does");
+    train_tool_init(&tool, &strategy_dp, "train-dp");
     status rc = train_tool_run(&tool, argc, argv, &err);
     return train_tool_finish(&tool, rc, &err);
 }

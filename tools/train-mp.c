@@ -4,8 +4,7 @@
 int main(int argc, char **argv) {
     train_tool tool;
     error err = {0};
-    train_tool_init(&tool, &strategy_mp, "train-mp",
-                    "train an experiment with the model's layers cut into pipeline stages");
+    train_tool_init(&tool, &strategy_mp, "train-mp");
     status rc = train_tool_run(&tool, argc, argv, &err);
     return train_tool_finish(&tool, rc, &err);
 }

@@ -4,8 +4,7 @@
 int main(int argc, char **argv) {
     train_tool tool;
     error err = {0};
-    train_tool_init(&tool, &strategy_single, "train-single",
-                    "train an experiment in one process on one device");
+    train_tool_init(&tool, &strategy_single, "train-single");
     status rc = train_tool_run(&tool, argc, argv, &err);
     return train_tool_finish(&tool, rc, &err);
 }

@@ -8,11 +8,18 @@
 
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/tool_list.h"
 
 enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_WORD = 63 };
 
-static const char *const common_options[] = {"help", "version", "quiet", "verbose"};
-enum { COMMON_OPTIONS = sizeof common_options / sizeof *common_options };
+// Those that every tool takes.
+static const struct {
+    const char *name, *option, *help;
+} common[] = {{"quiet", "-q, --quiet", "print less to standard error"},
+              {"verbose", "-v, --verbose", "print more to standard error"},
+              {"help", "-h, --help", "print this help and exit"},
+              {"version", "--version", "print the version and exit"}};
+enum { COMMON_OPTIONS = sizeof common / sizeof *common };
 
 // State of one parse.
 typedef struct parser {
@@ -21,13 +28,23 @@ typedef struct parser {
     cli_list *operands;
     char **argv;
     int argc, next;
-    bool help, version;
+    bool help, version, completions;
 } parser;
+
+const char *cli_front(void) {
+    const char *typed = getenv("LOCKSTEP_FRONT");
+    return typed && *typed ? typed : NULL;
+}
+
+// In front of the tool's name.
+static const char *prefix(void) {
+    return cli_front() ? "lockstep " : "";
+}
 
 static status usage(const parser *p, error *err, const char *what, const char *which,
                     const char *why) {
-    return error_set(err, STATUS_USAGE, "%s: '%s': %s (see '%s --help')", what, which, why,
-                     p->tool->name);
+    return error_set(err, STATUS_USAGE, "%s: '%s': %s (see '%s%s --help')", what, which, why,
+                     prefix(), p->tool->name);
 }
 
 static status append(cli_list *list, const char *item, error *err) {
@@ -86,7 +103,7 @@ static status unknown_option(const parser *p, const char *argument, const char *
     size_t count = 0;
     for (const cli_option *o = p->tool->options; o && o->name && count < 60; o++)
         words[count++] = o->name;
-    for (size_t i = 0; i < COMMON_OPTIONS; i++) words[count++] = common_options[i];
+    for (size_t i = 0; i < COMMON_OPTIONS; i++) words[count++] = common[i].name;
     const char *nearest = cli_nearest(name, words, count);
     if (!nearest) return usage(p, err, "unknown option", argument, "no such option");
     char why[2 * LONGEST_WORD];
@@ -133,6 +150,8 @@ static bool take_common(parser *p, const char *name) {
         p->help = true;
     else if (strcmp(name, "version") == 0)
         p->version = true;
+    else if (strcmp(name, "completions") == 0)
+        p->completions = true;
     else if (strcmp(name, "quiet") == 0)
         p->log->level = LOG_QUIET;
     else if (strcmp(name, "verbose") == 0)
@@ -190,7 +209,7 @@ static status take_all(parser *p, error *err) {
         else
             rc = append(p->operands, argument, err);
         if (rc != STATUS_OK) return rc;
-        if (p->help || p->version) break; // the rest no longer matters
+        if (p->help || p->version || p->completions) break; // the rest no longer matters
     }
     return STATUS_OK;
 }
@@ -232,7 +251,7 @@ static int usage_part(const char *line, int length) {
 
 // Prints a usage line; continuation lines begin below the first word after the tool's name.
 static void print_usage(const char *head, const char *name, const char *line, int length) {
-    const int indent = printf("%-6s %s", head, name);
+    const int indent = printf("%-6s %s%s", head, prefix(), name);
     int column = indent;
     while (length > 0) {
         const int part = usage_part(line, length);
@@ -256,16 +275,24 @@ static void print_help(const cli_tool *tool) {
         line += *line == '\n';
         head = "";
     } while (*line);
-    printf("\n%s\n\nOptions:\n", tool->summary);
+    printf("\n%s\n\nOptions:\n", tool->summary ? tool->summary : tool_summary(tool->name));
     for (const cli_option *o = tool->options; o && o->name; o++)
         print_wrapped(o->help, printf("  --%s%s%s", o->name, o->argument ? " " : "",
                                       o->argument ? o->argument : ""));
-    print_wrapped("print less to standard error", printf("  -q, --quiet"));
-    print_wrapped("print more to standard error", printf("  -v, --verbose"));
-    print_wrapped("print this help and exit", printf("  -h, --help"));
-    print_wrapped("print the version and exit", printf("  --version"));
+    for (size_t i = 0; i < COMMON_OPTIONS; i++)
+        print_wrapped(common[i].help, printf("  %s", common[i].option));
     if (tool->notes)
         printf("\n%s%s", tool->notes, strchr(tool->notes, '\0')[-1] == '\n' ? "" : "\n");
+}
+
+static void print_completions(const cli_tool *tool) {
+    for (const cli_word *w = tool->words; w && w->word; w++)
+        printf("%s\t%s\t%s\n", w->word, w->argument ? w->argument : "", w->help ? w->help : "");
+    for (const cli_option *o = tool->options; o && o->name; o++)
+        printf("--%s\t%s%s\t%s\n", o->name, o->argument ? o->argument : "",
+               o->type == CLI_LIST ? "..." : "", o->help);
+    for (size_t i = 0; i < COMMON_OPTIONS; i++)
+        printf("--%s\t\t%s\n", common[i].name, common[i].help);
 }
 
 static status check_operands(const parser *p, error *err) {
@@ -276,8 +303,8 @@ static status check_operands(const parser *p, error *err) {
                      tool->operands_max ? "too many arguments" : "no arguments are accepted");
     if (count < tool->operands_min)
         return error_set(err, STATUS_USAGE,
-                         "missing arguments: expected at least %zu, got %zu (see '%s --help')",
-                         tool->operands_min, count, tool->name);
+                         "missing arguments: expected at least %zu, got %zu (see '%s%s --help')",
+                         tool->operands_min, count, prefix(), tool->name);
     return STATUS_OK;
 }
 
@@ -290,8 +317,11 @@ status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_l
     status rc = take_all(&p, err);
     if (rc != STATUS_OK) return rc;
     if (p.help) print_help(tool);
-    if (p.version) printf("%s (lockstep) %s\n", tool->name, cli_version());
-    *done = p.help || p.version;
+    if (p.version)
+        printf("%s%s %s\n", tool->name, strcmp(tool->name, "lockstep") == 0 ? "" : " (lockstep)",
+               cli_version());
+    if (p.completions) print_completions(tool);
+    *done = p.help || p.version || p.completions;
     return *done ? STATUS_OK : check_operands(&p, err);
 }
 

@@ -32,9 +32,16 @@ typedef struct cli_option {
     int64_t min, max;     // CLI_INTEGER
 } cli_option;
 
+// A word that the first operand may be, such as the name of a command.
+typedef struct cli_word {
+    const char *word;
+    const char *argument; // as of an option; NULL: none
+    const char *help;     // the same; NULL: none
+} cli_word;
+
 typedef struct cli_tool {
     const char *name;
-    const char *summary; // one line
+    const char *summary; // one line; NULL: that of the tool's row in base/tool_list.h
     // Lines after the tool's name: "--in FILE --out DIR\n..."; those over 80 columns are broken.
     const char *usage;
     const cli_option *options; // ends with a NULL name; the common ones are added automatically
@@ -42,6 +49,7 @@ typedef struct cli_tool {
     // formats, exit codes.
     const char *notes;
     size_t operands_min, operands_max;
+    const cli_word *words; // for completions; ends with a NULL word; may be NULL
 } cli_tool;
 
 // Parses argv. Options and operands may be mixed; "--" ends the options; "-" is an operand or a
@@ -50,12 +58,20 @@ typedef struct cli_tool {
 // call of every main, it also calls process_begin.
 //
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
-// STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE; for a misspelt option the message
-// names the nearest one.
+// STATUS_OK). So does --completions, for scripts/make-completions; --help does not list it. It
+// prints a line for each word and each option: "WORD<tab>ARGUMENT<tab>HELP". The argument of an
+// option that may be repeated ends in "...".
+//
+// -q and -v set log->level. Fails with STATUS_USAGE; for a misspelt option the message names the
+// nearest one.
 status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
                  bool *done, error *err) MUST_CHECK;
 
 void cli_list_release(cli_list *list);
+
+// Returns the front command `lockstep` as it was typed, if it started this tool; else NULL. It is
+// LOCKSTEP_FRONT in the environment. --help and messages then call the tool "lockstep TOOL".
+const char *cli_front(void);
 
 // Ends every main: flushes and closes standard output (a full disk shows only here), prints the
 // message of `err` as "TOOL: MESSAGE" if rc is not STATUS_OK, and returns the exit code.

@@ -1,57 +1,43 @@
 #include "base/plugin.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/program.h"
 
-// Finds the parent of the running program's folder.
-static status find_root(char root[PATH_MAX], error *err) {
-    const ssize_t length = readlink("/proc/self/exe", root, PATH_MAX - 1);
-    if (length < 0)
-        return error_system(err, STATUS_FAILED, errno,
-                            "cannot find the running program: /proc/self/exe");
-    root[length] = 0;
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(root, '/');
-        if (slash) *slash = 0;
-    }
-    return STATUS_OK;
-}
+// Relative to the folder of the tools, or to its parent.
+static const struct {
+    bool in_parent;
+    const char *folder;
+} places[] = {{true, "lib"}, {true, "share/lockstep"}, {false, "lib"}, {false, "share"}};
+enum { PLACES = sizeof places / sizeof *places };
 
-static bool exists(const char *root, const char *place, const char *file) {
-    char path[PATH_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s/%s", root, place, file);
-    return length < (int)sizeof path && access(path, F_OK) == 0;
+static char *path_in(size_t place, const char *tools, const char *file, error *err) {
+    const char *slash = strrchr(tools, '/');
+    const size_t length =
+        places[place].in_parent && slash ? (size_t)(slash - tools) : strlen(tools);
+    return memory_format(err, "%.*s/%s/%s", (int)length, tools, places[place].folder, file);
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
-    // The build's folder; then those that distributions use for LIBDIR of `make install`.
-    static const char *const places[] = {"lib",
-                                         "lib/lockstep",
-                                         "lib64/lockstep",
-                                         "lib/x86_64-linux-gnu/lockstep",
-                                         "lib/aarch64-linux-gnu/lockstep",
-                                         "share/lockstep"};
-    const size_t count = sizeof places / sizeof *places;
-    char root[PATH_MAX];
-    const char *given = getenv(variable);
-    size_t found = 0;
-    status rc = STATUS_OK;
+    char tools[PATH_MAX];
+    const char *given = variable ? getenv(variable) : NULL;
+    status rc;
     *path = NULL;
     if (given && *given) { // a name without a slash is a file here, not a system library
         *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
         return *path ? STATUS_OK : STATUS_FAILED;
     }
-    TRY(find_root(root, err));
-    while (found < count && !exists(root, places[found], file)) found++;
-    *path = memory_format(err, "%s/%s/%s", root, places[found < count ? found : 0], file);
-    if (!*path) rc = STATUS_FAILED;
+    TRY(program_folder(tools, err));
+    for (size_t i = 0; i < PLACES; i++) {
+        *path = path_in(i, tools, file, err);
+        if (!*path || access(*path, F_OK) == 0) goto out;
+        free(*path);
+    }
+    *path = path_in(0, tools, file, err);
 out:
-    return rc;
+    return rc == STATUS_OK && !*path ? STATUS_FAILED : rc;
 }

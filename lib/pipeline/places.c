@@ -1,28 +1,26 @@
 // Finds the folders of tools, experiment files and outputs.
-#include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/plugin.h"
+#include "base/program.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/work.h"
 
 // The folder of this program, which holds the other tools.
 static char *find_tools(error *err) {
-    char own[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", own, sizeof own - 1) >= 0)
-        return memory_string(dirname(own), err);
-    error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe cannot be read");
-    return NULL;
+    char folder[PATH_MAX];
+    return program_folder(folder, err) == STATUS_OK ? memory_string(folder, err) : NULL;
 }
 
 // The checkout's experiments, or, if there are none, the installed ones. If these are missing too,
 // messages name the former.
-static char *find_experiments(const char *tools, error *err) {
+static char *find_experiments(error *err) {
+    char *installed;
     if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
-    char *installed = memory_format(err, "%s/../share/lockstep/experiments", tools);
-    if (!installed || access(installed, R_OK) == 0) return installed;
+    if (plugin_find("experiments", NULL, &installed, err) != STATUS_OK) return NULL;
+    if (access(installed, R_OK) == 0) return installed;
     free(installed);
     return memory_string("experiments", err);
 }
@@ -32,7 +30,7 @@ status pipeline_open(pipeline *p, const char *tools, const char *artifacts, erro
     p->work.lock = -1;
     p->bin = tools ? memory_string(tools, err) : find_tools(err);
     if (!p->bin) return STATUS_FAILED;
-    p->experiments = find_experiments(p->bin, err);
+    p->experiments = find_experiments(err);
     // A folder whose name begins with '-' would be parsed as an option.
     p->artifacts = memory_format(err, "%s%s", *artifacts == '-' ? "./" : "", artifacts);
     return p->experiments && p->artifacts ? STATUS_OK : STATUS_FAILED;

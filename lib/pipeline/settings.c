@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cli.h"
-#include "base/memory.h"
 
 enum { MOST_EXECUTIONS = 1000, MOST_EPOCHS = 2500, MOST_THREADS = 1024, MOST_MIB = 1 << 20 };
 
@@ -63,37 +62,59 @@ static const char *const of_build[] = {
 
 enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 
-static const char *const command_names[COMMANDS] = {
-    "experiment", "compare", "explain", "reproduce", "submission", "runs", "clean-runs"};
-
-// The usage of each command, for the message if its names are missing.
-static const char *const calls[COMMANDS] = {
-    [COMMAND_EXPERIMENT] = "EXP=NAME",
-    [COMMAND_COMPARE] = "EXPS=\"NAME NAME\", or RUNS=\"KEY KEY\"",
-    [COMMAND_EXPLAIN] = "A=NAME B=NAME",
-    [COMMAND_REPRODUCE] = "LIST=FILE, or nothing",
-    [COMMAND_SUBMISSION] = "EXPS=\"NAME NAME\"",
-    [COMMAND_RUNS] = "nothing, or RUNS=\"KEY KEY\"",
-    [COMMAND_CLEAN_RUNS] = "RUNS=\"KEY KEY\"",
+// `call` is also for the message if the names are missing.
+static const struct {
+    const char *name, *summary, *call;
+} commands[COMMANDS] = {
+    [COMMAND_EXPERIMENT] = {"experiment",
+                            "run one experiment or study, from the data to the report", "EXP=NAME"},
+    [COMMAND_COMPARE] = {"compare", "run several, in one report; the first one is the baseline",
+                         "EXPS=\"NAME NAME\", or RUNS=\"KEY KEY\""},
+    [COMMAND_EXPLAIN] = {"explain", "go from one to another, one factor at a time",
+                         "A=NAME B=NAME"},
+    [COMMAND_REPRODUCE] = {"reproduce", "run every row of published reports",
+                           "LIST=FILE, or nothing"},
+    [COMMAND_SUBMISSION] = {"submission", "compare, and pack the result as one archive to hand in",
+                            "EXPS=\"NAME NAME\""},
+    [COMMAND_RUNS] = {"runs", "list the runs that are kept", "nothing, or RUNS=\"KEY KEY\""},
+    [COMMAND_CLEAN_RUNS] = {"clean-runs", "remove kept runs that are named", "RUNS=\"KEY KEY\""},
 };
 
 const char *settings_command_name(pipeline_command command) {
-    return command_names[command];
+    return commands[command].name;
+}
+
+const char *settings_command_summary(pipeline_command command) {
+    return commands[command].summary;
+}
+
+const char *settings_command_call(pipeline_command command) {
+    return commands[command].call;
 }
 
 status settings_find_command(const char *name, pipeline_command *command, error *err) {
+    const char *names[COMMANDS];
     for (int c = 0; c < COMMANDS; c++) {
         *command = (pipeline_command)c;
-        if (strcmp(name, command_names[c]) == 0) return STATUS_OK;
+        names[c] = commands[c].name;
+        if (strcmp(name, names[c]) == 0) return STATUS_OK;
     }
-    const char *near = cli_nearest(name, command_names, COMMANDS);
+    const char *near = cli_nearest(name, names, COMMANDS);
     return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", name,
                      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 // ---- Names of settings ----
 
-static bool takes(pipeline_command command, setting s) {
+const char *settings_name(setting s) {
+    return table[s].name;
+}
+
+const char *settings_meaning(setting s) {
+    return table[s].help;
+}
+
+bool settings_takes(pipeline_command command, setting s) {
     return table[s].commands >> command & 1u;
 }
 
@@ -107,7 +128,7 @@ static bool is_of_build(const char *name) {
 static void list_known(pipeline_command command, char *text, size_t size) {
     size_t used = 0;
     for (int s = 0; s < SETTINGS && used < size; s++)
-        if (takes(command, (setting)s))
+        if (settings_takes(command, (setting)s))
             used +=
                 (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", table[s].name);
 }
@@ -117,7 +138,7 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     char known[512], upper[64];
     size_t count = 0;
     for (int s = 0; s < SETTINGS; s++)
-        if (takes(command, (setting)s)) names[count++] = table[s].name;
+        if (settings_takes(command, (setting)s)) names[count++] = table[s].name;
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     list_known(command, known, sizeof known);
@@ -126,13 +147,13 @@ static status unknown(pipeline_command command, const char *name, const char *wo
                      "unknown setting: '%.200s'%s%s%s %s accepts %s; set values of an experiment "
                      "with SET=\"KEY=VALUE\"",
                      word, near ? ": did you mean " : "", near ? near : "", near ? "?" : ";",
-                     command_names[command], known);
+                     commands[command].name, known);
 }
 
 static status check_takes(pipeline_command command, setting s, error *err) {
-    if (takes(command, s)) return STATUS_OK;
+    if (settings_takes(command, s)) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
-                     command_names[command], table[s].name, calls[command]);
+                     commands[command].name, table[s].name, commands[command].call);
 }
 
 // Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
@@ -163,7 +184,7 @@ static bool holds_names(setting s) {
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
         const bool wanted =
-            takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
+            settings_takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
         if (!s->values[i] && wanted) s->values[i] = getenv(table[i].name);
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
@@ -226,9 +247,9 @@ out:
 
 static status need_names(const settings *s, size_t least, size_t most, error *err) {
     if (s->names.count >= least && s->names.count <= most) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", command_names[s->command],
+    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", commands[s->command].name,
                      s->names.count < least ? "a name is missing" : "too many names",
-                     calls[s->command]);
+                     commands[s->command].call);
 }
 
 // Checks the number of names that each command takes.
@@ -253,7 +274,7 @@ static status collect_names(settings *s, error *err) {
     status rc = STATUS_OK;
     if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
         return error_set(err, STATUS_USAGE, "%s accepts EXPS or RUNS, not both",
-                         command_names[s->command]);
+                         commands[s->command].name);
     if (s->command == COMMAND_EXPLAIN && !s->values[SETTING_A] != !s->values[SETTING_B])
         return error_set(err, STATUS_USAGE, "explain: %s is missing: expected A=NAME B=NAME",
                          s->values[SETTING_A] ? "B" : "A");
@@ -270,7 +291,7 @@ static status check_named_once(const settings *s, error *err) {
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
             return error_set(
                 err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and in %s='%.200s'",
-                command_names[s->command], s->names.items[0], table[i].name, s->values[i]);
+                commands[s->command].name, s->names.items[0], table[i].name, s->values[i]);
     return STATUS_OK;
 }
 
@@ -304,17 +325,7 @@ void settings_release(settings *s) {
     *s = (settings){0};
 }
 
-// ---- Known settings ----
-
-char *settings_help(error *err) {
-    char *text = memory_string("", err);
-    for (int i = 0; text && i < SETTINGS; i++) {
-        char *longer = memory_format(err, "%s  %-19s %s\n", text, table[i].name, table[i].help);
-        free(text);
-        text = longer;
-    }
-    return text;
-}
+// ---- Sources of data ----
 
 static setting source_of(const char *dataset) {
     static const struct {

@@ -73,11 +73,17 @@ void settings_release(settings *s);
 
 // Returns a command's name: "experiment".
 const char *settings_command_name(pipeline_command command);
+// Returns a line on it for --help, without a full stop: "list the runs that are kept".
+const char *settings_command_summary(pipeline_command command);
+// Returns the words that it needs: "EXP=NAME".
+const char *settings_command_call(pipeline_command command);
 // Finds the command of that name. STATUS_USAGE, with the nearest name, for any other.
 status settings_find_command(const char *name, pipeline_command *command, error *err) MUST_CHECK;
 
-// Returns the settings of all commands, with their meaning, as lines for --help; free() it.
-char *settings_help(error *err) MUST_CHECK;
+// Return the name of a setting ("EXP"), its meaning for --help, and whether a command takes it.
+const char *settings_name(setting s);
+const char *settings_meaning(setting s);
+bool settings_takes(pipeline_command command, setting s);
 
 // Returns the name, or the value, of the setting for the location of a data set's official files
 // (CIFAR10_FROM). NULL: none.

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/plugin.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
 #include "pipeline/copy.h"
@@ -262,13 +263,14 @@ static char *fill_in(const char *text, const char *const pairs[][2], size_t coun
 }
 
 static status write_readme(const submission *s, error *err) {
-    char limit[32], *text = NULL, *filled = NULL;
-    char *from =
-        memory_format(err, "%s/../share/lockstep/submission.%s.md", s->p->bin, s->language);
+    char limit[32], *from = NULL, *text = NULL, *filled = NULL;
+    char *template = memory_format(err, "submission.%s.md", s->language);
     char *to = memory_format(err, "%s/README.md", s->folder);
     char *sources = run_again_sources(s->p, s->runs, err);
-    status rc = from && to && sources ? read_file(from, &text, err) : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
+    status rc = template && to && sources ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(plugin_find(template, NULL, &from, err));
+    TRY(read_file(from, &text, err));
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
     s->run_rows[strlen(s->run_rows) - 1] = 0; // the newline is in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;
@@ -285,6 +287,7 @@ out:
     free(sources);
     free(to);
     free(from);
+    free(template);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
@@ -340,13 +341,24 @@ out:
     return rc;
 }
 
+// The command as it was typed; free() it.
+static char *typed_command(const train_settings *s, error *err) {
+    if (!cli_front()) return shell_join(s->argv, (size_t)s->argc, err);
+    char *front = shell_quote(cli_front(), err);
+    char *rest = front ? shell_join(s->argv + 1, (size_t)s->argc - 1, err) : NULL;
+    char *line = rest ? memory_format(err, "%s %s %s", front, s->tool, rest) : NULL;
+    free(rest);
+    free(front);
+    return line;
+}
+
 // The tool's own command with --resume; NULL if it is only a part of the typed command, or too long
 // for a message.
 static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
     error no_memory;
     if (s->world.environment.joined) return NULL;
-    char *line = shell_join(s->argv, (size_t)s->argc, &no_memory);
+    char *line = typed_command(s, &no_memory);
     char *whole = line && strlen(line) < LONGEST
                       ? memory_format(&no_memory, "%s%s", line, s->resume ? "" : " --resume")
                       : NULL;

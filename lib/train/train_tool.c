@@ -37,7 +37,7 @@ static const char NOTES[] =
     "LOCKSTEP_CUDA_LIBRARY is the file of the CUDA backend; LOCKSTEP_COMMAND is the\n"
     "command that a stopped run prints for resuming.";
 
-void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary) {
+void train_tool_init(train_tool *t, const strategy *s, const char *name) {
     *t = (train_tool){.strategy = s,
                       .device = "auto",
                       .reduce = "exact",
@@ -90,7 +90,6 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
     _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
     memcpy(t->options, options, sizeof options);
     t->cli = (cli_tool){.name = name,
-                        .summary = summary,
                         .usage = "--experiment FILE --train FILE|DIR|- [--test FILE] --out DIR "
                                  "[OPTION]...",
                         .options = t->options,

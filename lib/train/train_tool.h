@@ -25,7 +25,7 @@ typedef struct train_tool {
 } train_tool;
 
 // Fills in the option table and the defaults. `t` must stay where it is.
-void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary);
+void train_tool_init(train_tool *t, const strategy *s, const char *name);
 
 // Parses the command line and runs the tool. Outputs are under --out, whole or absent.
 // STATUS_STOPPED if a signal stopped the run and its state was saved.

@@ -5,7 +5,7 @@ load helpers
 @test "make help lists the targets" {
     succeeds make -C "$ROOT" -s help
     local target
-    for target in deps all emulation test quickstart experiment compare explain reproduce submission lint sanitize man install clean; do
+    for target in deps all emulation test quickstart experiment compare explain reproduce submission lint sanitize man completions install uninstall clean; do
         [[ $output =~ (^|$'\n')"  $target "+[A-Z] ]] || fail "$target is missing:" "$output"
     done
 }
@@ -206,30 +206,83 @@ SH
     local build prefix=$WORK/root/opt/lockstep
     build=$(dirname "$BIN")
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep install
-    "$prefix/bin/manifest" --version
+    # The front command and the tools of the design, as links into the folder of all tools.
+    [ "$(find "$prefix/bin" -type l -printf '%f\n' | sort | tr '\n' ' ')" = "evaluate fetch-cifar lockstep report shard train-ddp train-dp train-single " ] ||
+        fail "$(ls -l "$prefix/bin")"
+    [ -z "$(find "$prefix/bin" -type f)" ]
+    local name
+    for name in "$prefix"/bin/*; do
+        [ "$(readlink "$name")" = "../libexec/lockstep/${name##*/}" ] || fail "$name: $(readlink "$name")"
+    done
+    [ "$("$prefix/bin/lockstep" --exec-path)" = "$prefix/libexec/lockstep" ]
+    [ "$(find "$prefix/libexec/lockstep" -type f -printf '%f\n' | sort)" = "$(basename -s .c "$ROOT"/tools/*.c | sort)" ]
     [ -s "$prefix/share/lockstep/experiments/models/lenet.yaml" ]
-    # A report's folder finds its models and bases there, too.
-    succeeds "$prefix/bin/plan" study "$prefix/share/lockstep/experiments/R003/scaling.yaml"
     [ -s "$prefix/share/doc/lockstep/formats.md" ]
-    [ "$(find "$prefix/share/man/man1" -name '*.1' -size +0 | wc -l)" -eq "$(find "$prefix/bin" -type f | wc -l)" ]
+    # A page for each tool, also under its own name where that is in bin.
+    for name in "$prefix"/libexec/lockstep/*-* "$prefix/libexec/lockstep/plan"; do
+        [ -s "$prefix/share/man/man1/lockstep-${name##*/}.1" ] || fail "no page: $name"
+    done
+    for name in "$prefix"/bin/*; do
+        [ -s "$prefix/share/man/man1/${name##*/}.1" ] || fail "no page: $name"
+        [ -s "$prefix/share/bash-completion/completions/${name##*/}" ] || fail "no completions: $name"
+        [ -s "$prefix/share/fish/vendor_completions.d/${name##*/}.fish" ] || fail "no completions: $name"
+    done
+    [ -s "$prefix/share/zsh/site-functions/_lockstep" ]
+    [ ! -e "$prefix/share/man/man1/plan.1" ]
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep uninstall
-    [ -z "$(find "$WORK/root" -type f)" ] || fail "$(find "$WORK/root" -type f)"
+    [ -z "$(find "$WORK/root" ! -type d)" ] || fail "$(find "$WORK/root" ! -type d)"
+    [ -z "$(find "$prefix" -mindepth 1 -name lockstep)" ] || fail "$(find "$prefix" -name lockstep)"
+}
+
+# has_all FOLDER OF-LIBRARIES: the tools installed below FOLDER find each other and their files.
+has_all() {
+    # A report's folder finds its models and bases there, too.
+    succeeds "$1/bin/lockstep" plan study "$1/share/lockstep/experiments/R003/scaling.yaml"
+    succeeds "$1/bin/lockstep" pipeline --experiments
+    [[ $output == *ddp4-same-batch* ]] || fail "$output"
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'nope'.*single" "$1/bin/lockstep" experiment nope ARTIFACTS="$WORK/a"
+    # What is there is no library: to be found is enough.
+    LOCKSTEP_CUDA_LIBRARY='' TOOL=bench-allreduce fails_with 1 "cannot be opened: $1/.*/lockstep/lib/lockstep-cuda.so: file too short" \
+        "$1/bin/lockstep" bench-allreduce --device cuda
+}
+
+@test "installed tools find each other, the experiments and the plugins, also after a move" {
+    need_tool plan pipeline bench-allreduce
+    local build
+    build=$(dirname "$BIN")
+    : >"$WORK/lockstep-cuda.so"
+    cd "$WORK" || return
+    succeeds make -C "$ROOT" -s -o all -o "$WORK/lockstep-cuda.so" BUILD="$build" PREFIX="$WORK/plain" CUDA_SO="$WORK/lockstep-cuda.so" install
+    has_all "$WORK/plain"
+    mv plain moved
+    has_all "$WORK/moved"
+    # As distributions have it: a folder of libraries for each architecture, and another one for tools.
+    succeeds make -C "$ROOT" -s -o all -o "$WORK/lockstep-cuda.so" BUILD="$build" DESTDIR="$WORK/root" PREFIX=/usr \
+        LIBEXECDIR=/usr/lib/programs LIBDIR=/usr/lib/x86_64-linux-gnu CUDA_SO="$WORK/lockstep-cuda.so" install
+    [ -e root/usr/lib/x86_64-linux-gnu/lockstep/lockstep-cuda.so ]
+    [ "$(root/usr/bin/lockstep --exec-path)" = "$WORK/root/usr/lib/programs/lockstep" ]
+    has_all "$WORK/root/usr"
 }
 
 @test "a manual page has all that --help says" {
     need_tool train-ddp manifest
     local tool option page=$WORK/page.1
     for tool in "$BIN"/*; do
-        "$ROOT/scripts/make-man" "$tool" >"$page" || fail "$tool"
+        "$ROOT/scripts/make-man" "$BIN" "${tool##*/}" >"$page" || fail "$tool"
         # Every option, and the last line of the notes.
         while read -r option; do
             grep -qxF -- ".B ${option//-/\\-}" "$page" || fail "$tool: $option"
         done < <("$tool" --help | sed -n '/^Options:/,/^$/s/^  \(-[^ ]*\(, --[a-z]*\)\?\( [^ ]\+\)\?\).*/\1/p')
-        tail -n 4 "$page" | grep -qF -- "$("$tool" --help | tail -n 1 | sed 's/-/\\-/g')" || fail "$tool: the end is missing"
+        tail -n 6 "$page" | grep -qF -- "$("$tool" --help | tail -n 1 | sed 's/-/\\-/g')" || fail "$tool: the end is missing"
         command -v groff >/dev/null || continue
         run --separate-stderr groff -ww -man -Tascii "$page"
         [ -z "$stderr" ] || fail "$tool: $stderr"
     done
+    # A page calls a tool as it can be typed once it is installed.
+    succeeds "$ROOT/scripts/make-man" "$BIN" manifest
+    [[ $output == *$'\n'"lockstep\-manifest \- read, verify"*$'\n'"lockstep manifest verify FILE..."$'\n'* ]] || fail "$output"
+    succeeds "$ROOT/scripts/make-man" "$BIN" train-ddp own
+    [[ $output == *$'\n'"lockstep\-train\-ddp, train\-ddp \- train an"*$'\n'"train\-ddp "* ]] || fail "$output"
 }
 
 # narrow COMMAND...: its --help fits a terminal of 80 columns.

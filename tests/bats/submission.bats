@@ -127,7 +127,7 @@ has() {
     cd "$WORK" || return
     tar xzf own/submission-two.tar.gz
     [ -s submission-two/manifests/data/own/manifest.yaml ]
-    # in Markdown
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
     grep -qF '`DATA=`' submission-two/README.md || fail "$(cat submission-two/README.md)"
     run ! grep -rF "it's mine" submission-two/run-again.sh submission-two/README.md
     run ! grep -q '^run synth-cifar' submission-two/run-again.sh

@@ -65,11 +65,8 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
         {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {0},
     };
-    const cli_tool tool = {.name = t->name,
-                           .summary = t->summary,
-                           .usage = t->usage,
-                           .options = options,
-                           .notes = t->notes};
+    const cli_tool tool = {
+        .name = t->name, .usage = t->usage, .options = options, .notes = t->notes};
     logger log = {t->name, LOG_NORMAL};
     error err = {0};
     bool done = false;

@@ -7,9 +7,9 @@
 #include "data/source/raw_dataset.h"
 
 typedef struct fetch_tool {
-    const char *name, *summary, *usage, *notes; // as in cli_tool
-    const char *dataset;                        // the default of --dataset
-    const char *datasets;                       // "cifar10 or cifar100"
+    const char *name, *usage, *notes; // as in cli_tool
+    const char *dataset;              // the default of --dataset
+    const char *datasets;             // "cifar10 or cifar100"
     const char *dataset_help, *from_help;
     // Returns a dataset's member set; NULL for an unknown name.
     const member_set *(*find)(const char *name);

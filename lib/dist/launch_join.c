@@ -193,12 +193,12 @@ static status report_missing(const rendezvous *m, error *err) {
     for (int r = 1; r < m->own.size && used < sizeof list - 16; r++)
         if (m->peers[r] < 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", r);
-    return error_set(err, STATUS_FAILED,
-                     "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s%s",
-                     m->own.size - m->present, m->own.size, m->env->seconds, list,
-                     used < sizeof list - 16 ? "" : ", and more",
-                     *why ? "; one connected and was refused: " : "", why,
-                     *why ? "" : remedy(m->env));
+    return error_set(
+        err, STATUS_FAILED,
+        "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s%s",
+        m->own.size - m->present, m->own.size, m->env->seconds, list,
+        used < sizeof list - 16 ? "" : ", and more",
+        *why ? "; one connected and was refused: " : "", why, *why ? "" : remedy(m->env));
 }
 
 static status gather_peers(rendezvous *m, uint64_t deadline, error *err) {

@@ -107,7 +107,7 @@ need_mpich() {
 @test "torchrun's variables on two hosts are refused, and the message says what to use" {
     make_hosts 2
     export WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=$host_a MASTER_PORT=29500
-    TOOL=train-ddp RANK=1 fails_with 2 "'MASTER_ADDR=$host_a': no address of this host.*mpirun or srun" \
+    TOOL=train-ddp RANK=1 fails_with 2 "'MASTER_ADDR=$host_a': not an address of this host.*mpirun or srun" \
         on_host "$host_b" "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --set world_size=2
     TOOL=train-ddp RANK=0 LOCKSTEP_RENDEZVOUS_SECONDS=1 fails_with 1 "1 of 2 ranks did not connect.*mpirun or srun" \
         on_host "$host_a" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --set world_size=2

@@ -614,7 +614,7 @@ static void a_missing_rank_0_is_named(void **state) {
 static void missing_ranks_on_other_hosts_need_mpi(void **state) {
     (void)state;
     static const char remedy[] = ": ranks on several hosts need MPI: start them with mpirun or "
-                                  "srun, without MASTER_ADDR";
+                                 "srun, without MASTER_ADDR";
     member *m = new_members(2, "127.0.0.1");
     char whole[256];
     for (int rank = 0; rank < 2; rank++) {
@@ -625,7 +625,8 @@ static void missing_ranks_on_other_hosts_need_mpi(void **state) {
         assert_int_equal(m[0].rc, STATUS_FAILED);
         if (rank == 0)
             snprintf(whole, sizeof whole,
-                     "cannot start the group: 1 of 2 ranks did not connect within 1 s: 1%s", remedy);
+                     "cannot start the group: 1 of 2 ranks did not connect within 1 s: 1%s",
+                     remedy);
         else
             snprintf(whole, sizeof whole,
                      "cannot join the group: rank 0 did not listen at '127.0.0.1:%d' within 1 s%s",

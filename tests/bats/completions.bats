@@ -92,7 +92,7 @@ expect() {
     expect 'report --lang ' 'en zh'
     expect 'report --lang=z' 'zh'
     expect 'lockstep train-mp --device ' 'auto cpu cuda'
-    expect 'lockstep tensor export --format ' 'csv json npy'
+    expect 'lockstep tensor export --format ' 'csv json npy onnx tensorboard torch'
     expect 'shard --shards ' ''
     expect 'report f' 'file.zst folder'
     expect 'lockstep manifest verify f' 'file.zst folder'

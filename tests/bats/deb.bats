@@ -69,7 +69,8 @@ installed() {
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || return 0
     install -D -m 644 e.yaml "$top/usr/lib/$multiarch/lockstep/lockstep-cuda.so"
     unset LOCKSTEP_CUDA_LIBRARY
-    fails_with 1 "usr/lib/$multiarch/lockstep/lockstep-cuda.so" "$(installed train-single)" --device cuda \
+    [ "$(readlink -f "$top/usr/libexec/lockstep/lib")" = "$(readlink -f "$top/usr/lib/$multiarch/lockstep")" ]
+    fails_with 1 "usr/libexec/lockstep/lib/lockstep-cuda.so" "$(installed train-single)" --device cuda \
         --experiment e.yaml --train data/train.st.zst --out gpu
 }
 

@@ -294,6 +294,7 @@ blocks() {
     export PATH=$BIN:$PATH
     # There is no Makefile here: make passes its command line to the tool.
     blocks sh | sed 's/^make /pipeline /' >commands.sh
+    cp "$(find flowers -type f | head -n 1)" rose.jpg
     bash -e commands.sh
     find artifacts/flowers -name report.html | grep -q /report-DATA=data_flowers- || fail "$(find artifacts)"
     [ "$("$BIN/manifest" get run/evaluate/manifest.yaml results.samples)" = 10 ]

@@ -103,7 +103,7 @@ claim_other() {
 @test "a state of another learning rate is not gone on with, however near that is" {
     local train=("$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run)
     succeeds "${train[@]}" --set optimizer.lr=0.09999999776
-    fails_with 3 "another 'optimizer.lr'" "${train[@]}" --resume --set optimizer.lr=0.09999999777
+    fails_with 3 "a different 'optimizer.lr'" "${train[@]}" --resume --set optimizer.lr=0.09999999777
     succeeds "${train[@]}" --resume --set optimizer.lr=0.09999999776
 }
 

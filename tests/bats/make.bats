@@ -242,7 +242,7 @@ has_all() {
     [[ $output == *ddp4-same-batch* ]] || fail "$output"
     TOOL=pipeline fails_with 3 "cannot find experiment: 'nope'.*single" "$1/bin/lockstep" experiment nope ARTIFACTS="$WORK/a"
     # What is there is no library: to be found is enough.
-    LOCKSTEP_CUDA_LIBRARY='' TOOL=bench-allreduce fails_with 1 "cannot be opened: $1/.*/lockstep/lib/lockstep-cuda.so: file too short" \
+    LOCKSTEP_CUDA_LIBRARY='' TOOL=bench-allreduce fails_with 1 "cannot be loaded: $1/.*/lockstep/lib/lockstep-cuda.so: file too short" \
         "$1/bin/lockstep" bench-allreduce --device cuda
 }
 

@@ -538,9 +538,8 @@ END
     a_run a
     mkdir fake
     local made
-    for made in '' '%%PDF-1.7 and no end'; do
-        # shellcheck disable=SC2059 # a format of our own
-        printf "#!/bin/sh\ncat >/dev/null\nprintf '$made'\n" >fake/rsvg-convert
+    for made in '' '%PDF-1.7 and no end'; do
+        printf '#!/bin/sh\ncat >/dev/null\necho "%s"\n' "$made" >fake/rsvg-convert
         chmod +x fake/rsvg-convert
         TOOL=report fails_with 1 "'rsvg-convert' wrote no whole PDF" env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
         [ ! -e out/manifest.yaml ]

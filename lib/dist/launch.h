@@ -14,9 +14,9 @@ enum { LAUNCH_RENDEZVOUS_SECONDS = 60 };
 //
 // The variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT) describe a group on one
 // host. MASTER_PORT is only a number that the ranks agree on: no TCP port is opened, so the store
-// that torchrun keeps there is in nobody's way. MPI launchers (OMPI_COMM_WORLD_*, PMI_*, SLURM_* inside a step of several tasks) start a
-// group on any number of hosts, with MPI as transport. If MASTER_ADDR and MASTER_PORT are set too,
-// they start one on one host, with shared memory.
+// that torchrun keeps there is in nobody's way. MPI launchers (OMPI_COMM_WORLD_*, PMI_*, SLURM_*
+// inside a step of several tasks) start a group on any number of hosts, with MPI as transport. If
+// MASTER_ADDR and MASTER_PORT are set too, they start one on one host, with shared memory.
 typedef struct launch_environment {
     bool joined; // false: the environment names no group
     bool mpi;    // the group joins by MPI, not at an address

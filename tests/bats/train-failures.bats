@@ -84,7 +84,7 @@ name: three
 input: [3, 32, 32]
 layers: [flatten, linear: {out: 3}]
 END
-    refuses 3 "10 classes.*'three' gives 3" --train "$train" --set model=./three.yaml
+    refuses 3 "10 classes.*'three' has 3" --train "$train" --set model=./three.yaml
 }
 
 @test "a loss that is not finite: no model, no manifest, the last good state" {

@@ -51,7 +51,7 @@ setup() {
     done
     [ -r /proc/self/schedstat ] || skip "this kernel does not count how long threads wait"
     succeeds "$BIN/report" out --out page
-    grep -q "Busy: during 1 of 1 executions of tiny the machine did something else" page/report.md ||
+    grep -q "Busy: during 1 of 1 executions of tiny the machine was also doing other work" page/report.md ||
         fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"
 }
 

@@ -62,7 +62,7 @@ static const char NOTES[] =
     "manifest instead of the table.\n"
     "\n"
     "Examples:\n"
-    "  lockstep bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
+    "  lockstep bench-allreduce --world-size 1,2,4,8 --out artifacts/allreduce\n"
     "  lockstep bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both";
 
 // ---- The command line ----

@@ -133,7 +133,7 @@ listed() {
     wait "$pid" || ended=$?
     [ "$ended" -eq 5 ] || fail "$ended" "$(cat err)"
     grep -q "to resume: $LOCKSTEP train-single -q --experiment 'long one.yaml' .* --resume\$" err || fail "$(cat err)"
-    succeeds sh -c "$(sed 's/.*this goes on: //' err) --stop-after-steps 1"
+    succeeds sh -c "$(sed 's/.*to resume: //' err) --stop-after-steps 1"
 }
 
 @test "the names of all experiments and studies are listed" {

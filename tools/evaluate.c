@@ -17,14 +17,15 @@
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =
-    "For a data set it writes predictions.st.zst (logits, labels, ids) and manifest.yaml\n"
-    "(accuracy, loss, figures per class, confusion matrix), and prints one line:\n"
+    "For a data set it writes predictions.st.zst (logits, labels, ids) and\n"
+    "manifest.yaml (accuracy, loss, figures per class, confusion matrix), and prints\n"
+    "one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
     "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
     "\n"
-    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and writes\n"
-    "nothing. They are resized and cropped as by import-images, and normalised as in\n"
-    "training:\n"
+    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and\n"
+    "writes nothing. They are resized and cropped as by import-images, and normalised\n"
+    "as in training:\n"
     "    image    class  probability\n"
     "    cat.jpg  cat         0.9132\n"
     "    cat.jpg  dog         0.0511\n"

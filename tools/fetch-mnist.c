@@ -17,7 +17,7 @@ static const char NOTES[] =
     "\n"
     "Examples:\n"
     "  lockstep fetch-mnist --out artifacts/data/mnist\n"
-    "  lockstep fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - |\n"
+    "  lockstep fetch-mnist --dataset fashion-mnist --split test --out - |\n"
     "      lockstep tensor info -\n"
     "\n"
     "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a file was\n"

@@ -56,8 +56,8 @@ static char *make_notes(error *err) {
             if (tool_list[i].group == groups[g].group)
                 add_line(&notes, tool_list[i].name, tool_list[i].summary);
     }
-    text_append(&notes, "\nThe first ones are commands of the tool pipeline; each tool explains "
-                        "itself: lockstep help TOOL.\n");
+    text_append(&notes, "\nThe first ones are commands of the tool pipeline. `lockstep help TOOL`\n"
+                        "prints the --help of a tool.\n");
     return text_take(&notes);
 }
 

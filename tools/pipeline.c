@@ -34,7 +34,7 @@ static char *make_notes(error *err) {
     text_init(&notes, err);
     for (int i = 0; i < COMMANDS; i++) {
         const pipeline_command c = (pipeline_command)i;
-        text_format(&notes, "%-11s %s; takes %s\n", settings_command_name(c),
+        text_format(&notes, "%-11s %s\n            (%s)\n", settings_command_name(c),
                     settings_command_summary(c), settings_command_call(c));
     }
     text_append(&notes, NOTES);

@@ -358,7 +358,7 @@ static const command commands[] = {
      "--format tensorboard --out DIR [--max-bytes N] RUN...\n"
      "--format onnx [--out FILE] [OPTION]... MODEL\n"
      "--format torch --out DIR [OPTION]... MODEL",
-     "Write a tensor, the series of training runs, or a trained model for another program.",
+     "Write a tensor, the series of runs, or a trained model for another program.",
      {"format", "out", "architecture", "mean", "std", "max-bytes"},
      1,
      SIZE_MAX,

@@ -3,25 +3,21 @@
 #include <string.h>
 
 const tool_entry tool_list[] = {
-    {"fetch-cifar", TOOLS_DATA, "fetch CIFAR-10 or CIFAR-100, verify it, and write tensor files"},
-    {"fetch-mnist", TOOLS_DATA, "fetch MNIST or Fashion-MNIST, verify it, and write tensor files"},
+    {"fetch-cifar", TOOLS_DATA, "fetch CIFAR-10 or CIFAR-100, verify it, write tensor files"},
+    {"fetch-mnist", TOOLS_DATA, "fetch MNIST or Fashion-MNIST, verify it, write tensor files"},
     {"import-images", TOOLS_DATA, "convert your own pictures to tensor files for training"},
     {"synth-cifar", TOOLS_DATA, "draw images of ten classes, or noise, as tensor files"},
     {"shard", TOOLS_DATA, "deal a data set into V shard files"},
 
-    {"train-single", TOOLS_TRAIN, "train an experiment in one process on one device"},
-    {"train-dp", TOOLS_TRAIN,
-     "train an experiment on replicas in one process, as DataParallel does"},
-    {"train-ddp", TOOLS_TRAIN,
-     "train an experiment in several processes that reduce their gradients"},
-    {"train-mp", TOOLS_TRAIN,
-     "train an experiment with the model's layers cut into pipeline stages"},
+    {"train-single", TOOLS_TRAIN, "train in one process on one device"},
+    {"train-dp", TOOLS_TRAIN, "train on replicas in one process, as DataParallel does"},
+    {"train-ddp", TOOLS_TRAIN, "train in several processes that reduce their gradients"},
+    {"train-mp", TOOLS_TRAIN, "train with the model's layers cut into pipeline stages"},
 
     {"evaluate", TOOLS_RESULTS, "evaluate a trained model on a data set, or classify pictures"},
     {"report", TOOLS_RESULTS, "make a report from finished runs"},
     {"audit", TOOLS_RESULTS, "check published claims against their own figures"},
-    {"tensor", TOOLS_RESULTS,
-     "inspect, compare and convert tensor files (safetensors, plain or in zstd)"},
+    {"tensor", TOOLS_RESULTS, "inspect, compare and convert tensor files"},
     {"manifest", TOOLS_RESULTS, "read, verify and compare manifest.yaml files"},
     {"bench-allreduce", TOOLS_RESULTS, "measure the all-reduce of train-ddp on this machine"},
 

@@ -282,7 +282,7 @@ has_all() {
     succeeds "$ROOT/scripts/make-man" "$BIN" manifest
     [[ $output == *$'\n'"lockstep\-manifest \- read, verify"*$'\n'"lockstep manifest verify FILE..."$'\n'* ]] || fail "$output"
     succeeds "$ROOT/scripts/make-man" "$BIN" train-ddp own
-    [[ $output == *$'\n'"lockstep\-train\-ddp, train\-ddp \- train an"*$'\n'"train\-ddp "* ]] || fail "$output"
+    [[ $output == *$'\n'"lockstep\-train\-ddp, train\-ddp \- train in"*$'\n'"train\-ddp "* ]] || fail "$output"
 }
 
 # narrow COMMAND...: its --help fits a terminal of 80 columns.

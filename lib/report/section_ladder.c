@@ -394,8 +394,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     bars b = {.id = time ? "timeeffect" : "accuracyeffect",
               .title =
                   say(r, time ? "Effect of each step on time" : "Effect of each step on accuracy"),
-              .axis = say(r, time ? "seconds per epoch relative to the step before"
-                                  : "points relative to the step before"),
+              .axis = say(r, time ? "change in seconds per epoch" : "change in points"),
               .caption = say(r, time ? "Seconds per epoch that each step adds (right) or saves "
                                        "(left), with 95 % intervals."
                                      : "Percentage points of test accuracy that each step adds "

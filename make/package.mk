@@ -15,7 +15,7 @@ dist: ## Pack the sources of the current commit: build/dist/lockstep-VERSION.tar
 # An installation into an empty folder, with its own PREFIX and LIBDIR, of what its prerequisites have just made.
 install_stage = rm -rf '$(STAGE)/$@' && $(MAKE) --no-print-directory -s $(INSTALLED:%=-o %) install \
                 DESTDIR='$(STAGE)/$@' PREFIX='$(1)' LIBDIR='$(2)'
-INSTALLED    := all man $(if $(wildcard scripts/make-completions),completions)
+INSTALLED    := all man completions
 wheel: $(INSTALLED) ## Make a Python wheel with the tools and a reader for NumPy: build/dist/lockstep-VERSION-….whl
 	@$(call install_stage,/lockstep,/lockstep/lib)
 	@scripts/strip-binaries '$(STAGE)/$@'

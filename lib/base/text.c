@@ -86,6 +86,21 @@ void text_replace(text *t, const char *from, const char *to) {
     text_replace_by(t, &result);
 }
 
+void text_markup(text *t, const char *string) {
+    for (;;) {
+        size_t plain = strcspn(string, "&<>\"");
+        text_bytes(t, string, plain);
+        string += plain;
+        switch (*string++) {
+        case '&': text_append(t, "&amp;"); break;
+        case '<': text_append(t, "&lt;"); break;
+        case '>': text_append(t, "&gt;"); break;
+        case '"': text_append(t, "&quot;"); break;
+        default: return;
+        }
+    }
+}
+
 void text_base64(text *t, const void *bytes, size_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *from = bytes;

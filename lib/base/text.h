@@ -22,6 +22,8 @@ void text_release(text *t);
 void text_bytes(text *t, const char *bytes, size_t count);
 void text_append(text *t, const char *string);
 void text_format(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
+// Appends text of an element or an attribute of HTML or SVG: & < > " are escaped.
+void text_markup(text *t, const char *string);
 // Appends bytes in base64 (RFC 4648, with padding).
 void text_base64(text *t, const void *bytes, size_t count);
 

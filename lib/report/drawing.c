@@ -74,24 +74,11 @@ static void remove_empty_groups(text *t) {
     text_replace_by(t, &result);
 }
 
-void drawing_escape(text *out, const char *string) {
-    for (; *string; string++) {
-        if (*string == '&')
-            text_append(out, "&amp;");
-        else if (*string == '<')
-            text_append(out, "&lt;");
-        else if (*string == '"')
-            text_append(out, "&quot;");
-        else
-            text_bytes(out, string, 1);
-    }
-}
-
 void drawing_begin(text *out, const char *id, const char *title, int height) {
     text_format(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-title\" ",
                 DRAWING_WIDTH, height, id);
     text_format(out, "xmlns=\"http://www.w3.org/2000/svg\">\n<title id=\"%s-title\">", id);
-    drawing_escape(out, title);
+    text_markup(out, title);
     text_append(out, "</title>\n");
 }
 

@@ -16,7 +16,5 @@ status drawing_make(const text *script, const char *id, const char *title, int h
 
 // Begin a drawing that gnuplot does not make: an <svg> element of that height with its title.
 void drawing_begin(text *out, const char *id, const char *title, int height);
-// Appends text of an element or of an attribute.
-void drawing_escape(text *out, const char *string);
 
 #endif

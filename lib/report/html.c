@@ -98,21 +98,6 @@ static const char style_sheet[] =
 // A table of more than FEW_COLUMNS columns saves room.
 enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 300 };
 
-static void escape(text *out, const char *string) {
-    for (;;) {
-        size_t plain = strcspn(string, "&<>\"");
-        text_bytes(out, string, plain);
-        string += plain;
-        switch (*string++) {
-        case '&': text_append(out, "&amp;"); break;
-        case '<': text_append(out, "&lt;"); break;
-        case '>': text_append(out, "&gt;"); break;
-        case '"': text_append(out, "&quot;"); break;
-        default: return;
-        }
-    }
-}
-
 // Links the mark of the footnote; the text is already escaped.
 static void raise_marks(text *escaped) {
     text_replace(escaped, "†", "<sup><a href=\"#footnote\">†</a></sup>");
@@ -123,7 +108,7 @@ static void raise_marks(text *escaped) {
 static void write_text(text *out, const char *string, bool head) {
     text whole;
     text_init(&whole, out->err);
-    escape(&whole, string);
+    text_markup(&whole, string);
     if (head) text_replace(&whole, "-", "&#8209;");
     if (head) text_replace(&whole, " / ", "&nbsp;/&nbsp;");
     text_replace(&whole, " %", "&nbsp;%");
@@ -135,7 +120,7 @@ static void write_text(text *out, const char *string, bool head) {
 
 static void element(text *out, const char *open, const char *string, const char *close) {
     text_append(out, open);
-    escape(out, string);
+    text_markup(out, string);
     text_append(out, close);
 }
 
@@ -149,7 +134,7 @@ static cell_style style_of(const table *t, size_t at) {
 static void write_number(text *out, const char *string) {
     text number;
     text_init(&number, out->err);
-    escape(&number, string);
+    text_markup(&number, string);
     if (!strchr(text_string(&number), '&')) text_replace(&number, "; ", ";<br>");
     text_replace(&number, " %", "&nbsp;%");
     raise_marks(&number);
@@ -211,7 +196,7 @@ static void write_spans(text *out, const block *b) {
         text_bytes(&piece, s.text, s.length);
         text_append(out, open[s.style]);
         if (b->marked) // a "†" in it is the author's, not a footnote mark
-            escape(out, text_string(&piece));
+            text_markup(out, text_string(&piece));
         else
             write_text(out, text_string(&piece), false);
         text_append(out, close[s.style]);
@@ -294,7 +279,7 @@ static void change_frame(text *out, frame *now, frame next, int first) {
 static void begin_section(text *out, const block *b, size_t section) {
     if (b->folded) text_format(out, "<details class=fold id=s%zu><summary>", section);
     text_format(out, b->folded ? "<h2>" : "<h2 id=s%zu>", section);
-    escape(out, b->text);
+    text_markup(out, b->text);
     text_append(out, b->folded ? "</h2></summary></details>\n<div class=folded>\n" : "</h2>\n");
 }
 

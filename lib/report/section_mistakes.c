@@ -34,7 +34,7 @@ static void draw_line(const char *before, const char *string, int x, int y, text
     text_format(out, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" overflow=\"hidden\">", x, y,
                 TILE, LINE + 3);
     text_format(out, "<text y=\"%d\">%s", LINE - 2, before);
-    drawing_escape(out, string);
+    text_markup(out, string);
     text_append(out, "</text></svg>\n");
 }
 

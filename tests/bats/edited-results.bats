@@ -6,20 +6,11 @@ load training
 
 # A run, trained and evaluated, in run/.
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
-    cd "$BATS_FILE_TMPDIR" || return 1
-    make_data data 300 90
-    write_experiment e.yaml global_batch=20
-    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
-    "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+    file_run global_batch=20
 }
 
 setup() {
-    need_training
-    need_tool report
-    need_python
-    cd "$WORK" || return
-    cp -r "$BATS_FILE_TMPDIR/data" "$BATS_FILE_TMPDIR/run" .
+    copy_run
 }
 
 # numbers FILE: the numbers in its results that a report shows, as "KEY LINE"; LINE is the line

@@ -5,21 +5,12 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
-    cd "$BATS_FILE_TMPDIR" || return 1
-    make_data data 300 90
-    write_experiment e.yaml global_batch=20 epochs=2
-    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
-    "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+    file_run global_batch=20 epochs=2
 }
 
 setup() {
-    need_training
-    need_tool report
-    need_python
     need_program zstd
-    cd "$WORK" || return
-    cp -r "$BATS_FILE_TMPDIR/data" "$BATS_FILE_TMPDIR/run" .
+    copy_run
 }
 
 # pictures PAGE: the images in the drawing of wrong predictions.

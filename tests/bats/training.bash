@@ -27,6 +27,24 @@ file_digits() {
         "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
 }
 
+# file_run KEY=VALUE...: for setup_file: data/, and a run of that experiment, trained and evaluated,
+# in run/. copy_run: for setup, both in $WORK.
+file_run() {
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    make_data data 300 90
+    write_experiment e.yaml "$@"
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
+    "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+}
+copy_run() {
+    need_training
+    need_tool report
+    need_python
+    cd "$WORK" || return
+    cp -r "$BATS_FILE_TMPDIR/data" "$BATS_FILE_TMPDIR/run" .
+}
+
 # begin_training KEY=VALUE...: for setup, in $WORK, with that experiment in e.yaml. $data is the
 # folder that setup_file made, $train and $test are its images.
 # shellcheck disable=SC2034 # for files that load this

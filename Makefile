@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Lockstep: reproducible data-parallel training experiments. `make help` lists the targets.
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Measurements of speed and memory, and checks that need a GPU.
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run explains them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The library and the tools: flags, and a rule for each kind of file.
 
 # Libraries, by their pkg-config names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Does the same experiment give the same bits? The suite of tests/conformance, against Lockstep and PyTorch.
 
 # Some subjects only, or one of yours: CONFORMANCE_SUBJECTS="lockstep:train-ddp ./my-adapter". Options of the suite

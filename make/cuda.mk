@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The CUDA backend, and its emulation for tests without a GPU.
 #
 # It is built if nvcc is found: in CUDA_HOME, in /usr/local/cuda, or on the PATH. CUDA=0: it is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Packages of the distribution and of PyPI, and the targets that install them.
 
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks

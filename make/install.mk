@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Installs the tools with their manual pages and completions, and removes build outputs and artifacts.
 #
 # All tools are in LIBEXECDIR/lockstep, where they find each other. BINDIR has links to `lockstep`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Checks and formatting of the source.
 
 CLANG        ?= clang
@@ -10,8 +11,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelin
                $(addprefix tests/conformance/,write-docs adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown format
-lint: lint-format lint-shell check-layers check-kernels check-words check-markdown lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, and warnings of two compilers
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown check-license format
+lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, licences, and warnings of two compilers
 	@echo "make lint: nothing found"
 # Versions of clang-format differ in rare places, so a failure with another version than the
 # reference says so.
@@ -41,6 +42,9 @@ check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped
 	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md
+check-license: ## Check that every source file names its licence
+	@! grep -L '^\(#\|//\) SPDX-License-Identifier: MIT$$' $(ALL_SOURCES) $(SHELL_FILES) Makefile make/*.mk pipelines/*.mk \
+	    python/*.py python/*/*.py tests/*/*.py tests/*/*/*.py tests/*/*.awk | sed 's/$$/: lacks its SPDX line/' | grep .
 format: ## Format all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)

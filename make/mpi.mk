@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The MPI transport, between ranks on several hosts.
 #
 # It is built if MPICC is found, the compiler wrapper of the launcher's MPI. MPI=0: it is not built;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Packages: a source archive, a Python wheel and a Debian package. docs/installing.md says how to use them.
 #
 # The wheel and the Debian package carry what `make install` installs, without debug information: the CUDA backend and

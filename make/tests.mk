@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The tests, also under sanitizers, and their golden files.
 
 # JOBS: how many test programs run at the same time. Real data: CIFAR10_FROM=ARCHIVE,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The torture tests: faults, kills, bugs on purpose, fuzzers. docs/reliability.md explains their
 # purpose.
 

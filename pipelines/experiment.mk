@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # From an experiment file to its report. The tool `pipeline` does the work; `pipeline --help`
 # explains its settings.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Puts the tables of the last `make reproduce` into docs/results.md, so that no figure there is typed by hand.
 #
 #     make reproduce-docs

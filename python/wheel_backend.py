@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes the Python wheel, with the standard library only.
 
     wheel_backend.py PREFIX VERSION FOLDER

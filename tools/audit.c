@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // audit - checks published claims about training runs against their own figures.
 #include <stdio.h>
 #include <stdlib.h>

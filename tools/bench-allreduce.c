@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // bench-allreduce - measures the all-reduce of train-ddp on this machine, between processes or
 // GPUs, and fits α + β · bytes.
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // evaluate - evaluates a trained model on a dataset, or classifies single pictures.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fetch-cifar - CIFAR-10 or CIFAR-100, from its archive to tensor files.
 #include "data/source/cifar.h"
 #include "data/source/fetch_tool.h"

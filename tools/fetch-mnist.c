@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fetch-mnist - MNIST or Fashion-MNIST, from IDX files to tensor files.
 #include "data/source/fetch_tool.h"
 #include "data/source/mnist.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // import-images - your own pictures, from a folder of class folders or from arrays to tensor files.
 #include <stdlib.h>
 #include <string.h>

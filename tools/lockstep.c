@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // lockstep - runs a tool, or a command of the pipeline, by name: `lockstep shard ...`, `lockstep
 // experiment ddp4`.
 //

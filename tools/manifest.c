@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // manifest - reads, verifies and compares the manifests of stages.
 #include <stdio.h>
 #include <stdlib.h>

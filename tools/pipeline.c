@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pipeline - from an experiment to its report. `make experiment` and its siblings call it.
 #include <errno.h>
 #include <signal.h>

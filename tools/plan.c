@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // plan - decides which runs answer a question: the rungs between two experiments, a study, the rows
 // of published reports.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report - writes a report about finished runs, explains its figures, and checks them against
 // bands.
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // shard - deals a dataset file to V shard files.
 #include <stdio.h>
 #include <stdlib.h>

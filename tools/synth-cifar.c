@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // synth-cifar - drawn images in ten classes, for tests and first runs.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor - inspects, compares, exports and imports tensor files.
 #include <stdio.h>
 #include <stdlib.h>

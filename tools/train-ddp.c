@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train-ddp: trains an experiment in several processes, each with its own shards of every batch.
 #include "train/train_tool.h"
 

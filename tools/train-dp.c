@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train-dp: trains an experiment as DataParallel does: one process, a master device and its
 // replicas.
 #include "train/train_tool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train-mp: trains an experiment with its layers cut into the stages of a pipeline.
 #include "train/train_tool.h"
 

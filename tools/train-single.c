@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train-single: trains an experiment in one process on one device.
 #include "train/train_tool.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Statements about accuracy: the arithmetic, and whether chance explains a difference.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Do the rows of a comparison differ only in what is compared?
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // audit.h - checks a claim against its own figures: is the arithmetic right, were the compared arms
 // alike, and does a figure support each statement?
 //

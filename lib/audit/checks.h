@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // checks.h - the checks of an audit, one file per kind. Used by audit.c only.
 #ifndef LOCKSTEP_AUDIT_CHECKS_H
 #define LOCKSTEP_AUDIT_CHECKS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "audit/claim.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // claim.h - a published claim about training runs, as a file of schema lockstep.claim/1: rows of
 // figures, and statements about them. audit.h checks the statements against the rows.
 #ifndef LOCKSTEP_AUDIT_CLAIM_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "audit/fields.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // finding.h - adds findings to an audit. Used by the checks only.
 #ifndef LOCKSTEP_AUDIT_FINDING_H
 #define LOCKSTEP_AUDIT_FINDING_H

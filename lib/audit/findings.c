@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "audit/finding.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // findings.h - the findings of an audit of a claim, and their texts.
 //
 // A finding names the two sides that disagree, their places, the arithmetic, and the consequence.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // number.h - a number as printed, and the range of values that it may stand for.
 //
 // "504.28" stands for any value from 504.275 to 504.285. Arithmetic on such ranges instead of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parts of a step: the causes of a difference in time, and the ratio of loading to the update.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Projections to more devices than the claim measured.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "audit/row.h"
 
 #include <math.h>

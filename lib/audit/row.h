@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // row.h - values derived from a row of a claim, and comparison of two rows.
 #ifndef LOCKSTEP_AUDIT_ROW_H
 #define LOCKSTEP_AUDIT_ROW_H

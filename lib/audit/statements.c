@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Statements about missing rows, batch sizes, code, and machines that were not measured.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Consistency of a row: do its times add up, and where do its figures come from?
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Slower, faster, speed-up: recomputed from every time that both rows give.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/cli.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cli.h - command lines from a table: one table drives parsing, checking, --help and --version.
 #ifndef LOCKSTEP_BASE_CLI_H
 #define LOCKSTEP_BASE_CLI_H

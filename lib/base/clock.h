@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clock.h - the monotonic clock for durations, and the wall clock for timestamps.
 #ifndef LOCKSTEP_BASE_CLOCK_H
 #define LOCKSTEP_BASE_CLOCK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/crc32c.h"
 
 // Entry i: the remainder of i divided by the polynomial, bits reversed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // crc32c.h - the CRC with Castagnoli's polynomial (0x1EDC6F41, bits reversed), as iSCSI (RFC 3720,
 // B.4) and TFRecord files have it.
 #ifndef LOCKSTEP_BASE_CRC32C_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/csv.h"
 
 #include <stdbool.h>

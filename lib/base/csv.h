@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // csv.h - text as a field of a CSV file (RFC 4180).
 #ifndef LOCKSTEP_BASE_CSV_H
 #define LOCKSTEP_BASE_CSV_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // duration.h - durations as people write them.
 #ifndef LOCKSTEP_BASE_DURATION_H
 #define LOCKSTEP_BASE_DURATION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // error.h - how library functions fail.
 //
 // A function that can fail returns a `status`, which the compiler forces the caller to check, and

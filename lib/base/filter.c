@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/filter.h"
 
 #include <errno.h>

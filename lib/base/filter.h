@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // filter.h - other programs as filters: bytes in, bytes out.
 #ifndef LOCKSTEP_BASE_FILTER_H
 #define LOCKSTEP_BASE_FILTER_H

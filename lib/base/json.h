@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // json.h - JSON through jansson: canonical text, conversion from and to YAML trees, and the --json
 // output of the tools.
 //

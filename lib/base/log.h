@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // log.h - messages on standard error while a tool works. Tools make a logger and pass it down;
 // there is no global one. Results never go through it: they are data, on standard output or in
 // files.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/median.h"
 
 #include <math.h>

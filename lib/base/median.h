@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // median.h - the median of a list of numbers.
 #ifndef LOCKSTEP_BASE_MEDIAN_H
 #define LOCKSTEP_BASE_MEDIAN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // memory.h - allocation that cannot overflow, with a message if it fails.
 #ifndef LOCKSTEP_BASE_MEMORY_H
 #define LOCKSTEP_BASE_MEMORY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // named_files.h - the files that a command line names, and what each is for.
 #ifndef LOCKSTEP_BASE_NAMED_FILES_H
 #define LOCKSTEP_BASE_NAMED_FILES_H

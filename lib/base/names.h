@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // names.h - words that become folder names and parts of commands.
 #ifndef LOCKSTEP_BASE_NAMES_H
 #define LOCKSTEP_BASE_NAMES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // number_text.h - the one text of a number, as keys, resolved experiments and manifests hold it.
 #ifndef LOCKSTEP_BASE_NUMBER_TEXT_H
 #define LOCKSTEP_BASE_NUMBER_TEXT_H

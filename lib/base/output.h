@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // output.h - files that appear whole or not at all.
 //
 // Bytes go to a file without a name (O_TMPFILE) or, on file systems that lack this, with a

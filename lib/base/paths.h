@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // paths.h - paths relative to a folder.
 #ifndef LOCKSTEP_BASE_PATHS_H
 #define LOCKSTEP_BASE_PATHS_H

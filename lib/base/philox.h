@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // philox.h - Philox4x32-10, the function that makes the numbers of random.h, for CPUs and CUDA
 // devices: the same bits on both.
 //

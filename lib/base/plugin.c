@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/plugin.h"
 
 #include <stdbool.h>

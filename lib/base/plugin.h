@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // plugin.h - files that belong to the tools and are opened on demand: shared objects, so that the
 // tools start even if the libraries that these need are missing, small tables, and experiments.
 #ifndef LOCKSTEP_BASE_PLUGIN_H

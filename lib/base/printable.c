@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/printable.h"
 
 #include <stdint.h>

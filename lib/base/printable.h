@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // printable.h - text from files and command lines, before a terminal or a page shows it.
 #ifndef LOCKSTEP_BASE_PRINTABLE_H
 #define LOCKSTEP_BASE_PRINTABLE_H

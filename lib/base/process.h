@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // process.h - the state that a process inherits, made safe for its libraries.
 #ifndef LOCKSTEP_BASE_PROCESS_H
 #define LOCKSTEP_BASE_PROCESS_H

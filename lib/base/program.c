@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/program.h"
 
 #include <errno.h>

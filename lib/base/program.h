@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // program.h - the place of the running program.
 #ifndef LOCKSTEP_BASE_PROGRAM_H
 #define LOCKSTEP_BASE_PROGRAM_H

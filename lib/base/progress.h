@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // progress.h - a line on standard error that shows the progress of a long job: only on a terminal,
 // not with -q, updated a few times per second, and cleared at the end. A job of less than half a
 // second shows none.

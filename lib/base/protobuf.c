@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/protobuf.h"
 
 #include <string.h>

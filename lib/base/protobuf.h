@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // protobuf.h - writes fields of Protocol Buffers
 // (https://protobuf.dev/programming-guides/encoding), without a schema or generated code.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/random.h"
 
 void random_permutation(const random_stream *s, uint32_t *order, uint32_t n) {

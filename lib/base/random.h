@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // random.h - counter-based random numbers: Philox4x32-10.
 //
 // There is no generator state. A number is a pure function of (seed, purpose, place of use), so any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // redact.h - text without the secrets that URLs carry, for manifests and messages.
 #ifndef LOCKSTEP_BASE_REDACT_H
 #define LOCKSTEP_BASE_REDACT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/reduction_tree.h"
 
 #include <stdint.h>

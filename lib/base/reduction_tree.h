@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // reduction_tree.h - the one order in which sums are taken.
 //
 // Floating-point addition is not associative, so a sum has the same bits at every thread count and

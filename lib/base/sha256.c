@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Uses the functions of libcrypto that allocate no memory: those of EVP look up the algorithm
 // first, and if there is no memory for that, libcrypto 3.0 crashes.
 #define OPENSSL_SUPPRESS_DEPRECATED

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sha256.h - SHA-256 (FIPS 180-4) through OpenSSL's libcrypto.
 #ifndef LOCKSTEP_BASE_SHA256_H
 #define LOCKSTEP_BASE_SHA256_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/shell_words.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // shell_words.h - words quoted for a POSIX shell, for commands that users copy from messages.
 #ifndef LOCKSTEP_BASE_SHELL_WORDS_H
 #define LOCKSTEP_BASE_SHELL_WORDS_H

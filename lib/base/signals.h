@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // signals.h - stopping on request. Signal handlers may only set a flag, so this is the one place
 // with process-wide state; signals are process-wide, too.
 #ifndef LOCKSTEP_BASE_SIGNALS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // text.h - a string that grows.
 //
 // A failure (no memory) sticks: later calls do nothing, and text_take or text_status reports it

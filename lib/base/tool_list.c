@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/tool_list.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tool_list.h - all tools, with a group and a summary each. `lockstep` lists them; --help and the
 // manual page of a tool begin with its summary.
 #ifndef LOCKSTEP_BASE_TOOL_LIST_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/trace.h"
 
 #include <inttypes.h>

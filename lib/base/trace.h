@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // trace.h - timelines of threads: spans of time on tracks, as JSON for Perfetto and
 // chrome://tracing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Converts text to a tree and back with libyaml: reads its events into nodes, and makes the
 // refusals of yaml_tree.h, because line and column are known here.
 #include <errno.h>

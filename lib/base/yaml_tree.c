@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tree in memory: nodes, looking up, scalars and values. Nothing here uses libyaml.
 #include "base/yaml_tree.h"
 

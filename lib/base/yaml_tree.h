@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // yaml_tree.h - YAML documents as a tree of nodes (yaml_tree.c), read and written through libyaml
 // (yaml_text.c, the only file that includes <yaml.h>).
 //

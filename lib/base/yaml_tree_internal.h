@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // yaml_tree_internal.h - shared by the tree (yaml_tree.c) and its text (yaml_text.c).
 #ifndef LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
 #define LOCKSTEP_BASE_YAML_TREE_INTERNAL_H

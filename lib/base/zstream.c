@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/zstream.h"
 
 #include <errno.h>

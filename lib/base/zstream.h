@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // zstream.h - zstd frames as streams (the only file that includes <zstd.h> is zstream.c).
 //
 // A reader takes any number of frames, with or without content size and checksum, skips skippable

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // augmentation.h - the source of each pixel of an augmented image: random crops, flips and affine
 // maps of bytes, before normalisation. Shared by the CPU (data/augment.h, whole images) and CUDA
 // devices (cuda/load.cu, one pixel per thread).

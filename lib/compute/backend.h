@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // backend.h - the interface to the compute engines: one table of operations per device kind.
 //
 // An *engine* is one replica of a program on one device: parameters, batch norm statistics,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "compute/devices.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // devices.h - the devices named on a command line: parsing the list, finding the devices, and
 // opening the backend that computes on them.
 //

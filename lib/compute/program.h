@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // program.h - a network in the form that a backend executes: the layers in order, with every shape
 // and offset resolved.
 //

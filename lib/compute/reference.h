@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // reference.h - a slow, obvious version of every operation, which the backends are tested against.
 //
 // Everything is double, in plain loops, with samples outermost: an activation is

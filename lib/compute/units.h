@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // units.h - a program cut into units, the pieces that a backend runs as one.
 //
 // A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are

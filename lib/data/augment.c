@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/augment.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // augment.h - augmentation of images in the host's memory: passes over whole images.
 // compute/augmentation.h defines where each pixel comes from, and why.
 #ifndef LOCKSTEP_DATA_AUGMENT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dataset.h - images, labels and ids, from one tensor file or from the shards that `shard` wrote.
 //
 // Samples are *dealt* to V virtual shards: permuted by shard_seed, permuted position p goes to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writing datasets: tensors and metadata of one split, and the statistics in them.
 #include <math.h>
 #include <stdlib.h>

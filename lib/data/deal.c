@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The deal: assigns each sample to a virtual shard.
 #include <inttypes.h>
 #include <stdlib.h>

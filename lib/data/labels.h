@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // labels.h - the class of each sample. Files hold U8 up to 256 classes and U32 above that; readers
 // accept either type for any number of classes. In memory a label is a uint32_t.
 #ifndef LOCKSTEP_DATA_LABELS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/loader.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // loader.h - the batches of a run, step by step, prepared ahead by worker threads.
 //
 // A batch holds the samples of the local shards: all shards in one process, a rank's own shards

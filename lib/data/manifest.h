@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // manifest.h - manifest.yaml: a stage's inputs, outputs and results (docs/formats.md).
 //
 // A manifest is a YAML tree with fixed top-level keys, in this order:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/manifest_check.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // manifest_check.h - comparing manifests with the files they name, and with each other.
 #ifndef LOCKSTEP_DATA_MANIFEST_CHECK_H
 #define LOCKSTEP_DATA_MANIFEST_CHECK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/manifest_folders.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // manifest_folders.h - the manifests in a folder: of one stage, or of a run, which holds its stages
 // (train/, evaluate/).
 #ifndef LOCKSTEP_DATA_MANIFEST_FOLDERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/recorded.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // recorded.h - content hashes from a stage's manifest, to avoid reading its files again.
 //
 // A stage key needs the content hash of every input, and the manifest next to a data file holds it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/sampler.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sampler.h - the samples of each virtual shard, by epoch and step.
 //
 // In epoch e, shard v visits its samples in a random order keyed by (seed, e, v): RANDOM_ORDER with

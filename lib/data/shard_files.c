@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/shard_files.h"
 
 #include <dirent.h>

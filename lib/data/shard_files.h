@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // shard_files.h - a dataset dealt to V files: shard-00000-of-00004.st.zst and so on.
 //
 // Each file holds its samples in shard order. Its metadata has that of the unsharded file and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/allreduce_bench.h"
 
 #include <errno.h>

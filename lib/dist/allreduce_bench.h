@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // allreduce_bench.h - the time of an all-reduce on this machine, by size and number of ranks.
 //
 // Measures the exchange of one training step as train-ddp does it: the barrier, then the in-place

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // allreduce_device.h - vectors on devices, reduced there as the engines of train-ddp do: for
 // allreduce_bench.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // comm.h - a group of ranks and its collectives, as a table of functions: one file per transport.
 //
 // Every rank calls the same collectives in the same order. If a rank dies, or is stopped for 60 s

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/comm_messages.h"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // comm_messages.h - collectives by messages, for ranks without shared memory: on several hosts.
 //
 // A collective consists of *exchanges*. In an exchange every rank sends some messages, receives

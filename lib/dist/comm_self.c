@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The collectives of a group of one: a single process runs the same code as a rank, and sends
 // nothing.
 #include "dist/comm.h"

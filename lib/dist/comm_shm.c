@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/comm_shm.h"
 
 #include <assert.h>

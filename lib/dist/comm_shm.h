@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // comm_shm.h - collectives through shared memory, for ranks on one host.
 //
 // An all-reduce is two meetings (barriers):

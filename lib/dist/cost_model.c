@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/cost_model.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cost_model.h - the time of a collective by its size: α + β · bytes (the model of Hockney, 1994).
 //
 // α is the cost of the smallest message, β the inverse of the bandwidth that large messages reach.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/device_group.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // device_group.h - the process group as seen by engines that reduce among themselves.
 #ifndef LOCKSTEP_DIST_DEVICE_GROUP_H
 #define LOCKSTEP_DIST_DEVICE_GROUP_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/endpoint.h"
 
 #include <errno.h>

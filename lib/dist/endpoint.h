@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // endpoint.h - connections between one user's processes on this host, with bounded waits: for the
 // rendezvous of ranks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // launch.h - starting the ranks of a group here, or joining a group started elsewhere.
 #ifndef LOCKSTEP_DIST_LAUNCH_H
 #define LOCKSTEP_DIST_LAUNCH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the group that this process was started into, from the variables in its environment.
 #include <errno.h>
 #include <stdlib.h>

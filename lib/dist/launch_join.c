@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rendezvous. Rank 0 listens; every other rank connects and sends its number. When all have
 // connected, rank 0 sends each the shared memory, each replies whether it could map it, and the
 // connections close. If rank 0 or an accepted rank fails, all accepted ranks receive the reason, so

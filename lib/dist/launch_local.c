@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ranks as children of this process. It waits for them, passes signals on, ends all of them if one
 // fails, and finds the first error.
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/launch_mpi.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // launch_mpi.h - joining a group by MPI. lockstep-mpi.so, which links to MPI (transport_mpi.c), is
 // opened only when needed, so that the tools start without MPI.
 #ifndef LOCKSTEP_DIST_LAUNCH_MPI_H

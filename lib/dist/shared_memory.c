@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/shared_memory.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // shared_memory.h - the memory that the ranks of one host share: their barrier and their vectors.
 //
 //     control | one slot per rank | vectors of rank 0, 1, … | result | gather, even | gather, odd

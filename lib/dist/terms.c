@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dist/terms.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // terms.h - the plan of an all-reduce on any transport: which vectors each rank contributes, and
 // which slice of them it sums.
 #ifndef LOCKSTEP_DIST_TERMS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // transport.h - message transport between ranks without shared memory: a table of functions.
 // comm_messages.h builds collectives on it; transport_mpi.c implements it.
 #ifndef LOCKSTEP_DIST_TRANSPORT_H

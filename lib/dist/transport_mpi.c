@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Transport by MPI: the content of lockstep-mpi.so. Calls only MPI-2 functions, from one thread.
 #include <mpi.h>
 #include <stdlib.h>

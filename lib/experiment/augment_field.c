@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the list of augmentations: parses and checks it, and writes out defaults.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/catalog.h"
 
 #include <dirent.h>

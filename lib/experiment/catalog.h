@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // catalog.h - finds experiment files by name in all folders below `experiments`.
 //
 // A folder of published experiments (experiments/R004) belongs to the catalogue without being

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // experiment.h - reads, checks and resolves an experiment file (schema lockstep.experiment/1).
 //
 // It describes the experiment and nothing of the machine: no threads, no devices. Every train tool

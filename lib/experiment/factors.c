@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/factors.h"
 
 #include <string.h>

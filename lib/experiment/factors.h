@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // factors.h - the differences between two experiments, by the factors that a ladder changes one at
 // a time.
 #ifndef LOCKSTEP_EXPERIMENT_FACTORS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/fields.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fields.h - the keys of an experiment file as one table: type, range, default, and place in struct
 // experiment. Used only within this folder.
 #ifndef LOCKSTEP_EXPERIMENT_FIELDS_H

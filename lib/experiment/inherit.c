@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/inherit.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // inherit.h - experiment files that give only the differences from another one (`base: NAME`).
 #ifndef LOCKSTEP_EXPERIMENT_INHERIT_H
 #define LOCKSTEP_EXPERIMENT_INHERIT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/known_experiments.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // known_experiments.h - the other experiment files in the folders of a ladder's two: a rung may be
 // one of them.
 #ifndef LOCKSTEP_EXPERIMENT_KNOWN_EXPERIMENTS_H

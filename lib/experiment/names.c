@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/names.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // names.h - resolves names that one file uses for another.
 //
 // A word with a slash, or that ends in .yaml, is a path relative to the file that contains it. Any

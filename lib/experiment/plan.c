@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/plan.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // plan.h - plans the runs that answer a question: the rungs between two experiments, the variants
 // of a study, the rows of published reports.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plans the ladder from one experiment to another, one factor at a time.
 #include <stdbool.h>
 #include <stdio.h>

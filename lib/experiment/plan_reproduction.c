@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plans the experiments and studies for the rows of published reports.
 #include <stdio.h>
 #include <stdlib.h>

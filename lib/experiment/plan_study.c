@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plans a study: one experiment with every combination of some values.
 #include <ctype.h>
 #include <stdbool.h>

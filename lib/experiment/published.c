@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/published.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // published.h - the figures that claims record as published about an experiment (docs/formats.md,
 // Claims).
 //

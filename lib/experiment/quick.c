@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/quick.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // quick.h - assignments that shorten a reproduction's runs.
 #ifndef LOCKSTEP_EXPERIMENT_QUICK_H
 #define LOCKSTEP_EXPERIMENT_QUICK_H

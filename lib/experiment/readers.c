@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/readers.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // readers.h - readers of keys that are more than one scalar. Each has the type of field.read in
 // fields.h. Used only within this folder.
 #ifndef LOCKSTEP_EXPERIMENT_READERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "experiment/report_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report_file.h - the file of one published report (schema lockstep.report/1): it names the
 // experiments and studies that stand for the report's rows. It lies in a folder with these and with
 // its claim.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The parameters and buffers at the beginning of training.
 #include <math.h>
 

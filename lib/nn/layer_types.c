@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading each kind of layer: its options, output shape and tensors.
 #include "nn/layer_types.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // layer_types.h - the kinds of layers, for model.c: their words in model files, and the functions
 // that read a layer's options and set its output shape and tensors.
 #ifndef LOCKSTEP_NN_LAYER_TYPES_H

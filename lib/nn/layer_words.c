@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nn/layer_words.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // layer_words.h - the explanation of an unknown layer: the nearest known one, also for PyTorch's
 // names.
 #ifndef LOCKSTEP_NN_LAYER_WORDS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Builds a model from a model file: its layers, their names, and the complete description.
 #include "nn/model.h"
 

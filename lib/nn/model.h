@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // model.h - a network from its YAML description: layers, shapes, tensor names, places in the
 // arenas.
 #ifndef LOCKSTEP_NN_MODEL_H

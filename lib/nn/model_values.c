@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nn/model_values.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // model_values.h - checks the values in a model's tensors: all must be finite, and running
 // variances must not be negative. A bad value shows as a plausible accuracy sooner than as an
 // error, so tensors are checked whenever they are read or written.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nn/optimizer.h"
 
 #include <math.h>

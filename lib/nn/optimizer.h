@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // optimizer.h - descriptions of update rules and learning-rate schedules. The backend's kernels
 // compute the updates.
 #ifndef LOCKSTEP_NN_OPTIMIZER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Moves run folders of an earlier version, which lay where the links are now, into the store.
 //
 // The new manifests are written next to the old ones first. Then the folder is moved into the

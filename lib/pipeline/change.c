@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/change.h"
 
 #include <stdio.h>

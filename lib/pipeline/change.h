@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // change.h - explains, in the user's terms, why a run trains although its experiment has a finished
 // one, and decides whether it can continue one with fewer epochs.
 #ifndef LOCKSTEP_PIPELINE_CHANGE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/child.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // child.h - runs a program and waits for it.
 //
 // A running child ends with its parent: the kernel sends it SIGTERM when the parent dies, for any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Executes the commands: their runs, and the report on them.
 #include <stdio.h>
 #include <stdlib.h>

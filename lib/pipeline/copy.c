@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/copy.h"
 
 #include <errno.h>

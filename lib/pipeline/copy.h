@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // copy.h - reads and copies whole files.
 #ifndef LOCKSTEP_PIPELINE_COPY_H
 #define LOCKSTEP_PIPELINE_COPY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The location of a run's data, and the stages that make it.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/estimate.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // estimate.h - estimates how long a plan's runs take on this machine.
 //
 // A run that was executed here before is expected to take as long again. Any other run gets a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/execute.h"
 
 #include <stdio.h>

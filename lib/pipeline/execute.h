@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // execute.h - trains and evaluates the missing runs of a plan, round by round.
 //
 // A round executes every run once, all runs of one seed before those of the next, so that a machine

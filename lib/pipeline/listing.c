@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists the kept runs as a table, and removes those that the user names.
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // naming.h - maps the names that a user gives to files, names in reports, and folders.
 #ifndef LOCKSTEP_PIPELINE_NAMING_H
 #define LOCKSTEP_PIPELINE_NAMING_H

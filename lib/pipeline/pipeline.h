@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pipeline.h - the commands, which lead from an experiment's name to its report.
 //
 //     settings ─► plan (experiment/plan.h) ─► runs (planned_run.h): folder, tool, data, seeds, keys

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the folders of tools, experiment files and outputs.
 #include <stdlib.h>
 #include <unistd.h>

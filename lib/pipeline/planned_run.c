@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/planned_run.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // planned_run.h - the runs of a plan, resolved: folder, tool, data, seeds, keys.
 #ifndef LOCKSTEP_PIPELINE_PLANNED_RUN_H
 #define LOCKSTEP_PIPELINE_PLANNED_RUN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes the plan of each command, and its runs.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // reporting.h - makes the report on a plan's runs.
 #ifndef LOCKSTEP_PIPELINE_REPORTING_H
 #define LOCKSTEP_PIPELINE_REPORTING_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/rounds.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rounds.h - decides how many executions each run of a plan gets, and announces the runs.
 #ifndef LOCKSTEP_PIPELINE_ROUNDS_H
 #define LOCKSTEP_PIPELINE_ROUNDS_H

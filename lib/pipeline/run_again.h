@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run_again.h - writes a submission's script: every command from the data to the report, and the
 // comparison of the models.
 #ifndef LOCKSTEP_PIPELINE_RUN_AGAIN_H

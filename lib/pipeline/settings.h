@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // settings.h - the settings of a pipeline call: NAME=VALUE words, as on make's command line, or
 // environment variables.
 //

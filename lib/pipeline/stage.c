@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/stage.h"
 
 #include <errno.h>

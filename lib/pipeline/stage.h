@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stage.h - a stage: a tool, its arguments and the folder that it fills. It runs unless it is done.
 //
 // A stage is done if its manifest is complete and has the key that the tool prints for these

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // store.h - the run store: every training has a folder named by its key.
 //
 //     ARTIFACTS/runs/KEY12/experiment.yaml, models/   the experiment, with all defaults

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/submission.h"
 
 #include <stdarg.h>

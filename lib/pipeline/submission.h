@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // submission.h - one archive to hand in: the report and its drawings, the experiments, every
 // stage's manifest, the models up to MODEL_LIMIT, and a script that reproduces everything.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/words.h"
 
 #include <ctype.h>

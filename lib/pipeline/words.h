@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // words.h - an owning list of strings: the words of a command, the names of runs.
 #ifndef LOCKSTEP_PIPELINE_WORDS_H
 #define LOCKSTEP_PIPELINE_WORDS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pipeline/work.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // work.h - a folder for temporary files of this call.
 //
 // It is ARTIFACTS/.work-RANDOM, locked for the duration of the call; a call that was killed leaves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "report/bars.h"
 
 #include <math.h>

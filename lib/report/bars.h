@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // bars.h - metrics as horizontal bars, one per owner (private to lib/report).
 #ifndef LOCKSTEP_REPORT_BARS_H
 #define LOCKSTEP_REPORT_BARS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Cells and heads shared by several sections.
 #include <math.h>
 #include <stdio.h>

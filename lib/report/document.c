@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "report/document.h"
 
 #include <stdarg.h>

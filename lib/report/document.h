@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // document.h - a report as blocks (headings, paragraphs, tables, figures), and the renderers that
 // turn them into HTML, Markdown, LaTeX and plain text.
 //

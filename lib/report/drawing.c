@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "report/drawing.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // drawing.h - makes a clean SVG from a gnuplot script (private to lib/report: plot.h).
 #ifndef LOCKSTEP_REPORT_DRAWING_H
 #define LOCKSTEP_REPORT_DRAWING_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "report/effects.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // effects.h - a step of a plan in words: the change, and published figures about it (private to
 // lib/report).
 #ifndef LOCKSTEP_REPORT_EFFECTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A standalone page: one file, no script, nothing loaded from elsewhere.
 #include <stdbool.h>
 #include <string.h>

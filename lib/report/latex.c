@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An article that needs only packages of a common TeX installation: longtable, booktabs, array,
 // graphicx. Drawings are separate files, figures/ID.pdf. Only Chinese text needs XeLaTeX or
 // LuaLaTeX with ctex.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GitHub's Markdown. Drawings are separate files, figures/ID.svg.
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plain text for a terminal of 100 columns.
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // plot.h - drawings for a page: gnuplot writes the SVG, which is then cleaned up so that the page
 // determines size, font, and the colours of text and background.
 #ifndef LOCKSTEP_REPORT_PLOT_H

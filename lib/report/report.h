@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal.
 #ifndef LOCKSTEP_REPORT_REPORT_H
 #define LOCKSTEP_REPORT_REPORT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Accuracy by class and confusion matrices.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compares every experiment with the baseline.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The course of training: loss and accuracy by epoch, as drawings and as a table.
 #include <math.h>
 #include <stdio.h>

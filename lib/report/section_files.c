@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The environment of the runs: machines, executions, data and commands.
 #include <stdio.h>
 #include <stdlib.h>

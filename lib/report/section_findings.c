@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The audit of a published report: contradictions between its figures.
 #include "report/sections.h"
 #include "results/reproduction.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The first screen of a page: results, duration, and the evidence for them.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The activity of several GPUs during training.
 #include <stdio.h>
 

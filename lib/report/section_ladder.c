@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The effect of each step from one experiment to another.
 #include <math.h>
 #include <stdio.h>

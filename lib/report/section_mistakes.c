@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The test images that a model got wrong with the highest probability, as a drawing.
 #include <stdio.h>
 #include <stdlib.h>

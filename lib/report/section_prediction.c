@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Predicted and measured scaling, and the parts of the prediction.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Published figures next to ours.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Published figures along a ladder, next to our measurements.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Published reports, each with the runs that reproduce its rows.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The time lost by DataParallel, pipelines and DistributedDataParallel.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The variants of a study compared, and conclusions of a study of loader workers.
 #include <math.h>
 #include <stdio.h>

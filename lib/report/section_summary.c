@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A table of all runs; repeats.
 #include <math.h>
 #include <stdio.h>

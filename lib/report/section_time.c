@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The distribution of a step's time over its phases.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sections.h - the sections of a report, each written into a document (private to lib/report).
 #ifndef LOCKSTEP_REPORT_SECTIONS_H
 #define LOCKSTEP_REPORT_SECTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses a small subset of Markdown into blocks of a document.
 #include <ctype.h>
 #include <stdlib.h>

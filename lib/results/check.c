@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --check: compares figures with their expected bands.
 #include <math.h>
 #include <stdio.h>

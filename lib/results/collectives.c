@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/collectives.h"
 
 #include <stdlib.h>

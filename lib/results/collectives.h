@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // collectives.h - bench-allreduce's measurements of a machine, read from its manifest.
 #ifndef LOCKSTEP_RESULTS_COLLECTIVES_H
 #define LOCKSTEP_RESULTS_COLLECTIVES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // compare.h - compares two experiments: relative speed, difference in accuracy, and the verdict on
 // both (verdict.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report.csv: one figure per line.
 #include <math.h>
 

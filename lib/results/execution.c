@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/execution.h"
 
 #include <math.h>

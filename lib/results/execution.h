@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // execution.h - the time losses of DataParallel, DistributedDataParallel and model parallelism,
 // from a run's `run.execution` (docs/formats.md).
 #ifndef LOCKSTEP_RESULTS_EXECUTION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/figures.h"
 
 #include <math.h>

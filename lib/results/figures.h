@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // figures.h - the figures of a report, each with a unique id: the rows of metrics.h and
 // joint_metrics.h, filled for its runs, groups, comparisons and predictions. report.csv lists them;
 // --why, --check and the cells of the page look them up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/group.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // group.h - runs that repeat one experiment.
 #ifndef LOCKSTEP_RESULTS_GROUP_H
 #define LOCKSTEP_RESULTS_GROUP_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/joint_metrics.h"
 
 #include <math.h>

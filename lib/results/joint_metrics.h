@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // joint_metrics.h - every kind of figure that a report shows of several runs, one row each: of two
 // groups compared, of a step of a plan, of a prediction. Figures of one run are in metrics.h; their
 // means over repeats are called mean_NAME.

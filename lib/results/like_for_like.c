@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/like_for_like.h"
 
 #include <stdio.h>

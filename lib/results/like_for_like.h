@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // like_for_like.h - the conditions under which the times of two executions may be compared.
 //
 // One table of conditions answers two questions: may the times of two experiments be compared, and

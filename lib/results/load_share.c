@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/load_share.h"
 
 #include <math.h>

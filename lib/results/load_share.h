@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // load_share.h - the share of a step spent waiting for the batch: was the loader the bottleneck?
 #ifndef LOCKSTEP_RESULTS_LOAD_SHARE_H
 #define LOCKSTEP_RESULTS_LOAD_SHARE_H

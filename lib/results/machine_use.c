@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/machine_use.h"
 
 #include <math.h>

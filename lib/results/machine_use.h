@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // machine_use.h - was the machine busy with something else during training? The figures come from a
 // manifest's `run.execution.machine` (docs/formats.md); without them the machine counts as quiet.
 #ifndef LOCKSTEP_RESULTS_MACHINE_USE_H

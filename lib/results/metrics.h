@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // metrics.h - every kind of figure that a report shows of one run, one row each: its name, its
 // unit, its place in a manifest or its formula, and the file that it is recomputed from. Figures of
 // several runs are in joint_metrics.h.

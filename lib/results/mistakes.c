@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/mistakes.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // mistakes.h - the test images that a model classified wrongly with the highest probability.
 #ifndef LOCKSTEP_RESULTS_MISTAKES_H
 #define LOCKSTEP_RESULTS_MISTAKES_H

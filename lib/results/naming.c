@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/naming.h"
 
 #include <stdlib.h>

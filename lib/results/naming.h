@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // naming.h - gives runs the names of a plan (docs/formats.md): its entries list the keys of their
 // runs, one per seed.
 #ifndef LOCKSTEP_RESULTS_NAMING_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/origin.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // origin.h - traces a stage's inputs from its manifest to the manifests of the stages before it,
 // which lie next to the files that they wrote.
 #ifndef LOCKSTEP_RESULTS_ORIGIN_H

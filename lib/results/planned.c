@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/planned.h"
 
 #include <math.h>

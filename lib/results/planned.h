@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // planned.h - runs planned to answer a question (schema lockstep.plan/1, docs/formats.md): the
 // rungs of a ladder from one experiment to another, or the variants of a study.
 #ifndef LOCKSTEP_RESULTS_PLANNED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/pool.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pool.h - pools the executions of one run: the same stage key, trained again to time it.
 //
 // All must have ended in the same model, so accuracies, losses and predictions can be taken from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/prediction.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // prediction.h - predicted scaling, to compare with the measured: the run that a prediction starts
 // from, the cost of its communication on this machine, or the reason why there is none. Of the
 // predicted run only the settings are used (ranks, threads, model and batch), none of its

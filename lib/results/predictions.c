@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/predictions.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // predictions.h - a model's prediction for each test sample, from predictions.st.zst.
 #ifndef LOCKSTEP_RESULTS_PREDICTIONS_H
 #define LOCKSTEP_RESULTS_PREDICTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/published_walk.h"
 
 #include <math.h>

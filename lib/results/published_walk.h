@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // published_walk.h - published figures along a ladder: the change from one run that has a figure to
 // the next one that has it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/rebuild.h"
 
 #include <math.h>

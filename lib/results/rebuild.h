@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rebuild.h - rebuilds a run from the files that it wrote, to check its manifest against them.
 #ifndef LOCKSTEP_RESULTS_REBUILD_H
 #define LOCKSTEP_RESULTS_REBUILD_H

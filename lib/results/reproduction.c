@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/reproduction.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // reproduction.h - published reports, each with the runs that reproduce its rows: a plan of kind
 // `reproduction` (docs/formats.md).
 //

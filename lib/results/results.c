@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/results.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // results.h - finished runs, their figures, and their comparisons.
 #ifndef LOCKSTEP_RESULTS_RESULTS_H
 #define LOCKSTEP_RESULTS_RESULTS_H

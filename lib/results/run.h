@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run.h - one training run with its evaluation, as read from their manifests.
 //
 // A run may have been executed several times, each time with the same model (pool.h). Its fields

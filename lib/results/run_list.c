@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/run_list.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run_list.h - finds runs in folders.
 #ifndef LOCKSTEP_RESULTS_RUN_LIST_H
 #define LOCKSTEP_RESULTS_RUN_LIST_H

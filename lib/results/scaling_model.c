@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/scaling_model.h"
 
 static int64_t smaller(int64_t a, int64_t b) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // scaling_model.h - predicts an epoch on many ranks from an epoch on one.
 //
 // The seconds of the one-rank epoch come in parts: load (waiting for the batch), compute (forward,

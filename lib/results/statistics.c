@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/statistics.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // statistics.h - the statistics of a report. All functions are deterministic: equal input gives
 // equal output.
 #ifndef LOCKSTEP_RESULTS_STATISTICS_H

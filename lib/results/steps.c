@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/steps.h"
 
 #include <math.h>

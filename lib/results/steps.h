@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // steps.h - the records of a run's steps, from steps.st.zst.
 #ifndef LOCKSTEP_RESULTS_STEPS_H
 #define LOCKSTEP_RESULTS_STEPS_H

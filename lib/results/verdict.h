@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verdict.h - verdicts on the difference between repeated measurements, in time or in accuracy. All
 // verdicts are decided here; verdict_text.h words them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/verdict_text.h"
 
 #include <math.h>

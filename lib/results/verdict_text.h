@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verdict_text.h - a verdict in words, as shown on a page, in report.csv, by --why and by --check.
 #ifndef LOCKSTEP_RESULTS_VERDICT_TEXT_H
 #define LOCKSTEP_RESULTS_VERDICT_TEXT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "results/verify.h"
 
 #include <math.h>

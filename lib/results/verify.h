@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verify.h - do the figures in a run's manifests match its files?
 //
 // A manifest is text that can be edited. The figures that steps.st.zst and predictions.st.zst carry

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --why: traces a figure back to the first bytes.
 #include <math.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/checkpoint.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // checkpoint.h - state.st.zst: everything a run needs to resume, in one file.
 #ifndef LOCKSTEP_TRAIN_CHECKPOINT_H
 #define LOCKSTEP_TRAIN_CHECKPOINT_H

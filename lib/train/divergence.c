@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/divergence.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // divergence.h - the errors that end a training with non-finite values, naming the step.
 #ifndef LOCKSTEP_TRAIN_DIVERGENCE_H
 #define LOCKSTEP_TRAIN_DIVERGENCE_H

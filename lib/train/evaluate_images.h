@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // evaluate_images.h - classifies single pictures with a trained model.
 //
 // Pictures are decoded, resized and cropped as by import-images (data/images/image.h,

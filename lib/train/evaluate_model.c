@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/evaluate_model.h"
 
 #include <stdio.h>

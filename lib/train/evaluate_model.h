@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // evaluate_model.h - evaluates a checkpoint on a dataset: predictions.st.zst and its manifest.
 #ifndef LOCKSTEP_TRAIN_EVALUATE_MODEL_H
 #define LOCKSTEP_TRAIN_EVALUATE_MODEL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/evaluation.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // evaluation.h - a model's predictions for a dataset, and how good they are.
 #ifndef LOCKSTEP_TRAIN_EVALUATION_H
 #define LOCKSTEP_TRAIN_EVALUATION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // hosts.h - the hosts that the ranks of a run are on.
 #ifndef LOCKSTEP_TRAIN_HOSTS_H
 #define LOCKSTEP_TRAIN_HOSTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/machine_use.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // machine_use.h - the machine's load during a training, and the training's part of it, for
 // `run.execution.machine` (docs/formats.md).
 #ifndef LOCKSTEP_TRAIN_MACHINE_USE_H

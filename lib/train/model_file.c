@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/model_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // model_file.h - parameters and buffers as named tensors, in model.st.zst and in a state.
 // (Checkpoints of other programs: model_import.h.)
 #ifndef LOCKSTEP_TRAIN_MODEL_FILE_H

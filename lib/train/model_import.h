@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // model_import.h - imports the weights of a checkpoint of any program, for --init and evaluate.
 //
 // Tensors have PyTorch's state_dict names. Wrapper prefixes are removed: "module." (DataParallel,

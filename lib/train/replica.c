@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/replica.h"
 
 #include <stdlib.h>

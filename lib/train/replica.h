@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // replica.h - an executor with one engine on a contiguous range of shards, used by `single` (all
 // shards) and `ddp` (the rank's own). The functions are hooks of strategy.h.
 #ifndef LOCKSTEP_TRAIN_REPLICA_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/run_series.h"
 
 #include <inttypes.h>

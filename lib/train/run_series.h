@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run_series.h - the steps and epochs of finished runs as one table for other programs, in CSV or
 // JSON.
 #ifndef LOCKSTEP_TRAIN_RUN_SERIES_H

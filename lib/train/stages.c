@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/stages.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stages.h - cuts a model into pipeline stages.
 #ifndef LOCKSTEP_TRAIN_STAGES_H
 #define LOCKSTEP_TRAIN_STAGES_H

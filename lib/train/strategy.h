@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy.h - how the work of a step is divided among ranks, replicas or stages: one table of
 // hooks per strategy.
 //

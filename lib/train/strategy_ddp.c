@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy_ddp.c - one process per rank, each with its own shards; gradients are reduced, and every
 // rank updates.
 #include "train/replica.h"

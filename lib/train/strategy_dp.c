@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy_dp.c - DataParallel: one process, a master and its replicas.
 //
 // Every step has the phases of torch.nn.DataParallel:

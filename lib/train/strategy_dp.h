@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy_dp.h - internals of the DataParallel executor. strategy_dp.c: overview, opening and
 // closing; strategy_dp_step.c: the work of the master and the replicas in a step;
 // strategy_dp_times.c: running and timing it, and the manifest's figures.

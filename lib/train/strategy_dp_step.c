@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step of DataParallel, activity by activity: the replicas' work, each in its own thread, the
 // master's work, and their order (strategy_dp.c gives the reasons).
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The time and traffic of a DataParallel step: runs and times each activity, and reports them in
 // the manifest.
 #include "base/clock.h"

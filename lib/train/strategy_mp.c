@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy_mp.c - model parallelism: the layers are divided among devices, and the virtual shards
 // flow through them as a pipeline.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // strategy_single.c - one process with all shards, which its threads share on a CPU.
 #include "train/replica.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/timeline.h"
 
 #include <stdlib.h>

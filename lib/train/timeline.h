@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // timeline.h - the series of a run's steps: loss, digest of the parameters after the step, and
 // times.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/trace_file.h"
 
 #include <inttypes.h>

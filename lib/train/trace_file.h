@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // trace_file.h - the file of --trace: the events that the threads of all ranks recorded, merged by
 // rank 0 (docs/formats.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train_manifest.h - the manifest of a training: parameters and inputs, which make its key, and
 // results.
 #ifndef LOCKSTEP_TRAIN_TRAIN_MANIFEST_H

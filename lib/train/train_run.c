@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/train_run.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train_run.h - one run of a train tool: the files around the training loop.
 #ifndef LOCKSTEP_TRAIN_TRAIN_RUN_H
 #define LOCKSTEP_TRAIN_TRAIN_RUN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train_start.h - where a run begins: at its first step, in a cleared folder, or at the end of a
 // saved state.
 #ifndef LOCKSTEP_TRAIN_TRAIN_START_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // train_tool.h - the common part of all train-* tools: the command line, and the run from the
 // experiment file to the manifest. A tool is this plus a strategy.
 #ifndef LOCKSTEP_TRAIN_TRAIN_TOOL_H

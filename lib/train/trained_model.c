@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/trained_model.h"
 
 #include <stdlib.h>

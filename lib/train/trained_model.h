@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // trained_model.h - a checkpoint together with its network, its normalisation and its class names.
 #ifndef LOCKSTEP_TRAIN_TRAINED_MODEL_H
 #define LOCKSTEP_TRAIN_TRAINED_MODEL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/trainer.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // trainer.h - the training loop, the same for every strategy and in every process.
 #ifndef LOCKSTEP_TRAIN_TRAINER_H
 #define LOCKSTEP_TRAIN_TRAINER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/training_progress.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // training_progress.h - a run's progress on standard error. On a terminal there is a moving line
 // (base/progress.h), and every epoch leaves a line. Otherwise, or with more epochs than a person
 // reads, there is at most one line every few seconds, and about fifty in a long run. The first and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // words.h - the texts of reports and audits in the language of their readers.
 //
 // A text is written in English where it is used, so that the compiler checks it as a format. The

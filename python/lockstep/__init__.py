@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Lockstep's tools, and a reader of what they write.
 
     import lockstep

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reading what the tools write: tensors, series, tables and manifests."""
 import collections.abc
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the tools are, and calling them."""
 import os
 import shutil

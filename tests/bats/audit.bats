@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # audit: the five reports' own figures, consistent claims, bad files.
 # shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Augmentation and dropout: random, but the same bits with every tool and execution.
 
 load helpers

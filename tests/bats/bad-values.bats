@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # NaN, infinities and variances below 0, in every tensor: every reader refuses them and names the
 # tensor; a training in which they appear ends at that step. States of another revision of the
 # arithmetic.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # bench-allreduce: its table, its manifest and its key. The times themselves are not tested, nor the
 # fit (tests/unit/test_cost_model.c); prediction.bats tests their use in a report.
 

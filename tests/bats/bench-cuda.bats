@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # make bench-cuda and make check-gpu without a GPU: they measure, count, judge and write, on the
 # emulated backend and at sizes that say nothing about speed.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # make bench, except the speed: it measures, counts, judges and writes, at sizes that say nothing
 # about speed.
 

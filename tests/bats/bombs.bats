@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Small files that would take all memory or time: refused at once, because of their headers or their
 # contents. No tool here may use more than a GiB of memory.
 

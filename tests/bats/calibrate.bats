@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make calibrate, without its trainings: the counts, on manifests with known times.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Checkpoints from other sources, for --init and evaluate --model: names, types, metadata.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # tests/conformance/run: that it finds what it is for, on the toy adapter, and finds nothing in Lockstep.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The CUDA backend in training: on an emulated GPU (tests/emulation), so that none is needed.
 # CUDA_LIBRARY=build/lib/lockstep-cuda.so runs the same tests on a real GPU, if that library was
 # built.

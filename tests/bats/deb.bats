@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make deb: the Debian package, unpacked or installed into a folder of its own, and run.
 # shellcheck disable=SC2154 # output is set by helpers.bash
 load helpers

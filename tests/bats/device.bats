@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # --device: lists, messages without a GPU, and which device computes. The CUDA backend here is a
 # fake (tests/fixtures/fake_cuda_library.c), which needs no GPU.
 

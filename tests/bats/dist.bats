@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make dist: the archive of the sources.
 # shellcheck disable=SC2154 # output is set by helpers.bash
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # `manifest verify` finds a figure that was edited in a manifest, and no report prints it.
 
 load helpers

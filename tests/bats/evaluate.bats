@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # evaluate: predictions, manifest, its output line; foreign checkpoints.
 
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Runs that were executed several times, as tests/fixtures/make_run.py writes them.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Experiment files through a train tool: refusals with their exit codes, and nothing is left behind.
 # tests/unit/test_experiment.c tests the meaning of each key.
 # shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make explain: the runs between two experiments, their execution, and the report on them.
 # tests/unit/test_plan.c walks every pair of the project's experiments.
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # tensor export --format tensorboard, onnx and torch: what the files hold, and that the programs that they are for agree.
 # shellcheck disable=SC2154 # output and stderr are set by helpers.bash
 load helpers

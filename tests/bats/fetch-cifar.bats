@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # fetch-cifar: every bad source is refused and leaves nothing; with CIFAR10_FROM also the real data.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # fetch-mnist: bad sources are refused; made-up Fashion-MNIST files, of which only the structure is
 # checked, are accepted; with MNIST_FROM also the real data.
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Commands as users type them, and the accidents that must not happen: no training is lost or
 # repeated, and a misspelt setting trains nothing.
 load helpers

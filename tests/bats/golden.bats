@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The committed golden files are what the scripts beside them make.
 load helpers
 

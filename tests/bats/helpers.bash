@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Loaded by every bats file: the paths of the tools, and checks that report what went wrong.
 # shellcheck shell=bash
 

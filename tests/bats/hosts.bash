@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Hosts for tests, made on this machine: network namespaces with names of their own, on one switch.
 # They share this machine's files. The second one's clock is a day ahead.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Ranks on several hosts, which are network namespaces on one switch, started over ssh; and what
 # becomes of a training when a host is cut off. mpi.bats tests MPI itself.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # import-images: folders of pictures and arrays become data sets; unusable files are named; the docs' example works.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Checkpoints between Lockstep and PyTorch, in both directions.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # --json: each tool's output, as one line that a program can read; and a run's series for other
 # programs.
 # shellcheck disable=SC2154 # output and stderr are set by helpers.bash

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Every CUDA kernel waits for earlier ones before it does anything, and the check would detect a
 # violation.
 load helpers

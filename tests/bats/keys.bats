@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # --print-key takes an input's content hash from the manifest next to it; if the input may have
 # changed since, it reads the input itself.
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The include rule, and that its check would detect a violation.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The front command: it lists the tools, runs them, and leaves everything else to them.
 load helpers
 load training

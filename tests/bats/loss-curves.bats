@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # 50 steps of SGD from the same weights over the same batches as PyTorch: the losses agree step by step.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The user's entry points: targets describe themselves, and report what a machine lacks.
 load helpers
 

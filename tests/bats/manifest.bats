@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # manifest: get, verify, diff, fresh.
 # shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The activity of several GPUs during a run, in the manifest: two emulated GPUs (tests/emulation),
 # and a fake of the driver's library NVML (tests/fixtures/fake_nvml.c).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # --resume with more epochs: a run continues, and ends as if it had been that long from the start.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Ranks started by an MPI launcher, on this host and on two hosts made of network namespaces.
 
 load helpers

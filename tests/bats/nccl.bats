@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # train-ddp with ranks that reduce on their devices: by NCCL with a GPU per rank (here, the
 # emulation's stand-in, tests/emulation/nccl.h); otherwise by CUDA IPC, or, if that is impossible,
 # through the host. CUDA_LIBRARY=build/lib/lockstep-cuda.so uses the machine's GPUs instead.

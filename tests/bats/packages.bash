@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What the bats files about packages share.
 # shellcheck shell=bash
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make experiment: which stages run, which are up to date, and what happens when a stage fails.
 load helpers
 load training

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # plan: the runs of experiments, resolved as in the pipeline. explain.bats, studies.bats and
 # reproduce.bats test the plans of ladders, studies and reproductions.
 load helpers

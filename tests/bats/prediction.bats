@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Predicted scaling next to measured scaling, on runs and collectives with known figures
 # (tests/fixtures/make_run.py), and by make on a small study. tests/unit/test_scaling_model.c tests
 # the model's arithmetic.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make quickstart: the whole pipeline, without data and without a network.
 load helpers
 

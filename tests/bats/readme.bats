@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The commands in the README and the pages of docs/, and their links.
 
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Every number has one source: the page shows figures of report.csv, and --why computes each again
 # from the files.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The test images that a model got wrong, as pictures in the report; accuracy over training time.
 
 load helpers

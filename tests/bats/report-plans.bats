@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Reports whose plan identifies the runs by their keys, and drawings as files, on small runs that
 # tests/fixtures/make_run.py writes.
 

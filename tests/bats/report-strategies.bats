@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Reports on DataParallel, pipelines and DistributedDataParallel: on runs with known figures, and on
 # real ones, where the report must agree with their manifests.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The report tool, on small runs that tests/fixtures/make_run.py writes: every number is known
 # beforehand.
 

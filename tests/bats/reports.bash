@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the bats files on reports.
 # shellcheck shell=bash
 

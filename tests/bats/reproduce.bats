@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make reproduce: a list of published reports becomes runs, and one report that shows each row next
 # to its published figures. tests/unit/test_plan.c plans every list of the project.
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # --max-restarts: after the death of a process training continues from the last saved state, and
 # ends as if nothing had happened.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # --resume, signals, saved state: a run that was stopped ends as if it had not been.
 
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Kept runs: one folder per key, its executions, links to them; adoption of older folders; listing,
 # comparing and removing kept runs.
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One experiment file gives one content hash of model.st.zst, with every tool and execution.
 
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # shard: the contents of the files, the pipe, replacing, and refusals.
 load helpers
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # pipelines/slurm/*.sbatch in a real Slurm, whose nodes are network namespaces on this machine.
 
 load helpers

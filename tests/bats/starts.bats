@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Before a training all its inputs and outputs are checked, and a refused start leaves old files
 # unchanged.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Studies: every variant is run, and one report shows the varied settings and, for loader workers,
 # the waiting time of a step. tests/unit/test_plan.c tests study files.
 load helpers

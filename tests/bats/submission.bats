@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make submission: one archive with everything to hand in, and the commands that make it again.
 load helpers
 

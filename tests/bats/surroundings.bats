@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # Unusual surroundings of a tool: closed streams, a limit on file sizes, names that are not text, a
 # folder with another tool's files.
 load helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # synth-cifar: equal options give equal bytes; its output forms are those of every fetch tool.
 load helpers
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # The tensor tool, and through it the tensor file format: accepted and refused files.
 # shellcheck disable=SC2016,SC2094 # "$0" belongs to the inner shell; a file may be compared with itself
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # make torture: its requirements are met. The batteries themselves are not part of make test.
 load helpers
 

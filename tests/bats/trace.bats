@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # --trace: the activities of every thread of every rank, with times. The tests do not judge
 # durations, but the order of spans, and that the spans are the same times that steps.st.zst adds
 # up.

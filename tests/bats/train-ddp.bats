@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # train-ddp: its own ranks, and ranks that another launcher starts. same-bits.bats tests that its
 # bits are those of train-single.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # train-dp: replicas in one process, as in DataParallel. same-bits.bats tests that its bits are
 # those of train-single.
 

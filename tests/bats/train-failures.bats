@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Failures in training: one clear line, the correct exit code, nothing half-written.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # train-mp: layers cut into stages, with the shards flowing through them. same-bits.bats tests that
 # its bits are those of train-single.
 

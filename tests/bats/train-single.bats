@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # train-single: its options, its outputs, its messages.
 
 load helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the bats files on training: small data, small experiments, content hashes.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # bats and helpers.bash set the others

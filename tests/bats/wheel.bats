@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
 # make wheel: the tools and the reader, installed and run as somebody does who has only the wheel.
 # shellcheck disable=SC2154 # output and data are set by helpers.bash and training.bash
 load helpers

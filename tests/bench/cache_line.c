@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cache_line.c - measures a cache line's round trip between two cores, in nanoseconds.
 //
 //     cc -O2 -pthread cache_line.c -o cache_line && ./cache_line [CORE CORE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the bench scripts. Sourced, not run.
 #
 # Environment, set by tests/bench/run and tests/bench/growth:

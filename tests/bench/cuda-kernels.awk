@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Converts cuda_profile's output to lines of cuda-kernels.csv. With -v head=yes: the head of that
 # file.
 #

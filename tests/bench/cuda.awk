@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Converts the rounds of `make bench-cuda` to its tables: cuda-work.csv (a line per measurement) and
 # cuda.csv (a line per goal).
 #

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuda_profile.c - times the operations of a training step on a GPU, one by one.
 //
 //     cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS

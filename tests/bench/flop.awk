@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Counts the floating-point operations of a training step, per sample, from a resolved experiment
 # (--print-parameters).
 #

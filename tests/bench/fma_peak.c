@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fma_peak.c - the processor's peak: multiply-adds on registers alone, on 1 … THREADS threads at
 // once.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Converts the rounds of `growth` to its two tables.
 #
 #     awk -f median.awk -f growth.awk -v points=growth.csv -v limits=growth-limits.csv SHARES ROUNDS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Prints rows of bench.csv as a Markdown table.
 #
 #     awk -f markdown.awk -v kind=KIND rows bench.csv

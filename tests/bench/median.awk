@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The median of numbers, for the scripts that run together with this one: awk -f median.awk -f
 # OTHER.awk
 

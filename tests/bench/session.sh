@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the scripts that measure in rounds. Sourced, not run: creates $BENCH, and removes it at
 # the end.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Converts a row's rounds, lines of "WHAT VALUE KIB", to its line of bench.csv. With -v head=yes:
 # the head of that file.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Prints bench.csv as a table for a terminal, line by line.
 
 function show(format, x) { return x == "" ? "-" : sprintf(format, x) }

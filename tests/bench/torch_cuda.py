@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """torch_cuda.py - PyTorch on a GPU, on the work that `make bench-cuda` gives to Lockstep.
 
     torch_cuda.py [--device cuda:0] [--seconds S] [--blocks N] WORKS

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """torch_step.py - PyTorch on the work that the bench gives to Lockstep: training steps of one network on the same images.
 
     torch_step.py --model MODEL.st.zst --images FILE --labels FILE --shape C,H,W [OPTION]...

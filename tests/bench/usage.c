@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // usage.c - runs a command, and measures its time and memory.
 //
 //     cc -O2 usage.c -o usage && ./usage FILE COMMAND...

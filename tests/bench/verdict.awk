@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Summarises bench.csv: a line on the targets, and a line with the rows that failed.
 
 function join(list, name) { return list (list == "" ? "" : ", ") name }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verdict_counts.c - counts the verdicts on real executions of one training, which do not differ.
 //
 //     verdict_counts FOLDER...

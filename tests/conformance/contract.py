@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Subjects of the suite, and how their adapters are called. README.md beside this file is the contract."""
 import os
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Models as adapters write them, safetensors without compression, and how far two of them are apart."""
 import hashlib
 import json

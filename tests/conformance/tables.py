@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the suite found, as a table in Markdown, as notes below it, and as CSV with every trial."""
 import csv
 import os

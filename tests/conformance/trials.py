@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is tried: the work, the axes along which its execution varies, and the trials of a subject."""
 import os
 import platform

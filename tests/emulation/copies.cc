@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes a list of copies, for tests that check how data was moved; also opens the files of such
 // lists.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuBLAS by its definition: C = alpha · op(A) op(B) + beta · C, all matrices column-major, and each
 // element's sum in the order of k.
 #include "cublas_v2.h"

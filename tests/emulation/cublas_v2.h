@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cublas_v2.h - the part of cuBLAS that the backend uses, as plain loops; see cuda_runtime_api.h.
 #ifndef LOCKSTEP_EMULATION_CUBLAS_V2_H
 #define LOCKSTEP_EMULATION_CUBLAS_V2_H

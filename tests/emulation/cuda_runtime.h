@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuda_runtime.h - CUDA's kernel language for a plain C++ compiler; see cuda_runtime_api.h.
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_H

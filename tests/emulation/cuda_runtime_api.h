@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuda_runtime_api.h - the part of the CUDA runtime that the backend uses, emulated on the host.
 //
 // The sources under lib/compute/cuda are compiled twice: by nvcc against NVIDIA's headers, and by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Identical devices, and each thread's last error.
 #include "emulation.h"
 

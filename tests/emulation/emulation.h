@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // emulation.h - shared by the emulation's files; see cuda_runtime_api.h.
 //
 // One lock guards everything, and is held while a kernel runs: host threads take turns.

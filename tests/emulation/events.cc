@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Events: a place in a stream, or in a graph that is being captured.
 #include "streams.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fibers: started by makecontext, switched by the compiler's own setjmp and longjmp. These make no
 // system call, unlike swapcontext. Sanitizers do not intercept them, unlike the library's setjmp
 // and longjmp, and so keep the state of the stack that is left.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fibers.h - stacks that take turns on one thread of the host.
 #ifndef LOCKSTEP_EMULATION_FIBERS_H
 #define LOCKSTEP_EMULATION_FIBERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Captures and graphs. A graph runs in any order that its dependencies allow;
 // LOCKSTEP_EMULATED_ORDER selects which.
 #include "streams.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory and events that processes share, each in a nameless file (memfd). A handle names the
 // process and its file, so nothing remains after the last process ends.
 #include "ipc.h"

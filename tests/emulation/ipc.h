@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ipc.h - events that processes share; ipc.cc shares their memory, too.
 #ifndef LOCKSTEP_EMULATION_IPC_H
 #define LOCKSTEP_EMULATION_IPC_H

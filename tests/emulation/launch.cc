@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kernels: the blocks of the grid run one after another; the threads of a block run in turn, each
 // until it ends or waits for others.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory: a table of allocations, and copies that check it first.
 #include "emulation.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // NCCL over shared memory: implements nccl.h.
 //
 // Everything is done with messages. A rank has a channel to each rank, itself included. A channel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // nccl.h - the part of NCCL that the backend uses, between processes and threads of one host; see
 // cuda_runtime_api.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The order of things that have none by themselves.
 #include "emulation.h"
 

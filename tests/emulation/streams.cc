@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Streams: queues of work that run at once, or as late as possible (order::backward).
 #include "streams.h"
 

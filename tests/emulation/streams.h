@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // streams.h - streams, events and captures, shared by streams.cc, events.cc and graphs.cc.
 #ifndef LOCKSTEP_EMULATION_STREAMS_H
 #define LOCKSTEP_EMULATION_STREAMS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The CUDA emulation itself: kernels run as they should, and mistakes are found.
 #include <setjmp.h>
 #include <stdarg.h>

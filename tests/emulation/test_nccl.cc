@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The NCCL stand-in: what it moves, and that ranks which break the rules get an error. Ranks are
 // threads, each with a device.
 #include <setjmp.h>

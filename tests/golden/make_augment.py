@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision makes of them.
 
 The reference is torchvision on PIL images. Prints how many pixels its tensor path, which computes coordinates in

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes tests/golden/operations.safetensors: what PyTorch computes for many small problems, in double.
 
 Needs PyTorch and the standard library. tests/ops/test_reference_golden.c compares the reference

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes the golden files of tests/bats/loss-curves.bats: PyTorch's losses over 50 steps of SGD.
 
 Writes beside itself, for lenet and lenet-bn, NAME-init.safetensors (initial weights, by PyTorch) and

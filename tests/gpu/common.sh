@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the scripts that check a GPU. Sourced, not run: creates $WORK, and removes it at the
 # end.
 #

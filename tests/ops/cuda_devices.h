@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuda_devices.h - the number of GPUs, emulated or not, for tests with several engines.
 #ifndef LOCKSTEP_TESTS_CUDA_DEVICES_H
 #define LOCKSTEP_TESTS_CUDA_DEVICES_H

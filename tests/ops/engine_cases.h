@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine_cases.h - the models of test_engine.c, and the ways to cut a step into shards. It tests
 // every pair, except that large models get only a few of the splits.
 #ifndef LOCKSTEP_TESTS_ENGINE_CASES_H

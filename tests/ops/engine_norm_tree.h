@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine_norm_tree.h - the order in which a batch norm merges the statistics of groups and shards:
 // steps in which the order shows, and the expected results along the reduction tree.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine_problem.h - an engine's steps against the reference network: problems made of a model and
 // a way to cut a step into shards, engines that share the work, and the expected results.
 //

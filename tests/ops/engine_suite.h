@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine_suite.h - the tests of an engine, for any backend: every model cut in every way, updates,
 // ties of max pooling, reuse of an engine. A test program supplies the backend and the executions
 // (threads, instruction sets, engines that share the work) that must agree in every bit.

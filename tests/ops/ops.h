@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ops.h - helpers for the tests of the operations: random values, hand-made layers, distances.
 #ifndef LOCKSTEP_TESTS_OPS_H
 #define LOCKSTEP_TESTS_OPS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The data set on the device: an engine that holds it, and receives a step's rows and their
 // augmentations, must give the same bits as an engine that receives the pixels from augment_sample.
 // Lists of augmentations are random but always the same. LOCKSTEP_CUDA_LIBRARY names the backend,

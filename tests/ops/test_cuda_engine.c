@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The CUDA engine against the reference network, and its bits across engines that share the shards:
 // the same tests as the CPU engine's (engine_suite.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CUDA engines that reduce among themselves, over NCCL (in the emulation, its stand-in) and over
 // CUDA IPC: they give the bits of one engine with all shards; how ranks agree, and how they fail.
 // Ranks are processes, as CUDA IPC requires; tests/bats/nccl.bats tests the tools.

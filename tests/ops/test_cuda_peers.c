@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // DataParallel and pipelines on several GPUs: they give the bits of one GPU, and copy only results
 // to the host. The tests run the strategies themselves, on engines of the CUDA backend.
 //

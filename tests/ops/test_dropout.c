@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Dropout in the CPU engine: the masks against base/random.h number by number, networks against the
 // reference, and bits across instruction sets, threads and engines. (test_reference_gradients.c
 // checks the reference itself against finite differences, under a fixed mask.)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The CPU engine, through the public table of backends, against the reference network; and its bits
 // across instruction sets, thread counts and distributions of the shards over engines.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A NaN passes forward through ReLU and pooling, and its gradient back, as in PyTorch: in the
 // reference, and in the kernels of every instruction set with both numbers of lanes.
 #include "ops.h"

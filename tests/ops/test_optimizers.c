@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The engine's update against PyTorch's optimizers: the cases "update" of
 // tests/golden/operations.safetensors, step by step, on every instruction set.
 #include "ops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The reference operations against PyTorch's results in tests/golden/operations.safetensors.
 //
 // One test a case of the file; tests/golden/make_golden.py says what a case holds. Both sides

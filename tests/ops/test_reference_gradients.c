@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The reference operations against finite differences, in double.
 //
 // For a random vector r, L = Σ r · f(x, weight, bias) is differentiated along every coordinate by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The distance of Winograd's convolutions from exact ones: relative errors against the reference,
 // in double, next to those of the direct kernels on the same numbers. The test prints the figures
 // that docs/performance.md cites, and fails if they are worse than a few times those.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Compares the losses of a run, step by step, with PyTorch's.
 
     compare_losses.py STEPS EXPECTED [NAME]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """compare_tensors.py A B TOLERANCE: do two safetensors files hold the same tensors, to a relative difference?
 
 Metadata must be equal, but for `made_by`. Standard library only.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The programs that exported files are for: do they read what evaluate and the manifest say?
 
     export_peer.py onnx MODEL.onnx DATA PREDICTIONS      onnxruntime: logits, in batches of several sizes

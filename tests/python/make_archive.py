@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes archives that a reader must refuse: make_archive.py CASE FILE."""
 import io
 import sys

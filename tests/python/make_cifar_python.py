@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The python version of CIFAR-10 or CIFAR-100 from the binary one.
 
     make_cifar_python.py FORM IN OUT [LABELS]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """PNG files and .npz archives for tests/bats/import-images.bats, without any library.
 
     make_images.py png FILE KIND WIDTH HEIGHT [VALUE]     grey, grey16, rgb, rgb16, rgba, palette, bits, bomb, noise

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Writes small safetensors files for tests to standard output: good ones and every kind of bad one.
 
     make_tensor_file.py CASE > FILE

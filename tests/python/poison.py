@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Puts a bad value into one tensor of a safetensors file, or takes or changes a key of its metadata.
 
     poison.py FILE                         the names of its tensors of floats, one a line

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A small reader of Protocol Buffers, event files and ONNX files, standard library only, that shares nothing with the C code.
 
     protobuf_reader.py events FILE    a line a value: WALL_TIME STEP TAG VALUE; checks both checksums of each record

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A small reader of safetensors files, standard library only, that shares nothing with the C code.
 
     safetensors_reader.py FILE            a line each: NAME DTYPE SHAPE, then metadata as KEY=VALUE

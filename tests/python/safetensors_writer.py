@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes safetensors files, standard library only, from PyTorch tensors or (dtype, shape, bytes)."""
 import json
 import struct

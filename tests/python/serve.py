@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A web server for tests: serve.py FOLDER PORT_FILE.
 
 Serves FOLDER on a free port of 127.0.0.1, which it writes into PORT_FILE, and each request into

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """PyTorch on the other side of a comparison: builds the network that a checkpoint describes, and runs it.
 
     torch_peer.py logits MODEL DATA PREDICTIONS      compare PyTorch's logits with evaluate's predictions

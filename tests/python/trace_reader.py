@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A reader of traces (train-* --trace), standard library only, that checks what every trace keeps to.
 
     trace_reader.py FILE      a line for each track: PROCESS/TRACK

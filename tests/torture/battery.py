@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the batteries of tests/torture share: trials with a seed each, tools run with limits, small fixtures.
 
 A battery is a program, NAME TRIALS [SEED]. It prints a line for each failure as it comes, and at the end

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Command lines of every tool, what they write and print, and how they may fail: for the batteries `faults` and
 `full`."""
 import collections

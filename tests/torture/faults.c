@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // faults.c - a preloaded library that makes one call of a program fail, or kills it there.
 //
 // FAULT=KIND:N[:kill] in the environment: the N-th call of KIND (read, write, fsync, link, rename,

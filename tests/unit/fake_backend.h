@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fake_backend.h - a backend for tests of the code around it: a linear layer on raw pixels, one
 // sample after another, on one thread. It can be made to fail at a step.
 #ifndef LOCKSTEP_TESTS_FAKE_BACKEND_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // socket_transport.h - a transport for tests: ranks of one test, processes or threads, that share
 // nothing but sockets. Messages are sent a part at a time, so that they arrive in pieces.
 #ifndef LOCKSTEP_TESTS_SOCKET_TRANSPORT_H

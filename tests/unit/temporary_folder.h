@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // temporary_folder.h - for tests with files: a separate folder for each test program, below
 // $TMPDIR.
 #ifndef LOCKSTEP_TESTS_TEMPORARY_FOLDER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The all-reduce benchmark: which sizes it measures, how often, and the figures computed from a
 // time. The benchmark itself checks that the sums are right.
 #include <math.h>

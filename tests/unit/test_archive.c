@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The archive reader: the members that it yields, and those that it refuses. Archives are made in
 // memory with libarchive's writer.
 #include <archive.h>

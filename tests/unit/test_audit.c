@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Claims: accepted and refused files; rounding is no finding; each fault is found, with its
 // arithmetic.
 #include <math.h>

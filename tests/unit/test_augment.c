@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), the choices for a
 // sample, the order of a list, and single pixels, as devices compute them, against whole images.
 #include <setjmp.h>

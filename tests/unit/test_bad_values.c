@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values that no training produces and no model can compute with are refused, with their tensor's
 // name: on every input of tensors, and before output.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Verdicts on simulated times, through all steps of a report from manifests to a verdict: of pairs
 // that do not differ, at most one in twenty may get a verdict of a difference; of pairs that differ
 // by the margin, at most one in twenty may be called the same; a difference of 5 % must be found.

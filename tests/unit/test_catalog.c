@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The catalogue: the files that it finds, their names, and the files that it refuses.
 #include <setjmp.h>
 #include <stdarg.h>

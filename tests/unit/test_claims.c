@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The claims of the published reports: every row and statement names its place in the report, and
 // the experiment for a row exists.
 #include <glob.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Command lines: accepted and refused ones, and suggestions.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The wall clock as text, and back.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Collectives through shared memory and by messages: the right bits, the same on every rank, and
 // how the other ranks learn of a death. Ranks are processes; if it makes no difference they also
 // run as threads, so that ThreadSanitizer can check them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The fit of α + β · bytes: it recovers the parameters that made the times, also from noisy ones,
 // and no parameter is ever negative.
 #include <math.h>

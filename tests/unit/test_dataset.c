@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Datasets: reading returns what was written, shard files agree with the deal in memory, and
 // incomplete or inconsistent data is refused by name.
 #include <dirent.h>

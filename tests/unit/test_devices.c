@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists of devices, and their handling if there is no GPU. tests/bats/device.bats tests opening a
 // CUDA backend, with one made for the test.
 #include <setjmp.h>

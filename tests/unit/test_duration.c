@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Durations are printed in units of their size.
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Errors: codes, messages, and messages that are too long.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Evaluation in pieces: every image once, however many there are, and the resulting counts.
 #include <setjmp.h>
 #include <stdarg.h>

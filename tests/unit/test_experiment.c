@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Experiment files: defaults, --set, and refusals, with file, line and column.
 #include <setjmp.h>
 #include <stdarg.h>

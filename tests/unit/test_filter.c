@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Other programs as filters: their output, and every way in which they produce none.
 #include <setjmp.h>
 #include <stdarg.h>

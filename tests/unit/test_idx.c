@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // IDX headers: valid ones, and every kind of invalid one.
 #include <setjmp.h>
 #include <stdarg.h>

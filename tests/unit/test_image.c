@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures in memory: the pixels of each format; no truncated or altered file does harm.
 #include <setjmp.h>
 #include <stdarg.h>

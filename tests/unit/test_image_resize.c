@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures as squares: exact means, the centre crop, and every orientation.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Experiments based on others: the values that they inherit, where mistakes are reported, and the
 // names by which bases and models are found.
 #include <setjmp.h>

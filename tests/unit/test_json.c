@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Canonical JSON from YAML, and back.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys of experiments: settings that differ in a number's last bit have different keys; different
 // spellings of the same settings have the same key.
 #include <setjmp.h>

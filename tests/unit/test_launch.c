@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Groups started here and groups that are joined: how they end, successfully or not.
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Batches: the same for any number of workers, any start of the run, and any shards.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Manifests: contents, stage keys, freshness, verification and comparison.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A rank is killed or stopped in the middle of a meeting, at each point of it: the others end, and
 // name that rank. The hook is a macro of shared_memory.c, which is compiled into this test, so that
 // it costs nothing elsewhere.

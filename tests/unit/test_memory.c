@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Allocation: zeroed, aligned, growing; sizes that overflow are refused.
 #include <setjmp.h>
 #include <stdarg.h>

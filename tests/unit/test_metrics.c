@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of metrics, their values in a run, and strategies' own figures.
 #include <math.h>
 #include <setjmp.h>

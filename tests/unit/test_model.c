@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Models: shapes, names and places of tensors, initial values, and errors in model files.
 #include <math.h>
 #include <setjmp.h>

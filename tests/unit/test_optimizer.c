@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Learning rates, per step.
 #include <math.h>
 #include <setjmp.h>

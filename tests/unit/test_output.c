@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Outputs appear whole or not at all.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Outputs on a failing disk: a file that could not be made durable does not appear.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pickles: those of Python 2 and of a current Python are read, nothing else; no truncated or
 // altered file does harm.
 #include <setjmp.h>

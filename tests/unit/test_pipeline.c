@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Settings of the pipeline, lists of words, names of folders, and descriptions of changed runs.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plans: the rungs between two experiments in their order, and the variants of a study.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which of a run's executions count, and what the run shows of them.
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Characters that a terminal would interpret become question marks; ordinary text stays.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Progress lines fit the terminal, and a log gets only a few of them.
 #include <fcntl.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fields of Protocol Buffers, byte by byte, and the checksum of the frames that they lie in.
 #include <setjmp.h>
 #include <stdarg.h>

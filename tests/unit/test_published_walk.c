@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Published figures along a plan: which ones are compared, and the arithmetic.
 #include <setjmp.h>
 #include <stdarg.h>

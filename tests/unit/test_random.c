@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Philox4x32-10 against its published known answers, and the functions based on it.
 #include <setjmp.h>
 #include <stdarg.h>

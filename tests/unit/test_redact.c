@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The parts of URLs that manifests and messages keep.
 #include <setjmp.h>
 #include <stdarg.h>

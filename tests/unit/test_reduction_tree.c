@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The reduction tree against sums by plain recursion, and its guarantee: the bits are the same for
 // any distribution of the leaves.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The renderers: escaping, the shape of tables, paths, and comma-separated values.
 #include <setjmp.h>
 #include <stdarg.h>

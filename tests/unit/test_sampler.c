@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The sampler: every sample exactly once per epoch, in an order keyed by (seed, epoch, shard), and
 // steps of the right sizes.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The model of scaling: each part of an epoch scales as the header says.
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Words printed for retyping read back as the same words.
 #include <setjmp.h>
 #include <stdarg.h>

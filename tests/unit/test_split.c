@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The split of each class: how many samples, which ones, and which changes do not affect it.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Statistics against values from tables and closed forms.
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Drawn images: the same bytes for ever, each image independent of the others, every shape
 // drawable.
 #include <setjmp.h>

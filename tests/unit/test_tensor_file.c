@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tensor files: reading returns what was written, and the format is canonical. Damaged files:
 // tests/bats/tensor.bats.
 #include <setjmp.h>

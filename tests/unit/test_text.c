@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Growing strings: base64 and replacement.
 #include <setjmp.h>
 #include <stdarg.h>

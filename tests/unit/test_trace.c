@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spans and tracks: recording, joining, omission, and their JSON.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One trace of several ranks: assembled by rank 0, whole or absent, agreed on by all ranks.
 #include <setjmp.h>
 #include <stdarg.h>

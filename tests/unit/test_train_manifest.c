@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A training's results in its manifest, from known times and losses.
 #include <setjmp.h>
 #include <stdarg.h>

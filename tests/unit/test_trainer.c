@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The training loop, its state, and the ways to stop it, on a fake backend.
 #include <setjmp.h>
 #include <stdarg.h>

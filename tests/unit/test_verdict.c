@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Verdicts on two sides: every rule of verdict.h, from manifests to words.
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Translations are in order, and take the same arguments as the English text. scripts/check-words
 // checks that every text has one.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The YAML reader's accepted and refused input; written values read back the same.
 #include <setjmp.h>
 #include <stdarg.h>

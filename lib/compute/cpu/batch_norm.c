@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Batch norm's statistics: combined from groups to a shard, along the reduction tree, in double.
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a

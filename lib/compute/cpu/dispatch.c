@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Selection of the kernels for this processor, and the packed copies of weights that they read.
 #include <string.h>
 

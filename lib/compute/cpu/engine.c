@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A CPU engine: opening, closing, memory, parameters in and out, the update. The backend's table is
 // at the end.
 #include "compute/cpu/engine.h"

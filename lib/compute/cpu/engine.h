@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
 // the order of operations; ownership.c: which thread has which groups; operations.c: one group;
 // batch_norm.c: statistics of a shard; step.c: a whole step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // kernels.h - the CPU's inner loops: one table of functions per instruction set, all with
 // bit-identical results.
 //

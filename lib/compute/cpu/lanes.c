@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Engines exchange activations in rows of GROUP samples, whatever their own number of lanes.
 #include <string.h>
 

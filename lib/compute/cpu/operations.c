@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The operations of a step on one group: builds the tasks of the kernels from units and places.
 #include <math.h>
 #include <string.h>

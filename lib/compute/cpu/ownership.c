@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ownership of groups in a step: the leaves of the reduction tree are distributed over the threads
 // in contiguous ranges.
 #include <string.h>

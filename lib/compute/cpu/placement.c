@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "compute/cpu/placement.h"
 
 #include <stdlib.h>

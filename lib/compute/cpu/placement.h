@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // placement.h - a program's units, and the place of every activation of a group in memory.
 //
 // units.h defines units. Here dz replaces z in place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step as sweeps of operations: built once, when the engine is opened.
 #include <stdlib.h>
 

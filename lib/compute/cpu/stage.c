@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A pipeline stage: an engine whose program is part of a network and runs shard by shard.
 #include <string.h>
 

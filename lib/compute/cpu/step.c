@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A training step and inference, as each thread of the team runs them.
 #include <stdlib.h>
 #include <string.h>

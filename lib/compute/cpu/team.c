@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "compute/cpu/team.h"
 
 #include <errno.h>

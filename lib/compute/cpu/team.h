@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // team.h - a fixed set of threads that run one function together and meet at barriers.
 //
 // The caller is member 0, so a team of one has no threads and costs nothing. With `spin` (each

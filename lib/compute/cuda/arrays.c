@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Selection and sizes of an engine's arrays. placement.c takes those for activations.
 #include <string.h>
 

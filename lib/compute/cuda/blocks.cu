@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // blocks.cu - activations in the format in which engines exchange them: blocks of LOSS_GROUP
 // samples, independent of the number of lanes of an engine.
 //

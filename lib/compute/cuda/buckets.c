@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A group's reduction as part of a step. The record is cut into buckets; each is reduced as soon as
 // backward has made it, on a separate stream, while backward works on the earlier layers. Step,
 // reduction and update are then one graph.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Error checks of CUDA calls, and failures that a call could not return.
 #include "compute/cuda/group.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Convolution forward and input gradient: one correlation.
 //
 // As a matrix product: rows are output channels, columns (pixel, lane), terms (channel, kernel row,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // conv_epilogue.cuh - operations on the sums of a correlation (conv.cu) while they are still in
 // registers: this saves a pass over them, and a launch.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // conv_product.cuh - blocked matrix products whose factors are built while they are loaded.
 //
 // A product is [rows][terms] · [terms][columns]; neither factor exists in memory in this form. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Weight and bias gradients of a convolution.
 //
 // As a matrix product: rows are output channels, columns weights of one of them (channel, kernel

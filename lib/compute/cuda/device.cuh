@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // device.cuh - shared by all kernels: launches, and sums over a block in a fixed order.
 #ifndef LOCKSTEP_COMPUTE_CUDA_DEVICE_CUH
 #define LOCKSTEP_COMPUTE_CUDA_DEVICE_CUH

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dropout.cu - dropout, with the numbers of base/random.h: the dropped values depend on seed,
 // layer, epoch, sample and feature alone, and equal those of the CPU.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lifetime of a CUDA engine, and parameters in and out. The backend's table is at the end.
 #include "compute/cuda/engine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine.h - the internals of the CUDA engine. engine.c: opening and closing, parameters, the
 // backend's table; sequence.c: the order of operations; operations.c, linear.c, transfer.c: from
 // operations to kernels; input.c: a step's input; graphs.c: parts of a step as graphs; step.c,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Steps in parts, for strategies that compute the loss elsewhere (DataParallel) or divide the
 // layers among devices (pipelines). Activations and gradients cross as blocks of [features][GROUP],
 // written into the memory of the engine that reads them (peers.c), wherever that is.

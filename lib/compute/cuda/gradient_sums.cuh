@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gradient_sums.cuh - the sums for the gradient through a batch norm: of dt, the gradient of
 // z · scale + shift, and of dt · xhat, over a channel of a shard.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The pieces of a step, captured once as graphs and then replayed.
 #include "compute/cuda/group.h"
 

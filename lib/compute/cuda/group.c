@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Engines of several ranks that reduce among themselves: choice of a transport, the requests that
 // travel with a reduction, and waiting for other ranks.
 //

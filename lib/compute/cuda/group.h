@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // group.h - engines of several ranks that reduce among themselves (backend.h, "Engines that reduce
 // among themselves"). group.c holds the common part and tries the *transports* in turn: nccl.c (one
 // device per rank), then ipc.c (ranks of one host that read each other's device memory).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Inference: images of any data set, in chunks of up to a step's number of samples.
 #include <string.h>
 

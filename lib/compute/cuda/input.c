@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step's input to the device: one block of memory, filled on the host and copied.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reduction of a step in device memory that the ranks of one host open to each other by CUDA IPC:
 // for ranks that share a GPU, and for GPUs without NCCL.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // kernels.h - the CUDA kernels: their data layout, and the functions that launch them.
 //
 // **Sample layout.** An activation of one shard is [channels][height][width][lanes] floats: samples

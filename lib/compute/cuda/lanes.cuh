@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // lanes.cuh - access to four lanes at a time, and a thread's walk through a channel: for kernels
 // that pass over an activation once.
 #ifndef LOCKSTEP_COMPUTE_CUDA_LANES_CUH

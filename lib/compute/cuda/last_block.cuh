@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // last_block.cuh - detects the last of several blocks to have written its part, so that it can
 // finish their common work: this saves a launch. Which block is last varies, so the result must not
 // depend on it: the last block adds parts in a fixed order, and reads them with __ldcg, which

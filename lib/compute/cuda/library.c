@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The exports of lockstep-cuda.so.
 #include "compute/cuda/library.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // library.h - the interface between the tools and lockstep-cuda.so.
 //
 // The CUDA backend is a shared object, so that the tools also start, and fit in memory, on hosts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Measured limits of an engine's device: bounds for the operations of a step.
 #include "compute/cuda/limits.h"
 

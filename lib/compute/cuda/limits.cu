@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // limits.cu - kernels that measure a device: multiply-adds on registers alone, and an empty kernel.
 #include "compute/cuda/device.cuh"
 #include "compute/cuda/limits.h"

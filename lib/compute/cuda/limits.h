@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // limits.h - kernels that measure what a device can do (limits.cu).
 #ifndef LOCKSTEP_COMPUTE_CUDA_LIMITS_H
 #define LOCKSTEP_COMPUTE_CUDA_LIMITS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Large linear layers: matrix products by cuBLAS.
 //
 // Samples are innermost, so cuBLAS sees an activation [features][lanes] as a column-major matrix of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // load.cu - converts image bytes, image by image, to normalised floats, samples innermost; in
 // training with augmentation on the way (compute/augmentation.h).
 //

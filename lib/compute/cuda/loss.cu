@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Softmax cross-entropy and its gradient, with the exponential and the logarithm of
 // cpu/kernels/loss.c: the polynomials and the order of additions are the same, so equal logits give
 // equal bits on both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Device memory and pinned host memory.
 #include <stdlib.h>
 #include <string.h>

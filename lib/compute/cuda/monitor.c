@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GPU activity during a run: a thread queries NVML once per second.
 //
 // NVML comes with the driver, so it may be missing or older than CUDA. Figures that it does not

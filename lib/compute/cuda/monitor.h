@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // monitor.h - GPU activity during a run. compute/cuda/library.h describes it.
 #ifndef LOCKSTEP_COMPUTE_CUDA_MONITOR_H
 #define LOCKSTEP_COMPUTE_CUDA_MONITOR_H

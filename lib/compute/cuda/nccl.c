@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reduction of a step on the devices, by NCCL: for ranks with one GPU each.
 //
 // **Exact.** Ranks exchange the slices of all terms (group.h):

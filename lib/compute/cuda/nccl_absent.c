@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // For a build without NCCL: ranks reduce by other means.
 #include "compute/cuda/group.h"
 

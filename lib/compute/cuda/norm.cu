@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Batch norm's statistics: of a shard, over shards, and the factors that tail.cu uses. The formulas
 // are those of cpu/batch_norm.c.
 //

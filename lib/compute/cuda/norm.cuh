@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // norm.cuh - computes the results of a batch norm's sums, for the kernels that make the sums: in
 // forward its statistics, and scale and shift; in backward the gradient through it. The formulas
 // are those of cpu/batch_norm.c.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // norm_running.cuh - batch norm's running statistics, updated by the last kernel of a step.
 #ifndef LOCKSTEP_COMPUTE_CUDA_NORM_RUNNING_CUH
 #define LOCKSTEP_COMPUTE_CUDA_NORM_RUNNING_CUH

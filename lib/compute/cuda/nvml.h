@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // nvml.h - the part of NVML that monitor.c uses.
 //
 // NVML comes with the driver; its header is a separate package, which not every CUDA installation

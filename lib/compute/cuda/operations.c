@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Translates the operations of a step into kernel tasks.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Exchange between engines of one process: memory, copies, and the sum of their records
 // (DataParallel, pipelines).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Units and the memory of their activations.
 //
 // Every activation has separate memory: backward needs all of a step's activations, and a device

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pool.cu - pooling as a separate unit: any window, stride and padding. (2×2 max pooling after
 // another layer is in tail.cu.)
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Profile of a step: the time of each operation, and its memory traffic and arithmetic.
 //
 // A separate pass rather than time stamps in a step's graph: kernels take a few microseconds each,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // reduce.cu - sums of records along the tree of base/reduction_tree.h: of shards, and of ranks,
 // each of which sums a slice.
 //

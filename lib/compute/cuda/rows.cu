@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The parts of matrix products that cuBLAS does not do: rows set to their bias, and sums of rows.
 #include "compute/cuda/lanes.cuh"
 

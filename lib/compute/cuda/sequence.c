@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The operations of a step in order: built once, when the engine is opened.
 #include "base/memory.h"
 #include "compute/cuda/engine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step and its update: running them and returning results.
 #include <math.h>
 

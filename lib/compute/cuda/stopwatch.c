@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Device time of a piece of work: captured as a graph between two events, many times in a row if it
 // is short, so that neither the host nor the graph's launch counts.
 #include <stdlib.h>

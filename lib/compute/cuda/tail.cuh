@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tail.cuh - normalise, rectify, choose: a tail's operations on the elements of one window, for the
 // kernels of tail.cu and for products that apply the tail to their results (conv_epilogue.cuh).
 #ifndef LOCKSTEP_COMPUTE_CUDA_TAIL_CUH

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Time of a step by phase: events inside the graphs, and the accounting of their times.
 #include <math.h>
 #include <string.h>

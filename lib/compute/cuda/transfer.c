@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Operations of a step that receive and send a pipeline stage's data: they convert between its
 // activations and blocks of [features][GROUP].
 #include "compute/cuda/engine.h"

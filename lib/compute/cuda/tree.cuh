@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tree.cuh - sums for kernels that add over lanes: in a fixed order, over a block, and along the
 // tree of the shards.
 #ifndef LOCKSTEP_COMPUTE_CUDA_TREE_CUH

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // update.cu - the end of a step, in one launch: optimizers, element by element, and the digest of
 // the updated parameters; batch norm's running statistics, one block per norm; the step's result.
 //

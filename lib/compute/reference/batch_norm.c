@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Batch normalisation, and the running statistics that inference uses.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A whole program: forward, loss, backward, inference.
 #include <stdlib.h>
 #include <string.h>

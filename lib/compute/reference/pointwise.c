@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ReLU, dropout masks, softmax cross-entropy.
 #include <math.h>
 

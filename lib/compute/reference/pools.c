@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Max and average pooling.
 #include <math.h>
 #include <string.h>

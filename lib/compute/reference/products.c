@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Convolution and linear layers, as sums of products written out.
 #include <string.h>
 

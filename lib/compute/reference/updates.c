@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SGD, Adam and AdamW as torch.optim computes them.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // exif.h - the orientation in a picture's EXIF data; nothing else of it is read.
 #ifndef LOCKSTEP_DATA_IMAGES_EXIF_H
 #define LOCKSTEP_DATA_IMAGES_EXIF_H

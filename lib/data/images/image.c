@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/images/image.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // image.h - pictures in memory, read from JPEG and PNG files.
 //
 // A file's first bytes decide its format, not its name. A picture has one byte per channel:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Imports pictures that are already arrays: x and y of a .npz file.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // image_decoders.h - one function per format, each in the one file that includes its library.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_DECODERS_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_DECODERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // image_folder.h - the files of a folder of class folders, in an order that does not depend on the
 // file system: by class, then by name, in byte order.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // image_import.h - data sets made from your own pictures: from a folder of class folders, or from
 // the arrays of a .npz file.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H

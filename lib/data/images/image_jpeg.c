@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // JPEG, through libjpeg-turbo. It reports errors by longjmp, so everything that must be freed lives
 // in `decoding`, outside the functions that longjmp leaves.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/images/image_resize.h"
 
 #include <stdlib.h>

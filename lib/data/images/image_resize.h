@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // image_resize.h - pictures of any size as squares of N x N, with the same bytes on every machine.
 //
 // The shorter side becomes N, the longer one N · longer / shorter, rounded down. Each output pixel

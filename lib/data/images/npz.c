@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/images/npz.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // npz.h - the arrays of a .npz file: a zip archive with one .npy file per array.
 #ifndef LOCKSTEP_DATA_IMAGES_NPZ_H
 #define LOCKSTEP_DATA_IMAGES_NPZ_H

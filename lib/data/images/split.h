@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // split.h - the choice of test samples, class by class.
 #ifndef LOCKSTEP_DATA_IMAGES_SPLIT_H
 #define LOCKSTEP_DATA_IMAGES_SPLIT_H

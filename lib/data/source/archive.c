@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/archive.h"
 
 #include <archive.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // archive.h - the members of an archive, one after another, through libarchive (its read API only).
 //
 // Nothing is ever extracted to disk. Reads tar and zip in every compression that libarchive handles

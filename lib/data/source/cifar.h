@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cifar.h - CIFAR-10 and CIFAR-100 in their "binary version": records of label bytes and 3,072
 // pixel bytes (the red, green and blue planes of 32 x 32). A. Krizhevsky, "Learning multiple layers
 // of features from tiny images", 2009.

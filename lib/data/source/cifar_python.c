@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/cifar_python.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cifar_python.h - CIFAR's "python version": pickled dictionaries, as torchvision stores them.
 #ifndef LOCKSTEP_DATA_SOURCE_CIFAR_PYTHON_H
 #define LOCKSTEP_DATA_SOURCE_CIFAR_PYTHON_H

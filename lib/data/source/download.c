@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/download.h"
 
 #include <curl/curl.h>

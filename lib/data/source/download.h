@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // download.h - a URL's content in a temporary file, through libcurl.
 #ifndef LOCKSTEP_DATA_SOURCE_DOWNLOAD_H
 #define LOCKSTEP_DATA_SOURCE_DOWNLOAD_H

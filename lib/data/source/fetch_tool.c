@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/fetch_tool.h"
 
 #include "base/cli.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fetch_tool.h - the common part of the fetch-* tools: the command line, and the way from published
 // files to tensor files. A tool adds its texts and the two functions of its format.
 #ifndef LOCKSTEP_DATA_SOURCE_FETCH_TOOL_H

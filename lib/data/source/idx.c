@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/idx.h"
 
 enum { UNSIGNED_BYTE = 0x08 };

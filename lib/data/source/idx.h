@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // idx.h - IDX files, the format of MNIST: two zero bytes, element type, rank, then the sizes as
 // big-endian 32-bit numbers, then the elements.
 #ifndef LOCKSTEP_DATA_SOURCE_IDX_H

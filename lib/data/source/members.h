@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // members.h - a dataset's published files, found and checked in any source: an archive, a folder,
 // or a server.
 //

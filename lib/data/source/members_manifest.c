@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The manifest entries about a dataset's members.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/mirrors.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // mirrors.h - where data sets are published: a small file of addresses (share/mirrors.yaml), which
 // users extend. Downloads are checked by pins in the tools, from whatever address they come.
 #ifndef LOCKSTEP_DATA_SOURCE_MIRRORS_H

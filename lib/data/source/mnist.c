@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/mnist.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // mnist.h - MNIST (Y. LeCun, C. Cortes, C. Burges) and Fashion-MNIST (H. Xiao, K. Rasul, R.
 // Vollgraf, 2017): four IDX files each.
 //

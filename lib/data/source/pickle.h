@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pickle.h - the plain part of Python's pickle: dictionaries, lists, tuples, strings, integers and
 // NumPy arrays of unsigned bytes, protocols 2 to 4. CIFAR's Python archives hold nothing else.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pickle_internal.h - the stack machine of pickle.c, and its calls (pickle_numpy.c).
 #ifndef LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H
 #define LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H

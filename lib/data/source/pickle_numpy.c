@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls that make up a pickled NumPy array of unsigned bytes:
 //     a = _reconstruct(ndarray, (0,), b"b");  a.__setstate__((1, shape, dtype, fortran, data))
 //     d = dtype("u1", False, True);           d.__setstate__((3, "|", None, …))

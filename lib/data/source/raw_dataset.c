@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/raw_dataset.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // raw_dataset.h - both splits of a dataset in memory, as made by fetch-* and synth-*, and their
 // output: a folder with train.st.zst, test.st.zst and manifest.yaml, or one split as a stream.
 #ifndef LOCKSTEP_DATA_SOURCE_RAW_DATASET_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/source/synthetic.h"
 
 #include <stdlib.h>

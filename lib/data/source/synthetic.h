@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // synthetic.h - drawn images in ten classes: data for tests and first runs, without a network.
 //
 // The class is the shape drawn: disc, ring, square, triangle, cross, horizontal, vertical or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The header is a Python dictionary; the parser supports only the form that NumPy itself writes.
 #include "data/tensor/npy.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // npy.h - the header of NumPy's .npy files: format versions 1 to 3, C order.
 #ifndef LOCKSTEP_DATA_TENSOR_NPY_H
 #define LOCKSTEP_DATA_TENSOR_NPY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tensors as CSV: one element per cell, one index of the first dimension per line. Errors name line
 // and column.
 #include <stdarg.h>

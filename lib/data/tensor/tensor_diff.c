@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/tensor/tensor_diff.h"
 
 #include <inttypes.h>

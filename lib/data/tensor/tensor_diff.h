@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_diff.h - the differences between two tensors, two tensor files or two runs.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_DIFF_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_DIFF_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_exchange.h - one tensor to and from the formats of other programs: NumPy's .npy, and CSV.
 //
 // npy: format version 1 to 3, C order, little-endian. CSV: numbers only, no header; one line per

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data/tensor/tensor_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_file.h - named tensors in a file: safetensors inside zstd (docs/formats.md).
 //
 // Writers produce a canonical form: equal tensors and metadata give equal uncompressed bytes, and

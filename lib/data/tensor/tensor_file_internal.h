@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_file_internal.h - functions shared by reading and writing of tensor files.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads tensor files. Nothing in a file is trusted: sizes are bounded before memory is allocated,
 // and every refusal names the byte offset.
 #include <jansson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes tensor files in their only canonical form, over which the content hash is computed.
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_half.h - two-byte floats, as other programs store weights. They are read, never written:
 // each converts exactly to a binary32.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_HALF_H

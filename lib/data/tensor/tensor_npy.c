@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tensors as NumPy's .npy files.
 #include <inttypes.h>
 #include <stdio.h>

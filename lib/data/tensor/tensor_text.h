@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensor_text.h - tensors as text: shapes, positions and elements, for messages and listings.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/export/event_file.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // event_file.h - writes the event files of TensorBoard: Event messages (protobuf.h) in the frames
 // of TFRecord files.
 //

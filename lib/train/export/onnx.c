@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/export/onnx.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // onnx.h - writes a trained model as an ONNX file, for runtimes with opset 13
 // (https://onnx.ai/onnx/intro/concepts.html; the messages are those of onnx.proto).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/export/run_file.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run_file.h - finds a file of a run from the path of the run.
 #ifndef LOCKSTEP_TRAIN_EXPORT_RUN_FILE_H
 #define LOCKSTEP_TRAIN_EXPORT_RUN_FILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/export/tensorboard.h"
 
 #include <stdbool.h>

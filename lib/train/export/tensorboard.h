@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tensorboard.h - writes the series of runs as a folder for TensorBoard.
 #ifndef LOCKSTEP_TRAIN_EXPORT_TENSORBOARD_H
 #define LOCKSTEP_TRAIN_EXPORT_TENSORBOARD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train/export/torch.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // torch.h - writes a trained model as a folder for PyTorch: model.py builds the network from layers
 // of torch.nn, and reads the weights, model.safetensors, without any other package.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Runs a train tool for some steps and reads their times. Sourced by the scripts that measure
 # training.
 # shellcheck shell=bash

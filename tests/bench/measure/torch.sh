@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Helpers for running PyTorch. Sourced by the scripts that measure it.
 # shellcheck shell=bash
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """PyTorch as a subject of the conformance suite: options and environment. training.py trains.
 
 Variants: eager, compile (torch.compile), ddp (DistributedDataParallel over gloo, a process a rank). All follow

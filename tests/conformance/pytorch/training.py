@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A small LeNet trained by PyTorch, as reproducibly as its documentation says how; adapter.py starts it.
 
 Import it only when the environment is set: libraries read it when they are loaded.

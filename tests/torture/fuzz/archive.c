@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An archive in any compression. Only a megabyte of its contents is read: `bombs` is a separate
 // battery.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A claim, and the audit of it.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A CSV table; the first byte selects the type.
 #include "data/tensor/tensor_exchange.h"
 #include "fuzz.h"

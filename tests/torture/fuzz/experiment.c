@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An experiment file and, after a zero byte, an assignment of --set.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fuzz.h - shared by the fuzzers. Each fuzzer is one function that libFuzzer calls, or loop.c if
 // there is no clang: it passes bytes to a reader, which may refuse them and must do nothing else.
 //

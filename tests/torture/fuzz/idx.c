@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // MNIST's format; the first byte selects the rank.
 #include <stdlib.h>
 

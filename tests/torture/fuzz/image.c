@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A picture, JPEG or PNG, read in colour and in grey.
 #include "data/images/image.h"
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // loop.c - calls a fuzzer if there is no libFuzzer: mutates seeds, without measuring coverage.
 //
 //     FUZZER SECONDS SEED SEEDS_FOLDER CRASH_FILE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A NumPy array, as `tensor import` reads it.
 #include "data/tensor/tensor_exchange.h"
 #include "fuzz.h"

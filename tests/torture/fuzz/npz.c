@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arrays in a zip, as import-images reads them.
 #include "data/images/npz.h"
 #include "fuzz.h"

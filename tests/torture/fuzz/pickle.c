@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A Python pickle, as in CIFAR's archives.
 #include "data/source/pickle.h"
 #include "fuzz.h"

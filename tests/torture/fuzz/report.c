@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A training's manifest, and that run's report without its drawings.
 #include <stdio.h>
 #include <stdlib.h>

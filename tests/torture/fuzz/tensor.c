@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A tensor file: safetensors, plain or inside zstd.
 #include "data/tensor/tensor_file.h"
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // YAML: everything that can be read can be written, and reads back the same.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Convolution forward and input gradient: one correlation.
 //
 // A vector of WIDTH = 16 floats is one element of 16 samples, or four neighbouring elements of four

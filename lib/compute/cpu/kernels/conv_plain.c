@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The other gradients of a convolution, one vector of samples at a time: the input gradient with a
 // stride, and the bias gradient.
 #include "simd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Weight gradient of a convolution: sums over positions for OUTPUTS × CHANNELS × COLUMNS weights of
 // one kernel row, in registers; then over the lanes, by halves.
 //

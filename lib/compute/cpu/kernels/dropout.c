@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Dropout: sixteen Philox streams side by side, one per sample. The numbers are those of
 // base/random.h, which describes the method and names its source; tests/ops/test_dropout.c compares
 // them.

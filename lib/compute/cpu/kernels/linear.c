@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Linear layers: forward, input gradient, weight gradient.
 #include "simd.h"
 

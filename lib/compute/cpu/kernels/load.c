@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Converts the bytes of images, sample by sample, to the floats of a group, samples innermost.
 #include "simd.h"
 

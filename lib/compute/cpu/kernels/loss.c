@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Softmax cross-entropy and its gradient. The exponential and the logarithm are our own: those of
 // the C library differ in the last bit between versions and processors.
 #include "simd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pooling as a separate unit: any window, stride and padding. (2×2 max pooling in the tail of a
 // unit is in tail.c.)
 #include "simd.h"

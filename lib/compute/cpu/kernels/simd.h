@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // simd.h - the vector type that kernels are written in; included only by kernels/*.c.
 //
 // LANES samples, 16 or 4, lie side by side in memory. A vector has VL floats: 16 (AVX-512), 8

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of one instruction set.
 #include "simd.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
 // and shift, ReLU, 2×2 max pooling, forward and backward. Also a group's batch norm statistics.
 #include "simd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Optimizers, element by element, and sums over whole arenas. The formulas are those of
 // torch.optim.
 #define SIMD_WIDE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // 3×3 convolution with stride 1, forward and input gradient, by Winograd's F(4×4, 3×3).
 //
 // Works on a block of four tiles at a time. First all channels of the block's patches are

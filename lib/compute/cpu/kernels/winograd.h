@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // winograd.h - the transforms of F(4×4, 3×3), for winograd.c and winograd_weight.c (included only
 // by these).
 //

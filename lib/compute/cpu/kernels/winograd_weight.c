@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Weight gradient of a 3×3 convolution with stride 1, by Winograd's F(4×4, 3×3).
 //
 // The transposed algorithm: input patches are transformed as in the forward pass, tiles of the

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the Python wheel, with the standard library only.
+"""Builds the Python wheel, with the standard library only.
 
     wheel_backend.py PREFIX VERSION FOLDER
 
-PREFIX is an installation of the tools (`make wheel` makes one). It becomes lockstep/prefix/ in the wheel. Prints the
+PREFIX is an installation of the tools (`make wheel` creates one). It becomes lockstep/prefix/ in the wheel. Prints the
 path of the wheel. Equal installations give equal wheels: names are sorted, and every file has the time SOURCE_DATE_EPOCH.
 
 It is also the build backend of `pip install ./python` (PEP 517), which runs `make wheel`.
@@ -20,7 +20,7 @@ import time
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What becomes a command of the environment; the other tools are called by `lockstep`, or lockstep.run().
+# The commands of the environment; the other tools are called by `lockstep`, or lockstep.run().
 COMMANDS = ["lockstep", "fetch-cifar", "shard", "train-single", "train-dp", "train-ddp", "evaluate", "report"]
 METADATA = """\
 Metadata-Version: 2.1
@@ -39,12 +39,12 @@ Generator: lockstep
 Root-Is-Purelib: false
 Tag: %s
 """
-# ZIP knows no time before 1980.
+# ZIP has no time before 1980.
 FIRST_TIME = 315532800
 
 
 def files_below(folder, base):
-    """(name, path) of each file, sorted by name, with "/" between; links to folders are not followed."""
+    """(name, path) of each file, sorted by name, with "/" as separator; links to folders are not followed."""
     found = []
     for path, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
@@ -55,8 +55,8 @@ def files_below(folder, base):
 
 
 def replace_links(prefix):
-    """A wheel has no links. A folder moves to where the link to it is, and a link to a file becomes
-    a copy; but links in bin/ go, because commands are scripts. Returns the names in bin/."""
+    """A wheel has no links. A linked folder moves to the place of its link, and a link to a file becomes
+    a copy. Links in bin/ are removed, because commands are scripts. Returns the names in bin/."""
     commands = os.listdir(os.path.join(prefix, "bin"))
     for path, folders, names in os.walk(prefix):
         for name in folders + names:
@@ -110,7 +110,7 @@ def make_wheel(prefix, version, folder):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """What pip calls: `make wheel`, and the name of the wheel."""
+    """Called by pip: runs `make wheel`, and returns the name of the wheel."""
     made = os.path.join(os.path.abspath(wheel_directory), ".made")
     subprocess.run(["make", "-C", os.path.join(HERE, ".."), "wheel", "DIST=" + made], check=True, stdout=sys.stderr)
     (name,) = os.listdir(made)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lockstep's tools, and a reader of what they write.
+"""Lockstep's tools, and a reader of their files.
 
     import lockstep
 
@@ -8,11 +8,11 @@
     run["train/model"].metadata["model"]             # their metadata
     run["train/steps"]["loss"]                       # series: a pandas DataFrame, or a dict of NumPy arrays
     run["train/manifest"]["results"]["accuracy"]     # manifests and other YAML files: dicts
-    lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: a table, too
+    lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: also a table
 
     lockstep.run("evaluate", "--model", "model.st.zst", "--data", "test.st.zst", "--out", "evaluation")
 
-The bundled tools read the files, so what is damaged is refused with their message (ToolError). Only NumPy is needed.
+The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required.
 """
 from ._read import Folder, Tensors, read
 from ._tools import ToolError, run

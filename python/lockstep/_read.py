@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reading what the tools write: tensors, series, tables and manifests."""
+"""Reads the files of the tools: tensors, series, tables and manifests."""
 import collections.abc
 import csv
 import errno
@@ -9,9 +9,9 @@ import os
 
 from ._tools import run
 
-# NumPy's names of the types of safetensors. It has no BF16: those are read as integers and widened.
+# NumPy's names of the safetensors types. NumPy has no BF16: it is read as integers and widened.
 _TYPES = {"U8": "u1", "U32": "<u4", "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
-# Columns of tables that are text; the others are numbers.
+# Text columns of tables; the others hold numbers.
 _TEXT = {"run", "digest", "id", "owner", "metric", "unit", "note", "source", "model"}
 _WHOLE = {"step", "epoch"}
 
@@ -25,7 +25,7 @@ class Tensors(dict):
 
 
 class Folder(collections.abc.Mapping):
-    """The files and folders of a folder, by their names without endings. They are read when they are asked for:
+    """The files and folders of a folder, by name without ending. They are read on access:
     folder["train/model"] reads train/model.st.zst."""
 
     def __init__(self, path):
@@ -56,7 +56,7 @@ class Folder(collections.abc.Mapping):
 
 
 def read(path):
-    """What a file or folder holds:
+    """Returns the content of a file or folder:
 
     a folder                    a Folder: a mapping that reads its entries on demand
     steps.st.zst                the series of a training, a row per step
@@ -64,8 +64,8 @@ def read(path):
     *.csv                       the figures of a report
     *.yaml                      a dict
 
-    Series and figures are a pandas DataFrame where pandas is installed, and a dict of NumPy arrays where it is not.
-    Raises FileNotFoundError, ValueError for another kind of file, and ToolError for one that a tool refuses."""
+    Series and figures are a pandas DataFrame if pandas is installed, and otherwise a dict of NumPy arrays.
+    Raises FileNotFoundError, ValueError for another kind of file, and ToolError for a file that a tool refuses."""
     path = os.fspath(path)
     if os.path.isdir(path):
         return Folder(path)
@@ -80,7 +80,7 @@ def read(path):
 
 
 def _plain(path):
-    """A path that a tool takes for one, whatever it begins with."""
+    """A path that a tool does not mistake for an option."""
     return os.path.join(".", path) if path.startswith("-") else path
 
 

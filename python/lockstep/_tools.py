@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the tools are, and calling them."""
+"""Finds and runs the tools."""
 import os
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ class ToolError(RuntimeError):
 
 
 def command_of(tool):
-    """The words that call a tool: the one of this package; without one, in a checkout, what PATH has."""
+    """The command line of a tool: from this package, or from the PATH if the package has no tools (a checkout)."""
     for folder in ("libexec/lockstep", "bin"):
         path = os.path.join(_PREFIX, folder, tool)
         if os.access(path, os.X_OK):
@@ -42,6 +42,6 @@ def run(tool, *arguments):
 
 
 def main():
-    """The commands of this package: the tool of that name takes this process over."""
+    """The commands of this package: replaces the process by the tool of the same name."""
     command = command_of(os.path.basename(sys.argv[0]))
     os.execv(command[0], [sys.argv[0]] + command[1:] + sys.argv[1:])

@@ -49,7 +49,7 @@ audits() {
     [ -z "$stderr" ]
 }
 
-@test "audit of one wrong figure says by how much, and exits 4" {
+@test "audit of one wrong figure prints by how much it is off, and exits 4" {
     claim 25.0 > bad.yaml
     fails_with 4 '^audit: [0-9]+ findings in 1 claim$' "$BIN/audit" bad.yaml
     [[ $output == *"made-up: arithmetic error: 'standard': its batches do not add up to the total time"* ]] || fail "$output"
@@ -58,7 +58,7 @@ audits() {
 }
 
 # Every finding was checked against the reports' text: a report's own remarks do not count.
-@test "audit of R000: times that cannot all be true, and an arm that was none" {
+@test "audit of R000: contradictory times, and a two-device arm that ran on one device" {
     audits R000 "1 claim: 4 findings (3 arithmetic errors, 1 unsupported statement); 2 stated by the reports themselves" \
         "12500 steps/epoch x 25 epochs x 19.24 ms = 6012 s, stated 504.28 s: 11.9 times less" \
         "12500 steps/epoch x 25 epochs x 34.80 ms = 10875 s, stated 573.91 s: 18.9 times less" \
@@ -71,7 +71,7 @@ audits() {
     [[ $output != *"the rows give a different figure"* && $output != *overhead* && $output != *accuracy* ]] || fail "$output"
 }
 
-@test "audit of R001: accuracies called alike that are not; the rest it says itself" {
+@test "audit of R001: unequal accuracies called equal; the report states the other findings itself" {
     audits R001 "1 claim: 1 finding (1 unsupported statement); 4 stated by the reports themselves" \
         "unsupported statement: 'ddp' and 'dp' are not equal in accuracy" "    section 4; 'ddp': table 2" \
         "64.16 - 66.80 = -2.64 points of 10000 test samples: z = -3.93, p = 8.6e-05" \
@@ -79,18 +79,18 @@ audits() {
         "the report states this itself (section 4.3): DDP's batch was four times as large"
 }
 
-@test "audit of R002: an expectation, as it says; and a batch that DataParallel does not have" {
+@test "audit of R002: expected figures, marked as such; and a wrong batch size for DataParallel" {
     audits R002 "1 claim: 1 finding (1 arithmetic error); 1 stated by the reports themselves" \
         "stated by the report itself: 'single', 'data-parallel', 'model-parallel' expected, never measured" \
         "    notes, item 4; 'data-parallel': expected results, table" "128 samples per step, stated 128 x 2: 2 times more"
 }
 
-@test "audit of R003: estimates, as it says; and one figure from nowhere" {
+@test "audit of R003: estimates, marked as such; and one figure without a source" {
     audits R003 "1 claim: 1 finding (1 unsupported statement); 1 stated by the reports themselves" \
         "unsupported statement: 'ddp-8' quoted without a source" "the report states this itself (head of the table): estimates"
 }
 
-@test "audit of R004: load and update against the total; of the loader workers it says itself" {
+@test "audit of R004: load and update exceed the total time; the report states the loader workers itself" {
     audits R004 "1 claim: 3 findings (3 arithmetic errors); 1 stated by the reports themselves" \
         "(0.0064 + 0.0011) s = 140.6 s, stated 72.80 s: 1.93 times less" \
         "(0.0043 + 0.0012) s = 103.1 s, stated 34.96 s: 2.95 times less" \
@@ -101,7 +101,7 @@ audits() {
     [[ $output != *"or of all together"* ]] || fail "$output"
 }
 
-@test "what a report says itself is no finding: exit 0" {
+@test "a fault that the report states itself is not a finding: exit 0" {
     claim | sed 's/devices: 2}/devices: 2, epochs: 20}/; s/ratio: 1.67/ratio: 3.33/' > unlike.yaml
     sed -i 's/batch_ms: 6.00, total_seconds: 30.0/batch_ms: 3.00, total_seconds: 30.0/; s/epochs: 10, batch_ms: 3/batch_ms: 3/' unlike.yaml
     sed -i 's/basis.*//; s/{kind: speedup, ratio: 3.33/{kind: speedup, basis: batch_ms, ratio: 3.33/' unlike.yaml
@@ -112,7 +112,7 @@ audits() {
     [[ $output == *"the report states this itself (page 3)"*"1 claim: no findings; 1 stated by the reports themselves" ]] || fail "$output"
 }
 
-@test "audit of several claims counts them all, the same each time" {
+@test "audit counts several claims, and prints the same each time" {
     claim > good.yaml
     fails_with 4 'in 6 claims$' "$BIN/audit" "$ROOT"/experiments/R00?/claim.yaml good.yaml
     [[ $output == *$'\nmade-up: no findings\n6 claims: '* ]] || fail "$output"
@@ -121,7 +121,7 @@ audits() {
     [ "$output" = "$first" ]
 }
 
-@test "audit --lang zh finds the same, in Chinese; messages of the tool stay English" {
+@test "audit --lang zh prints the same findings in Chinese; error messages stay English" {
     fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" "$ROOT"/experiments/R00?/claim.yaml
     local english=$output finding
     TOOL=audit fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" --lang zh "$ROOT"/experiments/R00?/claim.yaml
@@ -136,7 +136,7 @@ audits() {
     fails_with 2 "bad --lang: 'fr': expected en or zh" "$BIN/audit" --lang fr good.yaml
 }
 
-@test "audit refuses bad files with 3 and prints nothing" {
+@test "audit refuses bad files with exit code 3 and prints nothing" {
     claim > good.yaml
     claim | sed 's/batch_ms: 6/bach_ms: 6/' > misspelt.yaml
     fails_with 3 "misspelt.yaml:6:[0-9]+: unknown key 'bach_ms': did you mean 'batch_ms'\?" "$BIN/audit" good.yaml misspelt.yaml
@@ -149,7 +149,7 @@ audits() {
     fails_with 2 'missing arguments' "$BIN/audit"
 }
 
-@test "audit says when its answer could not be written" {
+@test "audit reports that its output could not be written" {
     [ -w /dev/full ] || skip "no /dev/full"
     claim > good.yaml
     TOOL=audit fails_with 1 'No space left' sh -c "exec '$BIN/audit' good.yaml > /dev/full"

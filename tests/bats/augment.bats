@@ -79,7 +79,7 @@ expect() {
     done
 }
 
-@test "what is drawn depends on the seed alone, and every option matters" {
+@test "every augmentation option, the dropout rate and the seed change the model" {
     local set hashes
     expect
     hashes=$expected
@@ -89,7 +89,7 @@ expect() {
         train train-single run --train "$train" --set "$set"
         hashes+=$'\n'$(content run/model.st.zst)
     done
-    # A flip with probability 0 is no flip: one pair among the seven.
+    # A flip with probability 0 does nothing: one pair among the seven.
     [ "$(sort -u <<<"$hashes" | wc -l)" -eq 6 ] || fail "$hashes"
     sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
     rm -rf run
@@ -98,7 +98,7 @@ expect() {
     [ "$(content run/model.st.zst)" != "$expected" ] || fail "the rate of dropout changes nothing"
 }
 
-@test "test images are neither augmented nor dropped out" {
+@test "test images are not augmented, and evaluation applies no dropout" {
     expect
     train train-single run --train "$train" --test "$train" --loader-workers 2
     same_model "$expected" run "with test images"
@@ -109,7 +109,7 @@ expect() {
         "$("$BIN/manifest" get run/manifest.yaml results.test_accuracy)" ]
 }
 
-@test "a state is not resumed under another augmentation" {
+@test "a state cannot be resumed with a different augmentation" {
     train train-single run --train "$train" --stop-after-steps 3
     fails_with 3 "'augment'" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume \
         --set 'augment=[]'

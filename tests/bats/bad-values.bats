@@ -108,7 +108,7 @@ state_of() {
     state_of adamw $((34 * 3 + 2 + 10 + 3 + 2))
 }
 
-@test "a loss that is no number ends the run at its step, and names the first tensor" {
+@test "a loss that is not finite ends the run at that step, and the first bad tensor is named" {
     local tool
     for tool in "train-single" "train-ddp --world-size 2" "train-dp --world-size 2" "train-mp --world-size 2"; do
         rm -rf out
@@ -122,7 +122,7 @@ state_of() {
 
 # A mean of 1.5e37, times 48 images, overflows a float, and this becomes the running mean; the sums
 # of 16 images do not overflow, and the loss is a number.
-@test "running statistics that are no numbers end the run, though the loss is one" {
+@test "running statistics that are not finite end the run, even if the loss is finite" {
     need_python
     need_program zstd
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
@@ -135,7 +135,7 @@ state_of() {
     [ ! -e out/state.st.zst ]
 }
 
-@test "a model of numbers that gives none is no model with an accuracy" {
+@test "evaluate refuses logits that are not finite, even if all weights are finite" {
     need_python
     need_program zstd
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
@@ -148,7 +148,7 @@ state_of() {
     nothing_in out
 }
 
-@test "a state of another revision of the arithmetic is refused, with both and the way out" {
+@test "a state of another revision of the arithmetic is refused, with both revisions and the remedy" {
     need_python
     need_program zstd
     local own
@@ -174,7 +174,7 @@ state_of() {
     [ "$(content run/model.st.zst)" = "$(content ended/model.st.zst)" ]
 }
 
-@test "the epoch that warms up is no part of the seconds an epoch" {
+@test "the first epoch is excluded from the seconds per epoch" {
     local epochs
     for epochs in 1 2 4; do
         "$BIN/train-single" -q --experiment e.yaml --train "$train" --out "run$epochs" --set "epochs=$epochs"
@@ -189,7 +189,7 @@ state_of() {
     done
 }
 
-@test "more than 1,024 images, and no multiple of it: each is looked at" {
+@test "more than 1,024 images, and not a multiple of it: every image is evaluated" {
     need_python
     "$BIN/synth-cifar" -q --train 8 --test 1100 --seed 3 --out many
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good --set "model=$ROOT/experiments/models/lenet.yaml"

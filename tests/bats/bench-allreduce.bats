@@ -41,7 +41,7 @@ bench() {
     [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.1.simulated)" = true ]
 }
 
-@test "the manifest holds machine, table and fit" {
+@test "the manifest holds the machine, the table and the fit" {
     succeeds bench --world-size 2 --reduce fast --out out
     get() { "$BIN/manifest" get out/manifest.yaml "$@"; }
     [ "$(get tool)" = bench-allreduce ]
@@ -57,7 +57,7 @@ bench() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
-@test "the key is that of the manifest, and another for another machine or other options" {
+@test "the key equals the manifest's, and differs for another machine or other options" {
     succeeds bench --world-size 1 --out out
     key=$(bench --world-size 1 --out elsewhere --print-key)
     succeeds "$BIN/manifest" fresh out "key=$key"
@@ -84,7 +84,7 @@ need_emulation() {
     export LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_DEVICES=4
 }
 
-@test "on devices: NCCL where every rank has one, CUDA IPC where they share" {
+@test "on devices: NCCL with a GPU per rank, CUDA IPC with shared GPUs" {
     need_emulation
     succeeds bench --device cuda:0,cuda:1 --world-size 2,3 --reduce both --out out
     get() { "$BIN/manifest" get out/manifest.yaml "$@"; }
@@ -100,7 +100,7 @@ need_emulation() {
     [[ $output == *"; cuda ipc; SIMULATED: 2 ranks on 1 GPU" ]] || fail "$output"
 }
 
-@test "devices that are not there, cannot reduce, or need other options" {
+@test "missing devices, devices that cannot reduce, and unsuitable options are refused" {
     need_emulation
     fails_with 1 "'cuda:4': this host has 4 GPUs" "$BENCH" --device cuda:4 --out out
     fails_with 2 "bad --device: 'auto': expected cpu, cuda or a list" "$BENCH" --device auto --out out

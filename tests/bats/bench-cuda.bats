@@ -29,7 +29,7 @@ profile() {
     "$program" "$library" 0 "$WORK/model.yaml" "$@"
 }
 
-@test "every operation of a step: its launches, what it moves and computes" {
+@test "every operation of a step: its launches, bytes and floating-point operations" {
     need_profile
     cat >"$WORK/model.yaml" <<'END'
 schema: lockstep.model/1
@@ -65,7 +65,7 @@ END
     TOOL=cuda_profile fails_with 1 'none.so' "$program" "$WORK/none.so" 0 "$WORK/model.yaml" 8 2 1
 }
 
-@test "make bench-cuda: rounds become tables; without PyTorch its side says why" {
+@test "make bench-cuda: rounds become tables; without PyTorch its rows give the reason" {
     need_profile
     PYTHON=$WORK/no-python succeeds "$ROOT/tests/bench/cuda"
     [ "$(cell cuda-work lenet-bn-64 status),$(cell cuda-work lenet-bn-64 rounds)" = measured,1 ] || fail "$(cat "$results/cuda-work.csv")"
@@ -85,7 +85,7 @@ END
     grep -q '^| conv1 forward with moments | 1 | ' "$WORK/page.md"
 }
 
-@test "figures and verdicts are what the rounds give" {
+@test "figures and verdicts follow from the rounds" {
     mkdir -p "$results"
     printf '%s\n' round,name,seconds 1,a,2 2,a,4 3,a,3 1,b,0.5 1,c,9 >"$WORK/rounds"
     printf '%s\n' 'a | A | ours batch=64' 'b | B | ours batch=100 batch=10 epoch=1000' 'c | C | torch' 'd | D | torch' >"$WORK/work"
@@ -98,7 +98,7 @@ END
     [ "$(sed -n 2,5p "$results/goals.csv")" = "$(printf '%s\n' 'x,6,>= 2,yes' 'y,5000,<= 4 µs,no' 'z,500,<= 20 ms,no' 'w,,>= 1,')" ] || fail "$(cat "$results/goals.csv")"
 }
 
-@test "make check-gpu: a table of its parts, the others after one that fails" {
+@test "make check-gpu: a table of its parts; a failed part does not stop the others" {
     export LOGS=$WORK/logs EMULATED=1
     PARTS="machine again launches memcheck" succeeds "$ROOT/tests/gpu/session"
     [[ $output == *$'\n'"again      passed "*"three times: 3 same, 0 other bits"* ]] || fail "$output"

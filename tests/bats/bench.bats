@@ -30,7 +30,7 @@ is_positive() {
 }
 
 # A failing train-ddp, and no PyTorch.
-@test "rows become a table and a CSV; one that fails, or lacks something, says why and does not stop the others" {
+@test "rows become a table and a CSV; a row that fails or lacks PyTorch gives the reason, and the others run" {
     mkdir "$WORK/bin"
     ln -s "$BIN"/* "$WORK/bin"
     rm "$WORK/bin/train-ddp"
@@ -58,7 +58,7 @@ is_positive() {
     [ -z "$(find "$WORK" -name 'lockstep-bench.*')" ]
 }
 
-@test "medians, ratios and verdicts are what the rounds give" {
+@test "medians, ratios and verdicts follow from the rounds" {
     printf '%s\n' 'ours 2 2048' 'against 9 4096' 'ours 4 2048' 'against 8 4096' 'ours 3 1024' 'against 1 4096' 'peak 200 1' |
         bench_awk summarise -v name=x -v unit=s -v target='>= 2.5' -v against=yes -v flop=3000000 \
             -v epoch=50000 -v rounds=3 -v status=measured -v note=n >"$WORK/line"
@@ -100,14 +100,14 @@ END
     [ "$(sed -n '2p;4p' points | paste -sd ' ')" = "a,1,1.5,1.5,1.5,1,50.0 a,4,4.4,4.4,4.4,4,10.0" ] || fail "$(cat points)"
 }
 
-@test "growth draws what it measured" {
+@test "growth draws its measurements" {
     need_program gnuplot
     ROWS=ranks succeeds "$ROOT/tests/bench/growth"
     [ "$(cut -d , -f 1,2 "$ARTIFACTS/bench/growth.csv" | paste -sd ' ')" = "axis,point ranks,1 ranks,2 ranks,4" ]
     grep -q '</svg>' "$ARTIFACTS/bench/cost-growth.svg"
 }
 
-@test "write-docs replaces what is between its markers, and refuses what is not worth quoting" {
+@test "write-docs replaces the text between its markers, and refuses incomplete or short measurements" {
     cd "$WORK"
     mkdir -p "$ARTIFACTS/bench"
     printf '%s\n' 'cores: 2' 'rounds: 5' 'quick: no' >"$ARTIFACTS/bench/machine.txt"
@@ -132,7 +132,7 @@ END
     cmp docs.md once.md
 }
 
-@test "the prediction in docs/hosts.md is the one that docs/hosts.csv gives" {
+@test "the prediction in docs/hosts.md follows from docs/hosts.csv" {
     cp "$ROOT/docs/hosts.md" "$WORK/hosts.md"
     DOCS=$WORK/hosts.md "$ROOT/tests/bench/hosts-docs"
     cmp "$ROOT/docs/hosts.md" "$WORK/hosts.md"

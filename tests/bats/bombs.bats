@@ -29,7 +29,7 @@ hole() {
     echo end >>"$2"
 }
 
-@test "a sparse tar: the hole counts, and the header says it" {
+@test "a sparse tar: its holes count towards the uncompressed size" {
     hole 4T data_batch_1.bin
     tar --sparse -cf a.tar data_batch_1.bin
     [ "$(stat -c %s a.tar)" -lt 100000 ]
@@ -39,7 +39,7 @@ hole() {
     refused 'more than 200 times its size' fetch-cifar -q --from a.tar --out out
 }
 
-@test "a tar header of more than an archive may hold" {
+@test "a tar header with a size above the limit of an archive" {
     "$PYTHON" -c '
 import tarfile
 info = tarfile.TarInfo("unrelated.bin")
@@ -48,7 +48,7 @@ open("a.tar", "wb").write(info.tobuf() + bytes(100000))'
     refused 'more than 4294967296 bytes uncompressed' fetch-cifar -q --from a.tar --out out
 }
 
-@test "members that were packed to nothing: zstd, xz, zip" {
+@test "members with an extreme compression ratio: zstd, xz, zip" {
     hole 1G unrelated.bin
     tar -cf - unrelated.bin | zstd -q -1 >a.tar.zst
     refused 'more than 200 times its size' fetch-cifar -q --from a.tar.zst --out out
@@ -80,7 +80,7 @@ for _ in range(bytes_ >> 20):
     sys.stdout.buffer.write(bytes(1 << 20))' "$1"
 }
 
-@test "a tensor file that holds far more than its bytes: refused, from a file and from a pipe; plain it is read" {
+@test "a tensor file that expands to far more than its size is refused, also from a pipe; plain, it is read" {
     tensors $((1 << 30)) | zstd -q -1 >a.st.zst
     [ "$(stat -c %s a.st.zst)" -lt 200000 ]
     refused 'more than the limit' tensor hash a.st.zst
@@ -89,7 +89,7 @@ for _ in range(bytes_ >> 20):
     succeeds "$BIN/tensor" hash --max-bytes $((2 << 30)) <(zstd -dcq a.st.zst)
 }
 
-@test "256 MiB are read from a file of any size" {
+@test "a file of any size may expand to 256 MiB" {
     tensors $((255 << 20)) | zstd -q -1 >a.st.zst
     succeeds "$BIN/tensor" hash a.st.zst # below 256 MiB, and below 200 times the file
 }

@@ -23,14 +23,14 @@ rounds() {
     done
 }
 
-@test "equals: few differ, and a slow-down is found" {
+@test "equal runs rarely differ, and a slow-down is found" {
     rounds
     succeeds "$counts" runs/*/train
     [[ $output == *"| 3 | 200 | "*"| 5 | 200 | "*"| 10 | 200 | "* ]] || fail "$output"
     [[ $output != *"none |"* ]] || fail "no slow-down was found: $output"
 }
 
-@test "a busy machine and too few executions are told" {
+@test "a busy machine and too few executions are reported" {
     rounds execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 5, "waited_seconds": 14, "others_seconds": 14, "cores": 2}}'
     fails_with 4 'the machine was busy in 200 of 200 comparisons' "$counts" runs/*/train
     fails_with 2 'expected 22 executions or more' "$counts" runs/1*-1/train

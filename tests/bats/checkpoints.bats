@@ -56,7 +56,7 @@ refused() {
     nothing_in out
 }
 
-@test "prefixes of wrappers are taken off, with a word" {
+@test "prefixes of wrappers are removed, with a message" {
     local expected prefix
     expected=$(predictions ours.safetensors)
     [ ! -s said ]
@@ -107,7 +107,7 @@ END
     [[ $stderr == *"F64 is rounded to F32"* ]]
 }
 
-@test "every float of two bytes has its value" {
+@test "every 16-bit float is converted exactly" {
     "$PYTHON" - <<'END'
 import struct, safetensors_writer
 def save(name, dtype, bits, values):
@@ -126,7 +126,7 @@ END
     fails_with 2 "'--dtype'.*F16" "$BIN/tensor" import --name w --format csv --dtype F16 --out w.st.zst f16
 }
 
-@test "the counters of batch norm are passed over" {
+@test "batch norm's num_batches_tracked is ignored" {
     rewrite counted.safetensors <<'END'
 tensors["bn1.num_batches_tracked"] = ("I64", [], struct.pack("<q", 7))
 tensors["module.bn2.num_batches_tracked"] = ("I64", [], struct.pack("<q", 7))
@@ -135,7 +135,7 @@ END
     [ ! -s said ]
 }
 
-@test "metadata of another program: which key, and --architecture" {
+@test "metadata of another program: the message names the key and --architecture" {
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do
         rewrite theirs.safetensors <<<"metadata['model'] = '$text'"
@@ -156,7 +156,7 @@ END
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init theirs.safetensors --out out
 }
 
-@test "a tensor that does not fit is named, with its shape and the one expected" {
+@test "a tensor that does not fit is named, with its shape and the expected shape" {
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F32', [11], bytes(44))"
     refused "'x.safetensors': tensor 'fc3.bias' is F32 \[11\], expected F32 \[10\]" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('I64', [10], bytes(80))"
@@ -175,7 +175,7 @@ END
     refused "'x.pt'.*torch.save.*save_file" x.pt
 }
 
-@test "PyTorch agrees about halves, and about the prefixes of DistributedDataParallel and compile" {
+@test "PyTorch agrees on 16-bit floats, and on the prefixes of DistributedDataParallel and compile" {
     need_torch
     "$PYTHON" - <<'END'
 import torch, safetensors_reader, safetensors_writer

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Completions, in the shells that they are for.
+# Completions, tested in each shell.
 load helpers
 
 OWN_NAMES="fetch-cifar shard train-single train-dp train-ddp evaluate report"
@@ -81,7 +81,7 @@ expect() {
     expect 'lockstep pipeline s' 'submission'
 }
 
-@test "bash: files and folders where an option takes them, choices, and nothing else" {
+@test "bash: files, folders and choices, each only for options that take them" {
     expect 'shard --in ' 'a folder file.zst folder'
     expect 'shard --in f' 'file.zst folder'
     expect 'shard --in=f' 'file.zst folder'
@@ -111,7 +111,7 @@ expect() {
     expect 'lockstep experiment ddp4 DATA=expe' 'experiments'
 }
 
-@test "bash: the file says for which commands it is" {
+@test "bash: the file registers every command" {
     # shellcheck disable=SC2016 # the inner shell's
     succeeds bash --norc -c '. "$0"; complete -p' "$BATS_FILE_TMPDIR/lockstep.bash"
     local name
@@ -126,7 +126,7 @@ expect() {
 
 # ---- zsh ----
 
-# becomes LINE RESULT: what LINE is after a tabulator, in an interactive zsh.
+# becomes LINE RESULT: an interactive zsh completes LINE to RESULT after a tab.
 becomes() {
     rm -f buffer
     # shellcheck disable=SC2016 # zsh's

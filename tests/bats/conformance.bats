@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tests/conformance/run: that it finds what it is for, on the toy adapter, and finds nothing in Lockstep.
+# tests/conformance/run finds every fault of the toy adapter, and none in Lockstep.
 
 load helpers
 
@@ -47,12 +47,12 @@ expect() {
     expect "2 and 4 ranks, no batch norm" "same bits, 2 of 2"
     suite 0 --jobs 2 --axes "ranks threads stop" lockstep:train-dp lockstep:train-mp
     [[ $output == *"| 2 and 4 ranks | same bits, 2 of 2 | same bits, 2 of 2 |"* ]] || fail "$output"
-    # What the table says is what the trials say.
+    # The table agrees with the trials.
     [ "$(awk -F , '$12 == "same" && $2 != "reference" && $4 == "lenet-bn" && $5 == "none" { print $14 }' train-ddp/trials.csv | sort -u | wc -l)" -eq 1 ]
     [ "$(awk -F , 'NR > 1 && $12 == "not offered" { print $2 }' train-single/trials.csv | sort -u | tr '\n' ' ')" = "ranks ranks-plain " ]
 }
 
-@test "what depends on one axis is found there, and nowhere else" {
+@test "a dependence on one axis is found on that axis only" {
     local variant title
     while read -r variant title; do
         suite 4 --axes "repeat threads ranks workers stop seed" "toy:$variant"
@@ -69,7 +69,7 @@ END
     [[ $(row "several of these at once") == "**differs**, 3 of 3: up to 5.0e-01" ]] || fail "$output"
 }
 
-@test "an execution that never repeats, and a model that no seed changes, are found" {
+@test "executions that do not repeat, and a seed without effect, are found" {
     suite 4 --axes "repeat seed" toy:repeat
     [[ $(row "the same again") == "**differs**, 2 of 2: up to "* ]] || fail "$output"
     [[ $output == *"toy repeat: the same execution gives other bits each time"* ]] || fail "$output"
@@ -79,7 +79,7 @@ END
     expect "2 and 3 threads" "**differs**, 1 of 2 (2): other tensors"
 }
 
-@test "what an adapter does not offer is left out, with its reason" {
+@test "an axis that an adapter does not offer is left out, with the reason" {
     suite 0 --axes "ranks threads" toy:one-rank
     expect "2 and 4 ranks" "not offered"
     expect "2 and 3 threads" "same bits, 2 of 2"
@@ -92,7 +92,7 @@ END
     [ "$stderr" = "conformance: no subject can run here: toy:skip: the toy is put away" ] || fail "$stderr"
 }
 
-@test "an adapter that fails, hangs or writes no numbers has failed, and the others go on" {
+@test "an adapter that fails, hangs or writes NaN is reported as failed, and the others continue" {
     suite 1 --axes threads toy:fail toy
     [[ $output == *"| 2 and 3 threads | failed: 2 | same bits, 2 of 2 |"* ]] || fail "$output"
     [[ $output == *"- toy fail, 2 and 3 threads: failed: exit code 1: toy: out of luck."* ]] || fail "$output"
@@ -103,7 +103,7 @@ END
     [ -z "$(pgrep -f 'adapters/toy train --variant hang')" ]
 }
 
-@test "findings of --only-report do not count, and the documents take whole runs only" {
+@test "findings under --only-report do not count, and write-docs accepts only whole runs" {
     suite 0 --axes threads --only-report toy --out found toy:threads
     [[ $(row "2 and 3 threads") == "**differs**"* ]] || fail "$output"
     [ "$(cat found/facts.txt)" = "whole: no" ]
@@ -116,7 +116,7 @@ END
     grep -q '^| 2 and 3 threads | \*\*differs\*\*, 2 of 2: up to 5.0e-01 |$' page.md || fail "$(cat page.md)"
 }
 
-@test "a command line that is wrong is told in one line, before any work" {
+@test "a wrong command line is reported in one line, before any work" {
     export TOOL=conformance
     fails_with 2 "no subject 'nobody'" "$ROOT/tests/conformance/run" nobody
     fails_with 2 "no axis 'thread'" "$ROOT/tests/conformance/run" --axes "ranks thread" toy

@@ -50,14 +50,14 @@ agrees() {
     same_model "$expected" run "$*"
 }
 
-@test "what the manifest says of the device" {
+@test "the manifest records the device" {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.devices.0)" = cuda:0 ]
     [ -n "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.gpus.0.name)" ]
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.isa)" != \
         "$("$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.isa)" ]
 }
 
-@test "a data set that does not fit on the device: said once, in the manifest, and the same bits" {
+@test "a data set too large for the device: one message, an entry in the manifest, the same bits" {
     [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can be that small"
     local tool world=1 memory
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.images)" = device ]
@@ -76,7 +76,7 @@ agrees() {
     done
 }
 
-@test "an environment in which cuBLAS would give other bits is refused, where the model needs cuBLAS" {
+@test "an environment variable that changes cuBLAS's results is refused if the model uses cuBLAS" {
     local variable
     local train=("$BIN/train-single" -q --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 1)
     sed -i 's/linear: {out: 20}/linear: {out: 600}/; s/name: net/name: wide/' net.yaml
@@ -97,7 +97,7 @@ key() {
     "$BIN/$1" --experiment e.yaml --train "$made/data/train.st.zst" --print-key "${@:2}"
 }
 
-@test "another kind of device is another stage, another list of the same kind is not" {
+@test "another kind of device changes the key, another list of the same kind does not" {
     local cpu cuda
     cpu=$(key train-single --device cpu)
     cuda=$(key train-single --device cuda)
@@ -110,7 +110,7 @@ key() {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" parameters.backend)" = cuda ]
 }
 
-@test "resumed on another kind of device: said, and no stage that make would take for done" {
+@test "a resume on another kind of device is reported, and the manifest records mixed devices" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
     "${train[@]}" -q --device cpu --stop-after-steps 4
     run "${train[@]}" --resume --device cuda
@@ -122,11 +122,11 @@ key() {
 }
 
 # Sums are taken in another order, so the bits differ, by less than 1e-7 on the emulated GPU.
-@test "the model is that of the cpu, within rounding" {
+@test "the model equals the CPU's, within rounding" {
     succeeds "$BIN/tensor" diff --atol 1e-6 "$made/cpu/model.st.zst" "$made/cuda/model.st.zst"
 }
 
-@test "the same bits again, and from every tool at every world size of one GPU" {
+@test "the same bits in a second run, and from every tool at every world size on one GPU" {
     local world
     agrees train-single --device cuda
     for world in 1 2 4; do
@@ -200,7 +200,7 @@ transport() {
     same_model "$expected" run "resumed"
 }
 
-@test "evaluate: the cpu's predictions, within rounding" {
+@test "evaluate: the same predictions as on the CPU, within rounding" {
     local model=$made/cuda/model.st.zst
     "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out one --device cuda
     "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out two --device cpu

@@ -22,7 +22,7 @@ setup() {
     cd "$WORK" || return
 }
 
-# Without root nothing can be installed, but unpacked.
+# Without root the package is only unpacked.
 install_deb() {
     mkdir -p "$top/var/lib/dpkg/info" "$top/var/lib/dpkg/updates"
     : >"$top/var/lib/dpkg/status"
@@ -34,12 +34,12 @@ install_deb() {
     fi
 }
 
-# installed TOOL: where it is.
+# installed TOOL: its path.
 installed() {
     find "$top/usr/libexec/lockstep/$1" "$top/usr/bin/$1" -maxdepth 0 2>/dev/null | head -n 1
 }
 
-@test "deb: what it says of itself, and what it holds" {
+@test "deb: its metadata and its files" {
     [ "${deb##*/}" = "lockstep_$(cat "$ROOT/VERSION")_$(dpkg --print-architecture).deb" ] || fail "$deb"
     local field listed path
     field=$(dpkg-deb -f "$deb" Depends)
@@ -58,15 +58,15 @@ installed() {
     [ "$status" -eq 1 ] || fail "$output"
 }
 
-@test "deb: installed, it trains, and opens backends in the multiarch folder" {
+@test "deb: the installed package trains, and opens backends in the multiarch folder" {
     install_deb
     (cd "$top" && md5sum --quiet -c <(dpkg-deb --ctrl-tarfile "$deb" | tar -xO ./md5sums))
     succeeds "$(installed synth-cifar)" -q --train 144 --test 32 --out data
     write_experiment e.yaml model="$top/usr/share/lockstep/experiments/models/lenet.yaml"
     succeeds "$top/usr/bin/train-ddp" -q --experiment e.yaml --set world_size=2 --train data/train.st.zst --out run
     succeeds "$(installed plan)" study "$top/usr/share/lockstep/experiments/R003/scaling.yaml"
-    # The layout has the folder of backends where there are some. Of a file that is no library the message says where it
-    # was found.
+    # The folder of backends exists if the package has backends. For a file that is not a library,
+    # the message gives the path.
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || return 0
     install -D -m 644 e.yaml "$top/usr/lib/$multiarch/lockstep/lockstep-cuda.so"
     unset LOCKSTEP_CUDA_LIBRARY

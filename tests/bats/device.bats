@@ -47,7 +47,7 @@ value() {
     "$BIN/manifest" get out/manifest.yaml "$1"
 }
 
-@test "what is no list of devices" {
+@test "malformed lists of devices are refused" {
     local list
     for list in gpu cuda: cuda:x 'cuda:1,' cpu:0 auto,cpu ''; do
         refuses 2 "--device $list': expected auto, cpu, cuda, or a list" train-single --device "$list"
@@ -57,7 +57,7 @@ value() {
     [ ! -e out ]
 }
 
-@test "--device cuda without a backend, with one that is none, with one of other tools" {
+@test "--device cuda without a backend, with an invalid one, with one of another version" {
     LOCKSTEP_CUDA_LIBRARY=$WORK/none.so refuses 1 "'cuda': this build has no CUDA backend \('$WORK/none.so'.*--device cpu" \
         train-single --device cuda
     touch empty.so
@@ -75,7 +75,7 @@ value() {
     [ ! -e opened ]
 }
 
-@test "a driver that hangs is not waited for" {
+@test "a driver that hangs is given up after a time limit" {
     export FAKE_GPUS=hang LOCKSTEP_PROBE_SECONDS=1
     refuses 1 "'cuda': no GPU: CUDA did not list the GPUs within 1 s" train-single --device cuda
     training train-single --stop-after-steps 1
@@ -84,7 +84,7 @@ value() {
     [ ! -e opened ]
 }
 
-@test "a pipeline looks for GPUs once for the keys of all its stages" {
+@test "the pipeline looks for GPUs once for the keys of all stages" {
     need_tool manifest synth-cifar shard train-single evaluate report
     export ARTIFACTS=$WORK/artifacts DATA=$data/data FAKE_PROBES=$WORK/probes
     write_experiment e.yaml epochs=1 repeats=2
@@ -104,7 +104,7 @@ value() {
     [[ $output == *"/report-DATA="*": running (now runs/"* ]] || fail "$output"
 }
 
-@test "a second make adds no execution on a GPU, which has no THREADS" {
+@test "a second make adds no execution: THREADS counts on the CPU only" {
     need_tool pipeline manifest synth-cifar shard train-single evaluate report
     export ARTIFACTS=$WORK/artifacts DATA=$data/data FAKE_GPUS=1 THREADS=3 EXECUTIONS=2
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
@@ -120,13 +120,13 @@ value() {
     [[ $output != *": running"* ]] || fail "$output"
 }
 
-@test "a GPU that is not there: how many there are" {
+@test "a missing GPU: the message gives the number of GPUs" {
     FAKE_GPUS=1 refuses 1 "'cuda:1': the only GPU is cuda:0" train-single --device cuda:1
     FAKE_GPUS=3 refuses 1 "'cuda:7': this host has 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
     [ ! -e opened ]
 }
 
-@test "auto without a GPU takes the cpu and says so" {
+@test "auto without a GPU selects the CPU, with a message" {
     training train-single --stop-after-steps 1
     succeeds "${command[@]}"
     [[ $stderr == *"--device auto selects the cpu: cannot compute: 'cuda': no GPU: no fake driver"* ]] || fail "$stderr"
@@ -142,7 +142,7 @@ value() {
     [ ! -e opened ]
 }
 
-@test "auto takes the GPUs, no more than there are ranks" {
+@test "auto selects the GPUs, at most one per rank" {
     training train-single --reduce fast
     FAKE_GPUS=2 succeeds "${command[@]}"
     [[ $stderr == *"--device auto selects cuda:0 (Fake 0)"* ]] || fail "$stderr"
@@ -155,7 +155,7 @@ value() {
     [ "$(sort opened)" = "$(printf 'device %d, threads 1\n' 0 0 1 2)" ] || fail "$(cat opened)"
 }
 
-@test "the manifest tells the devices and what they are" {
+@test "the manifest records the devices and their properties" {
     training train-single -q --reduce fast --device cuda:1 --threads 3
     FAKE_GPUS=2 succeeds "${command[@]}"
     [ "$(value run.execution.devices.0)" = cuda:1 ]
@@ -175,7 +175,7 @@ value() {
     [ "$(tail -n 1 opened)" = "device 1, threads 1" ]
 }
 
-@test "on the cpu the manifest has no GPUs" {
+@test "on the CPU the manifest lists no GPUs" {
     training train-single -q --device cpu
     FAKE_GPUS=2 succeeds "${command[@]}"
     [ "$(value run.execution.devices.0)" = cpu ]
@@ -187,7 +187,7 @@ value() {
     fails_with 3 "gpus" "$BIN/manifest" get out/manifest.yaml run.gpus
 }
 
-@test "a list is as many ranks, which --world-size deals in turn" {
+@test "a list of devices sets the number of ranks; more ranks share the devices evenly" {
     training train-ddp -q --reduce fast --device cuda:1,cuda:0
     FAKE_GPUS=2 succeeds "${command[@]}"
     [ "$(value run.execution.world_size)" = 2 ]
@@ -201,7 +201,7 @@ value() {
     FAKE_GPUS=3 refuses 2 "'3' ranks do not divide" train-ddp --device cuda:0,cuda:1,cuda:2
 }
 
-@test "a list is as many replicas or stages, and no other number" {
+@test "a list of devices sets the number of replicas or stages; another number is refused" {
     FAKE_GPUS=3 refuses 1 "no fake forward" train-dp --device cuda:2,cuda:0
     [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 2 0)" ] || fail "$(cat opened)"
     rm opened
@@ -228,7 +228,7 @@ value() {
     same_model "$expected" out "one replica"
 }
 
-@test "DEVICE of make is dealt to the ranks of each experiment" {
+@test "make's DEVICE is dealt to the ranks of each experiment" {
     need_tool report bench-allreduce
     local where=$WORK/artifacts
     write_experiment one.yaml name=one epochs=1
@@ -239,7 +239,7 @@ value() {
     [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
 }
 
-@test "--print-key: a kind is in it; only auto looks for a device" {
+@test "--print-key depends on the kind of device; only auto looks for a device" {
     local cpu cuda
     training train-single --device cuda --print-key # without a driver
     succeeds "${command[@]}"
@@ -259,7 +259,7 @@ value() {
     refuses 2 "--device gpu" train-single --device gpu --print-key
 }
 
-@test "report: devices of another kind are not compared, several ranks on one GPU are simulated" {
+@test "report: different kinds of device are not compared; several ranks on one GPU are marked as simulated" {
     need_python
     need_tool report
     a_run cpu

@@ -50,7 +50,7 @@ clone() {
     [ ! -e "$(find a b c -name '.dist.*' | head -n 1)" ]
 }
 
-@test "make dist: it has the files of the commit, and builds and passes tests without git" {
+@test "make dist: the archive has the files of the commit, and builds and passes tests without git" {
     need_tool manifest synth-cifar shard
     clone one
     echo "not committed" >>one/README.md
@@ -75,7 +75,7 @@ clone() {
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]] || fail "$output"
 }
 
-@test "make dist: not from a folder that is no checkout" {
+@test "make dist: a folder that is not a git checkout is refused" {
     clone one
     rm -rf one/.git
     run --separate-stderr make -C one -s BUILD="$WORK/a" dist

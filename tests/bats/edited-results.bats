@@ -43,12 +43,12 @@ open(path, "w").write("\n".join(lines))
 END
 }
 
-@test "what the tools wrote is found good" {
+@test "unedited manifests pass verify and report" {
     succeeds "$BIN/manifest" verify run/train run/evaluate
     succeeds "$BIN/report" run --out out
 }
 
-@test "an edited accuracy: report refuses with figure, manifest and both values, and prints nothing" {
+@test "an edited accuracy: report names the figure, the manifest and both values, and writes nothing" {
     local real
     real=$("$BIN/manifest" get run/evaluate results.accuracy)
     sed -i 's/^  accuracy: .*/  accuracy: 0.99/' run/evaluate/manifest.yaml
@@ -79,7 +79,7 @@ END
     done
 }
 
-@test "a manifest without figures to compute again, edited: its digest differs" {
+@test "an edited manifest without figures to recompute is found by its digest" {
     succeeds "$BIN/manifest" verify data run/train run/evaluate
     succeeds "$BIN/report" run --out page
     succeeds "$BIN/manifest" verify page
@@ -95,7 +95,7 @@ END
     succeeds "$BIN/manifest" verify run/train
 }
 
-@test "another file in the place of the recorded one is told as that" {
+@test "a recorded file that was changed or removed is named" {
     zstd -dcq run/evaluate/predictions.st.zst | head -c 500 >run/evaluate/cut && mv run/evaluate/cut run/evaluate/predictions.st.zst
     fails_with 4 '1 of 3 files is missing or different|1 of 3 files missing' "$BIN/manifest" verify run/evaluate
     fails_with 3 "run/evaluate/predictions.st.zst" "$BIN/report" run --out out

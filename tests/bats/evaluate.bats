@@ -26,7 +26,7 @@ setup() {
     succeeds "$BIN/evaluate" --version
 }
 
-@test "prints one line; the manifest holds what it says" {
+@test "prints one line; the manifest holds the same accuracy" {
     local line='^accuracy ([01][.][0-9]{4}) loss [0-9.]+ \(90 images\)$'
     succeeds "$BIN/evaluate" --model "$model" --data "$test" --out out
     [[ $output =~ $line ]] || fail "$output"
@@ -34,7 +34,7 @@ setup() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
-@test "the manifest says how long computing took; two evaluations do not differ in that" {
+@test "the manifest records the compute time; manifest diff ignores it" {
     "$BIN/evaluate" -q --model "$model" --data "$test" --out one
     "$BIN/evaluate" -q --model "$model" --data "$test" --out two --threads 1
     local seconds
@@ -72,7 +72,7 @@ END
     [ "$(content one/predictions.st.zst)" = "$(content three/predictions.st.zst)" ]
 }
 
-@test "--print-key: what the result depends on" {
+@test "--print-key equals the manifest's key, and depends on --mean and --std" {
     local key
     key=$("$BIN/evaluate" --model "$model" --data "$test" --out out --print-key)
     [ ! -e out ]
@@ -114,7 +114,7 @@ END
     [ "$(content out/predictions.st.zst)" = "$(content other/predictions.st.zst)" ]
 }
 
-@test "what does not fit is refused" {
+@test "missing, damaged and mismatched inputs and options are refused" {
     fails_with 2 "'--model'" "$BIN/evaluate" --data "$test" --out out
     fails_with 2 "'--data'" "$BIN/evaluate" --model "$model" --out out
     fails_with 2 "'--out'" "$BIN/evaluate" --model "$model" --data "$test"
@@ -133,13 +133,14 @@ END
     nothing_in out
 }
 
-@test "a full standard output is a failure" {
+@test "a full disk on standard output is an error" {
     TOOL=evaluate fails_with 1 "standard output" sh -c "'$BIN/evaluate' --model '$model' --data '$test' --out out >/dev/full"
 }
 
 # ---- Pictures ----
 
-# Twelve pictures of noise, larger than the squares and of another shape, as a data set and as they are; a model of it.
+# Twelve pictures of noise, larger than the squares and of another shape, as a data set
+# and as files; a model of it.
 noise() {
     local class side=40 i
     for class in ants bees cats; do
@@ -161,7 +162,7 @@ END
     "$BIN/train-single" -q --experiment noise.yaml --train noise/train.st.zst --out run
 }
 
-@test "--image: pictures give the answers that the data set of them gives" {
+@test "--image: pictures give the same predictions as a data set of them" {
     need_tool import-images
     need_python
     noise
@@ -200,7 +201,7 @@ picture() {
     [ "${#lines[@]}" -eq 7 ] || fail "$output"
     [[ ${lines[0]} =~ ^image\ +class\ +probability$ ]] || fail "$output"
     [[ ${lines[1]} =~ ^a.png\ +[a-z]+\ +[01][.][0-9]{4}$ && ${lines[5]} == "täg/b.png "* ]] || fail "$output"
-    # Every line is as wide.
+    # All lines have the same width.
     [ "$(awk '{ gsub(/ä/, "a"); print length }' <<<"$output" | sort -u | wc -l)" -eq 1 ] || fail "$output"
     succeeds "$BIN/evaluate" --json --top 100 --model "$model" --image a.png
     "$PYTHON" -c 'import json, sys
@@ -210,7 +211,7 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
     [ -z "$(find . -name "*.yaml" -o -name "*.zst")" ]
 }
 
-@test "--image: a checkpoint by others needs the names, too" {
+@test "--image: a checkpoint from elsewhere needs --classes, too" {
     need_python
     picture a.png
     local init=$ROOT/tests/golden/lenet-bn-init.safetensors lenet=$ROOT/experiments/models/lenet-bn.yaml
@@ -224,7 +225,7 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
     [[ ${lines[1]} =~ ^a.png\ +[a-j]\ +[01][.][0-9]{4}$ ]] || fail "$output"
 }
 
-@test "--image: what cannot be is refused" {
+@test "--image: unreadable pictures, wrong options and models without square inputs are refused" {
     need_python
     picture a.png
     echo text >text.png

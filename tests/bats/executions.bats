@@ -34,7 +34,7 @@ setup() {
     [[ $output == *"2: runs/abc/2/train"* ]] || fail "$output"
 }
 
-@test "one execution: nothing is said of executions but their number" {
+@test "one execution: the report gives only the number of executions" {
     a_run runs/abc/1
     succeeds "$REPORT" runs/abc --out out --summary
     [ "$output" = "tiny: test accuracy 0.7000, 1.000 s per epoch (1 execution)" ] || fail "$output"
@@ -44,7 +44,7 @@ setup() {
     says out/report.csv "tiny.executions,tiny,executions,1,"
 }
 
-@test "executions that are not finished do not count; none at all is refused" {
+@test "unfinished executions do not count; a run without a finished one is refused" {
     three_times runs/abc key=one
     rm runs/abc/2/train/manifest.yaml
     succeeds "$REPORT" runs/abc --summary
@@ -53,7 +53,7 @@ setup() {
     fails_with 3 "none of its executions is finished" "$REPORT" runs/abc --summary
 }
 
-@test "links and copies read alike, and add nothing" {
+@test "links and copies give the same report, and do not count twice" {
     three_times runs/abc key=one
     mkdir exp single copies
     ln -s ../runs/abc exp/seed-1
@@ -71,7 +71,7 @@ setup() {
     [[ $output == *"1.200 s per epoch (1 execution)"* ]] || fail "$output"
 }
 
-@test "only what was executed alike is pooled; the report names the others and why" {
+@test "only executions under equal conditions are pooled; the report names the others, with the reason" {
     three_times runs/abc key=one
     while IFS='|' read -r change reason; do
         rm -rf runs/abc/4 out
@@ -94,7 +94,7 @@ resumed=1|runs/abc/4/train was resumed: its times come from several executions
 END
 }
 
-@test "of sets of one size the newest counts; a lone resumed execution has no times" {
+@test "of sets of equal size the newest counts; a single resumed execution has no times" {
     a_run runs/abc/1 key=one start=2026-01-02T00:00:00Z
     a_run runs/abc/2 key=one start=2026-01-03T00:00:00Z threads=2 epochs=2,3,3,3,3
     succeeds "$REPORT" runs/abc --out out --summary
@@ -105,7 +105,7 @@ END
     [ "$output" = "resumed: test accuracy 0.7000, no times (1 execution)" ] || fail "$output"
 }
 
-@test "executions of one run that ended in different models are the news" {
+@test "executions of one run that ended in different models are reported" {
     three_times runs/abc key=one
     a_run runs/abc/4 key=one bits=other
     fails_with 4 "'runs/abc/1/train' in [0-9a-f]{64}, 'runs/abc/4/train' in [0-9a-f]{64}" \
@@ -114,7 +114,7 @@ END
     fails_with 4 "different models" "$REPORT" runs/abc/1 --baseline runs/abc/4 --out out
 }
 
-@test "a ratio is taken over executions" {
+@test "a ratio uses the geometric means over the executions" {
     three_times runs/abc key=one
     three_times runs/xyz key=two name=slow
     a_run runs/xyz/4 key=two name=slow epochs=2,2,2,2,2
@@ -126,7 +126,7 @@ END
     [ "$(figure out/report.csv slow.seconds_per_epoch)" = 1.27467944 ]
 }
 
-@test "two executions of one key are compared where one is the baseline" {
+@test "two executions of one key are compared if one is the baseline" {
     a_run a key=one
     a_run b key=one threads=2 epochs=2,0.5,0.5,0.5,0.5
     succeeds "$REPORT" b --baseline a --out out
@@ -134,7 +134,7 @@ END
     says out/report.md "same model: exactly 0"
 }
 
-@test "seeds contribute their executions; accuracies count once" {
+@test "times are pooled over the executions of all seeds; accuracies count once per seed" {
     three_times runs/one seed=1 right=70
     three_times runs/two seed=2 right=72
     succeeds "$REPORT" runs/one runs/two --out out

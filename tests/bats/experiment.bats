@@ -82,14 +82,14 @@ refuses() {
     refuses 2 "--set 'augment=\[1': value:2:1: " --set 'augment=[1'
 }
 
-@test "experiment: a fault in the model is told at its own place" {
+@test "experiment: an error in the model file is reported with its line and column" {
     sed -i 's/batch_norm/bach_norm/' models/small.yaml
     refuses 3 "models/small.yaml:4:37: unknown layer 'bach_norm': did you mean 'batch_norm'"
     sed -i 's/model: small/model: smal/' x.yaml
     refuses 3 "x.yaml:4:8: 'model': cannot read YAML file: 'models/smal.yaml'"
 }
 
-@test "experiment: --set changes the run, and the manifest carries what was resolved" {
+@test "experiment: --set changes the run, and the manifest records the resolved settings" {
     need_tool manifest
     succeeds "$BIN/train-single" --experiment x.yaml --train "$data/train.st.zst" --out out \
         --set optimizer.lr=0.02 --set 'title="a: b"' --set schedule.warmup_epochs=1
@@ -99,7 +99,7 @@ refuses() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
-@test "experiment: base: a file that shows only what differs trains what the whole file trains" {
+@test "experiment: a file with 'base' and its differences is the same run as the complete file" {
     printf '%s\n' 'schema: lockstep.experiment/1' 'name: y' 'base: x' 'optimizer: {lr: 0.02}' >y.yaml
     succeeds "$BIN/train-single" --experiment y.yaml --print-parameters
     [[ $output != *base:* ]] || fail "$output"
@@ -116,7 +116,7 @@ refuses() {
         "$BIN/train-single" --experiment y.yaml --print-parameters
 }
 
-@test "experiment: limits are told at their place in the model file" {
+@test "experiment: exceeded limits are reported with line and column of the model file" {
     sed 's/max_pool: {size: 2}/avg_pool: {size: [64, 4]}/' models/small.yaml >models/pool.yaml
     refuses 3 "models/pool.yaml:4:72: 'size': expected a window of at most 255 values, got 64x4 = 256" --set model=pool
     sed 's/input: .3,/input: [17,/' models/small.yaml >models/wide.yaml

@@ -46,7 +46,7 @@ effect() {
 
 # ---- The plan --------------------------------------------------------------------------------------------------
 
-@test "plan ladder: one factor at a time, and why one did not come in its turn" {
+@test "plan ladder: one factor at a time, and the reason for a changed order" {
     succeeds "$BIN/plan" ladder a.yaml b.yaml --out plan.yaml
     [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-loader-workers 02-virtual-shards 03-world-size \
 04-global-batch 05-global-batch-scaled-rate" ] || fail "$output"
@@ -59,7 +59,7 @@ effect() {
     [[ ${lines[0]} == *$'\tepochs=1\t'* ]]
 }
 
-@test "plan: what is wrong is said in one line, and nothing is written" {
+@test "plan: an error is reported in one line, and nothing is written" {
     fails_with 2 "they would run the same" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
     fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
     fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
@@ -72,7 +72,7 @@ effect() {
 
 # ---- The pipeline ----------------------------------------------------------------------------------------------
 
-@test "make explain runs every rung, and the rung of the ranks has the same model" {
+@test "make explain runs every rung, and more ranks give the same model" {
     need_tool synth-cifar shard train-single train-ddp evaluate report
     local folder=$ARTIFACTS/explain-a-b rung
     succeeds explain
@@ -108,7 +108,7 @@ effect() {
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
 }
 
-@test "make explain hands EPOCHS, SEED and SET on; repeats give intervals over seeds" {
+@test "make explain passes on EPOCHS, SEED and SET; repeats give intervals over seeds" {
     need_tool synth-cifar shard train-single evaluate report
     an_experiment b optimizer='{kind: sgd, lr: 0.001, momentum: 0.9}'
     sed -i '/^optimizer: .*0.02/d' b.yaml
@@ -125,7 +125,7 @@ effect() {
     [ "$(sed -n '/^From a to b/,/^report: /p' <<<"$output" | grep -v '^report: ' | wc -L)" -le 100 ] || fail "$output"
 }
 
-@test "make explain: what cannot be run is said before anything is" {
+@test "make explain: errors are reported before anything runs" {
     need_tool train-single synth-cifar
     local tool
     mkdir bin
@@ -176,7 +176,7 @@ some_runs() {
     a_run 05-rest workers=4 batch=128 epochs=2,2,2.02,1.98,2 right=41 seed=2
 }
 
-@test "the report says what each step costs, in time and in accuracy" {
+@test "the report gives the cost of each step in time and accuracy" {
     some_runs
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -qF '# From slow to quick, one factor at a time' out/report.md
@@ -190,7 +190,7 @@ some_runs() {
     grep -qF '| **World size, strategy** | 70.00 % | 0 |  | same model: exactly 0 |' out/report.md
     grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, Holm-corrected for [0-9]+ verdicts, McNemar.s test on 100 samples\); one seed' out/report.md
     grep -qF 'one seed cannot separate the factor from chance (SET="repeats=3" can): Global batch: -30.00 points [' out/report.md
-    # The next step is compared with the step, not with the run next to the way.
+    # The next step is compared with this step, not with the control run.
     grep -qF '| **Control: scaled rate** | 72.00 % | +32.00 points |' out/report.md
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
     grep -qF 'With a learning rate scaled with the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
@@ -203,7 +203,7 @@ some_runs() {
     [[ $output == *"从 slow 到 quick：逐一改变因素"*"加载线程数：加速比 4.00 ["* ]] || fail "$output"
 }
 
-@test "a ladder of one step: the step and the whole have one verdict, or none" {
+@test "a ladder of one step: the step and the total have the same verdict, or none" {
     need_tool report
     need_python
     write_plan
@@ -226,7 +226,7 @@ some_runs() {
     grep -q '^There is no verdict on the time of any step.$' out/report.md
 }
 
-@test "a scaled rate that brings little back, or a batch that lost nothing, is not called the cause" {
+@test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {
     some_runs
     rm -r 04-scaled
     a_run 04-scaled workers=4 batch=128 right=50
@@ -282,7 +282,7 @@ published_runs() {
     a_run 03-world-size workers=4 epochs=3.2,3.2,3.21,3.19,3.2 right=91
 }
 
-@test "published figures on the ladder: which factor made a source's speed-up, beside what was measured" {
+@test "published figures on the ladder: the cause of a source's speed-up, next to the measurement" {
     published_runs
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     # 60 / 20 and 20 / 25; the entry with more figures counts, and the total, which all three have.
@@ -313,7 +313,7 @@ published_runs() {
     [[ $output == *"按 R9 自己的数据，加载线程使速度变为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
 }
 
-@test "published figures of other sources are not held against each other" {
+@test "published figures of different sources are not compared with each other" {
     published_runs R8
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     # From p to q R9 has both ends, but its factors stay together; R8 has one end, and is not
@@ -333,7 +333,7 @@ published_runs() {
     fails_with 3 "'total_seconds': expected a number or .LOW, HIGH. above 0" "$BIN/report" 0* --plan bad.yaml --out out
 }
 
-@test "over three seeds an effect on accuracy is told from chance" {
+@test "three seeds separate an effect on accuracy from chance" {
     need_tool report
     need_python
     local seed
@@ -352,7 +352,7 @@ published_runs() {
     grep -q '^01-loader-workers.total_seconds_effect,01-loader-workers,total_seconds_effect,0,0,0,s,' out/report.csv
 }
 
-@test "a step whose times are not comparable has none, and says why" {
+@test "a step without comparable times has no time effect, and gives the reason" {
     some_runs
     rm -r 02-world-size
     a_run 02-world-size workers=4 host=there epochs=2,2,2.02,1.98,2
@@ -366,7 +366,7 @@ published_runs() {
     grep -qF 'not like for like: 03-global-batch was resumed' out/report.md
 }
 
-@test "a plan that is none, and runs that are not in it" {
+@test "invalid plans, and runs that do not match the plan, are refused" {
     some_runs
     a_run other
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# tensor export --format tensorboard, onnx and torch: what the files hold, and that the programs that they are for agree.
+# tensor export --format tensorboard, onnx and torch: the contents of the files, and
+# the programs that read them agree.
 # shellcheck disable=SC2154 # output and stderr are set by helpers.bash
 load helpers
 load training
@@ -55,7 +56,7 @@ layers:
 END
 }
 
-# need_package NAME: skip unless a Python has it; $PEER_PYTHON is that one.
+# need_package NAME: sets $PEER_PYTHON to a Python that has it; skips without one.
 need_package() {
     need_program zstd
     for PEER_PYTHON in "$ROOT/.venv/bin/python3" "$PYTHON"; do
@@ -64,7 +65,7 @@ need_package() {
     skip "no Python has $1 (make deps-torch)"
 }
 
-# onnx_says EXPRESSION FILE: of the file as Python knows it as `m`; it is true.
+# onnx_says EXPRESSION FILE: the expression is true; `m` is the file as a Python object.
 onnx_says() {
     "$PYTHON" -c 'import json, subprocess, sys
 m = json.loads(subprocess.run([sys.executable, sys.argv[1], "onnx", sys.argv[3]], check=True, stdout=subprocess.PIPE).stdout)
@@ -73,7 +74,7 @@ sys.exit(not eval(sys.argv[2]))' "$READER" "$1" "$2" || fail "not so: $1"
 
 # ---- TensorBoard ----
 
-@test "tensorboard: every record has its checksums, and the values are those of the series" {
+@test "tensorboard: every record has correct checksums, and the values equal those of the series" {
     succeeds "$BIN/tensor" export --format tensorboard --out board run
     [ -z "$output$stderr" ] || fail "$output$stderr"
     succeeds "$PYTHON" "$READER" events board/run/events.out.tfevents.lockstep
@@ -97,7 +98,7 @@ assert len(steps["loss"]) == 4 and len(epochs["loss"]) == 2
 END
 }
 
-@test "tensorboard: times are those of the run; the last step ends with it" {
+@test "tensorboard: the times are the run's, and the last step ends at its end" {
     "$BIN/tensor" export --format tensorboard --out board run
     succeeds "$PYTHON" "$READER" events board/run/events.out.tfevents.lockstep
     "$PYTHON" - "$output" "$("$BIN/manifest" get run/train run.end)" <<'END'
@@ -109,7 +110,7 @@ seconds = [float(r[3]) for r in rows if r[2] == "step/seconds"]
 assert abs(times[-1] - end) < 1e-5, (times, end)
 assert all(abs(b - a - s) < 1e-5 for a, b, s in zip(times, times[1:], seconds[1:])), (times, seconds)
 END
-    # Without a manifest neither times nor epochs are known.
+    # Without a manifest there are no times and no epochs.
     cp run/train/steps.st.zst alone.st.zst
     "$BIN/tensor" export --format tensorboard --out board alone.st.zst
     succeeds "$PYTHON" "$READER" events board/events.out.tfevents.lockstep
@@ -117,7 +118,7 @@ END
     [[ $output != *epoch/* && $output != *learning_rate* && ${lines[1]} == 0.* ]] || fail "$output"
 }
 
-@test "tensorboard: a folder for each run, by its name; the same bytes again" {
+@test "tensorboard: a folder per run, with its name; a second export has the same bytes" {
     cp -r run other
     (cd other && "$BIN/tensor" export --format tensorboard --out board . ../run "$PWD/train/steps.st.zst")
     local file=events.out.tfevents.lockstep
@@ -132,7 +133,7 @@ END
     [ "$(find board -type f | wc -l)" -eq 2 ]
 }
 
-@test "tensorboard: what cannot be is refused before anything is written" {
+@test "tensorboard: bad inputs and outputs are refused before anything is written" {
     fails_with 2 "'run/' and './run': both would be written to 'board/run/" \
         "$BIN/tensor" export --format tensorboard --out board run/ ./run
     fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format tensorboard run
@@ -145,7 +146,7 @@ END
     fails_with 1 "'board'" "$BIN/tensor" export --format tensorboard --out board run
 }
 
-@test "TensorBoard reads it" {
+@test "TensorBoard reads the exported file" {
     need_package tensorboard
     cp -r run other
     "$BIN/tensor" export --format tensorboard --out board run other
@@ -166,7 +167,7 @@ END
     onnx_says "m['outputs'] == [{'name': 'logits', 'type': 1, 'shape': ['batch', 10]}]" m.onnx
     onnx_says "[n['type'] for n in m['nodes']][:6] == ['Cast', 'Mul', 'Add', 'Conv', 'BatchNormalization', 'Relu']" m.onnx
     onnx_says "[n['type'] for n in m['nodes']][-4:] == ['Gemm', 'BatchNormalization', 'Relu', 'Gemm']" m.onnx
-    # Each node takes what the one before it gives.
+    # The input of each node is the output of the node before it.
     onnx_says "all(a['outputs'] == b['inputs'][:1] for a, b in zip(m['nodes'], m['nodes'][1:]))" m.onnx
     onnx_says "m['nodes'][0]['inputs'] == ['pixels'] and m['nodes'][-1]['outputs'] == ['logits']" m.onnx
     onnx_says "m['metadata']['source'] == '$(content run/train/model.st.zst)'" m.onnx
@@ -191,7 +192,7 @@ END
     cmp m.onnx again.onnx
 }
 
-@test "onnx: the checker of onnx takes it" {
+@test "onnx: onnx's checker accepts the file" {
     need_package onnx
     local run
     for run in run odd; do
@@ -200,7 +201,7 @@ END
     done
 }
 
-@test "onnx: onnxruntime gives the logits of evaluate" {
+@test "onnx: onnxruntime gives the same logits as evaluate" {
     need_package onnxruntime
     local run
     for run in run odd; do
@@ -211,7 +212,7 @@ END
 
 # ---- PyTorch ----
 
-@test "torch: a program, and the weights of the model as they are" {
+@test "torch: a Python program, and the model's weights unchanged" {
     succeeds "$BIN/tensor" export --format torch --out made run
     [ -z "$output$stderr" ] || fail "$output$stderr"
     [ "$(ls -A made)" = $'model.py\nmodel.safetensors' ]
@@ -231,7 +232,7 @@ END
     grep -qF 'CLASSES = ["disc",' made/model.py
 }
 
-@test "torch: PyTorch gives the logits of evaluate" {
+@test "torch: PyTorch gives the same logits as evaluate" {
     need_torch
     need_program zstd
     local run
@@ -241,7 +242,7 @@ END
     done
 }
 
-@test "onnx and torch: what is no model is refused, and nothing is left behind" {
+@test "onnx and torch: a file that is not a model is refused, and nothing is left behind" {
     local format
     for format in onnx torch; do
         fails_with 3 "'data': no model.st.zst in it or in its train/" "$BIN/tensor" export --format $format --out x data
@@ -263,7 +264,7 @@ END
     TOOL=tensor fails_with 1 "standard output" sh -c "exec '$BIN/tensor' export --format onnx run >/dev/full"
 }
 
-@test "torch: names that PyTorch cannot have are refused" {
+@test "torch: layer names that PyTorch cannot represent are refused" {
     sed 's/features.block.conv/features.0.conv/' odd-model.yaml >nested.yaml
     write_experiment nested-e.yaml model="$PWD/nested.yaml" epochs=1
     "$BIN/train-single" -q --experiment nested-e.yaml --train data/train.st.zst --out nested

@@ -100,7 +100,7 @@ serve() {
     bad_archive empty "."
 }
 
-@test "what is no archive, or half of one, is refused" {
+@test "a file that is not an archive, half an archive and an empty folder are refused" {
     need_python
     "$PYTHON" "$ROOT/tests/python/make_archive.py" wrong "$WORK/whole.tar.gz"
     head -c 5000 "$WORK/whole.tar.gz" >"$WORK/half.tar.gz"
@@ -116,7 +116,7 @@ serve() {
     nothing_in "$OUT"
 }
 
-@test "sources are tried in order, and the last one's failure is told" {
+@test "sources are tried in order, and each failure is reported" {
     : >"$WORK/nothing"
     run --separate-stderr -- "$CIFAR" --from "$WORK/absent" --from "$WORK/nothing" --out "$OUT"
     [ "$status" -eq 3 ]
@@ -126,7 +126,7 @@ serve() {
     [[ ${stderr_lines[1]} == *"'$WORK/nothing'"* ]]
 }
 
-@test "a failed download is a failure of the network, not of the input" {
+@test "a failed download is reported as a failure of the network, not of the input" {
     need_python
     mkdir "$WORK/site"
     serve "$WORK/site"
@@ -173,13 +173,13 @@ arrives() {
     nothing_in "$OUT"
 }
 
-@test "a download that breaks goes on where it was" {
+@test "an interrupted download continues where it stopped" {
     site
     arrives broken/short.tar.gz
     asked "/broken/short.tar.gz - -" "/broken/short.tar.gz bytes=$HALF- \"1\""
 }
 
-@test "a download begins anew where the server's file changed, or where nothing says that it did not" {
+@test "a download starts over if the file on the server changed, or has neither an ETag nor a date" {
     site
     arrives changed/short.tar.gz
     arrives unnamed/short.tar.gz
@@ -187,13 +187,13 @@ arrives() {
         "/unnamed/short.tar.gz - -" "/unnamed/short.tar.gz - -"
 }
 
-@test "another part than the one asked for is not taken" {
+@test "a response with another range than the requested one is discarded" {
     site
     arrives moved/short.tar.gz
     asked "/moved/short.tar.gz - -" "/moved/short.tar.gz bytes=$HALF- \"1\"" "/moved/short.tar.gz - -"
 }
 
-@test "a server that is busy is asked again, at most five times, and is told" {
+@test "a busy server is tried at most five times, and each retry is reported" {
     site
     arrives busy/short.tar.gz
     [ "$(wc -l <"$WORK/port.log")" -eq 3 ]
@@ -205,13 +205,13 @@ arrives() {
     [ "$(wc -l <"$WORK/port.log")" -eq 8 ]
 }
 
-@test "what does not change by itself is not tried again" {
+@test "a permanent error is not retried" {
     site
     fails_with 1 "the server answered 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
     [ "$(wc -l <"$WORK/port.log")" -eq 1 ]
 }
 
-@test "a server that only drips is given up" {
+@test "a download that is too slow is abandoned" {
     site
     # At ten bytes per second it would take a day.
     export LOCKSTEP_STALL_SECONDS=1
@@ -249,7 +249,7 @@ mirrors() {
     printf '  %s\n' "$@"
 }
 
-@test "without --from the mirrors are tried in their order" {
+@test "without --from the mirrors are tried in order" {
     site
     mirrors "cifar10: [$URL/none, $URL/short.tar.gz, $URL/never]" >"$WORK/mirrors.yaml"
     run --separate-stderr -- "$CIFAR" -q --mirrors "$WORK/mirrors.yaml" --out "$OUT"
@@ -262,7 +262,7 @@ mirrors() {
     nothing_in "$OUT"
 }
 
-@test "a file of mirrors that is wrong is refused, with the place" {
+@test "a bad file of mirrors is refused, with the line of the error" {
     local file=$WORK/mirrors.yaml
     echo 'mirrors: {}' >"$file"
     fails_with 3 "mirrors.yaml:.*'schema' \(lockstep.mirrors/1\)" "$CIFAR" --mirrors "$file" --out "$OUT"
@@ -278,7 +278,7 @@ mirrors() {
     [ ! -e "$OUT" ]
 }
 
-@test "the mirrors that come with the tools are a file that is read, with every data set in it" {
+@test "the file of mirrors that comes with the tools has every data set" {
     local dataset
     for dataset in cifar10 cifar100 mnist fashion-mnist; do
         succeeds "$BIN/manifest" get "$ROOT/share/mirrors.yaml" "mirrors.$dataset.0"
@@ -286,7 +286,7 @@ mirrors() {
     done
 }
 
-@test "credentials of a URL are in no message and in no manifest" {
+@test "credentials of a URL do not appear in messages" {
     site
     local url=${URL/:\/\//://me:s3cret@} with
     for with in "$url/none?token=s3cret" "$url/cut/x?s3cret" "$url/short.tar.gz?sig=s3cret#s3cret" http://me:s3cret@127.0.0.1:1/x \
@@ -316,7 +316,7 @@ mirrors() {
     [ "$("$BIN/manifest" get "$manifest" command.3)" = "$shown" ]
 }
 
-@test "no room for the download is an error" {
+@test "too little disk space for the download is an error" {
     need_python
     mkdir "$WORK/site"
     head -c 1000000 /dev/zero >"$WORK/site/x"
@@ -327,12 +327,12 @@ mirrors() {
     nothing_in "$OUT"
 }
 
-@test "a folder that cannot be written is told before anything is fetched" {
+@test "a folder that cannot be written is reported before anything is fetched" {
     echo text >"$WORK/file"
     fails_with 1 "'$WORK/file'" "$CIFAR" --from "$WORK/absent" --out "$WORK/file/sub"
 }
 
-@test "print-key depends on the dataset, not on where it comes from" {
+@test "print-key depends on the data set, not on its source" {
     succeeds "$CIFAR" --print-key
     local key=$output
     [[ $key =~ ^[0-9a-f]{64}$ ]]
@@ -360,7 +360,7 @@ mirrors() {
     done
 }
 
-@test "real data: the official files can be made again from the tensors, and are taken from a folder, through a pipe too" {
+@test "real data: official files rebuilt from the tensors are accepted from a folder, also through a pipe" {
     need_cifar10
     need_tool shard tensor
     need_python
@@ -379,7 +379,7 @@ mirrors() {
     done
 }
 
-@test "real data: any packing will do, a doubled member will not" {
+@test "real data: other archive formats are accepted, a duplicate member is not" {
     need_cifar10
     need_tool tensor
     need_python
@@ -403,7 +403,7 @@ python_form() {
     "$PYTHON" "$ROOT/tests/python/make_cifar_python.py" "$1" "$2/drawn.bin" "$2/$name" "${3:-1}"
 }
 
-@test "the Python version becomes the same records as the binary one" {
+@test "the Python version gives the same records as the binary version" {
     need_python
     local form found
     # The drawn records are not CIFAR's, so each message ends with the hash of the result.
@@ -420,7 +420,7 @@ python_form() {
     nothing_in "$OUT"
 }
 
-@test "a Python version that is none is refused, and nothing in it is executed" {
+@test "a malformed Python version is refused, and nothing in it is executed" {
     need_python
     mkdir "$WORK/py"
     printf '\x80\x02cos\nsystem\nU\x0etouch executed\x85R.' >"$WORK/py/data_batch_1"
@@ -436,7 +436,7 @@ python_form() {
     nothing_in "$OUT"
 }
 
-@test "of the real data the Python version gives the same files" {
+@test "real data: the Python version gives the same files" {
     need_cifar10
     need_python
     local split name

@@ -87,7 +87,7 @@ refused() {
     nothing_in "$OUT"
 }
 
-@test "Fashion-MNIST: uncompressed files are taken with a warning, other .gz are not" {
+@test "Fashion-MNIST: uncompressed files are accepted with a warning, .gz files with another hash are not" {
     need_python
     need_tool tensor
     fashion "$WORK/fashion"
@@ -106,7 +106,7 @@ refused() {
     refused "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7"
 }
 
-@test "Fashion-MNIST: torchvision's folder, where the packed files that a hash is known of go first" {
+@test "Fashion-MNIST: torchvision's folder is accepted, and .gz files with a known hash take precedence" {
     need_python
     mkdir -p "$WORK/root/FashionMNIST"
     fashion "$WORK/root/FashionMNIST/raw"
@@ -135,7 +135,7 @@ refused() {
     refused "'train-images-idx3-ubyte' has 47040015 bytes, expected 47040016"
 }
 
-@test "print-key depends on the dataset only" {
+@test "print-key depends only on the data set" {
     succeeds "$MNIST" --print-key
     local key=$output
     [[ $key =~ ^[0-9a-f]{64}$ ]]

@@ -55,7 +55,7 @@ state_of() {
     (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
 }
 
-@test "a typing error leaves the finished run as it was, whatever it is in" {
+@test "a typing error in any setting leaves the finished run unchanged" {
     local before wrong
     before=$(state_of "$ARTIFACTS/runs")
     for wrong in DEVICE=cuda DEVICE=cdua THREADS=0 SET=epoch=3 SET=optimizer.lr=fast SET=dataset=cifar11 \
@@ -69,7 +69,7 @@ state_of() {
     [ "$(trained)" -eq 0 ]
 }
 
-@test "other settings have a folder of their own, and settings that return find their run" {
+@test "other settings get a separate run, and earlier settings find theirs again" {
     local first
     first=$(readlink "$ARTIFACTS/tiny/seed-11")
     succeeds pipeline experiment "$TINY" SET="optimizer.lr=0.02"
@@ -83,7 +83,7 @@ state_of() {
     [ "$(kept_runs)" -eq 2 ]
 }
 
-@test "the name is no part of a run: a copy under another name is the same run, shown by its own name" {
+@test "the name is not part of a run: a copy under another name is the same run, shown under the new name" {
     sed 's/^name: .*/name: renamed/' "$TINY" >"$WORK/renamed.yaml"
     succeeds pipeline experiment "$WORK/renamed.yaml"
     [ "$(trained)" -eq 0 ]
@@ -92,7 +92,7 @@ state_of() {
     [ "$(kept_runs)" -eq 1 ]
 }
 
-@test "two experiments of one name, or of one content, are refused" {
+@test "two experiments with the same name or the same content are refused" {
     mkdir "$WORK/a" "$WORK/b"
     write_experiment "$WORK/a/x.yaml" name=x
     write_experiment "$WORK/b/x.yaml" name=x optimizer='{kind: sgd, lr: 0.5}'
@@ -104,7 +104,7 @@ state_of() {
     [ ! -e "$ARTIFACTS/x" ]
 }
 
-@test "settings that are misspelt are refused, with the one that is meant, and nothing is started" {
+@test "misspelt settings are refused, with a suggestion, and nothing is started" {
     local before setting
     before=$(state_of "$ARTIFACTS")
     while IFS='|' read -r setting meant; do
@@ -140,13 +140,13 @@ END
     [ "$(state_of "$ARTIFACTS")" = "$before" ]
 }
 
-@test "packagers may set what they like of the other targets" {
+@test "other targets accept any variable, and experiment accepts build variables" {
     succeeds make -C "$ROOT" -n BIN="$BIN" FOO=bar EPOCH=3 help
     succeeds by_make experiment EXP="$TINY" CFLAGS=-O1 V=1 PREFIX=/nowhere
     [ "$(trained)" -eq 0 ]
 }
 
-@test "a name with a blank, a quote or a command in it does no harm" {
+@test "a name with a blank, a quote or a command is not executed" {
     local name trap="$WORK/trapped"
     for name in "\$(touch $trap)" "\$(shell touch $trap)" "\`touch $trap\`" "'; touch $trap; '" "a b" '"' "\$\$x"; do
         run by_make experiment EXP="$name"
@@ -174,7 +174,7 @@ stop_early() {
     wait "$pid" || return 0
 }
 
-@test "a training that was stopped goes on by the same command; RESUME=0 begins anew, in a folder of its own" {
+@test "the same command resumes a stopped training; RESUME=0 starts over in a separate folder" {
     local key
     stop_early 2500
     grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
@@ -196,7 +196,7 @@ stop_early() {
     [[ $output == *" 0+2 "*"+N: executions that were stopped or are running"* ]] || fail "$output"
 }
 
-@test "make that is killed takes the pipeline and the training along, and the next one goes on" {
+@test "killing make stops the pipeline and the training, and the next make resumes" {
     local make state=$ARTIFACTS/tiny/seed-11/train/state.st.zst
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/log" 2>&1 3>&- &
     make=$!
@@ -205,7 +205,7 @@ stop_early() {
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
-    # It was asked to stop, and has saved.
+    # It was stopped by a signal, and saved.
     grep -q 'stopped by SIGTERM at step .*make experiment' "$WORK/log" || fail "$(cat "$WORK/log")"
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/again" 2>&1 3>&- &
     make=$!
@@ -215,7 +215,7 @@ stop_early() {
     wait_until all_ended "$ARTIFACTS"
 }
 
-@test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {
+@test "more epochs continue a finished run if the schedule allows it, and give the same bits" {
     succeeds pipeline experiment "$TINY" EPOCHS=3
     [[ $output == *"running (epochs 2 → 3: continues $ARTIFACTS/runs/"* ]] || fail "$output"
     local gone_on
@@ -228,7 +228,7 @@ stop_early() {
     [[ $output == *"running (epochs 2 → 3, from the start: "*cosine* ]] || fail "$output"
 }
 
-@test "executions: the same key again, to time it; a second call adds none" {
+@test "EXECUTIONS runs the same key again to time it; a second call adds none" {
     succeeds pipeline experiment "$TINY" EXECUTIONS=3
     [ "$(trained)" -eq 2 ] || fail "$output"
     [[ $output == *"(3 executions)"* ]] || fail "$output"
@@ -259,7 +259,7 @@ stop_early() {
     [[ $output == *"tiny-${keys[0]:0:6}: test accuracy "*"tiny-${keys[1]:0:6}: test accuracy "* ]] || fail "$output"
 }
 
-@test "data of another name, shape or class count is refused, and the way out is named" {
+@test "another data set and missing data are refused, and the message gives the remedy" {
     "$BIN/synth-cifar" -q --train 100 --test 50 --out "$WORK/mine"
     write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
     unset DATA
@@ -272,14 +272,14 @@ stop_early() {
     [ "$(find "$WORK/mine" -type f ! -name .lock | wc -l)" -eq 3 ] || fail "$(find "$WORK/mine")"
 }
 
-@test "distclean spares the runs" {
+@test "distclean keeps the runs" {
     cp -a "$ROOT/Makefile" "$ROOT/make" "$ROOT/pipelines" "$ROOT/scripts" "$WORK/"
     succeeds make -C "$WORK" -s ARTIFACTS="$ARTIFACTS" distclean
     [ "$(find "$ARTIFACTS/runs" -name model.st.zst | wc -l)" -eq 1 ]
     [ ! -e "$ARTIFACTS/data" ]
 }
 
-@test "DRY_RUN=1 says what would be run, and runs nothing" {
+@test "DRY_RUN=1 prints the planned runs, and runs nothing" {
     succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The committed golden files are what the scripts beside them make.
+# The scripts next to the committed golden files reproduce them.
 load helpers
 
 setup() {
@@ -8,14 +8,14 @@ setup() {
     GOLDEN=$ROOT/tests/golden
 }
 
-@test "PyTorch makes operations.safetensors again" {
+@test "PyTorch reproduces operations.safetensors" {
     need_torch
     succeeds "$PYTHON" "$GOLDEN/make_golden.py" "$WORK"
     succeeds "$PYTHON" "$ROOT/tests/python/compare_tensors.py" "$WORK/operations.safetensors" \
         "$GOLDEN/operations.safetensors" 1e-9
 }
 
-@test "torchvision makes augment.safetensors again" {
+@test "torchvision reproduces augment.safetensors" {
     need_torch
     "$PYTHON" -c 'import torchvision' >/dev/null 2>&1 || skip "$PYTHON has no torchvision (make deps-torch)"
     succeeds "$PYTHON" "$GOLDEN/make_augment.py" "$WORK"

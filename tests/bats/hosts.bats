@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Ranks on several hosts, which are network namespaces on one switch, started over ssh; and what
-# becomes of a training when a host is cut off. mpi.bats tests MPI itself.
+# Ranks on several hosts, which are network namespaces on one switch, started over ssh; and a
+# training that loses a host. mpi.bats tests MPI itself.
 
 load helpers
 load training
@@ -18,7 +18,7 @@ teardown() {
     remove_hosts
 }
 
-# need_open_mpi: what mpirun asks for, to run as root with more ranks than cores.
+# need_open_mpi: sets what mpirun requires to run as root with more ranks than cores.
 need_open_mpi() {
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     need_program mpirun
@@ -44,7 +44,7 @@ ranks_on() {
     [ "${got[*]}" = "$*" ] || fail "hosts and ranks '${got[*]}' instead of '$*'"
 }
 
-@test "ranks that mpirun starts over ssh on two and on four hosts end in train-single's model" {
+@test "ranks that mpirun starts over ssh on two and on four hosts give train-single's model" {
     need_open_mpi
     make_hosts 4
     start_sshd
@@ -69,7 +69,7 @@ need_mpich() {
     export LOCKSTEP_MPI_LIBRARY=$WORK/build/lib/lockstep-mpi.so
 }
 
-@test "ranks that MPICH's mpiexec starts over ssh on two hosts end in the same model" {
+@test "ranks that MPICH's mpiexec starts over ssh on two hosts give train-single's model" {
     need_mpich
     make_hosts 2
     start_sshd
@@ -81,13 +81,13 @@ need_mpich() {
     ranks_on "$host_a" 2 "$host_b" 2
 }
 
-@test "a host that is cut off ends the job by its name; the others resume to the same bits" {
+@test "a lost host is named and ends the job; the other hosts resume to the same bits" {
     need_open_mpi
     make_hosts 3
     start_sshd
     write_experiment e.yaml strategy=ddp world_size=4 epochs=150
     expect
-    # mpirun takes a host for lost after 2 s + 2 tries of 1 s.
+    # mpirun considers a host lost after 2 s + 2 tries of 1 s.
     export OMPI_MCA_oob_tcp_keepalive_time=2 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
     on_host "$host_a" timeout 60 mpirun --host "$host_a:2,$host_b,$host_c" -n 4 --bind-to none \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out "$WORK/out" >log 2>&1 3>&- &
@@ -105,7 +105,7 @@ need_mpich() {
     cmp expected/model.st.zst out/model.st.zst
 }
 
-@test "torchrun's variables on two hosts are refused, and the message says what to use" {
+@test "torchrun's variables on two hosts are refused, and the message names mpirun and srun" {
     make_hosts 2
     export WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=$host_a MASTER_PORT=29500
     TOOL=train-ddp RANK=1 fails_with 2 "'MASTER_ADDR=$host_a': not an address of this host.*mpirun or srun" \

@@ -48,7 +48,7 @@ value() {
     nothing_in "$OUT"
 }
 
-@test "classes are sorted, the split is the same whatever the order of the folder" {
+@test "classes are sorted, and the split does not depend on the order of the folder" {
     make_images classes flowers 3 10
     succeeds "$IMPORT" --from flowers/ --size 4 --out "$OUT"
     [[ $stderr == *"'flowers': 3 classes, 24 training images, 6 test images"* ]]
@@ -125,7 +125,7 @@ for line in sys.stdin:
     [ "$( (pixels train; pixels test) | xargs -n 4 | LC_ALL=C sort | tr '\n' ';')" = "181 181 69 69;181 69 181 69;69 181 69 181;69 69 181 181;" ]
 }
 
-@test "unreadable files are named here and in the manifest, and the rest is used" {
+@test "unreadable files are named in messages and in the manifest, and the rest is used" {
     make_images classes f 2 4
     make_jpeg colour f/c000/cut.jpg
     truncate -s 300 f/c000/cut.jpg
@@ -144,7 +144,7 @@ for line in sys.stdin:
     [ "$(value results.train_samples)" = 6 ]
 }
 
-@test "a class that is left empty, and folders that are none of classes, are refused" {
+@test "classes without enough images, and folders that are not classes, are refused" {
     make_images classes f 2 3
     echo text >f/c001/00.png
     cp f/c001/00.png f/c001/01.png
@@ -164,7 +164,7 @@ for line in sys.stdin:
     nothing_in "$OUT"
 }
 
-@test "train and test folders are taken as they are" {
+@test "train and test folders are used as given" {
     make_images classes root/train 2 3
     make_images classes root/val 2 1
     "$IMPORT" -q --from root --size 4 --out "$OUT"
@@ -178,7 +178,7 @@ for line in sys.stdin:
     [ "$(value results.test_samples)" = 2 ]
 }
 
-@test "arrays: all layouts, kinds of labels, and the split that they bring" {
+@test "arrays: all layouts, kinds of labels, and a given split" {
     make_images npz a.npz x=6,3,2,4='|u1' y=6='<i8'
     "$IMPORT" -q --from a.npz --out "$OUT"
     [ "$(value parameters.dataset) $(value results.classes) $(value results.test_samples)" = "a 3 3" ]
@@ -197,7 +197,7 @@ for line in sys.stdin:
     [[ $output == *'shape: [3,3,2,2]'* ]]
 }
 
-@test "arrays that cannot be used are refused by name" {
+@test "unusable arrays are refused by name" {
     bad() {
         local why=$1
         shift
@@ -240,7 +240,7 @@ optimizer: {kind: sgd, lr: 0.01}
 END
 }
 
-@test "300 classes: labels of more than a byte go through shard, train, evaluate and report" {
+@test "300 classes: labels wider than a byte work in shard, train, evaluate and report" {
     need_tool shard train-ddp evaluate report
     make_images classes many 300 2
     "$IMPORT" -q --from many --size 8 --test-fraction 0.5 --out "$OUT"
@@ -261,7 +261,7 @@ END
     grep -q c299 report/report.md
 }
 
-@test "a train tool refuses another data set, and another number of classes, with the way out" {
+@test "train-single refuses another data set, number of classes or image size, with the remedy" {
     make_images classes flowers 3 4
     "$IMPORT" -q --from flowers --size 8 --out "$OUT"
     experiment 3 cifar10
@@ -285,7 +285,7 @@ blocks() {
     awk -v kind="$1" '/^```/ { inside = $0 == "```" kind; next } inside' "$ROOT/docs/data.md"
 }
 
-@test "the commands of docs/data.md do what it says" {
+@test "the commands of docs/data.md work as described" {
     need_tool pipeline train-single evaluate report
     make_images classes flowers 5 10 40
     mkdir -p experiments/models

@@ -101,23 +101,23 @@ checkpoint_by_torch() {
     [ "${hash%% *}" = "$("$PYTHON" "$READER" "$WORK/model.safetensors" --hash)" ] || fail "$hash"
 }
 
-@test "PyTorch takes lenet-bn from here and gives the same logits" {
+@test "PyTorch loads our lenet-bn and gives the same logits" {
     need_torch
     same_logits "$ROOT/experiments/models/lenet-bn.yaml"
 }
 
-@test "PyTorch takes a network of odd shapes from here and gives the same logits" {
+@test "PyTorch loads our network of odd shapes and gives the same logits" {
     need_torch
     odd_model
     same_logits "$WORK/odd.yaml"
 }
 
-@test "a checkpoint of lenet-bn by PyTorch has the same accuracy here" {
+@test "a checkpoint of lenet-bn by PyTorch has the same accuracy in Lockstep" {
     need_torch
     checkpoint_by_torch "$ROOT/experiments/models/lenet-bn.yaml"
 }
 
-@test "a checkpoint of odd shapes by PyTorch has the same accuracy here" {
+@test "a checkpoint of odd shapes by PyTorch has the same accuracy in Lockstep" {
     need_torch
     odd_model
     checkpoint_by_torch "$WORK/odd.yaml"
@@ -133,7 +133,7 @@ checkpoint_by_torch() {
         --init "$init" --out "$WORK/again"
 }
 
-@test "a checkpoint by PyTorch without --architecture, --mean, --std: the message says what to give" {
+@test "a checkpoint by PyTorch without --architecture, --mean, --std: the message names these options" {
     local init=$ROOT/tests/golden/lenet-init.safetensors
     fails_with 3 "'$init'.*--architecture" "$BIN/evaluate" --model "$init" --data "$WORK/data/test.st.zst" --out "$WORK/e"
     fails_with 3 '--mean' "$BIN/evaluate" --model "$init" --data "$WORK/data/test.st.zst" --out "$WORK/e" \
@@ -141,7 +141,7 @@ checkpoint_by_torch() {
     nothing_in "$WORK/e"
 }
 
-@test "a checkpoint of another network is refused by the tensor's name" {
+@test "a checkpoint of another network is refused, and the tensor is named" {
     local init=$ROOT/tests/golden/lenet-init.safetensors
     fails_with 3 'bn1\.(weight|bias|running_mean)' "$BIN/evaluate" --model "$init" --data "$WORK/data/test.st.zst" \
         --out "$WORK/e" --architecture "$ROOT/experiments/models/lenet-bn.yaml" --mean 0,0,0 --std 1,1,1

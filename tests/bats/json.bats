@@ -122,14 +122,14 @@ PY
     says "[r['run'] for r in j['runs']] == ['run', 'run/train', 'alone.st.zst']"
     says "j['runs'][0]['steps'] == j['runs'][1]['steps'] and j['runs'][0]['steps']['lr'] == [0.1, 0.1, 0.01, 0.01]"
     says "j['runs'][0]['epochs']['epoch'] == [1, 2] and len(j['runs'][0]['epochs']['seconds']) == 2"
-    # Without a manifest neither epochs nor learning rates are known.
+    # Without a manifest there are no epochs and no learning rates.
     says "j['runs'][2]['steps']['loss'] == j['runs'][0]['steps']['loss'] and j['runs'][2]['steps']['lr'] == [None] * 4"
     says "j['runs'][2]['epochs']['epoch'] == []"
     "$BIN/tensor" export --format json --out out.json run
     [ "$(cat out.json)" = "$("$BIN/tensor" export --format json run)" ]
 }
 
-@test "tensor export: names of runs are quoted, and what is no run is refused" {
+@test "tensor export: names of runs are quoted, and inputs that are not runs are refused" {
     mkdir 'a,"b"'
     cp run/train/* 'a,"b"'
     succeeds "$BIN/tensor" export --format csv 'a,"b"'
@@ -145,7 +145,7 @@ PY
     fails_with 3 "manifest.yaml" "$BIN/tensor" export --format csv run
 }
 
-@test "manifest takes folders, and compares runs stage by stage" {
+@test "manifest accepts folders, and compares runs stage by stage" {
     cp -r run other
     [ "$("$BIN/manifest" get run/evaluate tool)" = evaluate ]
     succeeds "$BIN/manifest" diff run other
@@ -160,7 +160,7 @@ PY
     fails_with 3 "data-less" "$BIN/manifest" diff run data-less
 }
 
-@test "one file is checked, not one files" {
+@test "the count of checked files is singular for one file" {
     succeeds "$BIN/manifest" verify data/manifest.yaml
     [ "$stderr" = "manifest: 2 files checked" ] || fail "$stderr"
     "$BIN/shard" -q --shards 1 --in data/train.st.zst --out one

@@ -11,7 +11,7 @@ load helpers
     [ -z "$output" ]
 }
 
-@test "a kernel that does something else first is found, and a launch without LAUNCH" {
+@test "a kernel that does not begin with the wait, and a launch without LAUNCH, are found" {
     cd "$WORK"
     cat >x.cu <<'END'
 static __global__ void

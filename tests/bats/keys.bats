@@ -51,7 +51,7 @@ claim_other() {
     touch -d "$time" data/manifest.yaml
 }
 
-@test "a key by the manifest is the key by reading" {
+@test "the key from the manifest equals the key from reading the data" {
     local by_manifest
     by_manifest=$(key)
     rm data/manifest.yaml
@@ -67,7 +67,7 @@ claim_other() {
     [ "$("$BIN/manifest" get evaluated/manifest.yaml key)" = "$by_manifest" ]
 }
 
-@test "the same for shards, and for what they are made from" {
+@test "the key of shards, and of their input, is the same from the manifest and from reading" {
     local shard=("$BIN/shard" --shards 4 --in data/train.st.zst --out shards) by_manifest
     by_manifest=$("${shard[@]}" --print-key)
     "${shard[@]}"
@@ -84,7 +84,7 @@ claim_other() {
     fails_with 3 "shard-00002-of-00004.st.zst': this shard is missing" "$BIN/train-single" --experiment e.yaml --train shards --print-key
 }
 
-@test "experiments that differ in their name and title alone are one run" {
+@test "experiments that differ only in name and title are one run" {
     local before
     before=$(key)
     write_experiment e.yaml name=another title=Another
@@ -101,21 +101,21 @@ claim_other() {
     [ "$("$BIN/train-single" --experiment e.yaml --train data/train.st.zst --set optimizer.lr=9.999999776e-2 --print-key)" = "$near" ]
 }
 
-@test "a state of another learning rate is not gone on with, however near that is" {
+@test "a state with another learning rate is not resumed, however close the rates are" {
     local train=("$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run)
     succeeds "${train[@]}" --set optimizer.lr=0.09999999776
     fails_with 3 "a different 'optimizer.lr'" "${train[@]}" --resume --set optimizer.lr=0.09999999777
     succeeds "${train[@]}" --resume --set optimizer.lr=0.09999999776
 }
 
-@test "the manifest is believed, and the data is not read" {
+@test "the manifest is trusted, and the data is not read" {
     local before
     before=$(key)
     claim_other
     [ "$(key)" != "$before" ]
 }
 
-@test "a file that was changed in place is read, whatever times it shows" {
+@test "a file that was changed in place is read, whatever its timestamps" {
     local file before changed
     uncompressed
     before=$(key "$file")
@@ -131,7 +131,7 @@ claim_other() {
     fails_with 3 "data/train.st.zst'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --print-key
 }
 
-@test "another file of the same size is read, also one that is older than the manifest" {
+@test "another file of the same size is read, even if it is older than the manifest" {
     local file before
     uncompressed
     before=$(key "$file")
@@ -162,7 +162,7 @@ claim_other() {
     [ "$(key)" = "$before" ]
 }
 
-@test "a manifest as old as the file proves nothing" {
+@test "a manifest as old as the file is not trusted" {
     local before
     before=$(key)
     claim_other
@@ -170,7 +170,7 @@ claim_other() {
     [ "$(key)" = "$before" ]
 }
 
-@test "--reduce fast has bits of its own for every world size, and so a key" {
+@test "--reduce fast has a separate key for every world size" {
     write_experiment e.yaml world_size=4
     local train=("--experiment" e.yaml --train data/train.st.zst) exact fast pair
     exact=$("$BIN/train-ddp" "${train[@]}" --print-key)
@@ -194,7 +194,7 @@ claim_other() {
     [[ $output == *parameters.reduce* ]] || fail "$output"
 }
 
-@test "a run that was resumed with another --reduce is of neither" {
+@test "a run that was resumed with another --reduce is recorded as mixed" {
     write_experiment e.yaml world_size=4
     local train=("$BIN/train-ddp" -q --experiment e.yaml --train data/train.st.zst --out run)
     "${train[@]}" --reduce fast --stop-after-steps 2
@@ -210,7 +210,7 @@ claim_other() {
 }
 
 # From now on, any changed file would seem older than a manifest of next year.
-@test "a manifest with a time that was set by hand proves nothing" {
+@test "a manifest with a time that was set by hand is not trusted" {
     local before
     before=$(key)
     claim_other

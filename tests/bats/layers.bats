@@ -11,7 +11,7 @@ check() {
     run "$ROOT/scripts/check-layers" "$1"
 }
 
-@test "the source keeps the layer rule" {
+@test "the source follows the layer rule" {
     cd "$ROOT"
     run scripts/check-layers
     [ "$status" -eq 0 ] || fail "$output"
@@ -25,7 +25,7 @@ check() {
     [[ $output == "lib/base/x.c:2: "*"experiment/experiment.h"* ]]
 }
 
-@test "data, nn and dist do not know each other" {
+@test "data, nn and dist do not include each other" {
     check lib/nn/x.c '#include "data/dataset.h"'
     [ "$status" -eq 1 ]
     check lib/data/x.c '#include "dist/comm.h"'
@@ -34,7 +34,7 @@ check() {
     [ "$status" -eq 1 ]
 }
 
-@test "downward includes are fine" {
+@test "downward includes are allowed" {
     check lib/train/x.c '#include "nn/model.h"
 #include "dist/comm.h"
 #include "data/dataset.h"
@@ -44,7 +44,7 @@ check() {
     [ "$status" -eq 0 ] || fail "$output"
 }
 
-@test "a wrapped library is included in its own file only" {
+@test "a wrapped library is included only in the file that wraps it" {
     check lib/train/x.c '#include <zstd.h>'
     [ "$status" -eq 1 ]
     check tools/x.c '#  include <curl/curl.h>'
@@ -55,7 +55,7 @@ check() {
     [ "$status" -eq 0 ] || fail "$output"
 }
 
-@test "CUDA's headers are for the CUDA backend and for its emulation" {
+@test "CUDA's headers are allowed only in the CUDA backend and its emulation" {
     check lib/compute/devices.c '#include <cuda_runtime_api.h>'
     [ "$status" -eq 1 ]
     check lib/dist/x.c '#include <nccl.h>'

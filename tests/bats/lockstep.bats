@@ -38,7 +38,7 @@ listed() {
     [ "$output" = "lockstep $("$BIN/shard" --version | sed 's/.* //')" ] || fail "$output"
 }
 
-@test "a tool that is run is the tool: output, messages and exit code" {
+@test "lockstep TOOL gives the tool's output, messages and exit code" {
     printf 'a: {b: 1}\n' >x.yaml
     succeeds "$LOCKSTEP" manifest get x.yaml a.b
     [ "$output" = 1 ]
@@ -51,7 +51,7 @@ listed() {
     [[ $output == "shard (lockstep) "* ]] || fail "$output"
 }
 
-@test "a tool that is run has the process: a signal ends it" {
+@test "lockstep TOOL becomes the tool's process: a signal ends the tool" {
     mkfifo pipe
     "$LOCKSTEP" tensor hash - <pipe &
     local pid=$! ended=0
@@ -63,7 +63,7 @@ listed() {
     [ "$ended" -eq 143 ] || fail "$ended"
 }
 
-@test "help TOOL is its --help, called as it can be typed" {
+@test "help TOOL prints its --help, with the command as it is typed" {
     local tool
     for tool in shard plan tensor pipeline; do
         succeeds "$LOCKSTEP" help "$tool"
@@ -73,7 +73,7 @@ listed() {
         [[ $help == "Usage: lockstep $tool "* ]] || fail "$tool: $help"
         succeeds "$BIN/$tool" --help
         help=$(sed "/^Usage:/,/^\$/s/lockstep $tool/$tool/" <<<"$help")
-        # Lines that go on are indented by the length of the name.
+        # Continuation lines are indented by the length of the name.
         diff <(tr -s ' ' <<<"$output") <(tr -s ' ' <<<"$help") || fail "$tool"
     done
     succeeds "$LOCKSTEP" tensor diff --help
@@ -83,7 +83,7 @@ listed() {
     fails_with 2 "unexpected argument: 'plan': help takes one tool" "$LOCKSTEP" help shard plan
 }
 
-@test "commands of the pipeline are reached directly" {
+@test "commands of the pipeline can be called directly" {
     mkdir -p artifacts/runs
     succeeds "$LOCKSTEP" runs
     local runs=$output
@@ -96,7 +96,7 @@ listed() {
         "$LOCKSTEP" compare singel ARTIFACTS="$WORK/artifacts"
 }
 
-@test "an unknown name is answered with the nearest one, and exit code 2" {
+@test "an unknown name gives a suggestion and exit code 2" {
     fails_with 2 "^lockstep: unknown tool: 'shrad': did you mean 'shard'\?" "$LOCKSTEP" shrad --in x
     fails_with 2 "unknown tool: 'experimnt': did you mean 'experiment'\?" "$LOCKSTEP" experimnt ddp4
     fails_with 2 "unknown tool: 'plam': did you mean 'plan'\?" "$LOCKSTEP" help plam
@@ -109,7 +109,7 @@ listed() {
     fails_with 2 "missing tool" "$LOCKSTEP" -q
 }
 
-@test "the tools are found next to the program itself, wherever a link to it lies" {
+@test "the tools are found next to the program, also if it is called through a link" {
     succeeds "$LOCKSTEP" --exec-path
     [ "$output" = "$(cd -P "$BIN" && pwd)" ] || fail "$output"
     ln -s "$LOCKSTEP" link
@@ -123,7 +123,7 @@ listed() {
     TOOL=lockstep fails_with 1 "cannot run: '$WORK/alone/shard': No such file" alone/lockstep shard
 }
 
-@test "a stopped training names the front command as the one that goes on" {
+@test "a stopped training prints a command to resume that starts with the front command" {
     need_training
     make_data data 80
     write_experiment 'long one.yaml' epochs=2500
@@ -137,7 +137,7 @@ listed() {
     succeeds sh -c "$(sed 's/.*to resume: //' err) --stop-after-steps 1"
 }
 
-@test "the names of all experiments and studies are listed" {
+@test "pipeline --experiments lists all experiments and studies" {
     cd "$ROOT" || return
     succeeds "$LOCKSTEP" pipeline --experiments
     local names

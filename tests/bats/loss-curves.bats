@@ -55,15 +55,15 @@ golden_curve() {
     succeeds "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" "$1"
 }
 
-@test "lenet: the losses are PyTorch's (golden file)" {
+@test "lenet: the losses match PyTorch's (golden file)" {
     golden_curve lenet 0.05
 }
 
-@test "lenet-bn: the losses are PyTorch's (golden file)" {
+@test "lenet-bn: the losses match PyTorch's (golden file)" {
     golden_curve lenet-bn 0.001
 }
 
-@test "the comparison fails where the losses are others" {
+@test "the comparison fails if the losses differ" {
     train lenet "optimizer: {kind: sgd, lr: 0.05, momentum: 0.8}"
     same_work
     run "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" lenet

@@ -11,7 +11,7 @@ load helpers
     done
 }
 
-@test "make help lists what every part of the Makefile describes" {
+@test "make help lists every target that a part of the Makefile describes" {
     succeeds make -C "$ROOT" -s help
     local described
     described=$(cat "$ROOT"/Makefile "$ROOT"/make/*.mk "$ROOT"/pipelines/*.mk | grep -c '^[a-z_.-]*:.*## ')
@@ -28,7 +28,7 @@ bare_path() {
     echo "$WORK/bare"
 }
 
-@test "without a compiler, or without libraries, one line says what to do" {
+@test "without a compiler or without libraries, one line gives the remedy" {
     run env PATH="$(bare_path)" make -C "$ROOT" -s BUILD="$WORK/build" objects
     [ "$status" -ne 0 ]
     [ "${lines[0]}" = "cannot build: 'gcc' is not installed: run 'make deps'" ] || fail "$output"
@@ -43,7 +43,7 @@ bare_path() {
     [[ $output == *"missing: make deps"* ]] || fail "$output"
 }
 
-@test "a build folder that make cannot name is refused in one line" {
+@test "a build folder with a name that make cannot handle is refused in one line" {
     local name
     for name in '' 'a b' "$WORK/a folder" a:b a%b 'a#b' a=b "it's"; do
         run make -C "$ROOT" -s BUILD="$name" print-config
@@ -76,7 +76,7 @@ cannot() {
     succeeds read_only "$ROOT" make -C "$ROOT" -s help
 }
 
-@test "a build folder of somebody else, or no folder at all, is named in one line" {
+@test "a build folder of another user, and a file in its place, are reported in one line" {
     need_read_only
     mkdir -p "$WORK/build/obj/release"
     cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and is not writable: remove it, or choose another folder: make BUILD=FOLDER" \
@@ -88,7 +88,7 @@ cannot() {
         make -C "$ROOT" -s -j2 BUILD="$WORK/file/in" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
 }
 
-@test "a build folder of another checkout is refused, and of one that has gone it is taken over" {
+@test "a build folder of another checkout is refused, unless that checkout is gone" {
     mkdir -p "$WORK/build" "$WORK/other"
     : >"$WORK/other/Makefile"
     echo "$WORK/other" >"$WORK/build/checkout"
@@ -100,7 +100,7 @@ cannot() {
     [ "$(cat "$WORK/build/checkout")" = "$(cd -P "$ROOT" && pwd)" ]
 }
 
-@test "another version of the compiler builds again" {
+@test "another version of the compiler triggers a rebuild" {
     mkdir "$WORK/bin"
     compiler() {
         printf '#!/bin/sh\necho "Target: x86_64-linux-gnu\ngcc version %s"\n' "$1" >"$WORK/bin/gcc"
@@ -132,7 +132,7 @@ a_tree() {
     ln -s ../runs/abc "$1/single/seed-1"
 }
 
-@test "distclean spares runs, and says how they are removed" {
+@test "distclean keeps runs, and prints how to remove them" {
     local tree=$WORK/tree
     a_tree "$tree/artifacts"
     run distclean
@@ -148,7 +148,7 @@ a_tree() {
     [ "$status" -eq 0 ] || fail "$output"
 }
 
-@test "distclean empties the folder that a link leads to, and spares the link and its runs" {
+@test "distclean empties the folder that a link points to, and keeps the link and the runs" {
     local tree=$WORK/tree
     a_tree "$WORK/disk"
     ln -s ../disk "$tree/artifacts"
@@ -159,7 +159,7 @@ a_tree() {
     [ -e "$WORK/disk/runs/abc/model.st.zst" ]
 }
 
-@test "distclean refuses to remove what holds the checkout itself" {
+@test "distclean refuses to remove a folder that contains the checkout" {
     a_tree "$WORK/tree/artifacts"
     local folder
     for folder in . .. "$WORK" /; do
@@ -170,8 +170,8 @@ a_tree() {
     done
 }
 
-# A dpkg-query that knows no package, and an apt-get that installs pkg-config: a bare machine.
-@test "one command line can install and go on" {
+# A dpkg-query that lists no package, and an apt-get that installs pkg-config: a bare machine.
+@test "make deps and a target that needs them work in one command line" {
     local path
     path=$(bare_path id dirname true)
     cat >"$path/dpkg-query" <<SH
@@ -182,7 +182,7 @@ SH
 #!/bin/sh
 case " \$* " in *" install "*" pkg-config "*) ln -s "$(command -v pkg-config)" "$WORK/bare/pkg-config" ;; esac
 SH
-    # For a user other than root, sudo is first asked whether it needs a password: sudo -n true.
+    # For a user other than root, sudo -n true first checks whether sudo needs a password.
     cat >"$path/sudo" <<'SH'
 #!/bin/sh
 [ "$1" != -n ] || shift
@@ -196,13 +196,13 @@ SH
     [[ $output == *"packages are installed" ]] || fail "$output"
 }
 
-@test "installing says what to do where it cannot" {
+@test "make deps lists the packages where it cannot install them" {
     run env PATH="$(bare_path)" make -C "$ROOT" -s deps
     [ "$status" -ne 0 ]
     [[ ${lines[0]} == "make deps: this is not Debian or Ubuntu; install the equivalents of these packages: gcc "* ]] || fail "$output"
 }
 
-@test "install and uninstall leave nothing behind" {
+@test "install writes every file, and uninstall leaves nothing behind" {
     need_tool manifest train-ddp evaluate report
     local build prefix=$WORK/root/opt/lockstep
     build=$(dirname "$BIN")
@@ -242,7 +242,7 @@ has_all() {
     succeeds "$1/bin/lockstep" pipeline --experiments
     [[ $output == *ddp4-same-batch* ]] || fail "$output"
     TOOL=pipeline fails_with 3 "cannot find experiment: 'nope'.*single" "$1/bin/lockstep" experiment nope ARTIFACTS="$WORK/a"
-    # What is there is no library: to be found is enough.
+    # The file is not a library: it only has to be found.
     LOCKSTEP_CUDA_LIBRARY='' TOOL=bench-allreduce fails_with 1 "cannot be loaded: $1/.*/lockstep/lib/lockstep-cuda.so: file too short" \
         "$1/bin/lockstep" bench-allreduce --device cuda
 }
@@ -265,7 +265,7 @@ has_all() {
     has_all "$WORK/root/usr"
 }
 
-@test "a manual page has all that --help says" {
+@test "a manual page contains all of --help" {
     need_tool train-ddp manifest
     local tool option page=$WORK/page.1
     for tool in "$BIN"/*; do
@@ -321,7 +321,7 @@ cuda_home() {
     echo "$WORK/cuda"
 }
 
-@test "CUDA=0 and a machine without nvcc build without it; CUDA=1 does not" {
+@test "CUDA=0 and a machine without nvcc build without CUDA; CUDA=1 requires nvcc" {
     succeeds make -C "$ROOT" -n BUILD="$WORK/build" CUDA=0 all
     [[ $output == *"/bin/train-single"* ]]
     [[ $output != *"lockstep-cuda.so"* ]] || fail "$output"
@@ -358,7 +358,7 @@ architectures() {
         grep 'lib/compute/cuda/norm.cu ' | grep -o 'code=sm_[0-9]*' | sed 's/.*_//' | paste -sd ' '
 }
 
-@test "nvcc builds for the GPUs of the machine, and for all where there is none" {
+@test "nvcc builds for the GPUs of the machine, and for all architectures without a GPU" {
     local home
     home=$(cuda_home true)
     [ "$(architectures 9.0)" = 90 ]
@@ -377,7 +377,7 @@ architectures() {
     [[ $output != *.cu\ * && $output == *train-single* ]] || fail "$output"
 }
 
-@test "what nvcc refuses is no backend" {
+@test "a failed nvcc leaves no backend" {
     local home
     home=$(cuda_home "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1")
     run make -C "$ROOT" -s -j1 CUDA_HOME="$home" BUILD="$WORK/build" "$WORK/build/lib/lockstep-cuda.so"
@@ -387,14 +387,14 @@ architectures() {
 }
 
 # As newer versions of cmocka do.
-@test "the line that says which TAP a test program speaks is no result" {
+@test "the TAP version line of a test program does not count as a result" {
     printf '#!/bin/sh\nprintf "TAP version 13\\n1..1\\nok 1 - works\\n"\n' >"$WORK/test_thing"
     chmod +x "$WORK/test_thing"
     succeeds "$ROOT/tests/run" "$WORK/test_thing"
     [ "$output" = "ok      test_thing: works"$'\n'"1 passed, 0 failed, 0 skipped" ] || fail "$output"
 }
 
-@test "quotes in a variable run no command" {
+@test "quotes in a variable do not run a command" {
     local name bad="x'; touch $WORK/made; echo '"
     for name in MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC BUILD; do
         run make -C "$ROOT" -s print-config "$name=$bad"
@@ -408,7 +408,7 @@ architectures() {
     [[ $output != *"; touch $WORK/made; echo ''"* ]]
 }
 
-@test "a test program that crashes shows in which test" {
+@test "a test program that crashes is reported with the test that crashed" {
     cat >"$WORK/test_thing.c" <<'END'
 #include <setjmp.h>
 #include <stdarg.h>
@@ -438,7 +438,7 @@ END
     done
 }
 
-@test "the version names the commit of this checkout, and not that of a project around it" {
+@test "the version names the commit of this checkout, not of an enclosing project" {
     need_program git
     local number other=$WORK/other
     number=$(cat "$ROOT/VERSION")

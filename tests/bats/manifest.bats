@@ -67,7 +67,7 @@ END
     [ -z "$output" ]
 }
 
-@test "manifest refuses what is no manifest" {
+@test "manifest refuses files that are not manifests" {
     fails_with 3 "'absent.yaml': No such file" "$BIN/manifest" get absent.yaml tool
     printf 'a: [1\n' > broken.yaml
     fails_with 3 'broken.yaml:2:1: ' "$BIN/manifest" get broken.yaml a
@@ -124,7 +124,7 @@ END
     [ "${lines[0]}" = 'tool: train-single != shard' ]
 }
 
-@test "manifest fresh: silent, and -v says why not" {
+@test "manifest fresh is silent; -v gives the reason" {
     succeeds "$BIN/manifest" fresh stage
     succeeds "$BIN/manifest" fresh stage tool=train-single results.accuracy=0.5
     run --separate-stderr "$BIN/manifest" fresh stage key=ff
@@ -142,7 +142,7 @@ END
     TOOL=manifest fails_with 1 "'standard output'" sh -c "'$BIN/manifest' get stage/manifest.yaml tool > /dev/full"
 }
 
-@test "manifest verify finds the damage of each file of a stage, whichever place it has in the list" {
+@test "manifest verify finds damage in each file of a stage, whatever its place in the list" {
     need_tool synth-cifar shard
     "$BIN/synth-cifar" -q --train 60 --test 20 --out data
     "$BIN/shard" -q --shards 5 --in data/train.st.zst --out shards

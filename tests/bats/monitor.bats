@@ -79,7 +79,7 @@ as_often_as_it_should() {
         fail "$samples samples in $seconds s, mean $mean"
 }
 
-@test "train-ddp: one process asks, and knows which is which" {
+@test "train-ddp: one process queries all GPUs, and assigns the figures to the correct devices" {
     trains train-ddp -q --device cuda:1,cuda:0
     one_asked
     has 0.device cuda:1 1.device cuda:0
@@ -93,7 +93,7 @@ as_often_as_it_should() {
     as_often_as_it_should
 }
 
-@test "the report shows it, and every figure has its file" {
+@test "the report shows GPU activity, and --why traces a figure to the manifest" {
     trains train-ddp -q --device cuda:0,cuda:1
     succeeds "$BIN/report" -q run --out report
     grep -q "GPU activity during training" report/report.md
@@ -136,7 +136,7 @@ as_often_as_it_should() {
     same_model "$expected" run "with NVML"
 }
 
-@test "one GPU is not watched" {
+@test "a single GPU is not monitored" {
     trains train-ddp -q --device cuda:1,cuda:1
     [ ! -e log ]
     fails_with 3 "samples" "$BIN/manifest" get run/manifest.yaml run.gpus.0.samples

@@ -13,7 +13,7 @@ setup() {
     begin_training epochs=3
 }
 
-@test "more epochs go on from a finished run, and end in the bits of a run of that many" {
+@test "more epochs continue a finished run, and give the bits of a run of that length" {
     local run=("$BIN/train-single" -q --experiment e.yaml --train "$train" --set epochs=4) go tool
     local rates='schedule={kind: multistep, milestones: [1, 3], warmup_epochs: 1}'
     "${run[@]}" --out whole --set "$rates"
@@ -41,7 +41,7 @@ setup() {
     cmp whole/model.st.zst mixed/model.st.zst
 }
 
-@test "a run that has begun to go on with more epochs loses nothing when it stops" {
+@test "a run that continues with more epochs loses nothing when it stops" {
     local go=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out out)
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out whole --set epochs=5
     "${go[@]}"
@@ -63,7 +63,7 @@ setup() {
     cmp whole/model.st.zst half/model.st.zst
 }
 
-@test "other numbers of epochs that cannot go on are refused, and touch nothing" {
+@test "numbers of epochs that cannot continue are refused, and no file changes" {
     local go=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out out) before
     "${go[@]}" --set 'schedule={kind: cosine}'
     before=$(stat -c %Y.%i out/*)

@@ -29,7 +29,7 @@ execution() {
     "$BIN/manifest" get "$1/manifest.yaml" "run.execution.$2"
 }
 
-@test "ranks that meet by MPI give the bits of one process" {
+@test "ranks over MPI give the bits of one process" {
     local size
     expect
     for size in 1 2 4; do
@@ -44,21 +44,21 @@ execution() {
     [ "$status" -eq 3 ]
 }
 
-@test "statistics of batch norm over all ranks travel by MPI, too" {
+@test "synchronised batch norm gives the same bits over MPI" {
     write_experiment e.yaml strategy=ddp world_size=4 "$LENET_BN" sync_batch_norm=true
     expect
     mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     same_model "$expected" out "sync_batch_norm"
 }
 
-@test "--reduce fast by MPI adds as ranks that share memory do" {
+@test "--reduce fast gives the same bits over MPI as over shared memory" {
     "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out shared --reduce fast
     mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --reduce fast
     [ "$(execution out reduce)" = fast ]
     same_model "$(content shared/model.st.zst)" out "fast"
 }
 
-@test "ranks that meet by MPI stop and resume together" {
+@test "ranks over MPI stop and resume together" {
     expect
     mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3
     unfinished out
@@ -66,7 +66,7 @@ execution() {
     same_model "$expected" out "resumed"
 }
 
-@test "ranks with different experiments or ways to reduce are told apart" {
+@test "ranks with different experiments, reductions, stops or checkpoints are refused" {
     cat >differ <<'END'
 #!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
@@ -99,7 +99,7 @@ END
     nobody_left "$WORK/out"
 }
 
-@test "a rank that ends before it has met the others does not leave them waiting" {
+@test "a rank that ends before it connects does not leave the others waiting" {
     cat >elsewhere <<'END'
 #!/bin/bash
 [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || set -- "${@//"$HERE"/"$THERE"}"
@@ -127,7 +127,7 @@ END
     nobody_left "$WORK"
 }
 
-@test "a rank that waits for another that never comes ends when it is told to" {
+@test "a rank that waits for a missing rank ends on SIGTERM" {
     cat >absent <<'END'
 #!/bin/sh
 [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || exec sleep 60
@@ -169,7 +169,7 @@ END
     nobody_left "--out $WORK/out"
 }
 
-@test "a launcher that this MPI does not know, or no MPI, is a usage error" {
+@test "a launcher that this MPI does not support, and a missing MPI, are usage errors" {
     TOOL=train-ddp fails_with 2 "OMPI_COMM_WORLD_RANK.*no MPI \('/none.so'" env OMPI_COMM_WORLD_RANK=0 \
         OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
     TOOL=train-ddp fails_with 2 "SLURM_PROCID.*srun --mpi=pmix" env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 \
@@ -182,7 +182,7 @@ END
     unfinished out
 }
 
-@test "bench-allreduce measures the ranks that a launcher has started" {
+@test "bench-allreduce measures ranks that a launcher started" {
     need_tool bench-allreduce
     run --separate-stderr mpirun -n 3 "$BIN/bench-allreduce" --min-bytes 1024 --max-bytes 4096 --iterations 3 --reduce both --out out
     [ "$status" -eq 0 ]
@@ -225,7 +225,7 @@ END
     [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$host_b" ]
 }
 
-@test "an MPI that allows no threads is refused" {
+@test "an MPI without support for threads is refused" {
     cat >single.c <<'END'
 #include <mpi.h>
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {

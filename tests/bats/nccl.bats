@@ -75,7 +75,7 @@ agrees() {
     [ "$(execution transport)" = "$1" ] || fail "transport: $(execution transport) instead of $1"
 }
 
-@test "two ranks: the bits of one GPU, and of ranks that share one" {
+@test "two ranks: the bits of one GPU, on separate GPUs and on a shared one" {
     need_gpus 2
     agrees nccl 4 --device cuda:0,cuda:1
     [ "$(execution vectors_per_reduction)" = 1 ]
@@ -103,7 +103,7 @@ agrees() {
     [ "$(execution bytes_sent_per_step)" -gt 0 ]
 }
 
-@test "where CUDA IPC is not possible, ranks reduce through the host, and -v says why" {
+@test "without CUDA IPC ranks reduce through the host, and -v gives the reason" {
     [ -z "${CUDA_LIBRARY:-}" ] || skip "a machine's GPUs can"
     export LOCKSTEP_EMULATED_IPC=none
     agrees "shared memory" 4 --device cuda:0,cuda:0
@@ -135,7 +135,7 @@ agrees() {
     done
 }
 
-@test "asked to stop, all ranks stop behind the same step; resumed with another number of them" {
+@test "all ranks stop after the same step, and resume with another number of ranks" {
     need_gpus 4
     trains 4 --device cuda:0,cuda:1 --stop-after-steps 2
     unfinished run
@@ -145,7 +145,7 @@ agrees() {
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.1.transport)" = nccl ]
 }
 
-@test "the same with ranks that share a GPU" {
+@test "ranks that share a GPU stop after the same step, and resume with another number of ranks" {
     trains 4 --device cuda:0,cuda:0 --stop-after-steps 2
     unfinished run
     succeeds "$BIN/train-ddp" -q --experiment e4.yaml --train "$made/data/train.st.zst" --out run --resume \
@@ -172,7 +172,7 @@ ends() {
     [ $((SECONDS - begin)) -le 15 ] || fail "it took $((SECONDS - begin)) s"
 }
 
-@test "SIGTERM to one rank: all save behind the same step" {
+@test "SIGTERM to one rank: all ranks save after the same step" {
     need_gpus 2
     starts --device cuda:0,cuda:1
     kill -TERM "$(pgrep -P "${jobs[0]}" | tail -n 1)"
@@ -195,7 +195,7 @@ a_rank_dies() {
     a_rank_dies --device cuda:0,cuda:1,cuda:2,cuda:3
 }
 
-@test "the same with ranks that share a GPU, however late its streams are" {
+@test "a rank that dies on a shared GPU ends the others, whatever the order of the streams" {
     local order
     for order in forward backward; do
         rm -rf run
@@ -203,8 +203,8 @@ a_rank_dies() {
     done
 }
 
-# Ranks that another launcher started have no parent that tells them.
-@test "a rank that dies in a group that it joined" {
+# Ranks that another launcher started have no parent that reports the death to them.
+@test "a rank that dies in a joined group ends the others, and is named" {
     need_gpus 2
     need_python
     local r port

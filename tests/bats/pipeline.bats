@@ -59,7 +59,7 @@ did_not_run() {
     grep -q "^$1 .*: up to date" <<<"$output" || fail "$1 is not up to date:" "$output"
 }
 
-@test "one command goes from data to report, and says where it is" {
+@test "one command goes from data to report, and prints the path of the report" {
     cat "$BATS_FILE_TMPDIR/first.log"
     local file
     for file in data/synthetic/train.st.zst data/synthetic/shards-2-0/shard-00001-of-00002.st.zst \
@@ -82,7 +82,7 @@ did_not_run() {
     [ "$before" = "$after" ]
 }
 
-@test "where nothing can be written, what is done is done, and only what must be made fails" {
+@test "on a read-only disk finished stages are up to date, and only missing results fail" {
     need_read_only
     finished_run
     local stage
@@ -102,13 +102,13 @@ did_not_run() {
     did_not_run report
 }
 
-@test "other threads and devices make nothing stale" {
+@test "other threads and devices do not make a training stale" {
     finished_run
     THREADS=1 DEVICE=cpu succeeds run_pipeline experiment "$TINY"
     did_not_run train
 }
 
-@test "a launcher starts the ranks of ddp, and makes nothing stale" {
+@test "a launcher starts the ranks of ddp, and does not make the training stale" {
     need_tool train-ddp
     need_python
     local port
@@ -133,7 +133,7 @@ END
     did_not_run train
 }
 
-@test "another learning rate trains again, but fetches and shards nothing" {
+@test "another learning rate trains again, but does not fetch or shard again" {
     finished_run
     SET="optimizer={kind: sgd, lr: 0.02}; epochs=1" succeeds run_pipeline experiment "$TINY"
     did_not_run fetch
@@ -144,7 +144,7 @@ END
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" parameters.optimizer.lr)" = 0.02 ]
 }
 
-@test "other report flags report again and do nothing else" {
+@test "other report flags run only the report again" {
     finished_run
     REPORT_FLAGS="--lang zh" succeeds run_pipeline experiment "$TINY"
     did_not_run train
@@ -154,7 +154,7 @@ END
     did_not_run report
 }
 
-@test "another seed has a folder of its own; repeats run one seed after another" {
+@test "another seed has a separate folder; repeats run consecutive seeds" {
     finished_run
     SEED=8 SET="repeats=2" succeeds run_pipeline experiment "$TINY"
     ran train
@@ -178,7 +178,7 @@ END
     did_not_run evaluate
 }
 
-@test "data that was changed in place is noticed, though its size and its time are the old ones" {
+@test "data that was changed in place is detected, even with the old size and time" {
     finished_run
     local data=$ARTIFACTS/data/synthetic
     touch -r "$data/test.st.zst" "$WORK/time"
@@ -187,7 +187,7 @@ END
     TOOL=train-ddp fails_with 3 "data/synthetic/test.st.zst'" run_pipeline experiment "$TINY"
 }
 
-@test "a training that was killed is stale, not done" {
+@test "a training that was killed is stale, not finished" {
     finished_run
     local pid state=$ARTIFACTS/tiny/seed-7/train
     rm "$state/state.st.zst"
@@ -216,7 +216,7 @@ start_long() {
     wait_for "$ARTIFACTS/tiny/seed-7/train/state.st.zst" || fail "$(cat "$WORK/log")"
 }
 
-@test "a pipeline that is ended takes its training along" {
+@test "ending the pipeline ends its training" {
     setpriv --pdeathsig TERM true 2>/dev/null || skip "no setpriv that knows --pdeathsig"
     local pid signal train=$ARTIFACTS/tiny/seed-7/train
     mkdir "$WORK/temporary"
@@ -235,7 +235,7 @@ start_long() {
     done
 }
 
-@test "what a call that was killed left is removed by the next one, but not what is in use" {
+@test "leftovers of a killed call are removed by the next call, unless they are in use" {
     finished_run
     local holder used=$ARTIFACTS/.work-used
     mkdir "$used" "$ARTIFACTS/.work-left"
@@ -250,7 +250,7 @@ start_long() {
     [ ! -e "$used" ]
 }
 
-@test "two at once share what they have in common" {
+@test "two calls at once share their common stages" {
     local one two
     write_experiment "$WORK/one.yaml" single
     write_experiment "$WORK/two.yaml" ddp
@@ -287,7 +287,7 @@ start_long() {
     [ ! -e "$ARTIFACTS/tiny/seed-7/train/model.st.zst" ]
 }
 
-@test "what cannot run says so in one line" {
+@test "an experiment that cannot run is reported in one line" {
     TOOL=pipeline fails_with 3 "cannot find experiment: 'nope'" run_pipeline experiment nope
     write_experiment "$WORK/bad.yaml"
     echo 'epoch: 3' >>"$WORK/bad.yaml"
@@ -298,7 +298,7 @@ start_long() {
     fi
 }
 
-@test "odd settings: taken, or refused before anything runs" {
+@test "unusual settings are accepted, or refused before anything runs" {
     local name="$WORK/an experiment's.yaml"
     write_experiment "$name"
     ARTIFACTS="$WORK/[odd] * folder/" DATA=$BATS_FILE_TMPDIR/data succeeds run_pipeline experiment "$name"
@@ -318,7 +318,7 @@ start_long() {
     [ "$(ls -A "$ROOT")" = "$before" ]
 }
 
-@test "make experiment hands its settings on, and stops with the tool's code" {
+@test "make experiment passes its settings on, and reports the tool's exit code" {
     export DATA=$BATS_FILE_TMPDIR/data
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="epochs=1; optimizer.lr=0.5" THREADS=1 SEED=3 experiment
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-3/train/manifest.yaml" parameters.optimizer.lr)" = 0.5 ]
@@ -331,7 +331,7 @@ start_long() {
     grep -q . "$WORK/it's one/tiny/report-DATA="*/report.html || fail "$output"
 }
 
-@test "a file whose results would lie among other things is refused by name" {
+@test "an experiment file with the name of a reserved folder is refused" {
     local name file
     for name in data machine runs reproduce .work-x . ..; do
         file=$WORK/$name.yaml
@@ -349,7 +349,7 @@ fake_gnuplot() {
     chmod +x "$WORK/fake/gnuplot"
 }
 
-@test "a gnuplot that fails makes no report; the next call does" {
+@test "a gnuplot that fails leaves no finished report; the next call makes it" {
     need_program gnuplot
     finished_run
     rm -r "$ARTIFACTS/tiny/report"
@@ -365,7 +365,7 @@ fake_gnuplot() {
     did_not_run report
 }
 
-@test "a report that was made without gnuplot is made again where there is one" {
+@test "a report that was made without gnuplot is made again once gnuplot is available" {
     need_program gnuplot
     local program
     finished_run
@@ -382,7 +382,7 @@ fake_gnuplot() {
     grep -q '<svg ' "$ARTIFACTS/tiny/report/report.html"
 }
 
-@test "a manifest that was edited ends the report, and names the run" {
+@test "a manifest that was edited stops the report, and the run is named" {
     finished_run
     sed -i 's/lr: 0.01/lr: 0.02/' "$ARTIFACTS/tiny/seed-7/train/manifest.yaml"
     TOOL=pipeline run run_pipeline experiment "$TINY"
@@ -400,7 +400,7 @@ models() {
     done | sort
 }
 
-@test "two calls at once on two experiment files of one name: two runs, and each report is of one, or refused" {
+@test "two calls at once on two experiments of one name: two runs, and each report is of one run, or refused" {
     local rate expected round codes report
     for rate in 0.01 0.02; do
         mkdir "$WORK/$rate"

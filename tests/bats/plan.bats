@@ -24,7 +24,7 @@ an_experiment() {
         'optimizer: {kind: sgd, lr: 0.02}' "${@:2}" >"$1.yaml"
 }
 
-@test "plan runs: link, tool, data and seeds, and the keys where the data are there" {
+@test "plan runs: link, tool, data and seeds, and the keys if the data exist" {
     local data=$ARTIFACTS/data/synthetic-3x8x8
     succeeds "$BIN/plan" runs alone.yaml ranks.yaml --trainings
     [ "${lines[0]}" = "$ARTIFACTS/alone/seed-42"$'\t'"train-single"$'\t'"$data/train.st.zst"$'\t42\t-' ] || fail "$output"
@@ -46,7 +46,7 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     [[ $output == "$ARTIFACTS/ranks/seed-42"$'\t'* && $output != *"$key" ]] || fail "$output"
 }
 
-@test "plan runs: two experiments that would be one are refused" {
+@test "plan runs: two experiments with the same name or the same content are refused" {
     mkdir other
     cp alone.yaml same.yaml
     cp ranks.yaml other/alone.yaml
@@ -60,7 +60,7 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     [ ! -e plan.yaml ]
 }
 
-@test "plan: names of the catalogue, another folder of outputs, one's own data, and no output over an input" {
+@test "plan: names of the catalogue, another output folder, bad data and devices, and no output over an input" {
     cp -r "$ROOT/experiments" . || return
     succeeds "$BIN/plan" ladder single ddp4 -q --trainings --artifacts "$WORK/b"
     [ "${lines[0]%%$'\t'*}" = "$WORK/b/explain-single-ddp4/00-single/seed-42" ] || fail "$output"

@@ -86,7 +86,7 @@ END
 
 # On two cores: computing is divided by two, and each core does two ranks' updates. If this machine
 # has too few devices, the report projects.
-@test "more ranks than cores: SIMULATED, and projected to as many devices" {
+@test "more ranks than cores: marked as simulated, and projected to one device per rank" {
     run_of one ranks=1 cores=2
     run_of four ranks=4 cores=2 epochs=2,0.6,0.6,0.6,0.6
     collectives m
@@ -102,7 +102,7 @@ END
 # lines), 54 samples of 4 pixels, a label and an id, and twice 3 groups of 16 × 2 logits; two
 # vectors of 192 bytes come back: 4326 bytes per step, at 1 us each. Published by R000: 34.80 / 4
 # ms, so 2.21 times.
-@test "DataParallel: copies, and a published projection beside ours" {
+@test "DataParallel: copies, and a published projection next to ours" {
     run_of single ranks=1 cores=1 execution='{"tool": "train-single", "strategy": "single"}'
     local bytes
     collectives m
@@ -119,7 +119,7 @@ END
     done
 }
 
-@test "a prediction has an interval from the executions of the run that it starts from" {
+@test "a prediction has an interval from the executions of its base run" {
     local n=0 seconds
     for seconds in 1 1.02 0.98; do
         n=$((n + 1))
@@ -144,7 +144,7 @@ no_prediction() {
     lacks out/report.md 'α, µs'
 }
 
-@test "where there is no prediction, the reason is given" {
+@test "without a prediction the reason is given" {
     run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
     collectives m
     run_of one ranks=2
@@ -190,7 +190,7 @@ END
     no_prediction 'the size of its messages is unknown'
 }
 
-@test "of both reductions that of the run; of devices both, with what they were reduced by" {
+@test "the prediction uses the run's reduction; the table for devices has both, with their transport" {
     run_of one ranks=1
     run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
     collectives m here both
@@ -211,7 +211,7 @@ END
     says out/report.md '在 cuda:0, cuda:1 上归约'
 }
 
-@test "of several runs on one rank, that of the own strategy that is like for like" {
+@test "among several runs on one rank, the comparable one with the same strategy is the base" {
     run_of other ranks=1 batch=144
     run_of alone ranks=1 execution='{"tool": "train-single", "strategy": "single"}'
     run_of one ranks=1
@@ -223,7 +223,7 @@ END
     says out/report.md '| **four** | 4 | alone | 0.0250 |'
 }
 
-@test "collectives that are none are refused" {
+@test "invalid collectives are refused" {
     run_of one ranks=1
     fails_with 3 "'m/manifest.yaml'" "$BIN/report" one --collectives m --out out
     fails_with 3 "one/train/manifest.yaml:.*expected a manifest of bench-allreduce" "$BIN/report" one \
@@ -256,7 +256,7 @@ write_experiment() {
         "$ROOT/experiments/quickstart.yaml" >"$1.yaml"
 }
 
-@test "make measures the all-reduce once a machine, for studies of the world size and comparisons" {
+@test "make measures the all-reduce once per machine, for studies of the world size and comparisons" {
     need_tool synth-cifar shard train-single train-ddp train-dp evaluate bench-allreduce plan
     export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     local machine=$ARTIFACTS/machine/allreduce-1-2-3-4-8

@@ -19,7 +19,7 @@ table_commands() {
     grep '^|' "$1" | grep -o '`\(make\|build/bin/[a-z-]*\) [^`]*`' | tr -d '`'
 }
 
-@test "every file that is linked to is there" {
+@test "every linked file exists" {
     local page link
     for page in README.md README.zh.md CONTRIBUTING.md docs/*.md; do
         while read -r link; do
@@ -28,7 +28,7 @@ table_commands() {
     done
 }
 
-@test "every target of make and every experiment that is named exists" {
+@test "every make target and every experiment that the pages name exists" {
     local targets page line word name
     targets=" $(make -s help | awk '{ print $1 }' | tr '\n' ' ') "
     for page in README.md README.zh.md docs/*.md; do
@@ -55,7 +55,7 @@ table_commands() {
     [ "$(wc -l <"$WORK/en")" -ge 20 ]
 }
 
-@test "the proof in the README, on drawn images" {
+@test "the proof in the README works on synthetic images" {
     need_tool synth-cifar shard train-single train-ddp
     sed -n '/^## Proof/,/^## /p' README.md >"$WORK/proof.md"
     blocks "$WORK/proof.md" | sed "s|^fetch-cifar --out .*|synth-cifar -q --train 512 --test 32 --out .|
@@ -71,7 +71,7 @@ yaml_block() {
     awk -v wanted="$2" '/^```yaml$/ { inside = ++n == wanted; next } /^```/ { inside = 0 } inside' "$1"
 }
 
-@test "the model and the experiment of docs/models.md, on drawn images" {
+@test "the model and the experiment of docs/models.md work on synthetic images" {
     need_tool pipeline synth-cifar shard train-single evaluate report
     mkdir -p "$WORK/experiments/models"
     yaml_block docs/models.md 1 >"$WORK/experiments/models/wide.yaml"

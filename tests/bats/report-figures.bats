@@ -44,12 +44,12 @@ again='^[^.]+\.(accuracy|test_loss|train_loss|steps|seconds_per_epoch|seconds_to
 again+='|step\..*|class\..*|confusion\..*|epochs\.[0-9]+\.(loss|seconds)|execution\.[0-9]+\.seconds_per_epoch|bubble_predicted'
 again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accuracy_effect|time_ratio|load_share)$'
 
-@test "one run: every figure is computed again" {
+@test "one run: every figure is recomputed" {
     a_run a target=0.3
     walks a
 }
 
-@test "executions, repeats and a baseline: their figures are walked back to every run" {
+@test "executions, repeats and a baseline: their figures are traced to every run" {
     local seed
     three_times runs/abc
     for seed in 1 2 3; do
@@ -58,7 +58,7 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
     walks runs/abc other --baseline runs/abc
 }
 
-@test "replicas, stages and ranks, and those without times" {
+@test "replicas, stages and ranks, and a run without times" {
     again='^pipe\.bubble_predicted$' # without times no file can be compared
     a_run dp name=dp execution='{"strategy": "dp", "replicas": [{"busy": 0.75, "waiting": 0.05, "bytes": 4194304},
         {"busy": 0.5, "waiting": 0.3, "bytes": 2097152}], "seconds_per_step": {"broadcast": 0.01, "scatter": 0.02,
@@ -84,7 +84,7 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
     walks w0 w2 w4 --plan plan.yaml
 }
 
-@test "real runs: what the tools wrote is what their files hold" {
+@test "real runs: every figure agrees with the files of the tools" {
     need_training
     local kind
     make_data data 200 50

@@ -77,7 +77,7 @@ assert "Of %d wrong predictions of tiny" % len(wrong) in page, len(wrong)
 END
 }
 
-@test "without the test data, or with other data in its place, there are no pictures and no failure" {
+@test "with missing or replaced test data there are no pictures, but the report succeeds" {
     mv data moved
     succeeds "$BIN/report" run --out out
     [ -z "$(pictures out/report.html)" ]
@@ -88,7 +88,7 @@ END
     [ -z "$(pictures out/report.html)" ]
 }
 
-@test "two experiments have a drawing of accuracy over training time, one alone has not" {
+@test "accuracy over training time is drawn for two experiments, but not for one" {
     need_program gnuplot
     succeeds "$BIN/report" run --out one
     ! grep -q 'Seconds of training' one/report.html || fail "drawn for one experiment"

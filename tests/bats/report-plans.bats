@@ -10,7 +10,7 @@ setup() {
     begin_report
 }
 
-@test "a plan names runs by their keys, one run under two names" {
+@test "a plan names runs by their keys, and may give one run two names" {
     three_times runs/abc key=one name=first published='[{"source": "OLD", "accuracy": 1}]'
     a_run runs/xyz key=two name=second
     plan_of plan.yaml runs <<END
@@ -36,7 +36,7 @@ variant: test accuracy 0.7000, 1.097 s per epoch (3 executions)" ] || fail "$out
     says alone/report.md "OLD"
 }
 
-@test "the title of a report of one run is that of its entry" {
+@test "a report of one run has the title of its plan entry" {
     a_run a key=one title=Old
     plan_of plan.yaml runs <<END
   - {name: row, keys: [$(key_of one)], title: New}
@@ -45,7 +45,7 @@ END
     says out/report.md "# New"
 }
 
-@test "a baseline: of the plan, or of the command line" {
+@test "the baseline comes from the plan or the command line" {
     a_run a key=one
     a_run b key=two epochs=2,2,2,2,2
     plan_of plan.yaml runs <<END
@@ -62,7 +62,7 @@ END
     fails_with 3 "plan.yaml:6.*'baseline': no run is called 'none'" "$REPORT" a b --plan plan.yaml --summary
 }
 
-@test "runs and plan must agree, and a plan that asks nothing has no answer" {
+@test "runs and plan must agree, and --answer is refused for a plan without a question" {
     a_run a key=one
     a_run b key=two name=second
     plan_of plan.yaml runs <<END
@@ -84,7 +84,7 @@ END
     fails_with 2 "baseline cannot be used with this --plan" "$REPORT" a --baseline b --plan <(sed s/runs$/study/ plan.yaml) --summary
 }
 
-@test "a study and a reproduction find their runs by key, also the same one" {
+@test "a study and a reproduction find their runs by key, also one run under two names" {
     three_times runs/abc key=one name=x
     three_times runs/xyz key=two name=y workers=2
     cat >study.yaml <<END
@@ -116,7 +116,7 @@ END
     says out/report.csv "w2.time_ratio"
 }
 
-@test "--figures writes every drawing as a file of its own" {
+@test "--figures writes every drawing as a separate file" {
     need_program gnuplot
     a_run a
     fails_with 2 "--figures requires --out" "$REPORT" a --figures pictures --summary

@@ -57,7 +57,7 @@ ddp_run() {
     says out/report.tex "scatter their gradients"
 }
 
-@test "mp: stages, and the bubble beside the predicted one" {
+@test "mp: stages, and the bubble next to the predicted one" {
     mp_run a
     succeeds "$REPORT" a --out out
     says out/report.md "| **tiny** | 2 | 2 | 35.0 % | 33.3 % |"
@@ -100,7 +100,7 @@ ddp_run() {
     succeeds "$REPORT" a --why tiny.hidden_comm_per_step
 }
 
-@test "one drawing of all of them, in the page alone" {
+@test "one drawing of all strategies in the page" {
     need_program gnuplot
     dp_run a
     mp_run b name=pipe
@@ -119,7 +119,7 @@ ddp_run() {
     [ -z "$(grep -o ' id="[^"]*"' out/report.html | sort | uniq -d)" ] || fail "an id stands twice"
 }
 
-@test "a resumed run shows the reason alone, and so does one without phases" {
+@test "a resumed run and a run without phases show only the reason" {
     dp_run a resumed=1
     succeeds "$REPORT" a --out out
     says out/report.md "tiny: the time lost to its strategy is not shown: tiny was resumed"
@@ -134,7 +134,7 @@ ddp_run() {
     lacks parts/report.md "conv1 to pool2"
 }
 
-@test "a mark stands beside every run whose times are" {
+@test "every run with simulated times has a mark" {
     dp_run a ranks=3 threads=2
     mp_run b name=pipe ranks=5
     sed -i 's/"bubble_predicted": 0.33*/"bubble_predicted": 0.6666666666666666/' b/train/manifest.yaml
@@ -163,7 +163,7 @@ ddp_run() {
     done
 }
 
-@test "what is no figure of a strategy is refused, with its place" {
+@test "a malformed figure of a strategy is refused, with its line and column" {
     dp_run a
     sed -i 's/"busy": 0.5,/"busy": "much",/' a/train/manifest.yaml
     fails_with 3 "a/train/manifest.yaml:[0-9]+:[0-9]+: .*busy" "$REPORT" a --out out
@@ -181,7 +181,7 @@ shown() {
     awk -v v="$1" -v f="${3:-1}" "BEGIN { printf \"$2\", v * f }"
 }
 
-@test "real runs: the tables hold the manifests' own numbers; train-single has none" {
+@test "real runs: the tables hold the numbers of the manifests; train-single has no table" {
     need_training
     local kind k
     make_data data 200 50

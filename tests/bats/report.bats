@@ -40,7 +40,7 @@ setup() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
-@test "the page stands alone, and text in it is escaped" {
+@test "the page is self-contained, and text in it is escaped" {
     need_program gnuplot
     a_run a 'title=<script>alert("a & b")</script>'
     succeeds "$REPORT" a --out out
@@ -54,7 +54,7 @@ setup() {
     says out/report.tex '\textless{}script\textgreater{}alert("a \& b")'
 }
 
-@test "who hands it in, and what they say of it" {
+@test "the author, the student number and the discussion" {
     a_run a start=2026-01-02T00:00:00Z
     printf '# Why\n\nThe *ranks* do <b>not</b> matter.\n' >own.md
     succeeds "$REPORT" a --out out --author "Li <Ming>" --student 20231122 --discussion own.md
@@ -91,7 +91,7 @@ setup() {
     [ ! -e other/manifest.yaml ]
 }
 
-@test "the answer stands first, with contents; formulas, files and environment are folded" {
+@test "the answer comes first, with contents; formulas, files and environment are folded" {
     a_run a
     a_run b name=other epochs=2,2,2.02,1.98,2
     succeeds "$REPORT" b --baseline a --out out
@@ -103,7 +103,7 @@ setup() {
     says out/report.html '<summary class=note>Times are compared only like for like'
 }
 
-@test "Markdown and LaTeX have the figures, as files beside them" {
+@test "Markdown and LaTeX link the figures, which are separate files" {
     need_program gnuplot
     a_run a
     succeeds "$REPORT" a --out out
@@ -135,7 +135,7 @@ setup() {
     nothing_in x
 }
 
-@test "without gnuplot the report still comes, with a note" {
+@test "without gnuplot the report is still written, with a note" {
     a_run a
     mkdir empty
     succeeds env PATH="$PWD/empty" "$REPORT" a --out out
@@ -143,7 +143,7 @@ setup() {
     lacks out/report.html '<svg'
 }
 
-@test "stage folders, a seed folder and an experiment folder are the same runs" {
+@test "stage folders, seed folders and an experiment folder give the same report" {
     a_run exp/seed-1
     a_run exp/seed-2 seed=2 right=71
     succeeds "$REPORT" exp/seed-1/train exp/seed-1/evaluate exp/seed-2/evaluate exp/seed-2/train --out stages
@@ -155,7 +155,7 @@ setup() {
     says seeds/report.md "| **tiny** | 2 | 70.50 % | 0.71 |"
 }
 
-@test "one of a thing is not told as many" {
+@test "counts of one are singular" {
     a_run exp/seed-1 epochs=2
     a_run exp/seed-2 seed=2 epochs=2
     a_run b name=other
@@ -171,7 +171,7 @@ setup() {
     [[ $output == *"median of 1 epoch)"* ]] || fail "$output"
 }
 
-@test "drawings with whiskers are good files too" {
+@test "drawings with whiskers are valid files, too" {
     need_program gnuplot
     thrice a
     thrice b name=slow epochs=4,2,2.02,1.98,2
@@ -211,7 +211,7 @@ setup() {
     grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions (EXECUTIONS=3),' out/report.csv
 }
 
-@test "one timed epoch of each side has no spread" {
+@test "one timed epoch on each side gives no spread" {
     a_run a epochs=2,1
     a_run b name=slow epochs=4,2
     succeeds "$REPORT" b --baseline a --out out
@@ -219,7 +219,7 @@ setup() {
     lacks out/report.md "epochs 0.50–0.50"
 }
 
-@test "a wide interval is undecided, and not the same" {
+@test "a wide interval is undecided, not 'no difference'" {
     local n=0 seconds
     for seconds in 1.0 1.3 0.8; do
         n=$((n + 1))
@@ -234,7 +234,7 @@ setup() {
     lacks out/report.md "no difference |"
 }
 
-@test "three timings of one seed are no seeds" {
+@test "three timings of one seed do not count as three seeds" {
     local n
     for n in 1 2 3; do
         a_run "a/$n" key="a$n" right=70
@@ -245,14 +245,14 @@ setup() {
     says out/report.md "+10.00 points | the two models differ (p = 0.002, McNemar's test on 100 samples); one seed says nothing about the method |"
 }
 
-@test "accuracies of one seed that may be alike or not are undecided" {
+@test "accuracies of one seed that may or may not differ are undecided" {
     a_run a
     a_run b name=other right=71
     succeeds "$REPORT" b --baseline a --out out
     says out/report.md "undecided between the two models (p = 1, McNemar's test on 100 samples)"
 }
 
-@test "runs that are not alike have no speed-up, and the reason is given" {
+@test "runs that are not like for like have no speed-up, and the reason is given" {
     a_run base
     while IFS='|' read -r change reason; do
         rm -rf other out
@@ -272,7 +272,7 @@ data=more|data differs
 END
 }
 
-@test "other arithmetic is named beside the speed-up" {
+@test "different arithmetic is named next to the speed-up" {
     a_run a
     a_run b name=four shards=4
     succeeds "$REPORT" b --baseline a --out out
@@ -291,7 +291,7 @@ END
     [ "$(figure out/report.csv better.mean_accuracy)" = 0.78 ]
 }
 
-@test "two common seeds: both count, and give no verdict" {
+@test "two common seeds: both count, but give no verdict" {
     a_run a/seed-1 right=70
     a_run a/seed-2 seed=2 right=50
     a_run b/seed-1 name=other shards=1 right=60
@@ -300,7 +300,7 @@ END
     says out/report.md "+7.50 points | not tested: this needs predictions of one common seed, or three common seeds |"
 }
 
-@test "a resumed run shows no times and says why" {
+@test "a resumed run shows no times, and gives the reason" {
     a_run a resumed=1
     succeeds "$REPORT" a --out out
     says out/report.md "| **tiny** | 70.00 % | 0.4000 |"
@@ -312,7 +312,7 @@ END
     says out/report.md "not like for like: tiny was resumed"
 }
 
-@test "a run that --max-restarts began again is not called resumed" {
+@test "a run that --max-restarts restarted is not called resumed" {
     a_run a restarted=1
     a_run b name=whole
     succeeds "$REPORT" a --baseline b --out out
@@ -348,7 +348,7 @@ END
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }
 
-@test "as many ranks and threads as cores are measured, and have no mark" {
+@test "times with as many ranks and threads as cores have no mark" {
     a_run a ranks=4 threads=1
     a_run b ranks=2 threads=2
     succeeds "$REPORT" a --out out
@@ -358,7 +358,7 @@ END
     lacks out/report.csv SIMULATED
 }
 
-@test "a machine that was busy is told at the time, and gives no verdict" {
+@test "times on a busy machine have a mark, and give no verdict" {
     # A baseline that waited 73 % of its time because another process used both cores.
     local machine='"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}'
     thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
@@ -376,21 +376,21 @@ END
     lacks quiet/report.md "‡"
 }
 
-@test "phases that do not add up are told" {
+@test "phases that do not add up are reported" {
     a_run a phases=0.95
     succeeds "$REPORT" a --out out
     says out/report.md "tiny: the phases do NOT add up to the wall time: -5.00 %"
     lacks out/report.md "within 2 %"
 }
 
-@test "published figures stand beside ours" {
+@test "published figures are shown next to ours" {
     a_run a 'published=[{"source": "R001", "accuracy": 64.16, "seconds_per_epoch": 1.8, "note": "elsewhere"}]'
     succeeds "$REPORT" a --out out
     says out/report.md "| **tiny** | Test accuracy | 64.16 % | 70.00 % | R001 | elsewhere |"
     says out/report.md "| **tiny** | s / epoch | 1.8 | 1.00 | R001 | elsewhere |"
 }
 
-@test "time to the target accuracy, in the summary, in a comparison, and walked back" {
+@test "time to the target accuracy, in the summary, in a comparison, and with --why" {
     # The accuracy after epoch n is n tenths.
     a_run a target=0.3
     a_run b name=other right=60 target=0.3 epochs=3,2,2.04,1.96,2
@@ -451,7 +451,7 @@ END
         $output == *"tiny.seconds_per_epoch = 1 s"*"other.seconds_per_epoch = 1 s"* ]]
 }
 
-@test "--why finds a figure that its file does not support, and a file that is another" {
+@test "--why finds a figure that its file does not support, and a file that was replaced" {
     a_run a
     sed -i 's/"accuracy": 0.7,/"accuracy": 0.8,/' a/evaluate/manifest.yaml
     fails_with 4 "recomputed" "$REPORT" a --why tiny.accuracy
@@ -467,7 +467,7 @@ END
     nothing_in out
 }
 
-@test "--check holds figures against bands" {
+@test "--check compares figures with bands" {
     a_run a
     printf 'accuracy: [0.6, 0.8]\ntiny.train_loss: [0.3, 0.5]\n' >inside.yaml
     printf 'accuracy: [0.71, 0.8]\n' >outside.yaml
@@ -488,7 +488,7 @@ END
     fails_with 4 "tiny.seconds_per_epoch" "$REPORT" b --check time.yaml
 }
 
-@test "what is no finished run is refused" {
+@test "a folder that is not a finished run is refused" {
     mkdir empty
     fails_with 3 "'empty': no manifest.yaml" "$REPORT" empty --out out
     fails_with 3 "'nowhere'" "$REPORT" nowhere --out out
@@ -511,14 +511,14 @@ END
     nothing_in out
 }
 
-@test "an output that cannot be written" {
+@test "an output that cannot be written is an error" {
     a_run a
     touch file
     fails_with 1 "file" "$REPORT" a --out file/out
     TOOL=report fails_with 1 "No space" sh -c "'$REPORT' a --why tiny.accuracy >/dev/full"
 }
 
-@test "a gnuplot that fails, or draws nothing, is told; nothing passes for a report" {
+@test "a gnuplot that fails or draws nothing is reported, and no manifest is written" {
     need_program gnuplot
     a_run a
     mkdir fake
@@ -533,7 +533,7 @@ END
     [ ! -e out/manifest.yaml ]
 }
 
-@test "a PDF that is not whole is a failure, whatever the program says" {
+@test "an incomplete PDF is an error, even if rsvg-convert succeeds" {
     need_program gnuplot
     need_program rsvg-convert
     a_run a
@@ -547,7 +547,7 @@ END
     done
 }
 
-@test "what a terminal would obey, or a spreadsheet compute, is in no report and no answer" {
+@test "reports and answers contain no control characters and no spreadsheet formulas" {
     need_program gnuplot
     local file bad
     # Escape sequences of seven and of eight bits, and a character that reverses the text direction.

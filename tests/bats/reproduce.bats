@@ -85,7 +85,7 @@ content() {
 
 # ---- The plan --------------------------------------------------------------------------------------------------
 
-@test "plan reproduction: where each run lies, and what it is made from" {
+@test "plan reproduction: the folder and the settings of each run" {
     succeeds "$BIN/plan" reproduction list.yaml --out plan.yaml
     [ "${lines[0]}" = $'a\ta.yaml' ] || fail "$output"
     [ "${lines[1]}" = $'rows/b\tb.yaml\tepochs=1' ]
@@ -106,7 +106,7 @@ content() {
     fails_with 3 "runs.1.against" "$BIN/manifest" get quick.yaml runs.1.against
 }
 
-@test "plan reproduction: a report is a folder, with its experiments, studies, rows and claim" {
+@test "plan reproduction: a report is a folder with experiments, studies, rows and a claim" {
     local top=experiments
     mkdir -p $top/models $top/X1 $top/X2 $top/lists
     mv models/small.yaml $top/models
@@ -150,7 +150,7 @@ YAML
         "$BIN/plan" reproduction $top/lists/list.yaml
 }
 
-@test "plan reproduction: faults are told at their place, and nothing is written" {
+@test "plan reproduction: errors are reported with line and column, and nothing is written" {
     sed 's/against: b-alone/against: b-allone/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:6:5: 'against: b-allone': this report has no such run" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
@@ -166,7 +166,7 @@ YAML
     [ ! -e plan.yaml ]
 }
 
-@test "plan reproduction: what quick sets is checked at its place, too" {
+@test "plan reproduction: errors in the quick settings are reported with line and column, too" {
     sed 's/quick: {epochs: 1}/quick: {epochs: many}/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:4:17: run 'a': 'epochs': expected an integer, got 'many'" \
         "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
@@ -197,7 +197,7 @@ YAML
 
 # ---- The pipeline ----------------------------------------------------------------------------------------------
 
-@test "make reproduce: an estimate, every run, and one report by source; again does nothing" {
+@test "make reproduce: an estimate, every run, and one report by source; a second call does nothing" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     local report=$ARTIFACTS/rows/report
     succeeds reproduce
@@ -268,7 +268,7 @@ YAML
     [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
 }
 
-@test "QUICK=1 lies beside the full runs, and says that it is short" {
+@test "QUICK=1 has a separate folder, and its report is marked as shortened" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     export QUICK=1
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" LIST="$PWD/list.yaml" REPORT_FLAGS="--lang zh" reproduce
@@ -307,7 +307,7 @@ state_has() {
     "$BIN/tensor" info "$state" 2>/dev/null | grep -qF -- "$1"
 }
 
-@test "a reproduction that was stopped goes on where it was" {
+@test "a reproduction that was stopped continues where it stopped" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     local pid state=$ARTIFACTS/rows/a/seed-42/train/state.st.zst
     export SET="epochs=1000"
@@ -333,7 +333,7 @@ state_has() {
     "$BIN/tensor" info "$first" | grep -qF 'lr\":0.02' || fail "$("$BIN/tensor" info "$first")"
 }
 
-@test "what cannot be reproduced says so in one line" {
+@test "a missing list, a missing run and a run outside the plan are reported in one line" {
     cd "$ROOT" || return
     fails_with 3 "cannot find the list of reports: 'nope.yaml'" "$BIN/pipeline" reproduce nope.yaml
     need_python

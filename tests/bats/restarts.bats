@@ -83,7 +83,7 @@ restarts() {
     "$BIN/manifest" get out/manifest.yaml run.restarts
 }
 
-@test "ranks that are killed, at any moment: the same bits, and the manifest counts" {
+@test "ranks that are killed at any moment: the same bits, and the manifest counts the restarts" {
     local i
     begin train-ddp --experiment e.yaml --max-restarts 9
     wait_for out/state.st.zst
@@ -104,7 +104,7 @@ restarts() {
         "manifest.yaml model.st.zst state.st.zst steps.st.zst " ]
 }
 
-@test "a tool of one process goes on as well" {
+@test "tools with one process are restarted, too" {
     local tool
     "$BIN/train-single" -q --experiment e.yaml --set epochs=60 --train "$train" --out single
     for tool in train-single train-dp train-mp; do
@@ -121,7 +121,7 @@ restarts() {
 }
 
 # The ranks are stopped until they are killed: nothing was saved by then.
-@test "where nothing was saved it begins anew, and still counts" {
+@test "without a saved state a restart starts over, and still counts" {
     local i
     train=$BATS_FILE_TMPDIR/many/train.st.zst
     "$BIN/train-single" -q --experiment unsaved.yaml --train "$train" --out single
@@ -141,7 +141,7 @@ restarts() {
     [ "$("$BIN/manifest" get out/manifest.yaml run.execution.first_step)" = 0 ]
 }
 
-@test "one death too many ends it, and --resume goes on" {
+@test "one death too many ends the run, and --resume continues it" {
     begin train-ddp --experiment e.yaml --set epochs=2500 --max-restarts 1
     wait_for out/state.st.zst
     kill_child 0 1
@@ -153,7 +153,7 @@ restarts() {
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --set epochs=2500 --train "$train" --out out --resume --stop-after-steps 1
 }
 
-@test "signals to the job stop it, and what was counted stays" {
+@test "a signal to the job stops it, and the count of restarts is kept" {
     begin train-ddp --experiment e.yaml --max-restarts 3
     wait_for out/state.st.zst
     kill_child 1 1
@@ -173,7 +173,7 @@ restarts() {
 }
 
 # These signals have the same meaning for a single rank as for the job.
-@test "a rank that is asked to stop has not died" {
+@test "a signal to one rank stops the job, and does not count as a death" {
     begin train-ddp --experiment e.yaml --set epochs=2500 --max-restarts 3
     wait_for out/state.st.zst
     find_child 1
@@ -183,8 +183,8 @@ restarts() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
-# Steps before the end of the epoch: all ranks stop equally soon, whichever one is told.
-@test "a rank that is asked to stop does so inside the epoch, whichever it is" {
+# Steps before the end of the epoch: all ranks stop equally soon, whichever one gets the signal.
+@test "a signal to any rank stops the job inside the epoch" {
     local rank step
     train=$BATS_FILE_TMPDIR/many/train.st.zst
     for rank in 0 1; do
@@ -200,7 +200,7 @@ restarts() {
     done
 }
 
-@test "a resume right after the death of all goes on" {
+@test "--resume works immediately after all ranks were killed" {
     local i
     for i in 1 2 3 4 5; do
         rm -rf out
@@ -214,7 +214,7 @@ restarts() {
     done
 }
 
-@test "what would only fail again is not tried again" {
+@test "an error that would only repeat does not cause a restart" {
     fails_with 1 "step [0-9]+.*(nan|inf)" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
         --max-restarts 3 --set optimizer.lr=100000
     fails_with 1 "'nowhere/trace.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
@@ -222,7 +222,7 @@ restarts() {
     fails_with 3 "'missing.st.zst'" "$BIN/train-ddp" -q --experiment e.yaml --train missing.st.zst --out out --max-restarts 3
 }
 
-@test "ranks of another launcher are its own to restart" {
+@test "--max-restarts is refused for ranks of another launcher" {
     TOOL=train-ddp fails_with 2 "'--max-restarts 3'.*launcher" env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
         MASTER_PORT=1 "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --max-restarts 3
     [ ! -e out ]

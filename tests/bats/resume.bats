@@ -14,7 +14,7 @@ setup() {
     begin_training epochs=3
 }
 
-@test "without a state it starts; a finished run is left alone" {
+@test "without a state --resume starts a run; a finished run is left unchanged" {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --resume
     [ -e out/manifest.yaml ]
     local before
@@ -25,7 +25,7 @@ setup() {
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
 }
 
-@test "other keys are refused by name; what does not change the bits may change" {
+@test "settings that change the bits are refused by name; other settings may change" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3
     cp out/state.st.zst before
     local set
@@ -52,7 +52,7 @@ setup() {
     [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.end_step)" = 18 ]
 }
 
-@test "--stop-after-steps stops again where it stopped" {
+@test "--stop-after-steps stops again at the same step" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4 --resume
     unfinished out
@@ -97,7 +97,7 @@ stopped_with() {
     [ "$ended" -eq 5 ] || fail "exit code $ended" "$(cat err)"
 }
 
-@test "a stop names the command that goes on, as it was typed" {
+@test "a stop prints the command to resume, as it was typed" {
     write_experiment 'long one.yaml' epochs=2500
     stopped_with "$BIN/train-single"
     grep -Eq "at step [0-9]+, state saved; to resume: $BIN/train-single -q --experiment 'long one.yaml' .* --resume\$" err ||
@@ -112,7 +112,7 @@ stopped_with() {
     grep -Fq 'same command: make?[31m?x' err || fail "$(cat err)"
 }
 
-@test "SIGINT saves, and the process ends by it" {
+@test "SIGINT saves the state, and the process ends by SIGINT" {
     need_python
     write_experiment long.yaml epochs=2500
     local tool
@@ -141,7 +141,7 @@ END
 }
 
 # A rank that cannot save, because it was stopped.
-@test "a second SIGINT ends all ranks at once, and the process by it" {
+@test "a second SIGINT ends all ranks at once, and the process ends by SIGINT" {
     need_python
     write_experiment long.yaml epochs=2500
     "$PYTHON" - "$BIN/train-ddp" --world-size 2 -q --experiment long.yaml --train "$train" --out out <<'END'
@@ -163,7 +163,7 @@ END
     unfinished out
 }
 
-@test "killed without warning, it goes on from the last state" {
+@test "killed without warning, a run resumes from the last state" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
     write_experiment long.yaml epochs=2500
     "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out &
@@ -181,7 +181,7 @@ END
     succeeds "$BIN/tensor" info out/state.st.zst
 }
 
-@test "--checkpoint-every N and Ns save in between" {
+@test "--checkpoint-every N and Ns do not change the model" {
     write_experiment big.yaml epochs=1 global_batch=4
     "$BIN/train-single" -q --experiment big.yaml --train "$train" --out expected
     "$BIN/train-single" -q --experiment big.yaml --train "$train" --out out --checkpoint-every 7
@@ -191,7 +191,7 @@ END
     fails_with 2 "checkpoint-every" "$BIN/train-single" --experiment big.yaml --train "$train" --out out --checkpoint-every 3m
 }
 
-@test "a learning rate of many digits can be resumed" {
+@test "a run with a learning rate of many digits can be resumed" {
     write_experiment e.yaml 'optimizer={kind: sgd, lr: 0.01234567891234, momentum: 0.9}'
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out whole
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --stop-after-steps 2

@@ -85,7 +85,7 @@ old_run() {
     sed -i "s/^key: .*/key: $(printf '0%.0s' {1..64})/" "$folder"/{train,evaluate}/manifest.yaml
 }
 
-@test "a real folder of an earlier version becomes a link, and nothing is trained" {
+@test "a run folder of an earlier version is adopted and becomes a link, and nothing is trained" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42
     local model
@@ -108,7 +108,7 @@ old_run() {
     [[ $output == *'"key": "'"$KEY"'"'* || $output == *'"key":"'"$KEY"'"'* ]] || fail "$output"
 }
 
-@test "an adoption that was ended at any moment is completed, and nothing is trained" {
+@test "an adoption that was interrupted at any moment is completed, and nothing is trained" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42
     cp -a "$ARTIFACTS" "$WORK/old"
@@ -144,7 +144,7 @@ old_run() {
     [[ $output == *"adopt     interrupted: kept as $ARTIFACTS/runs/$KEY/2"* && ! -e $half ]] || fail "$output"
 }
 
-@test "a folder of links that is itself a link, to another place, has links that hold" {
+@test "links in a folder that is itself a link to another place are valid" {
     rm -r "$ARTIFACTS/x"
     mkdir -p "$WORK/far/away/x"
     ln -s "$WORK/far/away/x" "$ARTIFACTS/x"
@@ -158,7 +158,7 @@ old_run() {
     fails_with 1 "$ARTIFACTS/x" pipeline experiment x
 }
 
-@test "folders of a study lie deeper, and what they read is found all the same" {
+@test "the deeper folders of a study are adopted, and their inputs are found" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [1, 2]}' >experiments/s.yaml
     old_run s/epochs-1/seed-42 name=epochs-1
     old_run s/epochs-2/seed-42 name=epochs-2 epochs=2
@@ -174,7 +174,7 @@ old_run() {
     succeeds "$BIN/manifest" verify "$ARTIFACTS"/s/*/seed-42/{train,evaluate}/manifest.yaml
 }
 
-@test "an adopted run is compared by its key, and no other seed of its experiment is trained for it" {
+@test "adopted runs are compared by their keys, and no other seed of the experiment is trained" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42 repeats=3
     old_run x/seed-43 repeats=3 seed=43
@@ -206,7 +206,7 @@ old_run() {
     [ -L "$ARTIFACTS/x/seed-42" ]
 }
 
-@test "an old folder in which somebody trains stays where it is" {
+@test "an old folder with a training in progress is not moved" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42
     local holder before
@@ -221,7 +221,7 @@ old_run() {
 
 # ---- Sharing -------------------------------------------------------------------------------------
 
-@test "settings that return find their run; other settings make another" {
+@test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
     [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
@@ -233,7 +233,7 @@ old_run() {
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
 }
 
-@test "a state that does not say of which revision it is begins no longer run" {
+@test "a state without a revision of the arithmetic is not continued with more epochs" {
     need_program zstd
     need_program "$PYTHON"
     local train=$ARTIFACTS/runs/$KEY/1/train
@@ -246,7 +246,7 @@ old_run() {
     [[ $output == *"(epochs 1 → 2, from the start: its state does not record the revision of the arithmetic)"* ]] || fail "$output"
 }
 
-@test "the kept experiment and its model, edited, are written again as the run's manifest has them" {
+@test "an edited experiment or model of a kept run is written again from the run's manifest" {
     local run=$ARTIFACTS/runs/$KEY file
     succeeds pipeline experiment x
     [[ $output != *"written again"* ]] || fail "$output"
@@ -274,7 +274,7 @@ old_run() {
     [[ $output == *$'\n'"y: test accuracy 0."* ]] || fail "$output"
 }
 
-@test "a study begins no run where a shorter one ended: it asks for times" {
+@test "a study does not continue shorter runs, because it needs times" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [2, 3]}' >experiments/s.yaml
     succeeds pipeline experiment s
     trained 2
@@ -282,7 +282,7 @@ old_run() {
     [[ $output != *"no times"* ]] || fail "$output"
 }
 
-@test "figures of the own file are shown, whoever trained the run" {
+@test "published figures come from the experiment's own file, even if another experiment trained the run" {
     sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
     echo 'title: The other' >>experiments/y.yaml
     printf '%s\n' 'schema: lockstep.claim/1' 'name: R9' 'rows: [{name: its, experiment: y, accuracy: 12.34, where: page 2}]' \
@@ -299,7 +299,7 @@ old_run() {
     ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "claimed"
 }
 
-@test "two calls at once on one key train it once, and each of its executions" {
+@test "two calls at once on one key train each execution once" {
     local one two
     pipeline experiment x SEED=5 EXECUTIONS=2 >"$WORK/one" 2>&1 &
     one=$!
@@ -313,7 +313,7 @@ old_run() {
 
 # ---- Executions ----------------------------------------------------------------------------------
 
-@test "EXECUTIONS adds what is missing, and a second call adds none" {
+@test "EXECUTIONS adds the missing executions, and a second call adds none" {
     succeeds pipeline experiment x EXECUTIONS=3
     trained 2
     [[ $output == *"train     $ARTIFACTS/runs/$KEY/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
@@ -324,7 +324,7 @@ old_run() {
     [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
 }
 
-@test "the estimate is of the executions that are missing" {
+@test "the estimate covers only missing executions" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=3 succeeds pipeline compare x y
     [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once per round; "* ]] || fail "$output"
@@ -342,7 +342,7 @@ old_run() {
     [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
 }
 
-@test "executions that end in other models are the news, also in the next call" {
+@test "executions that end in different models are reported, also by the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
     run --separate-stderr pipeline experiment x EXECUTIONS=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
@@ -354,7 +354,7 @@ old_run() {
     [[ $stderr == *"end in different models"* ]] || fail "$stderr"
 }
 
-@test "a training that did not finish says why it runs; RESUME=0 begins anew beside it" {
+@test "an unfinished training runs again, and the reason is printed; RESUME=0 adds an execution" {
     local run=$ARTIFACTS/runs/$KEY
     rm "$run"/1/train/{manifest.yaml,state.st.zst}
     succeeds pipeline experiment x
@@ -373,7 +373,7 @@ old_run() {
 
 # ---- Listing, comparing --------------------------------------------------------------------------
 
-@test "runs lists what is kept, and in what it differs from its file" {
+@test "runs lists the kept runs, and their differences from the experiment file" {
     succeeds pipeline experiment x EXECUTIONS=2 SET="optimizer.lr=0.5" SEED=5
     mkdir -p "$ARTIFACTS/runs/0123456789ab/1" "$ARTIFACTS/runs/no-key"
     succeeds pipeline runs
@@ -394,7 +394,7 @@ old_run() {
     [ ! -e "$WORK/none" ]
 }
 
-@test "runs --json is a list that says the same" {
+@test "runs --json prints the same as a JSON list" {
     need_python
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
     succeeds pipeline runs --json
@@ -437,7 +437,7 @@ END
     fails_with 2 "is named twice|are the same run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
 }
 
-@test "names are given once: as words, or by a setting" {
+@test "names given both as words and by a setting are refused" {
     fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
     fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
     # A variable left in the environment does not turn typed names into keys.
@@ -446,7 +446,7 @@ END
     [ -d "$ARTIFACTS/runs/$KEY" ]
 }
 
-@test "an option that report does not know is refused before anything is trained" {
+@test "an option unknown to report is refused before anything is trained" {
     local before
     before=$(all_of "$ARTIFACTS")
     REPORT_FLAGS="--lnag zh" TOOL=report fails_with 2 "unknown option: '--lnag': did you mean '--lang'" \
@@ -460,7 +460,7 @@ END
 
 # ---- Removing ------------------------------------------------------------------------------------
 
-@test "clean-runs removes the runs that are named, and no other" {
+@test "clean-runs removes the named runs, and no others" {
     succeeds pipeline experiment x SEED=5
     succeeds pipeline experiment x SEED=6
     local five six
@@ -486,7 +486,7 @@ END
     trained 1
 }
 
-@test "clean-runs refuses what is not exactly one run each, and removes nothing then" {
+@test "clean-runs refuses a word that does not match exactly one run, and removes nothing" {
     local twin=${KEY:0:11}z digit word before
     for digit in 0 1; do [ "${KEY:11:1}" = "$digit" ] || twin=${KEY:0:11}$digit; done
     mkdir -p "$ARTIFACTS/runs/$twin/1/train"
@@ -505,7 +505,7 @@ END
     [ "$(all_of "$ARTIFACTS")" = "$before" ]
 }
 
-@test "clean-runs leaves a run that is being trained, and the others with it" {
+@test "clean-runs removes nothing if one of the runs is being trained" {
     succeeds pipeline experiment x SEED=5
     local five holder lock before
     five=$(key_of_link x/seed-5)
@@ -522,7 +522,7 @@ END
     [ -z "$(ls -A "$ARTIFACTS/runs")" ]
 }
 
-@test "where nothing can be written, kept runs are listed and compared, and nothing is removed" {
+@test "on a read-only disk kept runs are listed and reported, and nothing is removed" {
     need_read_only
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" runs
     grep -q "^$KEY " <<<"$output" || fail "$output"
@@ -533,7 +533,7 @@ END
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
 }
 
-@test "a removal that was interrupted is finished, and a folder that was renamed is in nobody's way" {
+@test "an interrupted removal is finished, and a run folder that was renamed is neither used nor removed" {
     mkdir "$ARTIFACTS/runs/.removed-$KEY"
     echo half >"$ARTIFACTS/runs/.removed-$KEY/file"
     mv "$ARTIFACTS/runs/$KEY" "$ARTIFACTS/runs/0123456789ab"
@@ -549,7 +549,7 @@ END
 
 # ---- Odd names -----------------------------------------------------------------------------------
 
-@test "a name with blanks, quotes and \$(…) is a name; a long one is cut" {
+@test "a name with blanks, quotes and \$(…) is not executed; a long name is shortened" {
     # shellcheck disable=SC2016 # so it shall be
     local odd='$(touch x) it'\''s "a" b;c&d' long
     long=$(printf 'n%.0s' {1..200})

@@ -102,7 +102,7 @@ same_isa() {
     done
 }
 
-@test "up to four samples a shard, which have kernels of their own" {
+@test "up to four samples per shard, which have separate kernels" {
     local model world
     for model in lenet lenet-bn; do
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml" global_batch=16 epochs=1
@@ -218,7 +218,7 @@ END
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = v4 ]
 }
 
-@test "files are equal byte for byte, and so is a second run" {
+@test "files are equal byte for byte, also in a second run" {
     write_experiment e.yaml epochs=1
     reference e.yaml "$data/610/train.st.zst"
     agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 4
@@ -226,7 +226,7 @@ END
     succeeds "$BIN/manifest" diff reference/manifest.yaml run/manifest.yaml
 }
 
-@test "what differs, differs" {
+@test "different settings give different models" {
     write_experiment e.yaml epochs=1
     reference e.yaml "$data/610/train.st.zst"
     local set
@@ -237,7 +237,7 @@ END
 }
 
 # The learning rate drops after the first epoch of nine steps, so step 10 is the first to differ.
-@test "tensor diff names the first step at which two runs part" {
+@test "tensor diff names the first step at which two runs differ" {
     write_experiment e.yaml
     write_experiment other.yaml 'schedule={kind: multistep, milestones: [1], gamma: 0.1}'
     "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out a

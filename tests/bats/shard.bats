@@ -32,12 +32,12 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     done
     [ "$sizes" = " 153 153 152 152" ]
     sort -n "$WORK"/ids.? | cmp - <(seq 0 609)
-    # Dealt, not cut: a shard is no contiguous part of the official order.
+    # Dealt, not cut: a shard is not a contiguous part of the official order.
     run sort -nc "$WORK/ids.0"
     [ "$status" -ne 0 ]
 }
 
-@test "labels and images go with their ids" {
+@test "labels and images stay with their ids" {
     need_tool tensor
     shard --shards 3 --in "$TRAIN" --out "$WORK/s"
     values "$TRAIN" labels u1 1 | nl -v0 -w1 -s' ' >"$WORK/expected"
@@ -51,7 +51,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     done | sort -n | cmp - "$WORK/whole"
 }
 
-@test "another seed deals otherwise; the same one the same" {
+@test "another seed gives other shards; the same seed gives the same shards" {
     shard --shards 2 --in "$TRAIN" --out "$WORK/a"
     shard --shards 2 --seed 0 --in "$TRAIN" --out "$WORK/b"
     shard --shards 2 --seed 1 --in "$TRAIN" --out "$WORK/c"
@@ -89,7 +89,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     [ "$output" != "$key" ]
 }
 
-@test "an earlier deal is replaced, other files stay" {
+@test "earlier shards are replaced, other files stay" {
     shard --shards 5 --in "$TRAIN" --out "$WORK/a"
     touch "$WORK/a/notes"
     shard --shards 2 --in "$TRAIN" --out "$WORK/a"
@@ -109,7 +109,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     nothing_in "$WORK/a"
 }
 
-@test "bad inputs are refused, and what was there stays" {
+@test "bad inputs are refused, and existing files stay unchanged" {
     shard --shards 2 --in "$TRAIN" --out "$WORK/a"
     find "$WORK/a" -printf '%f %s %i %T@\n' | sort >"$WORK/before"
     fails_with 3 "'$WORK/none'" "$BIN/shard" --shards 3 --in "$WORK/none" --out "$WORK/a"

@@ -92,7 +92,7 @@ ends_in() {
     [ "$state" = "$1" ] || fail "the job is $state instead of $1: $(cat log)" "$(on_host "$host_a" scontrol show job "$job")"
 }
 
-@test "train.sbatch saves at USR1, is queued again, and ends in the same model" {
+@test "train.sbatch saves on USR1, is requeued, and gives the same model" {
     make_hosts 1
     start_slurm
     write_experiment e.yaml strategy=ddp world_size=4 epochs=100
@@ -107,7 +107,7 @@ ends_in() {
     succeeds "$BIN/manifest" get out/manifest.yaml run.execution.1.world_size
 }
 
-@test "train-nodes.sbatch: ranks on two nodes save, are queued again, and end in the same model" {
+@test "train-nodes.sbatch: ranks on two nodes save, are requeued, and give the same model" {
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     make_hosts 2
     start_slurm
@@ -123,7 +123,7 @@ ends_in() {
     [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.transport)" = mpi ]
 }
 
-@test "a job that fails is not queued again" {
+@test "a job that fails is not requeued" {
     make_hosts 1
     start_slurm
     train=$WORK/none

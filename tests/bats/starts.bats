@@ -23,7 +23,7 @@ inodes() {
     find "$1" -printf '%p %i %s %T@ %C@\n' | sort
 }
 
-@test "--dry-run finds nothing wrong and writes nothing" {
+@test "--dry-run checks the start and writes nothing" {
     local before tool
     before=$(inodes .)
     for tool in train-single train-dp train-ddp train-mp; do
@@ -50,7 +50,7 @@ refused() {
     [ "$before" = "$(inodes out)" ] || fail "out was touched: $*"
 }
 
-@test "a refused start leaves a finished run as it is" {
+@test "a refused start leaves a finished run unchanged" {
     local tool=train-single before
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     before=$(inodes out)
@@ -80,7 +80,7 @@ refused() {
     done
 }
 
-@test "the files of a tool of another kind are left alone" {
+@test "the output of another kind of tool is not overwritten" {
     local tool=train-single before
     cp -r "$data/shards" out
     touch out/.lock
@@ -88,7 +88,7 @@ refused() {
     refused 2 "holds the output of 'shard'" --train "$train"
 }
 
-@test "a folder that cannot be written to" {
+@test "a folder that cannot be written is an error" {
     touch file
     fails_with 1 "'file'|'file/out'" "$BIN/train-single" --dry-run --experiment e.yaml --train "$train" --out file/out
     need_read_only

@@ -46,7 +46,7 @@ experiment() {
     (cd "$ROOT" && exec "$BIN/pipeline" experiment "$@")
 }
 
-@test "plan study: a line for each variant; a fault is told at its place" {
+@test "plan study: a line for each variant; an error is reported with line and column" {
     write_study
     succeeds "$BIN/plan" study ranks.yaml --out plan.yaml
     [ "${#lines[@]}" -eq 2 ]
@@ -77,7 +77,7 @@ experiment() {
     [[ $output != *": running"* ]] || fail "$output"
 }
 
-@test "a study by name; a grid with settings; make hands SET on" {
+@test "make experiment runs a study and passes SET on; compare refuses a study" {
     need_tool synth-cifar shard train-ddp evaluate report
     write_study
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$PWD/ranks.yaml" SET="title=x" experiment
@@ -114,7 +114,7 @@ runs:
 YAML
 }
 
-@test "a published speed-up stands beside ours over the same run, not over the first one" {
+@test "a published speed-up is shown next to ours over the same run, not over the first run" {
     need_tool report
     need_python
     write_plan
@@ -153,7 +153,7 @@ YAML
     [[ $output == *"加载受限（loader bound）：loader_workers 0"* ]] || fail "$output"
 }
 
-@test "one execution a variant, and runs without times" {
+@test "one execution per variant, and runs without times" {
     need_tool report
     need_python
     write_plan

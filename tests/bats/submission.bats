@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# make submission: one archive with everything to hand in, and the commands that make it again.
+# make submission: one archive with everything to hand in, and the commands that repeat the runs.
 load helpers
 
 TOOLS="manifest synth-cifar shard train-single train-dp evaluate report bench-allreduce"
@@ -57,7 +57,7 @@ has() {
     grep -qxF "submission-one-two-loader_workers=1/$1" <<<"$output" || fail "$1 is missing:" "$output"
 }
 
-@test "one folder with all there is to hand in, and no data" {
+@test "one folder with everything to hand in, and no data" {
     [[ $(tail -n 1 "$BATS_FILE_TMPDIR/log") == "submission: $ARCHIVE" ]]
     succeeds tar tzf "$ARCHIVE"
     [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two-loader_workers=1 ] || fail "$output"
@@ -89,7 +89,7 @@ has() {
     tar tzf "$ARTIFACTS/submission-one-two-optimizer.lr=0.01.tar.gz" | grep -qx 'submission-one-two-optimizer.lr=0.01/README.md'
 }
 
-@test "the same runs give the same bytes, whenever and in whatever order" {
+@test "the same runs give the same bytes, whatever the timestamps" {
     local first
     first=$(sha256sum <"$ARCHIVE")
     REPORT_FLAGS="--lang zh" submit
@@ -103,7 +103,7 @@ has() {
     [ "$(TZ=UTC tar tvzf "$ARCHIVE" --numeric-owner | awk '{ print $2, $4 }' | sort -u)" = "0/0 1970-01-01" ]
 }
 
-@test "what is in it is enough to make it again, and to see that it is the same" {
+@test "the archive is enough to repeat the runs and to compare the models" {
     tar xzf "$ARCHIVE"
     succeeds sh submission-one-two-loader_workers=1/run-again.sh again
     [[ $output == *$'\none/seed-42: the same model\ntwo/seed-42: the same model' ]] || fail "$output"
@@ -115,7 +115,7 @@ has() {
     [[ $output == *$'\ntwo/seed-42: a DIFFERENT model' ]] || fail "$output"
 }
 
-@test "made again from data of one's own, which is not in it" {
+@test "runs on own data are repeated from that data, which is not in the archive" {
     # The folder is used as it is, and its shards go to the outputs.
     "$BIN/synth-cifar" -q --shape 3,12,12 --train 512 --test 128 --seed 9 --out "$WORK/it's mine"
     local before
@@ -145,7 +145,7 @@ has() {
     [ ! -e "$WORK/none" ]
 }
 
-@test "the author's own text is in it, and goes into the report again" {
+@test "the author's text is in the archive, and is part of the repeated report" {
     printf '# My text\n' >"$WORK/my own.md"
     REPORT_FLAGS="--author 'Li Ming' --discussion '$WORK/my own.md'" submit
     tar xzf "$ARCHIVE"
@@ -155,7 +155,7 @@ has() {
     submit
 }
 
-@test "a model that is too large stays out, and the README says so" {
+@test "a model that is too large is left out, and the README lists it" {
     MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
         EXPS="$FILES/two.yaml" submission
     [[ ${lines[-1]} == "submission: $ARTIFACTS/submission-two-loader_workers=1.tar.gz" ]] || fail "$output"

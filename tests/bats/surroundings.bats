@@ -19,7 +19,7 @@ train() {
 
 # Otherwise the first file opened would get the number of a closed stream, and receive its output:
 # the lock file, or the ranks' shared memory.
-@test "closed standard streams go to no file" {
+@test "output to closed standard streams does not go into a file" {
     local closed
     train train-ddp whole
     for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
@@ -31,7 +31,7 @@ train() {
     done
 }
 
-@test "a closed standard output is a failure where something was to be printed, and only there" {
+@test "a closed standard output is an error only if something is to be printed" {
     train train-single out >&-
     run eval '"$BIN/evaluate" --model out/model.st.zst --data data/test.st.zst --out evaluated >&-'
     [ "$status" -eq 1 ] && [[ $output == *"cannot write: 'standard output'"* ]] || fail "$status: $output"
@@ -42,7 +42,7 @@ train() {
     [ "$status" -eq 3 ] && [[ $output == "tensor: cannot read: 'standard input'"* ]] || fail "$status: $output"
 }
 
-@test "a limit on the size of files is a full disk, not the end without a word" {
+@test "a limit on the size of files is reported like a full disk" {
     # shellcheck disable=SC2016 # the inner shell's
     local limited='ulimit -f 8; exec "$0" "$@"'
     TOOL=train-ddp fails_with 1 "bytes of shared memory: File too large" \
@@ -56,7 +56,7 @@ train() {
     nothing_in drawn
 }
 
-@test "an argument that no manifest can hold is refused before the work, not after it" {
+@test "an argument that a manifest cannot hold is refused before the work, not after it" {
     local bad=$'bad\xff'
     fails_with 2 "not UTF-8, which manifests require" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
     nothing_in "$bad"
@@ -74,7 +74,7 @@ train() {
         "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out ../out
 }
 
-@test "no tool writes over the manifest of another kind of tool" {
+@test "no tool overwrites the manifest of another kind of tool" {
     train train-single run
     cp run/manifest.yaml kept
     fails_with 2 "'run': it holds the output of 'train-single'" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
@@ -89,7 +89,7 @@ train() {
     [ "$("$BIN/manifest" get run/manifest.yaml tool)" = train-ddp ]
 }
 
-@test "no tool writes over what it reads, or two things into one file" {
+@test "no tool overwrites its inputs, or writes two outputs into one file" {
     need_tool tensor plan
     local option file train=data/train.st.zst
     train train-single run -q
@@ -127,7 +127,7 @@ train() {
     succeeds train train-single run -q --trace /dev/null --dump-order /dev/null
 }
 
-@test "a folder that is called like standard output, or nothing, is a usage error" {
+@test "an output folder named '-' or '' is a usage error" {
     local name
     train train-single run
     for name in - ''; do

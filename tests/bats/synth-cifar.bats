@@ -37,7 +37,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
     done
 }
 
-@test "image i does not depend on how many are drawn" {
+@test "image i does not depend on the number of images" {
     need_tool tensor
     synth --train 50 --test 10 --out "$WORK/a"
     synth --train 20 --test 10 --out "$WORK/b"
@@ -45,7 +45,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
     "$BIN/tensor" cat "$WORK/b/train.st.zst" images | cmp - "$WORK/first"
 }
 
-@test "a stream has the bytes of the file, and its manifest goes where it is told" {
+@test "a stream has the bytes of the file, and --manifest sets the path of its manifest" {
     synth --train 50 --test 10 --out "$WORK/a"
     synth --train 50 --test 10 --split train --out - --manifest "$WORK/m.yaml" >"$WORK/train"
     synth --train 50 --test 10 --split test --out - >"$WORK/test"
@@ -56,7 +56,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
     [ "$output" = - ]
 }
 
-@test "print-key: the same for equal options, without doing anything" {
+@test "print-key is the same for equal options, and writes nothing" {
     succeeds synth --train 50 --print-key --out "$WORK/a"
     local key=$output
     [[ $key =~ ^[0-9a-f]{64}$ ]]
@@ -95,7 +95,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
     nothing_in "$WORK/a"
 }
 
-@test "when the second file fails, the first does not stay" {
+@test "if the second file fails, the first is removed" {
     TOOL=synth-cifar fails_with 1 "'$WORK/a/test.st.zst'" bash -c \
         "trap '' XFSZ; ulimit -f 100; '$BIN/synth-cifar' --train 10 --test 200 --out '$WORK/a'"
     nothing_in "$WORK/a"
@@ -110,7 +110,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
     fails_with 1 "'$WORK/locked" "$BIN/synth-cifar" --train 5 --out "$WORK/locked"
 }
 
-@test "one writer a folder" {
+@test "one writer per folder" {
     need_program flock
     mkdir "$WORK/a"
     exec 8>>"$WORK/a/.lock"

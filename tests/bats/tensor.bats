@@ -161,7 +161,7 @@ END
     fails_with 3 "byte" "$TENSOR" hash second.st.zst
 }
 
-@test "tensor: no flipped bit goes unnoticed" {
+@test "tensor: a flipped bit is detected, or does not change the content" {
     need_program zstd
     "$PYTHON" - "$CASES/good.st.zst" <<'END'
 import sys
@@ -234,7 +234,7 @@ END
     nothing_in .
 }
 
-@test "tensor: --max-bytes bounds what is uncompressed" {
+@test "tensor: --max-bytes limits the uncompressed size" {
     need_program zstd
     local size=$(($(stat -c %s "$CASES/good.safetensors")))
     succeeds "$TENSOR" info --max-bytes "$size" "$CASES/good.st.zst"
@@ -262,7 +262,7 @@ END
 
 # --- writing --------------------------------------------------------------------------------------
 
-@test "tensor: what is written is canonical, and Python reads it" {
+@test "tensor: written files are canonical, and Python reads them" {
     need_program zstd
     vector w F32 0.5 -1.25 1e-30 3
     [ "$(zstd -dc w.st.zst | "$PYTHON" "$READER" -)" = "w F32 [4]" ]
@@ -292,7 +292,7 @@ END
     done
 }
 
-@test "tensor: NumPy reads the npy, and its npy is read" {
+@test "tensor: NumPy reads exported npy files, and NumPy's files can be imported" {
     "$PYTHON" -c 'import numpy' 2>/dev/null || skip "no NumPy"
     "$TENSOR" export --format npy --out w.npy "$CASES/good.safetensors" w
     "$PYTHON" - <<'END'
@@ -322,7 +322,7 @@ END
     [ ! -e a.st.zst ]
 }
 
-@test "tensor: CSV that is no table is refused" {
+@test "tensor: malformed CSV is refused" {
     printf '1,2\n3\n' >ragged.csv
     fails_with 3 "'ragged.csv': line 2, column 1: the line has 1 columns, the first has 2" \
         "$TENSOR" import --format csv --name a --out a.st.zst ragged.csv
@@ -366,7 +366,7 @@ END
     [ -z "$(ls -A folder)" ]
 }
 
-@test "tensor: an older file stays when the new one fails, and is replaced whole" {
+@test "tensor: an older file stays if the new one fails, and is otherwise replaced as a whole" {
     vector a F32 1 2 3
     cp a.st.zst before.st.zst
     printf '1\nx\n' >bad.csv
@@ -393,7 +393,7 @@ END
     [ -z "$output" ]
 }
 
-@test "tensor diff: names what differs" {
+@test "tensor diff: names the tensors and the metadata that differ" {
     run --separate-stderr -- "$TENSOR" diff "$CASES/good.safetensors" "$CASES/other-value.safetensors"
     [ "$status" -eq 4 ]
     [ "$output" = "w: F32 [2,3]: 1 of 6 elements differ, first at [1,1]: 5.5 and 5.25; largest difference 0.25, relative 0.0454545455" ]
@@ -411,7 +411,7 @@ END
 
 # Searching for each one from the start took minutes on an otherwise idle machine; now it takes a
 # second.
-@test "tensor diff: a hundred thousand tensors are not looked up one by one" {
+@test "tensor diff: a hundred thousand tensors take seconds, not minutes" {
     need_python
     "$PYTHON" "$ROOT/tests/python/make_tensor_file.py" many-tensors >many
     succeeds timeout 120 "$TENSOR" diff many many
@@ -441,7 +441,7 @@ END
     [[ $output == *"18446744073709551615 and 18446744073709551613; largest difference 2,"* ]]
 }
 
-@test "tensor diff: names the step at which two runs part" {
+@test "tensor diff: names the first step at which two runs differ" {
     steps a a1 a2 a3 a4
     steps same a1 a2 a3 a4
     steps late a1 a2 b3 b4

@@ -2,7 +2,7 @@
 # make torture: its requirements are met. The batteries themselves are not part of make test.
 load helpers
 
-@test "every bug in tests/torture/bugs can be put into the source, and its test exists" {
+@test "every patch in tests/torture/bugs applies to the source, and its test exists" {
     need_program git
     local patch test file name
     cd "$ROOT"
@@ -18,7 +18,7 @@ load helpers
     done
 }
 
-@test "a battery that there is not is named, and nothing runs" {
+@test "an unknown battery is named, and nothing runs" {
     run env BATTERIES="faults fautls" tests/torture/run
     [ "$status" -eq 2 ]
     [[ ${lines[0]} == "torture: no battery 'fautls': there are seeded fuzzers "* ]] || fail "$output"

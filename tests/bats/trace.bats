@@ -38,7 +38,7 @@ series() {
     done
 }
 
-@test "train-single: a track a thread and a loader, every step in its epoch" {
+@test "train-single: a track per thread and loader worker, and every step in its epoch" {
     same_with_and_without train-single --test "$test" --threads 2 --loader-workers 2
     [ "$(tracks trace.json)" = $'rank 0/thread 0\nrank 0/thread 1\nrank 0/loader 0\nrank 0/loader 1' ]
     "$PYTHON" - <<'END'
@@ -55,7 +55,7 @@ for track in "rank 0/thread 0", "rank 0/thread 1":
     for step in steps.values():
         for phase in "forward", "backward", "update":
             assert t.spent(track, step, phase) > 0, (track, step, phase)
-# Whoever prepared it, a batch was ready before the step that waited for it went on.
+# Every batch was ready before the step that waited for it continued.
 batches = {s.name: s for i in range(2) for s in t.tracks["rank 0/loader %d" % i]}
 assert sorted(batches) == ["batch %d" % i for i in range(6)]
 for n, step in steps.items():
@@ -64,7 +64,7 @@ for n, step in steps.items():
 END
 }
 
-@test "the spans are the times of steps.st.zst" {
+@test "the spans add up to the times in steps.st.zst" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out one --trace one.json --threads 1
     "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out three --trace three.json --world-size 3 --threads 1
     local out ranks=1
@@ -86,7 +86,7 @@ END
     done
 }
 
-@test "train-ddp: a process a rank, on one clock" {
+@test "train-ddp: a process per rank, on one clock" {
     same_with_and_without train-ddp --world-size 3 --threads 1 --loader-workers 1
     [ "$(tracks trace.json | sort)" = "$(for r in 0 1 2; do printf 'rank %d/%s\n' $r 'loader 0' $r 'thread 0'; done)" ]
     "$PYTHON" - <<'END'
@@ -96,11 +96,11 @@ for n in range(6):
     steps = {r: t.steps("rank %d" % r)[n] for r in range(3)}
     backward = [t.inside("rank %d/thread 0" % r, s, "backward")[-1].end for r, s in steps.items()]
     comm = [t.inside("rank %d/thread 0" % r, s, "comm")[0].begin for r, s in steps.items()]
-    assert min(comm) >= max(backward), n # nobody reduces before all have their gradients
+    assert min(comm) >= max(backward), n # no rank reduces before all ranks have their gradients
 END
 }
 
-@test "train-dp: a track a replica, phase by phase" {
+@test "train-dp: a track per replica, phase by phase" {
     same_with_and_without train-dp --world-size 2 --threads 1
     [ "$(tracks trace.json)" = $'rank 0/replica 0\nrank 0/replica 1' ]
     "$PYTHON" - <<'END'
@@ -114,7 +114,7 @@ for step in t.steps().values():
     assert [s.name for s in done] == ["broadcast"] + order, done
     mine = t.inside(other, step, kind="operation")
     assert [s.name for s in mine] == ["broadcast", "scatter", "forward", "gather", "backward"], mine
-    for span in mine: # together with the master's, behind what the master did before
+    for span in mine: # after the master's previous operation, before its next one
         twin = [s for s in done if s.name == span.name][-1]
         before = done[done.index(twin) - 1]
         assert before.end <= span.begin and span.end <= done[done.index(twin) + 1].begin, (before, span)
@@ -123,7 +123,7 @@ END
     [ "$(tracks trace.json | tail -n 3)" = $'rank 0/replica 0 thread 1\nrank 0/replica 1\nrank 0/replica 1 thread 1' ]
 }
 
-@test "train-mp: a track a stage, micro-batches flowing through" {
+@test "train-mp: a track per stage, with micro-batches flowing through" {
     same_with_and_without train-mp --test "$test" --world-size 2 --threads 1
     [ "$(tracks trace.json)" = $'rank 0/stage 0\nrank 0/stage 1' ]
     "$PYTHON" - <<'END'
@@ -147,7 +147,7 @@ for step in t.steps().values():
 END
 }
 
-@test "a resumed run traces its own steps" {
+@test "a resumed run traces only its own steps" {
     local run=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out out)
     "${run[@]}" --stop-after-steps 4 --trace first.json
     "${run[@]}" --resume --trace rest.json
@@ -159,7 +159,7 @@ assert [s.name for s in rest.tracks["rank 0/thread 0"] if s.name.startswith("epo
 END
 }
 
-@test "whole or absent: a run that fails leaves no trace; a file that cannot be written stops it at once" {
+@test "a run that fails leaves no trace; a trace file that cannot be written stops the run at the start" {
     mkdir traces
     fails_with 1 'cannot continue' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
         --trace traces/t.json --set optimizer.lr=1e6
@@ -169,7 +169,7 @@ END
     nothing_in other
 }
 
-@test "joined ranks hand their spans to rank 0, which is the one to be asked" {
+@test "joined ranks send their spans to rank 0, and --trace is refused for other ranks" {
     local port other code=0
     port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port

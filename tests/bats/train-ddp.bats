@@ -51,7 +51,7 @@ free_port() {
     [ "$status" -eq 0 ]
 }
 
-@test "joins a group that the environment names" {
+@test "joins the group that the environment describes" {
     free_port
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out expected
     join 1 2 -q --experiment e.yaml --train "$train" --test "$test" --out out &
@@ -109,7 +109,7 @@ END
     same_model "$(content expected/model.st.zst)" out "resumed"
 }
 
-@test "joined ranks with different experiments are told apart" {
+@test "joined ranks with different experiments are refused" {
     free_port
     join 1 2 -q --experiment e.yaml --train "$train" --out out --set seed=5 2>other.err &
     local other=$!
@@ -121,7 +121,7 @@ END
     unfinished out
 }
 
-@test "a joined rank refuses standard input, an incomplete family, a bad size" {
+@test "a joined rank refuses standard input, incomplete variables and a bad world size" {
     port=1
     export MASTER_ADDR=127.0.0.1 MASTER_PORT=1
     TOOL=train-ddp fails_with 2 "'-'.*pass a file" env RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" \
@@ -132,7 +132,7 @@ END
     [ ! -e out ]
 }
 
-@test "--world-size leaves the environment aside" {
+@test "--world-size ignores the environment" {
     RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2
     [ -e out/manifest.yaml ]
 }

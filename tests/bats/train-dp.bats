@@ -19,7 +19,7 @@ setup() {
     succeeds "$BIN/train-dp" --version
 }
 
-@test "the replicas of the experiment, their shapes with -v" {
+@test "the experiment sets the replicas, and -v prints their shapes" {
     succeeds "$BIN/train-dp" -v --experiment e.yaml --train "$train" --test "$test" --out out
     [[ $stderr == *"replica 0: shards 0 to 1, batch [36, 3, 32, 32]"* ]]
     [[ $stderr == *"replica 1: shards 2 to 3, batch [36, 3, 32, 32]"* ]]
@@ -27,7 +27,7 @@ setup() {
     [ "$("$BIN/manifest" get out/manifest.yaml run.execution.strategy)" = dp ]
 }
 
-@test "phases of every step, and the bytes that crossed" {
+@test "phases of a step, and the bytes transferred" {
     local key arenas=$((62006 + 10)) # lenet: its tensors, and the gaps between them
     succeeds "$BIN/train-dp" -q --experiment e.yaml --train "$train" --out out --world-size 4
     for key in copy forward backward comm wait update; do
@@ -62,7 +62,7 @@ setup() {
         "{broadcast: 0, scatter: 0, gather: 0, scatter_gradient: 0, reduce: 0}" ]
 }
 
-@test "replicas that do not divide the shards: usage" {
+@test "replicas that do not divide the shards are a usage error" {
     fails_with 2 "'3' replicas do not divide the 4 virtual shards" "$BIN/train-dp" --experiment e.yaml --train "$train" --out out --world-size 3
     [ ! -e out/manifest.yaml ]
 }

@@ -22,7 +22,7 @@ refuses() {
     nothing_in out
 }
 
-@test "options: missing, unknown, nonsense" {
+@test "options: missing, unknown, invalid" {
     fails_with 2 "'--experiment'" "$BIN/train-single" --train "$train" --out out
     fails_with 2 "'--train'" "$BIN/train-single" --experiment e.yaml --out out
     fails_with 2 "'--out'" "$BIN/train-single" --experiment e.yaml --train "$train"
@@ -55,7 +55,7 @@ refuses() {
     [ ! -e out ]
 }
 
-@test "data that is missing, damaged, of another kind" {
+@test "data that is missing, damaged or of another shape" {
     refuses 3 "'missing.st.zst'" --train missing.st.zst
     head -c 10000 "$train" >cut.st.zst
     refuses 3 "'cut.st.zst'" --train cut.st.zst
@@ -78,7 +78,7 @@ refuses() {
     refuses 3 "shard" --train some
 }
 
-@test "classes that the model does not give" {
+@test "more classes than the model has" {
     cat >three.yaml <<'END'
 schema: lockstep.model/1
 name: three
@@ -105,7 +105,7 @@ END
     cmp before out/state.st.zst
 }
 
-@test "a rank that dies: which, soon, and nothing left behind" {
+@test "a rank that dies is named soon, and nothing is left behind" {
     write_experiment long.yaml epochs=2500 world_size=2
     local pid victim code=0 begin
     "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out "$WORK/out" 2>err &
@@ -128,7 +128,7 @@ END
     succeeds "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 1
 }
 
-@test "an output folder that cannot be made, or that another run holds" {
+@test "an output folder that cannot be made, or that another process has locked" {
     touch file
     fails_with 1 "'file/out'|'file'" "$BIN/train-single" --experiment e.yaml --train "$train" --out file/out
     if [ "$(id -u)" -ne 0 ]; then
@@ -144,7 +144,7 @@ END
     exec {holder}>&-
 }
 
-@test "a full disk: no file of half length" {
+@test "a full disk leaves no incomplete file" {
     # A file size limit stands in for a full disk.
     TOOL=train-single fails_with 1 "cannot write: 'out/state.st.zst'" bash -c "trap '' XFSZ; ulimit -f 40; exec '$BIN/train-single' -q \
         --experiment e.yaml --train '$train' --out out"

@@ -23,7 +23,7 @@ execution() {
     succeeds "$BIN/train-mp" --version
 }
 
-@test "stages where the experiment says, and evaluation over all of them" {
+@test "the experiment sets the stages, and evaluation uses all of them" {
     echo 'stages: [fc1]' >> e.yaml
     succeeds "$BIN/train-mp" -v --experiment e.yaml --train "$train" --test "$test" --out out
     [[ $stderr == *"stage 0: layers conv1 to "* ]]
@@ -42,7 +42,7 @@ execution() {
     [ "$(execution stages.4.first)" = fc3 ]
 }
 
-@test "the bubble, measured beside (S-1)/(M+S-1), and the bytes between stages" {
+@test "the bubble, measured and as (S-1)/(M+S-1), and the bytes between stages" {
     succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out
     [ "$(execution bubble_predicted)" = 0.2 ] # two stages, four shards
     awk -v v="$(execution bubble_measured)" 'BEGIN { exit !(v > 0 && v < 1) }'
@@ -77,7 +77,7 @@ execution() {
     same_model "$(content single/model.st.zst)" out "two stages, one shard"
 }
 
-@test "cuts that cannot be are refused, at their place where it is a file, and nothing is left" {
+@test "impossible cuts are refused, with line and column if they are in a file, and nothing is left" {
     fails_with 2 "'world_size' is 9: model 'lenet-bn' can be cut into at most 5 stages" \
         "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --set virtual_shards=9 --set global_batch=72 --set world_size=9
     echo 'stages: [relu1]' >> e.yaml

@@ -34,7 +34,7 @@ setup() {
     "$BIN/manifest" get out/manifest.yaml results.epochs.1.phases.backward
 }
 
-@test "the manifest says what else the machine did while it trained" {
+@test "the manifest records other load on the machine during training" {
     need_tool report
     local spinners=() i key
     write_experiment long.yaml epochs=60
@@ -56,14 +56,14 @@ setup() {
         fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"
 }
 
-@test "-q says nothing; without --test no accuracy is claimed" {
+@test "-q prints nothing; without --test the manifest has no accuracy" {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     [ -z "$stderr" ]
     run "$BIN/manifest" get out/manifest.yaml results.test_accuracy
     [ "$status" -eq 3 ]
 }
 
-@test "the moving line fits the terminal, so that it can be cleared" {
+@test "the progress line fits the width of the terminal" {
     need_python
     write_experiment long.yaml epochs=2500
     local columns
@@ -101,7 +101,7 @@ END
     done
 }
 
-@test "the accuracy is what evaluate finds" {
+@test "the accuracy equals evaluate's" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out out
     "$BIN/evaluate" --model out/model.st.zst --data "$test" --out evaluated
     [ "$("$BIN/manifest" get out/manifest.yaml results.test_accuracy)" = "$("$BIN/manifest" get evaluated/manifest.yaml results.accuracy)" ]
@@ -135,7 +135,7 @@ assert abs(found["results.seconds_per_epoch"] - middle) <= 1e-9 * middle, (found
 END
 }
 
-@test "--print-key depends on what changes the bits, and on nothing else" {
+@test "--print-key depends only on options that change the results" {
     key() { "$BIN/train-single" --experiment e.yaml --train "$train" "$@" --print-key; }
     local one
     one=$(key --out x)
@@ -157,7 +157,7 @@ END
         "$BIN/train-single" --experiment p.yaml --print-parameters
 }
 
-@test "--dump-order lists every sample once an epoch" {
+@test "--dump-order lists every sample once per epoch" {
     need_python
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --dump-order order
     [ "$(stat -c %s order)" -eq $((200 * 2 * 4)) ]
@@ -172,7 +172,7 @@ END
     [ "$(stat -c %s first)" -eq $((72 * 4)) ]
 }
 
-@test "--init begins with given weights" {
+@test "--init starts from the given weights" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out a --set optimizer.lr=1e-30
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out b --set seed=99 --set optimizer.lr=1e-30 --init a/model.st.zst
     [ "$(content a/model.st.zst)" = "$(content b/model.st.zst)" ]
@@ -187,7 +187,7 @@ END
     [ -e out/state.st.zst ]
 }
 
-@test "the metadata of a model says nothing of the run" {
+@test "the metadata of a model contains nothing about the run" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     succeeds "$BIN/tensor" info out/model.st.zst
     [[ $output == *conv1.weight* && $output == *normalize* && $output == *classes* ]]

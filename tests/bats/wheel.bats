@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# make wheel: the tools and the reader, installed and run as somebody does who has only the wheel.
+# make wheel: the tools and the reader, installed and run with only the wheel.
 # shellcheck disable=SC2154 # output and data are set by helpers.bash and training.bash
 load helpers
 load training
@@ -19,7 +19,7 @@ setup() {
     need_tool report
     venv=$BATS_FILE_TMPDIR/venv
     made=$BATS_FILE_TMPDIR/made
-    # What is installed, and what every system has.
+    # The installed commands, and those of every system.
     PATH=$venv/bin:/usr/bin:/bin
     cd "$WORK" || return
 }
@@ -29,7 +29,7 @@ need_venv() {
     in_venv=$venv/bin/python
 }
 
-# Of the system, else from PyPI.
+# NumPy from the system, otherwise from PyPI.
 need_numpy() {
     need_venv
     "$in_venv" -c 'import numpy' 2>/dev/null && return
@@ -116,7 +116,7 @@ except KeyError:
 END
     succeeds "$in_venv" read.py
     [[ $output == dict || $output == DataFrame ]] || fail "$output"
-    # A stand-in for pandas: its tables are asked for.
+    # With a stand-in for pandas, tables are its DataFrames.
     mkdir -p stand-in
     echo 'class DataFrame(dict): pass' >stand-in/pandas.py
     PYTHONPATH=$PWD/stand-in${PYTHONPATH:+:$PYTHONPATH} succeeds "$in_venv" read.py
@@ -136,7 +136,7 @@ print(lockstep.__file__, lockstep.read("one/train/manifest.yaml")["tool"])'
     same_package wheel AUDITWHEEL=
 }
 
-@test "wheel: with auditwheel it carries the libraries" {
+@test "wheel: auditwheel bundles the libraries" {
     need_venv
     local audit=$BIN/../packaging/bin/auditwheel listed
     [ -x "$audit" ] || audit=$(type -P auditwheel) || skip "auditwheel is not installed (make deps-packaging)"

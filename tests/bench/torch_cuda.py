@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""torch_cuda.py - PyTorch on a GPU, on the work that `make bench-cuda` gives to Lockstep.
+"""torch_cuda.py - times PyTorch on a GPU, on the same work as Lockstep in `make bench-cuda`.
 
     torch_cuda.py [--device cuda:0] [--seconds S] [--blocks N] WORKS
 
 Each line of the file WORKS is a training to be timed: NAME MODE BATCH EPOCH MODEL IMAGES LABELS C,H,W. MODEL is a
 checkpoint of Lockstep, whose metadata describe the network and the normalisation; images and labels are raw bytes.
-Prints a line for each: "NAME SECONDS NOTE", seconds an epoch of EPOCH images, or "NAME skipped WHY", "NAME failed WHY".
+Prints a line for each: "NAME SECONDS NOTE" (seconds per EPOCH images), "NAME skipped WHY" or "NAME failed WHY".
 
   eager    batches are cut from a tensor on the GPU that was normalised once
-  graph    the same, the whole step captured as a CUDA graph, the cutting too
-  compile  as eager, the network compiled with torch.compile's reduce-overhead
-  loader   the usual DataLoader with 2 workers that stay, and pinned memory: each image by ToTensor and Normalize
+  graph    the same, with the whole step captured as a CUDA graph, including the cutting
+  compile  like eager, with the network compiled by torch.compile's reduce-overhead
+  loader   the usual DataLoader with 2 persistent workers and pinned memory: each image by ToTensor and Normalize
 
-The first two try, shortly, each layout (default, channels_last) and each kind of optimizer (foreach, fused), and take
-what is fastest. TF32 is off: Lockstep computes in single precision. With --device cpu only eager and loader run.
+The first two briefly try each layout (default, channels_last) and each kind of optimizer (foreach, fused), and use
+the fastest. TF32 is off: Lockstep computes in single precision. With --device cpu only eager and loader run.
 """
 import argparse
 import statistics
@@ -27,7 +27,7 @@ import numpy
 import torch
 from torch import nn
 
-import torch_step  # and with it ../python/torch_peer.py
+import torch_step  # also adds ../python/torch_peer.py
 from torch_step import torch_peer
 
 WARM_UP, PROBE = 5, 20  # steps
@@ -53,7 +53,7 @@ def read_works(path):
 
 
 class Skipped(Exception):
-    """It cannot be measured here."""
+    """The work cannot be measured on this machine."""
 
 
 class Training:
@@ -85,7 +85,7 @@ class Training:
         return x, torch.from_numpy(labels).to(self.device).long()
 
     def orders(self, samples):
-        """Ids of batches without end, shuffled anew in every epoch; only whole batches."""
+        """An endless sequence of batches of ids, shuffled in every epoch; only whole batches."""
         while True:
             ids = torch.randperm(samples, device=self.device)
             yield from ids[:samples // self.work.batch * self.work.batch].split(self.work.batch)
@@ -118,7 +118,7 @@ class Training:
                 self.optimizer.zero_grad(set_to_none=True)
                 self.train_on(x.index_select(0, ids), y.index_select(0, ids))
         torch.cuda.current_stream(self.device).wait_stream(side)
-        self.optimizer.zero_grad(set_to_none=True)  # gradients must lie in the graph's own memory
+        self.optimizer.zero_grad(set_to_none=True)  # gradients must be in the memory of the graph
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self.train_on(x.index_select(0, ids), y.index_select(0, ids))
@@ -147,7 +147,7 @@ class Training:
         return step
 
     def time(self, steps):
-        """Seconds a step."""
+        """Seconds per step."""
         wait(self.device)
         start = time.perf_counter()
         for _ in range(steps):
@@ -170,7 +170,7 @@ def variants(work, device):
 
 
 def probe(work, device, variant):
-    """The training and its seconds a step; None where this torch does not know the variant."""
+    """The training and its seconds per step; None if this torch does not support the variant."""
     try:
         training = Training(work, device, variant)
         training.time(WARM_UP)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""torch_sgemm.py THREADS - GFLOP/s of a 2048 × 2048 matrix product in single precision, by the library that PyTorch uses.
+"""torch_sgemm.py THREADS - GFLOP/s of a 2048 × 2048 matrix product in single precision, with PyTorch's library.
 
-The best of a second's products, because a peak is a bound and not a mean. The caller sets OPENBLAS_NUM_THREADS and
+The best product within one second, because a peak is a bound and not a mean. The caller sets OPENBLAS_NUM_THREADS and
 OPENBLAS_CORETYPE.
 """
 import sys

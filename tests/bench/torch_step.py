@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""torch_step.py - PyTorch on the work that the bench gives to Lockstep: training steps of one network on the same images.
+"""torch_step.py - times PyTorch on the work of the bench: training steps of one network on the same images as Lockstep.
 
     torch_step.py --model MODEL.st.zst --images FILE --labels FILE --shape C,H,W [OPTION]...
 
-Prints seconds an epoch of --epoch images: the median over blocks of steps, after a warm-up. MODEL is a checkpoint of
+Prints seconds per epoch of --epoch images: the median over blocks of steps, after a warm-up. MODEL is a checkpoint of
 Lockstep, whose metadata describe the network and the normalisation; images and labels are raw bytes.
 
   --mode memory   batches are cut from a tensor that was normalised once: no DataLoader, PyTorch's best case
-  --mode loader   the usual DataLoader, with --workers that stay: each image by ToTensor and Normalize, before them
-                  with --augment affine torchvision's RandomAffine on a PIL image, as its datasets do. Without an
-                  augmentation nothing needs PIL, so images go to ToTensor as arrays, which is faster
-  --world N       DistributedDataParallel over gloo: N processes, each with its part of the batch
+  --mode loader   the usual DataLoader, with persistent --workers: each image by ToTensor and Normalize;
+                  --augment affine first applies torchvision's RandomAffine on a PIL image, as its datasets do. Without
+                  an augmentation PIL is not needed, and images go to ToTensor as arrays, which is faster
+  --world N       DistributedDataParallel over gloo: N processes, each with a part of the batch
 
-The number of threads and everything else that libraries read from the environment when they are loaded is the caller's
-to set (measure/torch does).
+The caller sets the number of threads, and everything else that libraries read from the environment when they are
+loaded (measure/torch does).
 """
 import argparse
 import os
@@ -62,7 +62,7 @@ def normalised(args, images, normalize):
 
 
 def from_memory(args, images, labels, normalize):
-    """Shuffled batches without end."""
+    """An endless sequence of shuffled batches."""
     x, y = normalised(args, images, normalize), torch.from_numpy(labels).long()
     while True:
         for ids in torch.randperm(len(y)).split(args.batch // args.world):
@@ -70,7 +70,7 @@ def from_memory(args, images, labels, normalize):
 
 
 class Images(torch.utils.data.Dataset):
-    """What torchvision's datasets do for an image."""
+    """Prepares an image as torchvision's datasets do."""
 
     def __init__(self, args, images, labels, normalize):
         from torchvision import transforms
@@ -103,7 +103,7 @@ def from_loader(args, images, labels, normalize):
 
 
 def agree(args, value):
-    """What rank 0 says, on every rank."""
+    """The value of rank 0, on every rank."""
     if args.world > 1:
         box = torch.tensor([value], dtype=torch.float64)
         torch.distributed.broadcast(box, 0)
@@ -124,7 +124,7 @@ def network(args):
 
 
 def optimizer_of(net):
-    """With one call for all parameters, which helps with small batches, where PyTorch has that."""
+    """With one call for all parameters if this PyTorch supports it, which helps with small batches."""
     options = {"lr": 0.001, "momentum": 0.9}
     try:
         return torch.optim.SGD(net.parameters(), foreach=True, **options)
@@ -133,7 +133,7 @@ def optimizer_of(net):
 
 
 def train(args, rank):
-    """Seconds a step."""
+    """Seconds per step."""
     torch.manual_seed(rank)
     net, normalize = network(args)
     images = numpy.fromfile(args.images, numpy.uint8).reshape(-1, *args.shape)
@@ -144,7 +144,7 @@ def train(args, rank):
     loss_of = nn.CrossEntropyLoss()
 
     def steps(count):
-        """Trains; seconds a step."""
+        """Trains, and returns seconds per step."""
         start = time.perf_counter()
         for _ in range(count):
             x, y = next(batches)
@@ -167,7 +167,7 @@ def join(args, rank, meeting):
 
 
 def start_ranks(args):
-    """Runs the others as processes of their own, and is rank 0."""
+    """Starts the other ranks as processes, and runs rank 0."""
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         others = [subprocess.Popen([sys.executable] + sys.argv, env=dict(os.environ, BENCH_RANK=f"{rank} {meeting}"),

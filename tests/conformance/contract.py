@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Subjects of the suite, and how their adapters are called. README.md beside this file is the contract."""
+"""Subjects of the suite, and how their adapters are called. README.md next to this file is the contract."""
 import os
 import random
 import shutil
@@ -14,19 +14,19 @@ KILLS = 6  # tries to kill a training before its end
 
 
 class BadSubject(Exception):
-    """There is no such adapter."""
+    """The adapter does not exist."""
 
 
 class NotOffered(Exception):
-    """The adapter does not offer what was asked for; says why."""
+    """The adapter does not offer the requested training; the message is the reason."""
 
 
 class Failed(Exception):
-    """The adapter failed, or did not end; says how."""
+    """The adapter failed, or did not end; the message gives the details."""
 
 
-RUNNING = set()  # calls that have not ended
-ENDING = threading.Event()  # no call may begin
+RUNNING = set()  # unfinished calls
+ENDING = threading.Event()  # set: no call may start
 
 
 class Ended(BaseException):
@@ -34,14 +34,14 @@ class Ended(BaseException):
 
 
 def end_all():
-    """Ends all calls, for good."""
+    """Ends all calls, and prevents new ones."""
     ENDING.set()
     for call in list(RUNNING):
         call.kill()
 
 
 class Call:
-    """One process of an adapter, in a session of its own."""
+    """One process of an adapter, in a separate session."""
 
     def __init__(self, command, folder, cache):
         self.command = command
@@ -55,7 +55,7 @@ class Call:
         RUNNING.add(self)
 
     def kill(self):
-        """SIGKILL to the adapter and to all that it began."""
+        """Sends SIGKILL to the adapter and to all processes that it started."""
         try:
             os.killpg(self.child.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -69,7 +69,7 @@ class Call:
         return lines[-1][:200] if lines else "no message"
 
     def finish(self, limit):
-        """Waits for its end, at most `limit` seconds. NotOffered, Failed."""
+        """Waits at most `limit` seconds for the end of the call. Raises NotOffered or Failed."""
         try:
             code = self.child.wait(limit)
         except subprocess.TimeoutExpired:
@@ -109,14 +109,14 @@ class Subject:
         return Call([self.path, words[0], *variant, *words[1:]], folder, self.cache)
 
     def describe(self, folder):
-        """Asks for name and version, lines of 'KEY: VALUE'. NotOffered where the subject cannot run here at all."""
+        """Reads name and version, lines of 'KEY: VALUE'. NotOffered if the subject cannot run on this machine."""
         self.start(["describe"], folder).finish(self.limit)
         with open(os.path.join(folder, "stdout"), encoding="utf-8", errors="replace") as file:
             facts = dict(line.strip().split(": ", 1) for line in file if ": " in line)
         self.name, self.version = facts.get("name", self.text), facts.get("version", "")
 
     def train(self, work, config, folder):
-        """Trains as `config` says and returns the path of the model."""
+        """Trains according to `config`, and returns the path of the model."""
         out, state = os.path.join(folder, "model.safetensors"), os.path.join(folder, "state")
         os.makedirs(state)
         words = ["train", *work.words(), *config.words(), "--state", state, "--out", out]
@@ -131,7 +131,7 @@ class Subject:
         return out
 
     def train_and_kill(self, words, folder, place):
-        """Kills a training at a time that is drawn, after it has saved a state for the first time."""
+        """Kills a training at a random time after its first saved state."""
         state, most = os.path.join(folder, "state"), 1.0
         chance = random.Random(f"kill {place}")
         for _ in range(KILLS):
@@ -158,7 +158,7 @@ class Subject:
 
 
 def wait_for_state(child, state, limit):
-    """Until there is a file in the folder that is not hidden: True. False: the child has ended, or the time is over."""
+    """Waits for a file in the folder that is not hidden: True. False: the child has ended, or the time is over."""
     deadline = time.monotonic() + limit
     while child.poll() is None and time.monotonic() < deadline:
         if any(not name.startswith(".") for _, _, names in os.walk(state) for name in names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models as adapters write them, safetensors without compression, and how far two of them are apart."""
+"""Models of adapters, which are uncompressed safetensors, and the distance between two models."""
 import hashlib
 import json
 import math
@@ -11,11 +11,11 @@ import safetensors_reader  # noqa: E402
 
 
 class BadModel(Exception):
-    """A file that is no model; says why."""
+    """A file that is not a model; the message is the reason."""
 
 
 class Model:
-    """Tensors by name as (dtype, shape, bytes); sha256 is a hash of these, and of nothing else in the file."""
+    """Tensors by name as (dtype, shape, bytes); sha256 is a hash of these only, not of the rest of the file."""
 
     def __init__(self, path):
         try:
@@ -40,20 +40,20 @@ class Model:
         return digest.hexdigest()
 
     def check_numbers(self):
-        """A model that is no number says nothing: two of them could be equal after a division by zero."""
+        """Refuses values that are not finite: after a division by zero two different models could be equal."""
         for name, piece in self.tensors.items():
             if not all(map(math.isfinite, safetensors_reader.values(piece))):
                 raise BadModel(f"'{name}' holds a value that is not a finite number")
 
 
 def median(model):
-    """Of the absolute values in a model."""
+    """The median of the absolute values in a model."""
     numbers = sorted(abs(x) for piece in model.tensors.values() for x in safetensors_reader.values(piece))
     return numbers[len(numbers) // 2]
 
 
 def distance(a, b):
-    """The largest difference of two values at one place; None where names, types or shapes differ."""
+    """The largest difference between two values at one place; None if names, types or shapes differ."""
     if {name: piece[:2] for name, piece in a.tensors.items()} != {name: piece[:2] for name, piece in b.tensors.items()}:
         return None
     largest = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the suite found, as a table in Markdown, as notes below it, and as CSV with every trial."""
+"""The results of the suite: a table in Markdown, notes below it, and a CSV with every trial."""
 import csv
 import os
 import subprocess
@@ -13,12 +13,12 @@ COLUMNS = ["subject", "axis", "trial", "model", "augment", "seed", "ranks", "thr
 
 
 def is_finding(trial):
-    """Another model where it should be the same, or the same where it should be another."""
+    """A different model where it should be equal, or an equal model where it should differ."""
     return trial.verdict == (SAME if trial.axis == "seed" else DIFFERS)
 
 
 def told(trial):
-    """What became of a trial, in a few words."""
+    """The result of a trial, in a few words."""
     if trial.verdict == DIFFERS:
         return "differs" + by(trial)
     return trial.verdict + (f": {trial.reason}" if trial.reason else " bits" if trial.verdict == SAME else "")
@@ -60,7 +60,7 @@ def of(done, axis):
 
 
 def table(results, axes):
-    """results: a list of (subject, its trials)."""
+    """`results` is a list of (subject, its trials)."""
     lines = ["| " + " | ".join(["axis", *(subject.name for subject, _ in results)]) + " |",
              "|---" * (len(results) + 1) + "|"]
     for axis in axes:
@@ -69,7 +69,7 @@ def table(results, axes):
 
 
 def notes(results, axes, absent):
-    """How large the values are; why something was not offered or failed; a reference that does not repeat."""
+    """The size of the values, the reasons of missing and failed trials, and references that do not repeat."""
     lines = [f"- {subject.name}: the median of the reference's absolute values is {subject.median:.1e}."
              for subject, _ in results if subject.median is not None]
     lines += [f"- {name}: not here: {reason}." for name, reason in absent]
@@ -96,7 +96,7 @@ def write_csv(path, results):
 
 
 def machine(folder):
-    """{key: value} of tests/bench/describe-machine, or nothing where it does not work."""
+    """{key: value} of tests/bench/describe-machine, or {} if it fails."""
     environment = dict(os.environ, BENCH=folder)
     try:
         text = subprocess.run([os.path.join(ROOT, "tests/bench/describe-machine")], env=environment, check=True,
@@ -111,7 +111,7 @@ def duration(seconds):
 
 
 def setting(results, work, folder, seconds):
-    """Where, with which versions and on which work, in a paragraph."""
+    """The machine, the versions and the work, in a paragraph."""
     facts = machine(folder)
     where = "unknown machine" if not facts else \
         f"{facts['cores']} cores of a processor that calls itself {facts['processor']}; {facts['system']}"

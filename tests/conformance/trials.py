@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is tried: the work, the axes along which its execution varies, and the trials of a subject."""
+"""The work, the axes along which its execution varies, and the trials of a subject."""
 import os
 import platform
 import random
@@ -15,9 +15,9 @@ SAME, DIFFERS, ABSENT, FAILED = "same", "differs", "not offered", "failed"
 
 @dataclass(frozen=True)
 class Work:
-    """What decides the model: equal works must give equal bits."""
+    """Everything that determines the model: equal works must give equal bits."""
     data: str
-    steps: int  # of an epoch
+    steps: int  # per epoch
     epochs: int
     batch: int = 64
     seed: int = 1
@@ -35,7 +35,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Config:
-    """How it is carried out, which must not matter. interruption: none, stop:STEP, kill:NUMBER."""
+    """The execution of the work, which must not change the model. interruption: none, stop:STEP, kill:NUMBER."""
     ranks: int = 1
     threads: int = 1
     workers: int = 0
@@ -49,10 +49,10 @@ class Config:
 
 @dataclass(frozen=True)
 class Axis:
-    """Values that are tried one at a time; `changes` is what the works of all of them have in common."""
+    """Values that are tried one at a time; `changes` applies to the work of every value."""
     name: str
     title: str
-    values: tuple  # of (label, what changes in Config or Work)
+    values: tuple  # of (label, changed fields of Config or Work)
     changes: dict = field(default_factory=dict)
 
 
@@ -63,14 +63,14 @@ class Trial:
     work: Work
     config: Config
     verdict: str = ABSENT
-    distance: float = None  # None also where the tensors are others
+    distance: float = None  # None also if the tensors have other names, types or shapes
     sha256: str = ""
     seconds: float = 0.0
     reason: str = ""
 
 
 def axes(work):
-    """All of them, in the order of the table; `combined` and `seed` are handled apart."""
+    """All axes, in the order of the table; `combined` and `seed` are handled separately."""
     steps, plain, augmented = work.steps, {"model": "lenet"}, {"augment": "crop-flip"}
     ranks = tuple((str(n), {"ranks": n}) for n in (2, 4))
     workers = tuple((str(n), {"workers": n}) for n in (1, 2))
@@ -92,15 +92,15 @@ def axes(work):
     ]
 
 
-# The names that adapters know, and the flags that say that the processor has it.
+# The names that adapters accept, and the processor flags that each requires.
 PROCESSOR = {"avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq"}, "avx2": {"avx2", "fma"}, "baseline": set()}
 
 
-SLOW = {"baseline"}  # programs may emulate what it lacks: not for combinations
+SLOW = {"baseline"}  # programs may emulate missing instructions: not for combinations
 
 
 def lacks(isa):
-    """Why this processor cannot be asked for that instruction set; None where it can."""
+    """The reason why this processor lacks the instruction set; None if it has it."""
     if isa == "best" or not PROCESSOR[isa]:
         return None
     if platform.machine() not in ("x86_64", "AMD64"):
@@ -109,12 +109,12 @@ def lacks(isa):
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             flags = next((set(line.split()) for line in file if line.startswith("flags")), set())
     except OSError:
-        return None  # the adapter knows
+        return None  # the adapter decides
     return None if PROCESSOR[isa] <= flags else f"{isa}: the processor lacks it"
 
 
 class Trials:
-    """The trials of one subject. `tell` is called with each as it ends; `folder` is for their files."""
+    """The trials of one subject. `tell` is called after each trial; `folder` is for their files."""
 
     def __init__(self, subject, work, folder, tell):
         self.subject, self.work, self.folder, self.tell = subject, work, folder, tell
@@ -122,7 +122,7 @@ class Trials:
         self.references = {}
 
     def train(self, work, config):
-        """The model; NotOffered, Failed."""
+        """Returns the model; raises NotOffered or Failed."""
         reason = lacks(config.isa)
         if reason:
             raise NotOffered(reason)
@@ -179,7 +179,7 @@ class Trials:
             self.attempt(axis.name, label, replace(self.work, **axis.changes, **of_work), Config(**of_config))
 
     def combine(self, axis, count):
-        """`count` drawn executions that differ from the reference in two ways or more, all of them offered."""
+        """Tries `count` random executions that differ from the reference in two or more ways, all of them offered."""
         offered = self.offered()
         chance, seen = random.Random("combinations"), set()
         for _ in range(100 * count):
@@ -195,7 +195,7 @@ class Trials:
             self.add(Trial(axis.name, "", self.work, Config(), ABSENT, reason="fewer than two axes are offered"))
 
     def offered(self):
-        """{field of Config: its values that this subject could be run with}; what was not tried counts."""
+        """{field of Config: the values that the subject offers}; values that were not tried are included."""
         refused = {t.config for t in self.done if t.verdict in (ABSENT, FAILED)}
         result = {}
         for axis in axes(self.work):

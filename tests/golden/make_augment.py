@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision makes of them.
+"""Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision computes from them.
 
-The reference is torchvision on PIL images. Prints how many pixels its tensor path, which computes coordinates in
-float32, has otherwise. Needs PyTorch, torchvision and Pillow.
+The reference is torchvision on PIL images. Prints how many pixels differ in its tensor path, which computes
+coordinates in float32. Needs PyTorch, torchvision and Pillow.
 """
 import os
 import random
@@ -23,7 +23,7 @@ import safetensors_writer  # noqa: E402
 
 SHAPES = {"grey": (1, 28, 28), "colour": (3, 32, 32), "odd": (3, 7, 11)}
 tensors, cases = {}, {}
-otherwise = [0, 0]  # pixels of the affine maps on which the tensor path differs, and all
+otherwise = [0, 0]  # pixels of the affine maps: those on which the tensor path differs, and all
 
 
 def to_pil(image):
@@ -60,7 +60,7 @@ def affine(image, angle, right, down, scale):
 
 
 def random_affine(chosen, image, degrees, translate, scale):
-    """As torchvision.transforms.RandomAffine.get_params chooses."""
+    """Draws parameters with the rule of torchvision.transforms.RandomAffine.get_params."""
     _, height, width = SHAPES[image]
     affine(image, chosen.uniform(-degrees, degrees), round(chosen.uniform(-translate, translate) * width),
            round(chosen.uniform(-translate, translate) * height), chosen.uniform(*scale))
@@ -88,7 +88,7 @@ def main():
     for angle in (0.0, 30.0, 45.0, -60.0, 90.0, -90.0, 135.0, 180.0, -180.0):
         for scale in (1.0, 1.1, 0.5, 2.0):
             affine("odd", angle, 1, -2, scale)
-    affine("odd", 0.0, 11, 0, 1.0)  # nothing of the image is left
+    affine("odd", 0.0, 11, 0, 1.0)  # the image is moved out completely
     affine("odd", 33.0, 0, 0, 100.0)
     affine("odd", -33.0, 0, 0, 0.01)
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes tests/golden/operations.safetensors: what PyTorch computes for many small problems, in double.
+"""Makes tests/golden/operations.safetensors: PyTorch's results for many small problems, in double.
 
 Needs PyTorch and the standard library. tests/ops/test_reference_golden.c compares the reference
-operations with the file. It describes itself: the metadata entry `case.NAME` says what was computed
-("conv samples=2 in=3,8,9 ..."), the tensors NAME.x, NAME.y, ... hold the arguments and the results.
-A case that is added here is tested without a change in C. With an argument the file goes into that folder.
+operations with the file. The file describes itself: the metadata entry `case.NAME` is the operation
+("conv samples=2 in=3,8,9 ..."), and the tensors NAME.x, NAME.y, ... hold the arguments and the results.
+A new case is tested without a change in C. The argument, if any, is the folder for the file.
 """
 import math
 import os
@@ -40,7 +40,7 @@ def numbers(*values):
 
 
 def layer(kind, name, x, y, kernel=1, stride=1, pad=0, arguments=None, tail="", **values):
-    """Runs backward from y with a random gradient and records everything; x and arguments want gradients."""
+    """Runs backward from y with a random gradient and records everything; x and arguments require gradients."""
     arguments = {key: value for key, value in (arguments or {}).items() if value is not None}
     shape_in, shape_out = [list(t.shape[1:]) + [1] * (4 - t.dim()) for t in (x, y)]
     description = (f"{kind} samples={x.shape[0]} in={numbers(*shape_in)} out={numbers(*shape_out)} "
@@ -134,7 +134,7 @@ def losses():
 
 
 def optimizers():
-    """Constants are exact in a float: update_rule holds floats, and the comparison is one in double."""
+    """Constants are exact in a float: update_rule holds floats, and the comparison is in double."""
     sgd = {"sgd": {}, "sgd-momentum": {"momentum": 0.875}, "sgd-nesterov": {"momentum": 0.875, "nesterov": True},
            "sgd-decay": {"weight_decay": 0.0625},
            "sgd-nesterov-decay": {"momentum": 0.75, "nesterov": True, "weight_decay": 0.03125}}

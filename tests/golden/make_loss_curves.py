@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Makes the golden files of tests/bats/loss-curves.bats: PyTorch's losses over 50 steps of SGD.
 
-Writes beside itself, for lenet and lenet-bn, NAME-init.safetensors (initial weights, by PyTorch) and
-loss-curves.safetensors: the losses from there, the order of the samples, and in the metadata the content hash of
-the images. Images and order come from synth-cifar and train-single (in build/bin, or where BIN says); the test
+Writes into its own folder, for lenet and lenet-bn, NAME-init.safetensors (initial weights, by PyTorch) and
+loss-curves.safetensors: the losses from these weights, the order of the samples, and in the metadata the content hash
+of the images. Images and order come from synth-cifar and train-single (in build/bin, or in the folder BIN); the test
 checks that they have not changed. Needs PyTorch and the zstd program.
 """
 import hashlib
@@ -49,7 +49,7 @@ def call(tool, *arguments):
 
 
 def train(folder, model, lr):
-    """Trains with Lockstep: for the order of the samples and the description of the network."""
+    """Trains with Lockstep, to get the order of the samples and the description of the network."""
     experiment = os.path.join(folder, model + ".yaml")
     with open(experiment, "w", encoding="ascii") as file:
         file.write(EXPERIMENT.format(models=os.path.join(ROOT, "experiments", "models"), model=model, lr=lr))

@@ -4,9 +4,9 @@
 
     compare_losses.py STEPS EXPECTED [NAME]
 
-STEPS: the run's steps.st.zst, uncompressed. EXPECTED: text, a loss a line; with NAME a safetensors file that
-holds them as tensor NAME. Bounds of the relative difference: 1e-5 in the first 10 steps, 1e-3 in the others (a ReLU
-whose input rounds to the other side of zero sets two runs apart). Prints the largest of both. Standard library only.
+STEPS: the run's steps.st.zst, uncompressed. EXPECTED: text, one loss per line; with NAME, a safetensors file
+that holds them as tensor NAME. Bounds of the relative difference: 1e-5 in the first 10 steps, 1e-3 in the others (two
+runs diverge after a ReLU input rounds to the other side of zero). Prints the largest of both. Standard library only.
 """
 import sys
 

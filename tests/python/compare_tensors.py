@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compare_tensors.py A B TOLERANCE: do two safetensors files hold the same tensors, to a relative difference?
+"""compare_tensors.py A B TOLERANCE: do two safetensors files hold the same tensors, within a relative difference?
 
-Metadata must be equal, but for `made_by`. Standard library only.
+Metadata must be equal, except `made_by`. Standard library only.
 """
 import math
 import sys

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The programs that exported files are for: do they read what evaluate and the manifest say?
+"""Reads exported files with other programs, and compares the results with those of evaluate and the manifest.
 
     export_peer.py onnx MODEL.onnx DATA PREDICTIONS      onnxruntime: logits, in batches of several sizes
-    export_peer.py check MODEL.onnx                      onnx: its own checker
+    export_peer.py check MODEL.onnx                      onnx's own checker
     export_peer.py torch FOLDER DATA PREDICTIONS         PyTorch: logits, by FOLDER/model.py
     export_peer.py events FOLDER SERIES.json NAME        TensorBoard: the run NAME against `tensor export --format json`
 
-Files that end in .zst are read through the zstd program.
+Files with the ending .zst are read through the zstd program.
 """
 import json
 import subprocess
@@ -29,7 +29,7 @@ def tensors(data, predictions):
 
 
 def compare(ours, theirs):
-    """Both flat lists of floats."""
+    """Both are flat lists of floats."""
     if len(ours) != len(theirs):
         sys.exit("%d logits instead of %d" % (len(theirs), len(ours)))
     scale = max(map(abs, ours))
@@ -58,7 +58,7 @@ def check_onnx(path):
 
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
-    # What it infers is what the file says.
+    # The inferred shapes equal those in the file.
     inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
     assert inferred.graph.output[0] == model.graph.output[0], inferred.graph.output
 

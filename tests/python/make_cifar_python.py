@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The python version of CIFAR-10 or CIFAR-100 from the binary one.
+"""Makes the Python version of CIFAR-10 or CIFAR-100 from the binary version.
 
     make_cifar_python.py FORM IN OUT [LABELS]
 
-IN is a .bin file, OUT the pickle. FORM: python2 (byte for byte as cPickle of Python 2 wrote the
-published archives), or 2, 3, 4: a protocol of this Python's pickle, as numpy's arrays are dumped
-today. LABELS: how many label bytes a record has: 1 (default) or 2. NumPy is not needed."""
+IN is a .bin file, OUT the pickle. FORM: python2 (byte for byte as Python 2's cPickle wrote the
+published archives), or 2, 3, 4: a protocol of this Python's pickle, as NumPy arrays are dumped
+today. LABELS: the number of label bytes per record, 1 (default) or 2. NumPy is not needed."""
 import pickle
 import struct
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PNG files and .npz archives for tests/bats/import-images.bats, without any library.
+"""Makes PNG files and .npz archives for tests/bats/import-images.bats, without any library.
 
     make_images.py png FILE KIND WIDTH HEIGHT [VALUE]     grey, grey16, rgb, rgb16, rgba, palette, bits, bomb, noise
     make_images.py classes FOLDER CLASSES IMAGES [SIDE]   FOLDER/cNNN/NN.png: learnable by colour
@@ -47,7 +47,7 @@ def plain(kind, width, height, value):
 
 
 def bomb():
-    """A header that promises 30,000 x 30,000 pixels."""
+    """A header that states 30,000 x 30,000 pixels."""
     return MAGIC + chunk(b"IHDR", struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes small safetensors files for tests to standard output: good ones and every kind of bad one.
+"""Writes small safetensors files for tests to standard output: valid files, and every kind of malformed file.
 
     make_tensor_file.py CASE > FILE
     make_tensor_file.py --list
@@ -20,7 +20,7 @@ def entry(dtype, shape, begin, end):
 
 
 def pack(header, body):
-    """`header` is an object to be turned into JSON, or its bytes."""
+    """`header` is an object to encode as JSON, or the bytes of the header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode("utf-8")
     return struct.pack("<Q", len(text)) + text + body
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts a bad value into one tensor of a safetensors file, or takes or changes a key of its metadata.
+"""Puts a bad value into one tensor of a safetensors file, or changes or removes a key of its metadata.
 
-    poison.py FILE                         the names of its tensors of floats, one a line
+    poison.py FILE                         the names of its tensors of floats, one per line
     poison.py FILE OUT TENSOR VALUE        the last element of TENSOR becomes VALUE: nan, inf, -inf, -1
-    poison.py FILE OUT KEY=VALUE           a key of the metadata; KEY= takes it away
+    poison.py FILE OUT KEY=VALUE           sets a key of the metadata; KEY= removes it
 
 FILE is uncompressed. Standard library only.
 """

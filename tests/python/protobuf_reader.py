@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small reader of Protocol Buffers, event files and ONNX files, standard library only, that shares nothing with the C code.
+"""A small reader of Protocol Buffers, event files and ONNX files, which shares no code with the tools.
 
-    protobuf_reader.py events FILE    a line a value: WALL_TIME STEP TAG VALUE; checks both checksums of each record
+Standard library only.
+
+    protobuf_reader.py events FILE    a line per value: WALL_TIME STEP TAG VALUE; checks both checksums of each record
     protobuf_reader.py onnx FILE      the file as JSON
 
 Also a module: fields(bytes) gives {number: [values]} of one message; values of wire type 2 are bytes.
@@ -24,7 +26,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """The fields of a message. ValueError where it is cut."""
+    """The fields of a message. ValueError if it is truncated."""
     found, at = {}, 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -59,7 +61,7 @@ def masked(data):
 
 
 def records(data):
-    """The messages of a TFRecord file. ValueError for a checksum that differs."""
+    """The messages of a TFRecord file. ValueError for a wrong checksum."""
     at = 0
     while at < len(data):
         length, crc = struct.unpack_from("<QI", data, at)

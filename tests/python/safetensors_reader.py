@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small reader of safetensors files, standard library only, that shares nothing with the C code.
+"""A small reader of safetensors files, standard library only, which shares no code with the tools.
 
-    safetensors_reader.py FILE            a line each: NAME DTYPE SHAPE, then metadata as KEY=VALUE
+    safetensors_reader.py FILE            a line per tensor: NAME DTYPE SHAPE, then metadata as KEY=VALUE
     safetensors_reader.py FILE --hash     SHA-256 of the whole file: the content hash
-    safetensors_reader.py FILE NAME       the values of one tensor, one a line
+    safetensors_reader.py FILE NAME       the values of one tensor, one per line
 
 FILE is uncompressed; '-' is standard input:  zstd -dc model.st.zst | safetensors_reader.py -
 Also a module: read(bytes) gives (tensors, metadata), where tensors[NAME] = (dtype, shape, values); pieces(bytes) gives
-(dtype, shape, bytes), and values() the numbers of one of these.
+(dtype, shape, bytes), and values() the numbers of one piece.
 """
 import hashlib
 import json
@@ -26,7 +26,7 @@ def refuse_duplicates(pairs):
 
 
 def pieces(data):
-    """{name: (dtype, shape, bytes)} and metadata of a file's bytes. ValueError where they are not well formed."""
+    """{name: (dtype, shape, bytes)} and metadata of a file's bytes. ValueError if they are malformed."""
     if len(data) < 8:
         raise ValueError("no header length")
     (length,) = struct.unpack_from("<Q", data)
@@ -51,14 +51,14 @@ def pieces(data):
 
 
 def values(piece):
-    """The numbers of one of the pieces, as a list."""
+    """The numbers of one piece, as a list."""
     dtype, _, content = piece
     code = "<" + FORMATS[dtype]
     return list(struct.unpack("<%d%s" % (len(content) // struct.calcsize(code), FORMATS[dtype]), content))
 
 
 def read(data):
-    """Tensors and metadata of the bytes of a file. ValueError where they are not well formed."""
+    """Tensors and metadata of the bytes of a file. ValueError if they are malformed."""
     tensors, metadata = pieces(data)
     return {name: (piece[0], piece[1], values(piece)) for name, piece in tensors.items()}, metadata
 

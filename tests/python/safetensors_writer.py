@@ -9,7 +9,7 @@ SIZES = {"U8": 1, "U32": 4, "U64": 8, "I64": 8, "F32": 4, "F64": 8, "F16": 2, "B
 
 
 def raw(tensor):
-    """(dtype, shape, bytes) of a PyTorch tensor; what is that already is handed back."""
+    """(dtype, shape, bytes) of a PyTorch tensor; such a tuple is returned unchanged."""
     if isinstance(tensor, tuple):
         return tensor
     tensor = tensor.detach().contiguous()

@@ -3,19 +3,19 @@
 """A web server for tests: serve.py FOLDER PORT_FILE.
 
 Serves FOLDER on a free port of 127.0.0.1, which it writes into PORT_FILE, and each request into
-PORT_FILE.log: the target as it was asked for, Range and If-Range ("-": absent). It also is a proxy
-for http: of http://ANY.HOST/X it serves X itself.
+PORT_FILE.log: the requested target, Range and If-Range ("-": absent). It is also a proxy for http:
+for http://ANY.HOST/X it serves X itself.
 
 /redirect/X  a redirect to the plain http://.../X
-/cut/X       promises twice the bytes that it sends, each time
-/broken/X    sends half of X and closes the connection; asked again, the part that is asked for
+/cut/X       always announces twice the bytes that it sends
+/broken/X    sends half of X and closes the connection; later requests get the requested part
 /changed/X   likewise, but by then X has another ETag
 /unnamed/X   likewise, but without an ETag or a date
-/moved/X     likewise, but sends another part than the one that is asked for, and the whole if asked a third time
+/moved/X     likewise, but sends another part than the requested one; a later request without Range gets all of X
 /busy/X      answers 503 twice, then X
 /down/X      answers 503
-/drip/X      promises a lot, and sends ten bytes a second for ever
-/dawdle/X    sends a header for ever, as slowly
+/drip/X      announces a megabyte, and sends ten bytes per second without end
+/dawdle/X    sends a header without end, equally slowly
 """
 import functools
 import http.server
@@ -26,7 +26,7 @@ import urllib.parse
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    asked = {}  # how often each path was requested
+    asked = {}  # number of requests for each path
 
     def do_GET(self):
         if not self.path.startswith("/"):
@@ -68,7 +68,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
                 self.wfile.write(b"x")
                 time.sleep(0.1)
         except OSError:
-            self.close_connection = True  # the request was abandoned
+            self.close_connection = True  # the client closed the connection
 
     def send_part(self, kind, content, count):
         etag = '"%d"' % (count if kind == "changed" else 1)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch on the other side of a comparison: builds the network that a checkpoint describes, and runs it.
+"""The PyTorch side of a comparison: builds the network that a checkpoint describes, and runs it.
 
     torch_peer.py logits MODEL DATA PREDICTIONS      compare PyTorch's logits with evaluate's predictions
     torch_peer.py invent MODEL DATA CHECKPOINT       write a checkpoint of the same network with other weights;
                                                      print PyTorch's accuracy with it
     torch_peer.py losses MODEL INIT DATA ORDER OPTIONS   train, print the loss of every step
 
-MODEL is a model.st.zst, whose metadata hold the network and the normalisation. INIT is where the weights come
-from. OPTIONS is JSON: batch, lr, and optionally momentum, nesterov, weight_decay, milestones, gamma,
-warmup_epochs. Files that end in .zst are read through the zstd program. Needs PyTorch and the standard library.
+MODEL is a model.st.zst, whose metadata hold the network and the normalisation. INIT holds the initial
+weights. OPTIONS is JSON: batch, lr, and optionally momentum, nesterov, weight_decay, milestones, gamma,
+warmup_epochs. Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
 """
 import json
 import struct
@@ -38,7 +38,7 @@ def read(path):
 
 
 class Net(nn.Module):
-    """The layers of a model description in a row, under the names that they have there."""
+    """The layers of a model description as a sequence, under the same names."""
 
     def __init__(self, description):
         super().__init__()
@@ -127,7 +127,7 @@ def invent(model, data, checkpoint):
             nn.init.uniform_(module.weight, 0.5, 1.5)
             nn.init.uniform_(module.bias, -0.5, 0.5)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    for _ in range(8):                    # moves the running statistics, too
+    for _ in range(8):                    # also updates the running statistics
         optimizer.zero_grad()
         nn.functional.cross_entropy(net(x), y).backward()
         optimizer.step()

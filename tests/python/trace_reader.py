@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A reader of traces (train-* --trace), standard library only, that checks what every trace keeps to.
+"""A reader of traces (train-* --trace), standard library only, which checks the rules of every trace.
 
     trace_reader.py FILE      a line for each track: PROCESS/TRACK
 
 Also a module: Trace(FILE) has `tracks` (name -> list of spans, enclosing ones first) and `steps(process)`. Times are
-whole nanoseconds. AssertionError where the file is not well formed: a span that nothing names the track of, spans of
-one track that overlap without nesting, a phase that holds anything.
+whole nanoseconds. AssertionError if the file is malformed: a span on an unnamed track, spans of one track that overlap
+without nesting, a phase that contains a span.
 """
 import collections
 import json

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the batteries of tests/torture share: trials with a seed each, tools run with limits, small fixtures.
+"""Shared by the batteries of tests/torture: trials with a seed each, limits for tools, small fixtures.
 
-A battery is a program, NAME TRIALS [SEED]. It prints a line for each failure as it comes, and at the end
-one line that counts: "NAME: 300 trials, 2 failures, seed 7, 41 s". Exit code 0: none failed; 1: some did;
-77: it cannot run here, and the last line says why.
+A battery is a program, NAME TRIALS [SEED]. It prints a line for each failure as it occurs, and at the end
+one line with the counts: "NAME: 300 trials, 2 failures, seed 7, 41 s". Exit code 0: none failed; 1: some failed;
+77: it cannot run on this machine, and the last line gives the reason.
 
-What trial i does is a function of the seed and of i: TRIAL=i in the environment runs that one alone, and
-keeps what it left. Others: BIN, the folder of the tools (build/bin); ASAN_BIN, that of those under
-AddressSanitizer (build/obj/asan/bin); TORTURE_BUILD, that of what the batteries preload and link
-(build/torture); MOST_SECONDS: begin no trial after so long.
+Trial i depends only on the seed and on i: TRIAL=i in the environment runs only that trial, and keeps its
+files. Other variables: BIN, the folder of the tools (build/bin); ASAN_BIN, the folder of the tools under
+AddressSanitizer (build/obj/asan/bin); TORTURE_BUILD, the folder of the files that the batteries preload and
+link (build/torture); MOST_SECONDS: start no trial after this time.
 """
 import atexit
 import hashlib
@@ -31,11 +31,11 @@ SKIPPED = 77
 
 
 class Failure(Exception):
-    """What a trial found."""
+    """The finding of a trial."""
 
 
 class Result:
-    """How a command ended: code (negative: the signal), out and err (bytes), seconds, hung, peak (bytes)."""
+    """The result of a command: code (negative: the signal), out and err (bytes), seconds, hung, peak (bytes)."""
 
     def __init__(self, command, code, out, err, seconds, hung, peak):
         self.command, self.code, self.out, self.err = command, code, out, err
@@ -45,7 +45,7 @@ class Result:
         return self.err.decode("utf-8", "replace").splitlines()
 
     def told(self):
-        """How it ended, and the end of what it said."""
+        """The exit code, and the last lines of its messages."""
         how = "hung" if self.hung else "exit code %d" % self.code
         return "%s: %s" % (how, " | ".join(self.lines()[-3:])[:400])
 
@@ -58,7 +58,7 @@ def end_group(leader):
 
 
 def run(command, limit=60, env=None, cwd=None, stdin=None, memory=None):
-    """Runs a command in a session of its own, which ends with it; `limit` in seconds, `memory` in bytes."""
+    """Runs a command in a separate session, and ends the session after it; `limit` in seconds, `memory` in bytes."""
     def before_exec():
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -80,7 +80,7 @@ def run(command, limit=60, env=None, cwd=None, stdin=None, memory=None):
 
 
 def wait_at_most(pid, limit):
-    """Waits for a child and ends its group after `limit` seconds: (code, usage, ended by us)."""
+    """Waits for a child and ends its group after `limit` seconds: (code, usage, hung)."""
     deadline, pause, hung = time.monotonic() + limit, 0.001, False
     while True:
         done, state, usage = os.wait4(pid, os.WNOHANG)
@@ -94,7 +94,7 @@ def wait_at_most(pid, limit):
 
 
 def running(word):
-    """Processes, but for this one, that have `word` in their command line: {pid: command}."""
+    """Processes except this one with `word` in their command line: {pid: command}."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -108,7 +108,7 @@ def running(word):
 
 
 def nobody_left(word, limit):
-    """Waits until no process has `word` in its command line; ends those that are left, and fails."""
+    """Waits until no process has `word` in its command line; kills those that are left, and fails."""
     deadline = time.monotonic() + limit
     left = running(word)
     while left and time.monotonic() < deadline:
@@ -124,7 +124,7 @@ def nobody_left(word, limit):
 
 
 def files_below(folder):
-    """Every regular file below a folder, as paths relative to it, in order."""
+    """Every regular file below a folder, as sorted relative paths."""
     found = []
     for at, _, names in os.walk(folder):
         for name in names:
@@ -155,7 +155,7 @@ def asan_tool(name):
 
 
 def must(command, **how):
-    """Runs what a battery itself needs; without it there is nothing to test."""
+    """Runs a command that the battery itself needs; a failure ends the battery."""
     result = run(command, **how)
     if result.code:
         raise RuntimeError("%s: %s" % (" ".join(command), result.told()))
@@ -195,7 +195,7 @@ def write_text(path, text):
 
 
 def small_experiment(folder, file="e.yaml", **values):
-    """An experiment of milliseconds, and its model, in a folder; returns its path."""
+    """Writes an experiment that takes milliseconds, and its model, into a folder; returns its path."""
     settings = {"name": "small", "model": os.path.join(folder, "model.yaml"), "strategy": "single",
                 "world_size": 1, "epochs": 2, **values}
     write_text(settings["model"], MODEL)
@@ -203,7 +203,7 @@ def small_experiment(folder, file="e.yaml", **values):
 
 
 def small_data(folder, train=40, test=10, bin_of=tool):
-    """Images for it, drawn: folder/train.st.zst and folder/test.st.zst."""
+    """Makes synthetic images for it: folder/train.st.zst and folder/test.st.zst."""
     must([bin_of("synth-cifar"), "-q", "--train", str(train), "--test", str(test), "--shape", "1,8,8", "--out",
           folder])
     return folder
@@ -213,7 +213,7 @@ def small_data(folder, train=40, test=10, bin_of=tool):
 
 class Battery:
     def __init__(self, name, trials):
-        """Reads the command line; `trials` where it does not say how many."""
+        """Reads the command line; `trials` is the default number of trials."""
         self.name = name
         usage = "usage: %s [TRIALS [SEED]]" % sys.argv[0]
         try:
@@ -237,7 +237,7 @@ class Battery:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def chance(self, what):
-        """Random numbers of this battery and seed, for a purpose."""
+        """Random numbers for one purpose, from the battery's name and the seed."""
         return random.Random("%s/%d/%s" % (self.name, self.seed, what))
 
     def clean(self):
@@ -257,7 +257,7 @@ class Battery:
         print("%s %s: %s" % (self.name, place, what), flush=True)
 
     def run(self, trial, trials=None):
-        """trial(i, chance) for each i, in an empty folder self.work. What it raises as Failure counts."""
+        """Calls trial(i, chance) for each i, in an empty folder self.work, and counts each raised Failure."""
         numbers = range(self.trials if trials is None else trials) if self.only is None else [self.only]
         for i in numbers:
             if time.monotonic() - self.began > self.most:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Command lines of every tool, what they write and print, and how they may fail: for the batteries `faults` and
-`full`."""
+"""Command lines of every tool, their files and output, and their permitted failures: for the batteries `faults`
+and `full`."""
 import collections
 import os
 import re
@@ -22,11 +22,11 @@ TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
 
 
 class Case:
-    """A command line. {F} is the folder of fixtures, {W} that of the trial; outputs lie in {W}/out."""
+    """A command line. {F} is the folder of fixtures, {W} the folder of the trial; outputs go to {W}/out."""
 
     def __init__(self, words, before=None, stdout=False, code=0, weight=1, unread=(3,)):
-        """before: the fixture that the output folder begins as. stdout: what it prints is its output.
-        unread: codes, besides 1, with which it may end where an input cannot be read."""
+        """before: the fixture that the output folder is copied from. stdout: the printed text is the output.
+        unread: permitted exit codes, besides 1, if an input cannot be read."""
         self.words, self.before, self.stdout = words.split(), before, stdout
         self.code, self.weight, self.unread = code, weight, unread
         self.tool = self.words[0]
@@ -111,7 +111,7 @@ def make_fixtures(f):
 
 
 class Cases:
-    """All of them, with what each gives where nothing fails."""
+    """All cases, each with its result without a fault."""
 
     def __init__(self, battery):
         self.battery, self.fixtures, self.work = battery, battery.fixtures, battery.work
@@ -121,7 +121,7 @@ class Cases:
             self.learn(name, case)
 
     def prepare(self, case):
-        """The folder that a case begins with: what is there before it, if anything."""
+        """Prepares the folder of a case, with the files that exist before it starts."""
         shutil.rmtree(self.work, ignore_errors=True)
         os.mkdir(self.work)
         if case.before:
@@ -134,7 +134,7 @@ class Cases:
         return run(case.command(self.fixtures, self.work), env=env, limit=90)
 
     def learn(self, name, case):
-        """What a case writes and prints without a fault, and how often it calls each kind."""
+        """Records the files and output of a case without a fault, and its number of calls of each kind."""
         self.prepare(case)
         counts = self.battery.folder + "/counts"
         if os.path.exists(counts):
@@ -181,7 +181,7 @@ class Cases:
         if case.stdout and result.out != self.printed[name]:
             raise Failure("code %d, and it printed something else" % result.code)
         names = [f for f in files_below(reference) if not f.endswith(".lock")]
-        # A training that was stopped and resumed has no times, and so its report has no drawing of them.
+        # A training that was stopped and resumed has no times, so its report has no drawing of times.
         missing = [f for f in names if not os.path.exists(self.work + "/" + f) and
                    not (case.tool == "pipeline" and re.search(r"/figures/(split|use)\.", f))]
         if missing:

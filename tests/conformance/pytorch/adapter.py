@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """PyTorch as a subject of the conformance suite: options and environment. training.py trains.
 
-Variants: eager, compile (torch.compile), ddp (DistributedDataParallel over gloo, a process a rank). All follow
-https://docs.pytorch.org/docs/stable/notes/randomness.html as far as it speaks of CPUs: seeds of every generator and of
+Variants: eager, compile (torch.compile), ddp (DistributedDataParallel over gloo, a process per rank). All follow
+https://docs.pytorch.org/docs/stable/notes/randomness.html as far as it covers CPUs: seeds of every generator and of
 loader workers, a generator for the DataLoader, torch.use_deterministic_algorithms(True).
 """
 import argparse
@@ -17,7 +17,7 @@ import sysconfig
 sys.dont_write_bytecode = True
 NOT_OFFERED = 77
 VARIANTS = ("eager", "compile", "ddp")
-# Each of the libraries that choose their kernels by the processor: ATen, oneDNN, MKL, OpenBLAS.
+# The libraries that choose their kernels by the processor: ATen, oneDNN, MKL, OpenBLAS.
 ISA_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "OPENBLAS_CORETYPE")
 ISAS = {"avx512": ("avx512", "AVX512_CORE", "AVX512", "SkylakeX"), "avx2": ("avx2", "AVX2", "AVX2", "Haswell"),
         "baseline": ("default", "SSE41", "SSE4_2", "Nehalem")}
@@ -47,7 +47,7 @@ def read_arguments():
 
 
 def set_environment(args):
-    """What libraries read when they are loaded."""
+    """Sets the variables that libraries read when they are loaded."""
     threads = str(args.threads or 1)
     os.environ.update(OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -57,12 +57,12 @@ def set_environment(args):
         if args.isa not in ISAS:
             not_offered(f"no setting for '{args.isa}'")
         os.environ.update(zip(ISA_VARIABLES, ISAS[args.isa]))
-    if "CONFORMANCE_CACHE" in os.environ:  # code is compiled for threads and instruction set
+    if "CONFORMANCE_CACHE" in os.environ:  # compiled code depends on threads and instruction set
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["CONFORMANCE_CACHE"], f"{args.isa}-{threads}")
 
 
 def check(args):
-    """Ends with NOT_OFFERED where this PyTorch cannot do it."""
+    """Exits with NOT_OFFERED if this PyTorch does not support the training."""
     if importlib.util.find_spec("torch") is None:
         not_offered(f"{sys.executable} has no torch (make deps-torch-pip)")
     import torch
@@ -89,14 +89,14 @@ def describe(args):
 
 
 def capability():
-    """The instruction set of ATen's kernels, as ATen says it."""
+    """The instruction set of ATen's kernels, as reported by ATen."""
     import torch
     lines = torch.__config__.show().splitlines()
     return next((line.partition("usage: ")[2] for line in lines if "CPU capability usage: " in line), "unknown")
 
 
 def check_isa(args):
-    """That the environment had its effect; MKL and oneDNN do not tell."""
+    """Checks that the environment had an effect on ATen; MKL and oneDNN do not report it."""
     wanted = {"avx512": ("AVX512",), "avx2": ("AVX2",), "baseline": ("DEFAULT", "NO AVX")}.get(args.isa)
     if wanted and capability() not in wanted:
         not_offered(f"ATEN_CPU_CAPABILITY={os.environ['ATEN_CPU_CAPABILITY']} gives {capability()}")

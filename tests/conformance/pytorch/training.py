@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A small LeNet trained by PyTorch, as reproducibly as its documentation says how; adapter.py starts it.
+"""Trains a small LeNet with PyTorch, following its documentation on reproducibility; adapter.py starts it.
 
-Import it only when the environment is set: libraries read it when they are loaded.
+Import it only after the environment is set: libraries read it when they are loaded.
 """
 import itertools
 import os
@@ -23,7 +23,7 @@ LEARNING_RATE, MOMENTUM, PADDING = 0.01, 0.9, 4
 
 
 def network(batch_norm):
-    """experiments/models/lenet.yaml, or lenet-bn.yaml."""
+    """The network of experiments/models/lenet.yaml, or of lenet-bn.yaml."""
     def after(features, kind):
         return ([kind(features)] if batch_norm else []) + [nn.ReLU()]
     return nn.Sequential(
@@ -36,7 +36,7 @@ def network(batch_norm):
 # ---- Data ------------------------------------------------------------------------------------------------------
 
 class Images(Dataset):
-    """Images from -1 to 1 and labels; cropped at random from a padded image and flipped at random if so wanted."""
+    """Images from -1 to 1 and labels; with `augment`, a random crop of the padded image and a random flip."""
 
     def __init__(self, path, augment):
         with open(path, "rb") as file:
@@ -62,7 +62,7 @@ class Images(Dataset):
 
 
 class Onward(Sampler):
-    """The order of a sampler, from a place in it: where a training was stopped."""
+    """The order of a sampler from a given place, at which a training was stopped."""
 
     def __init__(self, sampler):
         self.sampler, self.skip = sampler, 0
@@ -75,7 +75,7 @@ class Onward(Sampler):
 
 
 def seed_worker(_):
-    """As the documentation has it: the other generators of a loader worker follow torch's."""
+    """From the documentation: the other generators of a loader worker get a seed from torch's."""
     seed = torch.initial_seed() % 2**32
     random.seed(seed)
     if "numpy" in sys.modules:
@@ -94,7 +94,7 @@ def make_loader(args, dataset, rank, generator):
 # ---- State -----------------------------------------------------------------------------------------------------
 
 class Training:
-    """One rank: network, optimizer, loader, and the place: epochs done and steps done of the next one."""
+    """One rank: network, optimizer, loader, and the progress: finished epochs, and steps of the current one."""
 
     def __init__(self, args, rank):
         self.args, self.rank = args, rank
@@ -111,7 +111,7 @@ class Training:
         self.path = os.path.join(args.state, "state.pt")
 
     def save(self, epoch_began):
-        """All of it, in one file that appears at once; `epoch_began` is the generator's state at that time."""
+        """Saves everything atomically in one file; `epoch_began` is the generator's state at the start of the epoch."""
         random_states = [None] * self.args.ranks
         if self.args.variant == "ddp":
             torch.distributed.all_gather_object(random_states, torch.get_rng_state())
@@ -131,7 +131,7 @@ class Training:
         torch.set_rng_state(state["random"][self.rank])
 
     def batches(self):
-        """Those of an epoch that are left."""
+        """The remaining batches of the epoch."""
         sampler = self.loader.sampler
         sampler.skip = self.step * self.loader.batch_size
         if isinstance(sampler.sampler, DistributedSampler):

@@ -93,7 +93,7 @@ static status check_is_study(const cli_list *given, const planned_runs *runs, er
         strcmp(yaml_find(runs->plan, "kind")->text, "study") == 0)
         return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot plan a study: '%s': it is an experiment; use `plan runs`",
+                     "cannot plan a study: '%s': it is an experiment; use `lockstep plan runs`",
                      runs->items[0].file);
 }
 

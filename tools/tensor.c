@@ -57,7 +57,7 @@ static status find(const tensor_file *f, const char *path, const char *name, con
                    error *err) {
     *found = tensor_file_find(f, name);
     if (*found) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "no such tensor: '%s': not in '%s' (see 'tensor info')",
+    return error_set(err, STATUS_INPUT, "no such tensor: '%s': not in '%s' (see 'lockstep tensor info')",
                      name, path);
 }
 

@@ -81,6 +81,29 @@ need_mpich() {
     ranks_on "$host_a" 2 "$host_b" 2
 }
 
+@test "GPUs on two hosts reduce by NCCL with one GPU per rank, and by MPI if ranks share a GPU" {
+    need_open_mpi
+    local gpus library=$BIN/../lib/lockstep-cuda-emulated.so
+    local -a there=(-x LOCKSTEP_CUDA_LIBRARY -x LOCKSTEP_EMULATED_DEVICES)
+    [ -e "$library" ] || skip "$library is not built"
+    LOCKSTEP_CUDA_LIBRARY=$(realpath "$library")
+    export LOCKSTEP_CUDA_LIBRARY
+    make_hosts 2
+    start_sshd
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected --device cuda
+    printf '%s slots=2\n' "$host_a" "$host_b" >two
+    for gpus in 2 1; do
+        export LOCKSTEP_EMULATED_DEVICES=$gpus
+        rm -rf out
+        on_host "$host_a" timeout 60 mpirun --hostfile two -n 4 --bind-to none "${there[@]}" \
+            "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --device cuda
+        cmp expected/model.st.zst out/model.st.zst
+        ranks_on "$host_a" 2 "$host_b" 2
+        run "$BIN/manifest" get out/manifest.yaml run.execution.transport
+        [ "$gpus $output" = "2 nccl" ] || [ "$gpus $output" = "1 mpi" ] || fail "$gpus GPUs per host: $output"
+    done
+}
+
 @test "a lost host is named and ends the job; the other hosts resume to the same bits" {
     need_open_mpi
     make_hosts 3

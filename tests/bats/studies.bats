@@ -56,7 +56,7 @@ experiment() {
     sed -i 's/world_size: \[1, 2\]/world_size: [1, 3]/' ranks.yaml
     fails_with 3 "ranks.yaml:5:7: variant 'world_size-3': .*'virtual_shards' is 2: it must be a multiple" \
         "$BIN/plan" study ranks.yaml --out plan.yaml
-    fails_with 3 "cannot plan a study: 'base.yaml': it is an experiment; use .plan runs." "$BIN/plan" study base.yaml --out plan.yaml
+    fails_with 3 "cannot plan a study: 'base.yaml': it is an experiment; use .lockstep plan runs." "$BIN/plan" study base.yaml --out plan.yaml
     [ ! -e plan.yaml ]
 }
 

@@ -2,6 +2,8 @@
 // Identical devices, and each thread's last error.
 #include "emulation.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,6 +32,15 @@ cudaError_t device_exists(int device) {
     const int count = device_count();
     if (count <= 0) return cudaErrorNoDevice;
     return device >= 0 && device < count ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+// FNV-1a of the host's name.
+uint32_t this_host() {
+    char name[256] = "";
+    uint32_t hash = 2166136261u;
+    (void)gethostname(name, sizeof name - 1);
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return hash;
 }
 
 cudaError_t current_device(int *device) {
@@ -108,7 +119,8 @@ cudaError_t cudaGetDevice(int *device) {
 static cudaDeviceProp describe(int device) {
     cudaDeviceProp p = {};
     snprintf(p.name, sizeof p.name, "emulated");
-    snprintf(p.uuid.bytes, sizeof p.uuid.bytes, "emulated %d", device % 1000);
+    // As in reality, no two hosts have the same device.
+    snprintf(p.uuid.bytes, sizeof p.uuid.bytes, "%08x %d", this_host(), device % 1000);
     size_t free_bytes;
     (void)cudaMemGetInfo(&free_bytes, &p.totalGlobalMem);
     p.sharedMemPerBlock = 48 << 10;

@@ -6,6 +6,7 @@
 #define LOCKSTEP_EMULATION_EMULATION_H
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -40,6 +41,8 @@ void arrange(std::vector<size_t> *numbers, size_t n);
 // Keeps an error for cudaGetLastError(). Every function of the runtime returns through it.
 cudaError_t done(cudaError_t result);
 cudaError_t device_exists(int device);
+// A number for the host, from its name: devices and shared memory of another host are others.
+uint32_t this_host();
 // The calling thread's device; fails if there are no devices.
 cudaError_t current_device(int *device);
 // Stream priorities: lower numbers go first; 0 is the default, and the least.

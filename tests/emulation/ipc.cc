@@ -18,6 +18,7 @@ namespace emulation {
 
 struct name {
     char magic[16];
+    uint32_t host; // this_host() of the process
     pid_t process;
     int file;    // of that process
     ino_t inode; // to recognise that file
@@ -47,6 +48,7 @@ template <typename T> static cudaError_t write_name(int file, size_t size, int d
     if (is_forbidden("none")) return cudaErrorNotSupported;
     if (fstat(file, &info) != 0) return cudaErrorUnknown;
     memcpy(n.magic, MAGIC, sizeof MAGIC);
+    n.host = this_host();
     n.process = getpid();
     n.file = file;
     n.inode = info.st_ino;
@@ -57,11 +59,12 @@ template <typename T> static cudaError_t write_name(int file, size_t size, int d
     return cudaSuccess;
 }
 
-// A process does not open its own handles.
+// A process opens neither its own handles nor those of another host.
 template <typename T> static cudaError_t read_name(const T &handle, name *n) {
     memcpy(n, &handle, sizeof *n);
     if (memcmp(n->magic, MAGIC, sizeof MAGIC) != 0) return cudaErrorInvalidValue;
     if (is_forbidden("export")) return cudaErrorNotSupported;
+    if (n->host != this_host()) return cudaErrorInvalidResourceHandle;
     return n->process == getpid() ? cudaErrorDeviceUninitialized : cudaSuccess;
 }
 

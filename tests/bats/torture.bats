@@ -21,6 +21,6 @@ load helpers
 @test "an unknown battery is named, and nothing runs" {
     run env BATTERIES="faults fautls" tests/torture/run
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == "torture: no battery 'fautls': there are seeded fuzzers "* ]] || fail "$output"
+    [[ ${lines[0]} == "torture: no battery 'fautls': the batteries are seeded fuzzers "* ]] || fail "$output"
     [ "${#lines[@]}" -eq 1 ] || fail "$output"
 }

@@ -27,7 +27,7 @@ row() {
 
 # expect TITLE CELL
 expect() {
-    [ "$(row "$1")" = "$2" ] || fail "'$1' is '$(row "$1")' and not '$2'" "$output" "$stderr"
+    [ "$(row "$1")" = "$2" ] || fail "'$1' is '$(row "$1")' instead of '$2'" "$output" "$stderr"
 }
 
 @test "every train tool of Lockstep gives the same bits along every axis" {

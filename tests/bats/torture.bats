@@ -7,7 +7,7 @@ load helpers
     local patch test file name
     cd "$ROOT"
     for patch in tests/torture/bugs/*.patch; do
-        git apply --check "$patch" || fail "$patch does not apply: write the bug again"
+        git apply --check "$patch" || fail "$patch does not apply: update the patch"
         grep -q '^Bug: .' "$patch" || fail "$patch: no 'Bug: WHAT'"
         test=$(sed -n 's/^Test: //p' "$patch")
         file=${test%%: *}

@@ -79,7 +79,7 @@ keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n'
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
 	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL) $(CC_VERSION))
-# Nothing is written before the check that it can be.
+# Checks that the folders are writable before anything is written.
 .PHONY: FORCE check-build
 FORCE: check-build
 check-build:
@@ -121,8 +121,8 @@ $(LIB): $(LIBOBJ) $(OBJ)/members
 	$(call step,AR,$@)
 	$(Q)$(AR) rcs $@ $(LIBOBJ)
 
-# Binaries of another mode must not pass for these: each mode links its own, and build/bin has
-# copies of the last ones built.
+# Each mode links its own binaries, so that those of another mode are not used as its own; build/bin
+# has copies of the last ones built.
 $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)

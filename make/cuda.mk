@@ -11,8 +11,8 @@ CUDA_HOME  := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin
 endif
 NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)))
 CUDA_ARCHS ?= native
-# NCCL, by which ranks reduce on their GPUs, is looked for in CUDA_HOME and where packages install
-# it. NCCL=0: without.
+# Ranks reduce on their GPUs with NCCL. It is built in if its header is in CUDA_HOME or in a folder
+# of packages. NCCL=0: it is not built in.
 NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
 
 CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)

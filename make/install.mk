@@ -2,9 +2,9 @@
 # Installs the tools with their manual pages and completions, and removes build outputs and artifacts.
 #
 # All tools are in LIBEXECDIR/lockstep, where they find each other. BINDIR has links to `lockstep`,
-# which runs every tool, and to the tools of OWN_NAMES: other names are too common for a folder of
-# everybody's programs. The links `lib` and `share` next to the tools lead to LIBDIR/lockstep and
-# DATADIR (lib/base/plugin.h). All links are relative, so that the tree can be moved.
+# which runs every tool, and to the tools of OWN_NAMES: the other names are too common for a shared
+# folder. The links `lib` and `share` next to the tools point to LIBDIR/lockstep and DATADIR
+# (lib/base/plugin.h). All links are relative, so that the tree can be moved.
 
 BINDIR     ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec

@@ -14,8 +14,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelin
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown check-license format
 lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, licences, and warnings of two compilers
 	@echo "make lint: nothing found"
-# Versions of clang-format differ in rare places, so a failure with another version than the
-# reference says so.
+# Versions of clang-format differ in rare places, so a failure with a version other than the
+# reference names both versions.
 REFERENCE_FORMAT := 14
 lint-format:
 	@$(call need,$(CLANG_FORMAT),deps-lint)

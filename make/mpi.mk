@@ -13,7 +13,7 @@ ifeq ($(MPI)$(MPI_FOUND),1)
 all: no-mpicc
 endif
 
-# MPICC is a wrapper, which is told to call our compiler.
+# MPICC is a wrapper; these variables make it call our compiler.
 MPI_CC   = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
 MPI_BASE = $(OBJ)/pic/lib/base/error.o $(OBJ)/pic/lib/base/memory.o $(OBJ)/pic/lib/base/printable.o
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Packages: a source archive, a Python wheel and a Debian package. docs/installing.md says how to use them.
+# Packages: a source archive, a Python wheel and a Debian package. docs/installing.md explains their use.
 #
-# The wheel and the Debian package carry what `make install` installs, without debug information: the CUDA backend and
-# MPI where they are built. CUDA=0 and MPI=0 leave them out.
+# The wheel and the Debian package contain the files of `make install`, without debug information. They include the CUDA
+# backend and MPI if these were built. CUDA=0 and MPI=0 leave them out.
 
-# DIST: where the packages go. AUDITWHEEL: puts the libraries into the wheel; without it the wheel needs those of the system.
+# DIST: the folder of the packages. AUDITWHEEL: puts the libraries into the wheel, which otherwise needs the system's.
 DIST       ?= $(BUILD)/dist
 AUDITWHEEL ?= $(firstword $(wildcard $(abspath $(BUILD)/packaging/bin/auditwheel)) $(shell command -v auditwheel))
 STAGE      := $(BUILD)/stage
@@ -13,7 +13,7 @@ MULTIARCH   = $(shell $(CC) -print-multiarch 2>/dev/null)
 .PHONY: dist wheel deb
 dist: ## Pack the sources of the current commit: build/dist/lockstep-VERSION.tar.xz
 	@scripts/make-dist '$(DIST)'
-# An installation into an empty folder, with its own PREFIX and LIBDIR, of what its prerequisites have just made.
+# Installs the files that the prerequisites have just built into an empty folder, with another PREFIX and LIBDIR.
 install_stage = rm -rf '$(STAGE)/$@' && $(MAKE) --no-print-directory -s $(INSTALLED:%=-o %) install \
                 DESTDIR='$(STAGE)/$@' PREFIX='$(1)' LIBDIR='$(2)'
 INSTALLED    := all man completions

@@ -52,7 +52,7 @@ RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
 
 # ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward, and all
 # executions of a step. The longest compilation (conv.cu) and test go first; with -j one sanitizer
-# goes on while the other waits for them.
+# continues while the other waits for them.
 .PHONY: sanitize-asan with-asan with-tsan
 sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
 	@$(MAKE) --no-print-directory -k with-asan with-tsan

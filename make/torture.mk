@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# The torture tests: faults, kills, bugs on purpose, fuzzers. docs/reliability.md explains their
+# The torture tests: faults, kills, seeded bugs, fuzzers. docs/reliability.md explains their
 # purpose.
 
-# SLICE=1: 3 minutes in all; LONG=1: hours. BATTERIES="faults seeded": only some of them. SEED: the
-# seed of all.
+# SLICE=1: 3 minutes in total; LONG=1: hours. BATTERIES="faults seeded": only some of them. SEED:
+# the seed of all batteries.
 TORTURE      := $(BUILD)/torture
 ASAN_BIN     := $(BUILD)/obj/asan/bin
 FUZZERS      := $(patsubst tests/torture/fuzz/%.c,%,$(filter-out %/fuzz.c %/loop.c,$(wildcard tests/torture/fuzz/*.c)))
-# With libFuzzer if there is clang; without it, and in a slice, a loop of our own calls them.
+# The fuzzers use libFuzzer if there is clang; otherwise, and in a slice, a simple loop calls them.
 LIBFUZZER     = $(call once,LIBFUZZER,echo 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' | \
                   $(CLANG) -x c -fsanitize=fuzzer$(comma)address - -o /dev/null 2>/dev/null && echo yes)
 FUZZ_BIN      = $(if $(SLICE),$(OBJ_ASAN),$(if $(LIBFUZZER),$(BUILD)/obj/fuzz,$(OBJ_ASAN)))/fuzzers

@@ -8,9 +8,9 @@
 #     make compare RUNS="KEY KEY"                kept runs, by their keys
 #     make explain A=single B=ddp4 [EPOCHS=10]   from A to B, one factor at a time
 #     make reproduce [QUICK=1] [LIST=FILE]       every row of the published reports
-#     make submission EXPS="single ddp4"         compare, as one archive to hand in
-#     make runs                                  the runs that are kept
-#     make clean-runs RUNS="KEY KEY"             removes those that are named
+#     make submission EXPS="single ddp4"         like compare, packed as one archive
+#     make runs                                  lists the kept runs
+#     make clean-runs RUNS="KEY KEY"             removes these runs
 #
 # With BIN=FOLDER on the command line, the tools in that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
@@ -30,31 +30,31 @@ GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(o
 unexport $(GIVEN)
 endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
-# It ends with this make, even with one that is killed: make is the parent of the shell that it
-# replaces.
+# The pipeline ends when this make ends, even if make is killed: make is the parent of the shell
+# that the pipeline replaces.
 RUN_PIPELINE = exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
 PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 
 .PHONY: quickstart $(EXPERIMENT_GOALS)
-# It trains a small model for seconds, so it does not wait for nvcc; an existing CUDA backend is
-# used.
+# quickstart trains a small model for seconds, so it does not wait for nvcc; it uses an existing CUDA
+# backend.
 quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole pipeline on drawn images: no network, no data set, seconds
 	@$(RUN_PIPELINE) experiment quickstart ARTIFACTS=$(call word_of,$(value ARTIFACTS))
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(PIPELINE)
 compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXPS="single ddp4"; kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)
-explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
+explain: $(TOOLS_BUILT) ## Find the factor that makes the difference: A=single B=ddp4
 	@$(PIPELINE)
 reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; shortened: QUICK=1
 	@$(PIPELINE)
-submission: $(TOOLS_BUILT) ## Pack what to hand in: report, commands, manifests, figures, models: EXPS="single ddp4"
+submission: $(TOOLS_BUILT) ## Pack a submission: report, commands, manifests, figures, models: EXPS="single ddp4"
 	@$(PIPELINE)
 runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)
-# There is a folder of that name: without this target, `make experiments` would do nothing and
+# There is a folder named `experiments`: without this target, `make experiments` would do nothing and
 # succeed.
 .PHONY: experiments
 experiments:

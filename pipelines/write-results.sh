@@ -22,8 +22,8 @@ refuse() {
     echo "write-results.sh: $report: $1" >&2
     exit 1
 }
-[ -e "$report" ] || refuse "not there: run make reproduce first"
-! grep -q '^SHORTENED' "$report" || refuse "a shortened or changed run; the documents take none"
+[ -e "$report" ] || refuse "it does not exist: run make reproduce first"
+! grep -q '^SHORTENED' "$report" || refuse "a shortened or changed run, which the documents do not accept"
 
 # section HEADING [FILE]: the text after that line, up to the next heading of the same or a higher
 # level.

@@ -131,7 +131,7 @@ audits() {
         [[ $output == *"$finding"* ]] || { fail "not found: $finding" "$output"; return 1; }
     done
     # Places and answers are quoted from the claim.
-    if sed 's/（.*//; s/^    .*\(table\|section\|DDP: \).*//' <<<"$output" | grep -E ' (the|is|of|stated) '; then fail "English among the Chinese"; fi
+    if sed 's/（.*//; s/^    .*\(table\|section\|DDP: \).*//' <<<"$output" | grep -E ' (the|is|of|stated) '; then fail "English words in the Chinese output"; fi
     claim > good.yaml
     fails_with 2 "bad --lang: 'fr': expected en or zh" "$BIN/audit" --lang fr good.yaml
 }

@@ -95,7 +95,7 @@ expect() {
     rm -rf run
     train train-single run --train "$train"
     sed -i 's/p: 0.4}, linear/p: 0.5}, linear/' "$data/net.yaml"
-    [ "$(content run/model.st.zst)" != "$expected" ] || fail "the rate of dropout changes nothing"
+    [ "$(content run/model.st.zst)" != "$expected" ] || fail "the dropout rate has no effect"
 }
 
 @test "test images are not augmented, and evaluation applies no dropout" {

@@ -64,7 +64,7 @@ bench() {
     [ "$key" != "$(bench --world-size 2 --print-key)" ]
     [ "$key" != "$(bench --world-size 1 --reduce fast --print-key)" ]
     [ ! -e elsewhere ]
-    unshare --uts true 2>/dev/null || skip "cannot change the name of the host here"
+    unshare --uts true 2>/dev/null || skip "cannot change the host name on this machine"
     [ "$key" != "$(unshare --uts sh -c 'hostname another && exec "$@"' - \
         "$BENCH" --min-bytes 1024 --max-bytes 4096 --iterations 3 --world-size 1 --print-key)" ]
 }

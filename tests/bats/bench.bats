@@ -26,7 +26,7 @@ bench_awk() {
 
 # is_positive NUMBER
 is_positive() {
-    awk -v x="$1" 'BEGIN { exit !(x > 0 && x < 1e9) }' || fail "'$1' is no positive number"
+    awk -v x="$1" 'BEGIN { exit !(x > 0 && x < 1e9) }' || fail "'$1' is not a positive number"
 }
 
 # A failing train-ddp, and no PyTorch.

@@ -25,7 +25,7 @@ refused() {
 # hole BYTES NAME: a sparse file of that many bytes, with data only at its end.
 hole() {
     rm -f "$2"
-    truncate -s "$1" "$2" || skip "no file of $1 bytes here"
+    truncate -s "$1" "$2" || skip "cannot create a file of $1 bytes on this file system"
     echo end >>"$2"
 }
 

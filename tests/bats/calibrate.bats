@@ -27,7 +27,7 @@ rounds() {
     rounds
     succeeds "$counts" runs/*/train
     [[ $output == *"| 3 | 200 | "*"| 5 | 200 | "*"| 10 | 200 | "* ]] || fail "$output"
-    [[ $output != *"none |"* ]] || fail "no slow-down was found: $output"
+    [[ $output != *"none |"* ]] || fail "no slow-down was detected: $output"
 }
 
 @test "a busy machine and too few executions are reported" {

@@ -27,7 +27,7 @@ row() {
 
 # expect TITLE CELL
 expect() {
-    [ "$(row "$1")" = "$2" ] || fail "'$1' is '$(row "$1")' and not '$2'" "$output" "$stderr"
+    [ "$(row "$1")" = "$2" ] || fail "'$1' is '$(row "$1")' instead of '$2'" "$output" "$stderr"
 }
 
 @test "every train tool of Lockstep gives the same bits along every axis" {
@@ -87,15 +87,15 @@ END
     suite 0 --axes "stop threads" toy:no-resume
     expect "stopped and resumed" "not offered"
     suite 0 --axes threads toy toy:skip
-    [[ $output == *"- toy:skip: not here: the toy is put away."* ]] || fail "$output"
+    [[ $output == *"- toy:skip: not here: the toy offers nothing."* ]] || fail "$output"
     suite 3 --axes threads toy:skip
-    [ "$stderr" = "conformance: no subject can run here: toy:skip: the toy is put away" ] || fail "$stderr"
+    [ "$stderr" = "conformance: no subject can run here: toy:skip: the toy offers nothing" ] || fail "$stderr"
 }
 
 @test "an adapter that fails, hangs or writes NaN is reported as failed, and the others continue" {
     suite 1 --axes threads toy:fail toy
     [[ $output == *"| 2 and 3 threads | failed: 2 | same bits, 2 of 2 |"* ]] || fail "$output"
-    [[ $output == *"- toy fail, 2 and 3 threads: failed: exit code 1: toy: out of luck."* ]] || fail "$output"
+    [[ $output == *"- toy fail, 2 and 3 threads: failed: exit code 1: toy: fails on purpose."* ]] || fail "$output"
     suite 1 --axes threads toy:nan
     [[ $output == *"'w' holds a value that is not a finite number"* ]] || fail "$output"
     suite 1 --axes threads --limit 2 toy:hang

@@ -58,7 +58,7 @@ agrees() {
 }
 
 @test "a data set too large for the device: one message, an entry in the manifest, the same bits" {
-    [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can be that small"
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can limit the memory"
     local tool world=1 memory
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.images)" = device ]
     fails_with 3 "images" "$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.images
@@ -178,7 +178,7 @@ transport() {
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
     local plain=$expected
     expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
+    [ "$expected" != "$plain" ] || fail "sync_batch_norm has no effect"
     agrees train-ddp --device cuda --world-size 2
     agrees train-dp --device cuda --world-size 2
     agrees train-mp --device cuda --world-size 2

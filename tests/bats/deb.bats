@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# make deb: the Debian package, unpacked or installed into a folder of its own, and run.
+# make deb: the Debian package, unpacked or installed into a separate folder, and run.
 # shellcheck disable=SC2154 # output is set by helpers.bash
 load helpers
 load training
@@ -50,7 +50,7 @@ installed() {
     listed=$(dpkg-deb -c "$deb")
     for path in usr/bin/train-ddp usr/share/lockstep/mirrors.yaml usr/share/lockstep/experiments/R001/ddp4.yaml \
         usr/share/man/man1/train-ddp.1.gz usr/share/doc/lockstep/copyright usr/share/doc/lockstep/changelog.gz; do
-        [[ $listed == *" ./$path"* ]] || fail "no $path in it:" "$listed"
+        [[ $listed == *" ./$path"* ]] || fail "$path is missing:" "$listed"
     done
     [ ! -e "$BIN/../lib/lockstep-mpi.so" ] || [[ $listed == *" ./usr/lib/$multiarch/lockstep/lockstep-mpi.so"* ]] || fail "$listed"
     # Every file belongs to root, and only root can write it.

@@ -7,7 +7,7 @@ load helpers
 setup() {
     need_program git
     need_program xz
-    [ "$(git -C "$ROOT" rev-parse --show-toplevel 2>/dev/null)" = "$ROOT" ] || skip "this is no git checkout"
+    [ "$(git -C "$ROOT" rev-parse --show-toplevel 2>/dev/null)" = "$ROOT" ] || skip "this is not a git checkout"
     version=$(git -C "$ROOT" show HEAD:VERSION)
     cd "$WORK" || return
 }
@@ -57,7 +57,7 @@ clone() {
     echo "not known" >one/new-file
     run --separate-stderr make -C one -s BUILD="$WORK/a" dist
     [ "$status" -eq 0 ]
-    [[ $stderr == *"changes that are not committed are left out"* ]] || fail "$stderr"
+    [[ $stderr == *"uncommitted changes are left out"* ]] || fail "$stderr"
     tar -xf "a/dist/lockstep-$version.tar.xz"
     diff <(git -C one ls-tree -r --name-only HEAD | LC_ALL=C sort) \
         <(cd "lockstep-$version" && find . -type f -o -type l | sed 's|^\./||' | LC_ALL=C sort)
@@ -80,6 +80,6 @@ clone() {
     rm -rf one/.git
     run --separate-stderr make -C one -s BUILD="$WORK/a" dist
     [ "$status" -ne 0 ]
-    [[ $stderr == "make dist: cannot pack: this is no git checkout"* ]] || fail "$stderr"
+    [[ $stderr == "make dist: cannot pack: this is not a git checkout"* ]] || fail "$stderr"
     [ ! -e a/dist ]
 }

@@ -195,7 +195,7 @@ some_runs() {
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
     grep -qF 'With a learning rate scaled with the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
     grep -Eq '^The accuracy was lost because the learning rate was not scaled with the batch \(Global batch: -30\.00 points \[.*\]\): a scaled rate recovers \+32\.00 points \[.*\]\. The cause is not world size and strategy \(world\\_size 1 → 2\), which leaves the model the same, bit for bit\. This is from one seed' out/report.md
-    ! grep -q 'Published figures along the ladder\|| Published |' out/report.md || fail "claimed"
+    ! grep -q 'Published figures along the ladder\|| Published |' out/report.md || fail "figures of other work are shown as published"
     grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
     grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
     grep -q 'id="timeeffect-title"' out/report.html
@@ -320,7 +320,7 @@ published_runs() {
     # mentioned.
     grep -qF "In R9's own figures, loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): the figures do not show which of these was the cause." out/report.md
     grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
-    ! grep -q "R8's\|speed-up came from\|Here, loading takes" out/report.md || fail "claimed"
+    ! grep -q "R8's\|speed-up came from\|Here, loading takes" out/report.md || fail "figures of other work are shown as published"
     sed -i '/name: q/d' experiments/claim-R9.yaml
     claim R7 '{name: q, experiment: q, total_seconds: 25.0}'
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
@@ -328,7 +328,7 @@ published_runs() {
     [[ $output != *"Published figures along the ladder"* ]] || fail "$output"
     # With this setting the work is not the published work.
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set global_batch=32 --out plan.yaml -q
-    ! grep -q 'source: R' plan.yaml || fail "claimed"
+    ! grep -q 'source: R' plan.yaml || fail "figures of other work are shown as published"
     sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
     fails_with 3 "'total_seconds': expected a number or .LOW, HIGH. above 0" "$BIN/report" 0* --plan bad.yaml --out out
 }

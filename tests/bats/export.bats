@@ -62,14 +62,14 @@ need_package() {
     for PEER_PYTHON in "$ROOT/.venv/bin/python3" "$PYTHON"; do
         ! "$PEER_PYTHON" -c "import $1" 2>/dev/null || return 0
     done
-    skip "no Python has $1 (make deps-torch)"
+    skip "$1 is not installed for Python (make deps-torch)"
 }
 
 # onnx_says EXPRESSION FILE: the expression is true; `m` is the file as a Python object.
 onnx_says() {
     "$PYTHON" -c 'import json, subprocess, sys
 m = json.loads(subprocess.run([sys.executable, sys.argv[1], "onnx", sys.argv[3]], check=True, stdout=subprocess.PIPE).stdout)
-sys.exit(not eval(sys.argv[2]))' "$READER" "$1" "$2" || fail "not so: $1"
+sys.exit(not eval(sys.argv[2]))' "$READER" "$1" "$2" || fail "not true: $1"
 }
 
 # ---- TensorBoard ----
@@ -129,7 +129,7 @@ END
     cmp board/run/$file board/other/$file
     sha256sum board/run/$file >sum
     "$BIN/tensor" export --format tensorboard --out board run other
-    sha256sum --status -c sum || fail "another file"
+    sha256sum --status -c sum || fail "the file changed"
     [ "$(find board -type f | wc -l)" -eq 2 ]
 }
 

@@ -164,7 +164,7 @@ site() {
 
 # asked LINE...: these requests were received, each as "TARGET RANGE IF-RANGE".
 asked() {
-    [ "$(cat "$WORK/port.log")" = "$(printf '%s\n' "$@")" ] || fail "expected:" "$@" "asked:" "$(cat "$WORK/port.log")"
+    [ "$(cat "$WORK/port.log")" = "$(printf '%s\n' "$@")" ] || fail "expected requests:" "$@" "requests:" "$(cat "$WORK/port.log")"
 }
 
 # arrives PATH: the whole archive arrives in the end.
@@ -311,7 +311,7 @@ mirrors() {
     serve "$WORK/site"
     local url=${URL/:\/\//://me:s3cret@} shown="${URL/:\/\//://***@}/archive?token=***" manifest=$WORK/m.yaml
     "$CIFAR" -q --from "$url/archive?token=s3cret" --split test --out - --manifest "$manifest" | cmp - "$REAL/test.st.zst"
-    ! grep s3cret "$manifest" || fail "it is in the manifest"
+    ! grep s3cret "$manifest" || fail "the password is in the manifest"
     [ "$("$BIN/manifest" get "$manifest" run.source.from)" = "$shown" ]
     [ "$("$BIN/manifest" get "$manifest" command.3)" = "$shown" ]
 }

@@ -172,5 +172,5 @@ refused() {
         cmp - "$WORK/a/test.st.zst"
     [ "$(grep -c '/t10k-labels-idx1-ubyte.gz?token=s3cret' "$WORK/port.log")" -eq 1 ] || fail "$(cat "$WORK/port.log")"
     [ "$("$BIN/manifest" get "$WORK/m.yaml" run.source.from)" = "$url?token=***" ]
-    ! grep s3cret "$WORK/m.yaml" "$WORK/said" || fail "the token was told"
+    ! grep s3cret "$WORK/m.yaml" "$WORK/said" || fail "the token was disclosed"
 }

@@ -154,7 +154,7 @@ END
         [[ $output == *"cannot find experiment: '"* ]] || fail "$name" "$output"
         run by_make experiment EXP="$TINY" SET="title=$name"
         run by_make experiment EXP="$TINY" DATA="$name"
-        [ ! -e "$trap" ] || fail "$name was run"
+        [ ! -e "$trap" ] || fail "$name was executed"
     done
 }
 

@@ -36,7 +36,7 @@ fails_with() {
         return 1
     fi
     if [ "${#stderr_lines[@]}" -ne 1 ]; then
-        fail "${#stderr_lines[@]} lines of message instead of one: $*" "$stderr"
+        fail "${#stderr_lines[@]} lines of error output instead of one: $*" "$stderr"
         return 1
     fi
     [[ $stderr == "$tool: "* ]] || { fail "the message does not begin with '$tool: ': $stderr"; return 1; }
@@ -73,7 +73,7 @@ wait_for() {
 wait_until() {
     local tries=1200
     until "$@"; do
-        ((tries--)) || { fail "never came true: $*"; return 1; }
+        ((tries--)) || { fail "still false after a minute: $*"; return 1; }
         sleep 0.05
     done
 }
@@ -111,7 +111,7 @@ read_only() {
 }
 
 need_read_only() {
-    read_only "$WORK" true 2>/dev/null || skip "no read-only mounts here (unshare --user --mount)"
+    read_only "$WORK" true 2>/dev/null || skip "read-only mounts are not possible on this machine (unshare --user --mount)"
 }
 
 # need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch.

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-# Hosts for tests, made on this machine: network namespaces with names of their own, on one switch.
-# They share this machine's files. The second one's clock is a day ahead.
+# Simulated hosts on this machine: network namespaces with separate host names, on one switch. They
+# share this machine's files. The clock of the second host is a day ahead.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # bats and helpers.bash set the others
 
-# make_hosts N: $host_a, $host_b, …, also in ${hosts[@]}, with the addresses 10.77.0.1 to N. Skips
-# where that is impossible. ./agent HOST COMMAND... runs a command on a host, in the current folder
-# of this shell; mpirun can use it as ssh. remove_hosts, for teardown, ends all that runs there.
+# make_hosts N: creates $host_a, $host_b, …, also in ${hosts[@]}, with the addresses 10.77.0.1 to
+# 10.77.0.N. Skips if that is impossible. ./agent HOST COMMAND... runs a command on a host, in the
+# current folder of this shell; mpirun can use it as ssh. remove_hosts, for teardown, ends all
+# processes on the hosts.
 make_hosts() {
     local letter place=0
-    [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
+    [ "$(id -u)" -eq 0 ] || skip "only root can create network namespaces"
     need_program ip
     hosts=()
     switch=lss$$
-    ip netns add "$switch" 2>/dev/null || skip "no network namespace can be made here"
-    ip -n "$switch" link add switch type bridge 2>/dev/null || skip "no bridge can be made here"
+    ip netns add "$switch" 2>/dev/null || skip "cannot create a network namespace on this machine"
+    ip -n "$switch" link add switch type bridge 2>/dev/null || skip "cannot create a network bridge on this machine"
     ip -n "$switch" link set switch up
     echo '127.0.0.1 localhost' >hosts
     for letter in a b c d; do
@@ -23,7 +24,7 @@ make_hosts() {
         connect_host "ls$letter$$" "10.77.0.$place"
         printf -v "host_$letter" %s "ls$letter$$"
     done
-    # Names are those of the host: its own, and those of the other hosts.
+    # Every host resolves the names of all hosts.
     cat >agent <<'AGENT'
 #!/bin/bash
 host=$1
@@ -55,7 +56,7 @@ on_host() {
     "$WORK/agent" "$host" "$(printf '%q ' "$@")"
 }
 
-# cut_off HOST: unplugs its cable. The host goes on.
+# cut_off HOST: disconnects it from the network. Its processes continue.
 cut_off() {
     ip -n "$switch" link set "to-$1" down
 }

@@ -22,7 +22,7 @@ teardown() {
 need_open_mpi() {
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     need_program mpirun
-    mpirun --version | grep -q 'Open MPI' || skip "mpirun is not Open MPI's"
+    mpirun --version | grep -q 'Open MPI' || skip "mpirun is not from Open MPI"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_plm_rsh_agent=$WORK/ssh/ssh
 }
@@ -120,8 +120,8 @@ need_mpich() {
     begin=$SECONDS
     wait "$job" || code=$?
     [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "exit code $code: $(cat log)"
-    [ $((SECONDS - begin)) -le 20 ] || fail "after $((SECONDS - begin)) s: $(cat log)"
-    grep -q "$host_c" log || fail "not named: $(cat log)"
+    [ $((SECONDS - begin)) -le 20 ] || fail "it ended after $((SECONDS - begin)) s: $(cat log)"
+    grep -q "$host_c" log || fail "the host is not named: $(cat log)"
     unfinished out
     on_host "$host_a" timeout 60 mpirun --host "$host_a,$host_b" -n 2 --bind-to none \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume

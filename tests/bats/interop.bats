@@ -72,7 +72,7 @@ checkpoint_by_torch() {
     train "$model"
     theirs=$("$PYTHON" "$PEER" invent "$WORK/run/model.st.zst" "$data" "$WORK/theirs.safetensors")
     "$PYTHON" "$READER" "$WORK/theirs.safetensors" | grep -q 'num_batches_tracked I64 \[\]' ||
-        fail "the checkpoint lacks what PyTorch writes"
+        fail "the checkpoint lacks num_batches_tracked"
     zstd -q "$WORK/theirs.safetensors"
     local file
     for file in theirs.safetensors theirs.safetensors.zst; do
@@ -80,7 +80,7 @@ checkpoint_by_torch() {
         evaluate --model "$WORK/$file" --architecture "$model" --mean 0.4,0.5,0.6 --std 0.2,0.25,0.3
         ours=$("$BIN/manifest" get "$WORK/evaluate/manifest.yaml" results.accuracy)
         awk -v a="$ours" -v b="$theirs" 'BEGIN { exit !(a - b < 1e-6 && b - a < 1e-6) }' ||
-            fail "$file: accuracy $ours here, $theirs in PyTorch"
+            fail "$file: accuracy $ours in Lockstep, $theirs in PyTorch"
     done
 }
 
@@ -126,7 +126,7 @@ checkpoint_by_torch() {
 @test "a plain safetensors file with num_batches_tracked is evaluated and trained on" {
     # This file is committed and was written by PyTorch, so that this test needs no torch.
     local init=$ROOT/tests/golden/lenet-bn-init.safetensors model=$ROOT/experiments/models/lenet-bn.yaml
-    "$PYTHON" "$READER" "$init" | grep -q num_batches_tracked || fail "not what PyTorch writes"
+    "$PYTHON" "$READER" "$init" | grep -q num_batches_tracked || fail "the file lacks num_batches_tracked"
     evaluate --model "$init" --architecture "$model" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5
     train "$model"
     succeeds "$BIN/train-single" -q --experiment "$WORK/experiment.yaml" --train "$WORK/data/train.st.zst" \

@@ -27,10 +27,10 @@ setup() {
 
 # says EXPRESSION: it is true of $output, one line of JSON that Python gets as `j`.
 says() {
-    [ "$(wc -l <<<"$output")" -eq 1 ] || fail "not one line:" "$output"
+    [ "$(wc -l <<<"$output")" -eq 1 ] || fail "the output is not one line:" "$output"
     "$PYTHON" -c 'import json, sys
 j = json.loads(sys.argv[1])
-sys.exit(not eval(sys.argv[2]))' "$output" "$1" || fail "not so: $1" "$output"
+sys.exit(not eval(sys.argv[2]))' "$output" "$1" || fail "not true: $1" "$output"
 }
 
 # finds COMMAND...: exit code 4; standard output in $output.

@@ -122,10 +122,10 @@ claim_other() {
     cp -p "$file" kept
     change_label "$file"
     changed=$(key "$file")
-    [ "$changed" != "$before" ] || fail "the change went unnoticed"
+    [ "$changed" != "$before" ] || fail "the change was not detected"
     touch -r kept "$file"
     [ "$(stat -c %y "$file")" = "$(stat -c %y kept)" ]
-    [ "$(key "$file")" = "$changed" ] || fail "with its old time the change went unnoticed"
+    [ "$(key "$file")" = "$changed" ] || fail "the change was not detected with the old timestamp"
     # A damaged file is refused, not ignored.
     printf 'x' | dd of=data/train.st.zst bs=1 seek=1000 conv=notrunc status=none
     fails_with 3 "data/train.st.zst'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --print-key
@@ -140,12 +140,12 @@ claim_other() {
     touch -d '2001-01-01' other
     ln -sf "$WORK/other" linked
     mv other "$file"
-    [ "$(key "$file")" != "$before" ] || fail "moved into place it went unnoticed"
+    [ "$(key "$file")" != "$before" ] || fail "a file that was moved into place was not detected"
     # Through a link, which may have been created after the manifest was written.
     mv "$file" elsewhere
     a_tick_later data/manifest.yaml
     ln -s "$WORK/elsewhere" "$file"
-    [ "$(key "$file")" != "$before" ] || fail "linked into place it went unnoticed"
+    [ "$(key "$file")" != "$before" ] || fail "a link to another file was not detected"
 }
 
 @test "another size, an absent entry, a damaged manifest: the file is read" {

@@ -43,10 +43,10 @@ same_work() {
     local images
     images=$("$BIN/tensor" hash "$IMAGES")
     succeeds "$PYTHON" "$ROOT/tests/python/safetensors_reader.py" "$GOLDEN/loss-curves.safetensors"
-    [[ $output == *"images=${images%% *}"* ]] || fail "synth-cifar draws other images than the golden file is of"
+    [[ $output == *"images=${images%% *}"* ]] || fail "the images of synth-cifar differ from those of the golden file"
     "$PYTHON" "$ROOT/tests/python/safetensors_reader.py" "$GOLDEN/loss-curves.safetensors" order >"$WORK/golden-order"
     od -An -v -w4 -tu4 "$WORK/order.u32" | tr -d ' ' | cmp - "$WORK/golden-order" ||
-        fail "the order of the samples is not that of the golden file"
+        fail "the order of the samples differs from the golden file"
 }
 
 golden_curve() {

@@ -15,7 +15,7 @@ load helpers
     succeeds make -C "$ROOT" -s help
     local described
     described=$(cat "$ROOT"/Makefile "$ROOT"/make/*.mk "$ROOT"/pipelines/*.mk | grep -c '^[a-z_.-]*:.*## ')
-    [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described are described:" "$output"
+    [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described targets have a description:" "$output"
 }
 
 # bare_path: a PATH with Debian's essential programs, without compilers and libraries.
@@ -58,7 +58,7 @@ bare_path() {
 # own.
 cannot() {
     run "${@:2}"
-    [ "$status" -ne 0 ] || fail "it ended well: $output"
+    [ "$status" -ne 0 ] || fail "it succeeded: $output"
     [ "${lines[0]}" = "$1" ] || fail "expected: $1" "$output"
     [ "$(grep -vc '^make' <<<"$output")" -eq 1 ] || fail "$output"
 }
@@ -111,10 +111,10 @@ cannot() {
     succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
     touch -d 2001-01-01 "$flags"
     succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
-    [ "$(stat -c %Y "$flags")" -eq "$(date -d 2001-01-01 +%s)" ] || fail "the same compiler builds again"
+    [ "$(stat -c %Y "$flags")" -eq "$(date -d 2001-01-01 +%s)" ] || fail "the same compiler causes a rebuild"
     compiler 12.3.0
     succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
-    [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler does not"
+    [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler causes no rebuild"
 }
 
 # distclean in a separate checkout, with everything that is built.
@@ -221,10 +221,10 @@ SH
     [ -s "$prefix/share/doc/lockstep/formats.md" ]
     # A page for each tool, also under its own name where that is in bin.
     for name in "$prefix"/libexec/lockstep/*-* "$prefix/libexec/lockstep/plan"; do
-        [ -s "$prefix/share/man/man1/lockstep-${name##*/}.1" ] || fail "no page: $name"
+        [ -s "$prefix/share/man/man1/lockstep-${name##*/}.1" ] || fail "no manual page: $name"
     done
     for name in "$prefix"/bin/*; do
-        [ -s "$prefix/share/man/man1/${name##*/}.1" ] || fail "no page: $name"
+        [ -s "$prefix/share/man/man1/${name##*/}.1" ] || fail "no manual page: $name"
         [ -s "$prefix/share/bash-completion/completions/${name##*/}" ] || fail "no completions: $name"
         [ -s "$prefix/share/fish/vendor_completions.d/${name##*/}.fish" ] || fail "no completions: $name"
     done
@@ -274,7 +274,7 @@ has_all() {
         while read -r option; do
             grep -qxF -- ".B ${option//-/\\-}" "$page" || fail "$tool: $option"
         done < <("$tool" --help | sed -n '/^Options:/,/^$/s/^  \(-[^ ]*\(, --[a-z]*\)\?\( [^ ]\+\)\?\).*/\1/p')
-        tail -n 6 "$page" | grep -qF -- "$("$tool" --help | tail -n 1 | sed 's/-/\\-/g')" || fail "$tool: the end is missing"
+        tail -n 6 "$page" | grep -qF -- "$("$tool" --help | tail -n 1 | sed 's/-/\\-/g')" || fail "$tool: the last line of the notes is missing"
         command -v groff >/dev/null || continue
         run --separate-stderr groff -ww -man -Tascii "$page"
         [ -z "$stderr" ] || fail "$tool: $stderr"
@@ -434,7 +434,7 @@ END
     local line
     for line in 'ok      test_thing: works' 'not ok  test_thing: fails' 'skipped test_thing: is_left_out' \
         "not ok  test_thing: exit code 134 in 'crashes' after 3 of 5 tests" '1 passed, 2 failed, 1 skipped'; do
-        grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
+        grep -Fqx "$line" <<<"$output" || fail "missing line: $line" "$output"
     done
 }
 

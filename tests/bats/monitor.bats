@@ -102,7 +102,7 @@ as_often_as_it_should() {
     [[ $output == *"run.gpus.1.power_watts_mean"* ]] || fail "$output"
     trains train-ddp -q --device cuda:0,cuda:0
     succeeds "$BIN/report" -q run --out report
-    if grep -q "GPU activity" report/report.md; then fail "one GPU was watched"; fi
+    if grep -q "GPU activity" report/report.md; then fail "the GPU was monitored"; fi
 }
 
 @test "replicas and stages of one process, for some seconds" {

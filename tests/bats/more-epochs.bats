@@ -71,7 +71,7 @@ setup() {
     fails_with 3 "more 'epochs': 3, not 2" "${go[@]}" --resume --set 'schedule={kind: cosine}' --set epochs=2
     fails_with 3 "schedule.kind" "${go[@]}" --resume --set epochs=5
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
-    # A finished run without its state is not discarded for one that starts anew.
+    # A finished run without its state is not replaced by a run that starts over.
     "${go[@]}" --out stateless
     rm stateless/state.st.zst
     fails_with 3 "'stateless/state.st.zst': it is missing" "${go[@]}" --out stateless --resume --set epochs=5

@@ -13,7 +13,7 @@ setup() {
     begin_training strategy=ddp world_size=4
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     need_program mpirun
-    # More ranks than cores, as root, and with short waits: Open MPI must be told to accept this.
+    # More ranks than cores, as root, and with short waits: Open MPI must be configured to accept this.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_orte_execute_quiet=1
 }
@@ -83,7 +83,7 @@ END
 }
 
 @test "a rank that fails ends the others" {
-    mpirun --version | grep -q 'Open MPI' || skip "another MPI may want large files itself"
+    mpirun --version | grep -q 'Open MPI' || skip "an MPI other than Open MPI may need large files"
     # Rank 0 cannot write its state: at the end of the first epoch, while the others continue.
     cat >narrow <<'END'
 #!/bin/bash
@@ -176,7 +176,7 @@ END
         "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
     [ ! -e out ]
     # MPI finds one rank, but two are announced.
-    mpirun --version | grep -q 'Open MPI' || skip "another MPI may wait for the launcher that there is not"
+    mpirun --version | grep -q 'Open MPI' || skip "an MPI other than Open MPI may wait for a launcher"
     TOOL=train-ddp fails_with 2 "the launcher started this as rank 0 of 2, but it is 0 of 1 in Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     unfinished out
@@ -199,7 +199,7 @@ teardown() {
 }
 
 @test "ranks on two hosts give the bits of one process, and the manifest names the hosts" {
-    mpirun --version | grep -q 'Open MPI' || skip "only Open MPI is told how to reach a host"
+    mpirun --version | grep -q 'Open MPI' || skip "the hosts are configured for Open MPI only"
     make_hosts 2
     export OMPI_MCA_plm_rsh_agent=$WORK/agent
     expect
@@ -207,7 +207,7 @@ teardown() {
         --train "$train" --out "$WORK/out" --trace "$WORK/trace.json"
     same_model "$expected" out "two hosts"
     # All ranks start at about the same time, whatever their clocks say.
-    "$PYTHON" - <<'END' || fail "the clocks of the hosts are apart in the trace"
+    "$PYTHON" - <<'END' || fail "the clocks of the hosts differ in the trace"
 import json
 first = {}
 for event in json.load(open('trace.json'))['traceEvents']:

@@ -104,7 +104,7 @@ agrees() {
 }
 
 @test "without CUDA IPC ranks reduce through the host, and -v gives the reason" {
-    [ -z "${CUDA_LIBRARY:-}" ] || skip "a machine's GPUs can"
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can disable CUDA IPC"
     export LOCKSTEP_EMULATED_IPC=none
     agrees "shared memory" 4 --device cuda:0,cuda:0
     agrees nccl 4 --device cuda:0,cuda:1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What the bats files about packages share.
+# Shared by the bats files on packages.
 # shellcheck shell=bash
 
-# private_build FOLDER: a build folder with the tools of $BIN, for packages that no other test sees.
+# private_build FOLDER: a build folder with the tools of $BIN, so that no other test sees the packages.
 private_build() {
     local part
     mkdir -p "$1"
@@ -11,8 +11,8 @@ private_build() {
     done
 }
 
-# make_package TARGET BUILD [VARIABLE=VALUE]...: without CUDA, whose libraries belong to no package. The parent of BUILD
-# has the package in out/.
+# make_package TARGET BUILD [VARIABLE=VALUE]...: builds a package without CUDA, whose libraries belong to no Debian
+# package. The package is in out/ in the parent folder of BUILD.
 make_package() {
     local target=$1 build=$2
     shift 2
@@ -20,13 +20,13 @@ make_package() {
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DIST="$build/../out" CUDA=0 "$@" "$target"
 }
 
-# For setup_file: file_package TARGET [VARIABLE=VALUE]...: in out/, of that day.
+# For setup_file: file_package TARGET [VARIABLE=VALUE]...: builds a package with a fixed date in out/.
 file_package() {
     SOURCE_DATE_EPOCH=1700000000 make_package "$1" "$BATS_FILE_TMPDIR/build" "${@:2}"
 }
 
-# same_package TARGET [VARIABLE=VALUE]...: made of that day in other folders, with another umask and time zone, it is the
-# same bytes.
+# same_package TARGET [VARIABLE=VALUE]...: a package with the same date, built in other folders with another umask and
+# time zone, has the same bytes.
 same_package() {
     local made
     (

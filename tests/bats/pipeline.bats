@@ -217,7 +217,7 @@ start_long() {
 }
 
 @test "ending the pipeline ends its training" {
-    setpriv --pdeathsig TERM true 2>/dev/null || skip "no setpriv that knows --pdeathsig"
+    setpriv --pdeathsig TERM true 2>/dev/null || skip "setpriv does not support --pdeathsig"
     local pid signal train=$ARTIFACTS/tiny/seed-7/train
     mkdir "$WORK/temporary"
     for signal in TERM HUP KILL; do
@@ -228,7 +228,7 @@ start_long() {
         kill -s "$signal" "$pid"
         wait "$pid" || true
         # It saves before it ends, and keeps the folder locked until then.
-        timeout 60 flock "$train/.lock" true || fail "the training goes on behind SIG$signal"
+        timeout 60 flock "$train/.lock" true || fail "the training continues after SIG$signal"
         [ ! -e "$train/manifest.yaml" ]
         nobody_left "--out $train"
         [ -z "$(ls -A "$WORK/temporary")" ] || fail "SIG$signal leaves $(ls -A "$WORK/temporary")"
@@ -338,7 +338,7 @@ start_long() {
         cp "$TINY" "$file"
         TOOL=pipeline fails_with 2 "its results cannot go in a folder called '$name'" run_pipeline experiment "$file"
         TOOL=pipeline fails_with 2 "called '$name'" run_pipeline compare "$TINY" "$file"
-        [ ! -e "$ARTIFACTS" ] || fail "something was made: $(ls "$ARTIFACTS")"
+        [ ! -e "$ARTIFACTS" ] || fail "files were created: $(ls "$ARTIFACTS")"
     done
 }
 
@@ -357,7 +357,7 @@ fake_gnuplot() {
     run env PATH="$WORK/fake:$PATH" "$BIN/pipeline" experiment "$TINY"
     [ "$status" -eq 1 ] || fail "exit code $status" "$output"
     [[ $output == *"cannot draw 'accuracy': 'gnuplot' failed with exit code 7"* ]] || fail "$output"
-    [ ! -e "$ARTIFACTS/tiny/report/manifest.yaml" ] || fail "the report passes for whole"
+    [ ! -e "$ARTIFACTS/tiny/report/manifest.yaml" ] || fail "the report counts as finished"
     succeeds run_pipeline experiment "$TINY"
     ran report
     grep -q '<svg ' "$ARTIFACTS/tiny/report/report.html"
@@ -415,7 +415,7 @@ models() {
         run_pipeline experiment "$WORK/0.01/tiny.yaml" >"$WORK/first.log" 2>&1 &
         run_pipeline experiment "$WORK/0.02/tiny.yaml" >"$WORK/second.log" 2>&1 && codes=0 || codes=$?
         wait $! && codes+=" 0" || codes+=" $?"
-        [ "$(models)" = "$expected" ] || fail "round $round, exit codes $codes: other models" "$(models)" "$(cat "$WORK"/*.log)"
+        [ "$(models)" = "$expected" ] || fail "round $round, exit codes $codes: different models" "$(models)" "$(cat "$WORK"/*.log)"
         [[ $codes =~ ^[0134]\ [0134]$ ]] || fail "round $round, exit codes $codes" "$(cat "$WORK"/*.log)"
         report=$ARTIFACTS/tiny/report
         [ ! -e "$report/manifest.yaml" ] || succeeds "$BIN/manifest" verify "$report"

@@ -30,7 +30,7 @@ an_experiment() {
     [ "${lines[0]}" = "$ARTIFACTS/alone/seed-42"$'\t'"train-single"$'\t'"$data/train.st.zst"$'\t42\t-' ] || fail "$output"
     [ "${lines[1]}" = "$ARTIFACTS/alone/seed-43"$'\t'"train-single"$'\t'"$data/train.st.zst"$'\t43\t-' ] || fail "$output"
     [ "${lines[2]}" = "$ARTIFACTS/ranks/seed-42"$'\t'"train-ddp"$'\t'"$data/shards-2-0"$'\t42\t-' ] || fail "$output"
-    [ ! -e "$ARTIFACTS" ] || fail "a plan fetches nothing"
+    [ ! -e "$ARTIFACTS" ] || fail "plan created files"
     # The pipeline names the same runs.
     succeeds "$BIN/pipeline" compare alone.yaml ranks.yaml DRY_RUN=1
     local said=$output key

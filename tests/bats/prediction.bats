@@ -54,7 +54,7 @@ END
 }
 
 # An epoch of `one` takes 1 s, 10 steps: load 0.1, update 0.05, comm 0.05, and 0.8 of computing. On four ranks and cores:
-# 0.025 + 0.2 + 0.05, and 10 x (1 ms + 1 us x 192 bytes x 2 vectors, as 3 of 12 shards are no whole subtree).
+# 0.025 + 0.2 + 0.05, and 10 x (1 ms + 1 us x 192 bytes x 2 vectors, as 3 of 12 shards are not a whole subtree).
 @test "predicted and measured, with the error" {
     run_of one ranks=1
     run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
@@ -139,8 +139,8 @@ no_prediction() {
     rm -rf out
     succeeds "$BIN/report" four one --collectives m --out out || return 1
     says out/report.md "| no prediction: $1 |" || return 1
-    [ -z "$(figure out/report.csv four.predicted_seconds_per_epoch)" ] || fail "a figure is predicted"
-    [ -z "$(figure out/report.csv four.prediction_error)" ] || fail "a figure is predicted"
+    [ -z "$(figure out/report.csv four.predicted_seconds_per_epoch)" ] || fail "report.csv has a prediction"
+    [ -z "$(figure out/report.csv four.prediction_error)" ] || fail "report.csv has a prediction"
     lacks out/report.md 'α, µs'
 }
 

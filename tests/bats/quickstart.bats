@@ -11,7 +11,7 @@ load helpers
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/artifacts" quickstart
     report=${lines[-1]#report: }
     [ "${lines[-1]}" = "report: $WORK/artifacts/quickstart/report/report.html" ] || fail "$output"
-    grep -q '<svg' "$report" || fail "no figure in the report"
+    grep -q '<svg' "$report" || fail "the report has no drawing"
 
     # It learned something: there are ten classes, so chance is 0.1.
     local accuracy

@@ -51,7 +51,7 @@ table_commands() {
 @test "both READMEs have the same commands" {
     { blocks README.md; table_commands README.md; } >"$WORK/en"
     { blocks README.zh.md; table_commands README.zh.md; } | sed 's/ REPORT_FLAGS="--lang zh"//' >"$WORK/zh"
-    diff "$WORK/en" "$WORK/zh" || fail "they differ"
+    diff "$WORK/en" "$WORK/zh" || fail "the commands of the two READMEs differ"
     [ "$(wc -l <"$WORK/en")" -ge 20 ]
 }
 

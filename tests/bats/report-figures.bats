@@ -26,14 +26,14 @@ shown() {
 walks() {
     local id
     succeeds "$REPORT" "$@" --out out
-    [ -z "$(ids out/report.csv | uniq -d)" ] || fail "ids stand twice: $(ids out/report.csv | uniq -d)"
+    [ -z "$(ids out/report.csv | uniq -d)" ] || fail "duplicate ids: $(ids out/report.csv | uniq -d)"
     [ -z "$(comm -23 <(shown out/report.html) <(ids out/report.csv))" ] ||
-        fail "the page shows what is no figure: $(comm -23 <(shown out/report.html) <(ids out/report.csv))"
+        fail "ids on the page that are not in report.csv: $(comm -23 <(shown out/report.html) <(ids out/report.csv))"
     ids out/report.csv >all
     while read -r id; do
         succeeds "$REPORT" "$@" --why "$id"
         [[ $output != *"DOES NOT AGREE"* && $output != *BUT* ]] || fail "$id: $output"
-        [[ ! $id =~ $again || $output == *": agrees"* ]] || fail "$id was not computed again: $output"
+        [[ ! $id =~ $again || $output == *": agrees"* ]] || fail "$id was not recomputed: $output"
     done <all
     rm -r out
 }

@@ -91,10 +91,10 @@ END
 @test "accuracy over training time is drawn for two experiments, but not for one" {
     need_program gnuplot
     succeeds "$BIN/report" run --out one
-    ! grep -q 'Seconds of training' one/report.html || fail "drawn for one experiment"
+    ! grep -q 'Seconds of training' one/report.html || fail "the chart is drawn for one experiment"
     write_experiment f.yaml global_batch=20 epochs=2 name=other seed=9
     "$BIN/train-single" -q --experiment f.yaml --train data/train.st.zst --test data/test.st.zst --out other/train
     succeeds "$BIN/report" run other --out two
-    grep -q 'Seconds of training' two/report.html || fail "not drawn"
-    [ -s two/figures/accuracytime.svg ] || fail "no file: $(ls two/figures)"
+    grep -q 'Seconds of training' two/report.html || fail "the chart is not drawn"
+    [ -s two/figures/accuracytime.svg ] || fail "the chart has no file: $(ls two/figures)"
 }

@@ -110,13 +110,13 @@ ddp_run() {
     says out/report.html '>tiny, 0<'
     says out/report.html '>pipe, 0<'
     says out/report.html '>ranks, mean<'
-    grep -B1 '>ranks, mean<' out/report.html | grep -qF 'text-anchor="end"' || fail "a short name does not stand beside its bar"
+    grep -B1 '>ranks, mean<' out/report.html | grep -qF 'text-anchor="end"' || fail "a short name is not next to its bar"
     # Next to the bars a long name would leave no room for them.
     ddp_run 1 d name=a-name-of-more-than-twenty-two-letters
     succeeds "$REPORT" c d --out long
     grep -B1 '>a-name-of-more-than-twenty-two-letters, mean<' long/report.html | grep -qF 'text-anchor="start"' ||
-        fail "a long name does not stand above its bar"
-    [ -z "$(grep -o ' id="[^"]*"' out/report.html | sort | uniq -d)" ] || fail "an id stands twice"
+        fail "a long name is not above its bar"
+    [ -z "$(grep -o ' id="[^"]*"' out/report.html | sort | uniq -d)" ] || fail "an id is used twice"
 }
 
 @test "a resumed run and a run without phases show only the reason" {

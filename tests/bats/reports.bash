@@ -18,11 +18,11 @@ a_run() {
 
 # says FILE TEXT: the file contains that text; lacks FILE TEXT: it does not.
 says() {
-    grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
+    grep -qF -- "$2" "$1" || fail "$1 does not contain: $2" "$(cat "$1")"
 }
 
 lacks() {
-    ! grep -qF -- "$2" "$1" || fail "$1 says: $2"
+    ! grep -qF -- "$2" "$1" || fail "$1 contains: $2"
 }
 
 # figure FILE ID: its value in report.csv.

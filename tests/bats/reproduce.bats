@@ -75,7 +75,7 @@ reproduce() {
 
 # says FILE TEXT
 says() {
-    grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
+    grep -qF -- "$2" "$1" || fail "$1 does not contain: $2" "$(cat "$1")"
 }
 
 # content RUN: its model's content hash.
@@ -216,7 +216,7 @@ YAML
     if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
     # Its speed-up is over the variant for the claim's row, which has no figures itself.
     grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "a row without figures"
+    ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "the report has a row without figures"
     grep -q '^| \*\*a\*\* | Test accuracy | 12.34 % | .* | X1, table 1 | their box |$' "$report/report.md" || fail "$(cat "$report/report.md")"
     # Per source: its comparisons, each with its own baseline, its findings, its study.
     says "$report/report.md" "## X1: The first"
@@ -283,7 +283,7 @@ YAML
     REPORT=$ARTIFACTS/rows-quick/report/report.md DOCS=results.md fails_with 1 "a shortened or changed run" \
         "$ROOT/pipelines/write-results.sh"
     cmp results.md "$ROOT/docs/results.md"
-    [ -z "$(grep -o ' id="[^"]*"' "$ARTIFACTS/rows-quick/report/report.html" | sort | uniq -d)" ] || fail "an id stands twice"
+    [ -z "$(grep -o ' id="[^"]*"' "$ARTIFACTS/rows-quick/report/report.html" | sort | uniq -d)" ] || fail "an id is used twice"
 }
 
 # in_background LOG: reproduces in a separate process group. Sets $pid.
@@ -315,7 +315,7 @@ state_has() {
     until_there [ -e "$state" ]
     [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
     [ -e "$state" ] || fail "$(cat "$WORK/log")"
-    [ ! -e "${state%/*}/manifest.yaml" ] || skip "this machine had finished before it could be stopped"
+    [ ! -e "${state%/*}/manifest.yaml" ] || skip "the training finished before it could be stopped"
     # The rest is estimated, and trained from the state.
     in_background "$WORK/again"
     until_there grep -q '^train-single: resuming from step ' "$WORK/again"

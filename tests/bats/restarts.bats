@@ -47,10 +47,10 @@ find_child() {
         found=$(pgrep -P "$pid" | sed -n "$(($1 + 1))p") || true
         [ -n "$found" ] && [ "$found" != "${victim:-}" ] && break
         kill -0 "$pid" 2>/dev/null || tries=1
-        [ ! -e out/manifest.yaml ] || skip "this machine trained faster than it could be interrupted"
+        [ ! -e out/manifest.yaml ] || skip "the training finished before it could be interrupted"
         sleep 0.01
     done
-    [ "$tries" -gt 0 ] || { fail "no process $1 to kill" "$(cat err)"; return 1; }
+    [ "$tries" -gt 0 ] || { fail "found no process $1 to kill" "$(cat err)"; return 1; }
     victim=$found
 }
 
@@ -60,7 +60,7 @@ kill_child() {
     find_child "$1" || return 1
     kill -KILL "$victim" || true # it may have ended just now
     until [ "$(wc -l <err)" -ge "$2" ]; do
-        [ ! -e out/manifest.yaml ] || skip "this machine trained faster than it could be interrupted"
+        [ ! -e out/manifest.yaml ] || skip "the training finished before it could be interrupted"
         ((tries--)) || { fail "no restart after a death" "$(cat err)"; return 1; }
         sleep 0.01
     done
@@ -130,7 +130,7 @@ restarts() {
         find_child 1
         kill -STOP "$victim" || true
         victim=
-        [ ! -e out/state.st.zst ] || skip "this machine trained faster than it could be interrupted"
+        [ ! -e out/state.st.zst ] || skip "the training finished before it could be interrupted"
         kill_child 1 $i
     done
     ends 0

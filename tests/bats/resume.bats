@@ -131,7 +131,7 @@ assert child.returncode == -signal.SIGINT, (child.returncode, said)
 assert said.count("\n") == 1 and "stopped by SIGINT" in said, said
 try:
     os.killpg(child.pid, 0)
-    sys.exit("somebody of the group is still alive")
+    sys.exit("a process of the group is still running")
 except ProcessLookupError:
     pass
 END

@@ -135,7 +135,7 @@ old_run() {
         [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ] || fail "$moment" "$output"
         [ "$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")" = "$model" ]
         succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
-        [ -z "$(find "$ARTIFACTS" -name '.adopted-*' -o -name '.manifest-adopted.yaml')" ] || fail "$moment: something is left"
+        [ -z "$(find "$ARTIFACTS" -name '.adopted-*' -o -name '.manifest-adopted.yaml')" ] || fail "$moment: temporary files are left"
     done
     # Its place in the store was taken meanwhile: the run becomes another execution.
     mv "$ARTIFACTS/runs/$KEY/1" "$half"
@@ -296,7 +296,7 @@ old_run() {
     grep -q 'path: .*experiments/claim.yaml$' "$ARTIFACTS/y/report/manifest.yaml" || fail "$(cat "$ARTIFACTS/y/report/manifest.yaml")"
     succeeds pipeline experiment x
     [[ $output == *"/x/report: up to date"* ]] || fail "$output"
-    ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "claimed"
+    ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "the published figure is shown for another experiment"
 }
 
 @test "two calls at once on one key train each execution once" {
@@ -494,7 +494,7 @@ END
     before=$(all_of "$ARTIFACTS")
     fails_with 3 "'${KEY:0:11}' matches 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
     fails_with 3 "no kept run has a key that begins with 'x'" "$BIN/pipeline" clean-runs "$KEY" x
-    # Digits beyond the folder's name count, too: two keys without a blank between them are no key.
+    # Digits beyond the folder's name count, too: two keys without a blank between them are not a key.
     fails_with 3 "no kept run has a key" "$BIN/pipeline" clean-runs "$KEY$twin"
     # shellcheck disable=SC2016 # so it shall be
     for word in . .. '*' "../runs/$KEY" "$KEY/1" "${KEY^^}" "$ARTIFACTS/runs/$KEY" '$(echo x)'; do

@@ -49,7 +49,7 @@ same_isa() {
     v3) grep -qw avx2 /proc/cpuinfo 2>/dev/null || return 0 ;;
     esac
     agrees train-single "$1" "$2"
-    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = "$LOCKSTEP_ISA" ] || fail "not run with $LOCKSTEP_ISA"
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = "$LOCKSTEP_ISA" ] || fail "it did not run with $LOCKSTEP_ISA"
 }
 
 @test "threads" {
@@ -164,7 +164,7 @@ END
     plain=$expected
     write_experiment e.yaml "$LENET_BN" epochs=1 sync_batch_norm=true
     reference e.yaml "$data/610/train.st.zst"
-    [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
+    [ "$expected" != "$plain" ] || fail "sync_batch_norm has no effect"
     agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
     for world in 1 2 4; do
         ranks_agree e.yaml "$data/610/train.st.zst" "$world"
@@ -232,7 +232,7 @@ END
     local set
     for set in seed=12 shard_seed=1 virtual_shards=2 optimizer.lr=0.02 global_batch=36; do
         "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out other --set "$set"
-        [ "$(content other/model.st.zst)" != "$expected" ] || fail "$set changes nothing"
+        [ "$(content other/model.st.zst)" != "$expected" ] || fail "$set has no effect"
     done
 }
 

@@ -47,7 +47,7 @@ inodes() {
 refused() {
     fails_with "$1" "$2" "$BIN/$tool" --dry-run --experiment e.yaml --out out "${@:3}" || return 1
     fails_with "$1" "$2" "$BIN/$tool" --experiment e.yaml --out out "${@:3}" || return 1
-    [ "$before" = "$(inodes out)" ] || fail "out was touched: $*"
+    [ "$before" = "$(inodes out)" ] || fail "the output folder changed: $*"
 }
 
 @test "a refused start leaves a finished run unchanged" {

@@ -86,7 +86,7 @@ experiment() {
     [ ! -e "$ARTIFACTS/ranks/report" ]
     grep -q '^# More ranks' "$report/report.md"
     grep -Fq '| world\_size | s / epoch | Times as fast | ' "$report/report.md"
-    if grep -q 'Loader bound\|Compute bound' "$report/report.md"; then fail "a verdict on no loader"; fi
+    if grep -q 'Loader bound\|Compute bound' "$report/report.md"; then fail "the report has a verdict on the loader"; fi
     # It is found by name among the experiments, but cannot be compared as one.
     run experiment nope
     [[ $output == *"has these: "*" scaling"* ]] || fail "$output"

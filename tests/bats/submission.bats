@@ -78,7 +78,7 @@ has() {
     cmp submission-one-two-loader_workers=1/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
     [ "$("$BIN/manifest" get submission-one-two-loader_workers=1/environment.yaml two/seed-42.execution.tool)" = train-dp ]
     grep -q '| two/seed-42 | train-dp | 0\.' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
-    if grep -n '@' submission-one-two-loader_workers=1/README.md; then fail "a placeholder is left"; fi
+    if grep -n '@' submission-one-two-loader_workers=1/README.md; then fail "a placeholder was not replaced"; fi
 }
 
 @test "other settings make another archive" {
@@ -99,7 +99,7 @@ has() {
     [ "$first" != "$(sha256sum <"$ARCHIVE")" ]
     touch "$ARTIFACTS"/*/seed-42/*/*
     submit
-    [ "$first" = "$(sha256sum <"$ARCHIVE")" ] || fail "other bytes"
+    [ "$first" = "$(sha256sum <"$ARCHIVE")" ] || fail "the archive has different bytes"
     [ "$(TZ=UTC tar tvzf "$ARCHIVE" --numeric-owner | awk '{ print $2, $4 }' | sort -u)" = "0/0 1970-01-01" ]
 }
 
@@ -123,7 +123,7 @@ has() {
     cd "$FILES" || return # any other folder
     ARTIFACTS=$WORK/own EXECUTIONS=1 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
     [[ $output != *$'\n'"fetch "* && $output != "fetch "* ]] || fail "$output"
-    [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data was touched"
+    [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data folder changed"
     [[ ${lines[-1]} == "submission: $WORK/own/submission-two.tar.gz" ]] || fail "$output"
     cd "$WORK" || return
     tar xzf own/submission-two.tar.gz

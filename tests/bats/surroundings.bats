@@ -26,7 +26,7 @@ train() {
         rm -rf out
         eval "train train-ddp out $closed" || fail "train-ddp $closed"
         cmp whole/model.st.zst out/model.st.zst
-        [ ! -s out/.lock ] || fail "train-ddp $closed: a lock file with text in it"
+        [ ! -s out/.lock ] || fail "train-ddp $closed: output went into the lock file"
         succeeds "$BIN/manifest" verify out/manifest.yaml
     done
 }

@@ -33,7 +33,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
         # shellcheck disable=SC2086 # an option and its value
         synth --train 50 --test 10 $option --out "$WORK/c"
         run cmp -s "$WORK/a/train.st.zst" "$WORK/c/train.st.zst"
-        [ "$status" -eq 1 ] || fail "$option changes nothing"
+        [ "$status" -eq 1 ] || fail "$option has no effect"
     done
 }
 

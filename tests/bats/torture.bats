@@ -7,7 +7,7 @@ load helpers
     local patch test file name
     cd "$ROOT"
     for patch in tests/torture/bugs/*.patch; do
-        git apply --check "$patch" || fail "$patch does not apply: write the bug again"
+        git apply --check "$patch" || fail "$patch does not apply: update the patch"
         grep -q '^Bug: .' "$patch" || fail "$patch: no 'Bug: WHAT'"
         test=$(sed -n 's/^Test: //p' "$patch")
         file=${test%%: *}
@@ -21,6 +21,6 @@ load helpers
 @test "an unknown battery is named, and nothing runs" {
     run env BATTERIES="faults fautls" tests/torture/run
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == "torture: no battery 'fautls': there are seeded fuzzers "* ]] || fail "$output"
+    [[ ${lines[0]} == "torture: no battery 'fautls': the batteries are seeded fuzzers "* ]] || fail "$output"
     [ "${#lines[@]}" -eq 1 ] || fail "$output"
 }

@@ -86,7 +86,7 @@ END
     need_torch
     free_port
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
-    # PyTorch 1.13 with Python 3.11 knows only the values 1 and 2 of --redirects and --tee.
+    # PyTorch 1.13 with Python 3.11 accepts only the values 1 and 2 of --redirects and --tee.
     "$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port "$port" --no_python \
         --redirects 1 --tee 1 --log_dir "$WORK/logs" \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out

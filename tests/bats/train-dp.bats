@@ -45,13 +45,13 @@ setup() {
     scatter=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.scatter)
     [ "$broadcast" -ge $((3 * 4 * arenas)) ] && [ "$broadcast" -lt $((3 * 4 * (arenas + 200))) ] ||
         fail "broadcast: $broadcast bytes"
-    [ "$reduce" -eq $((broadcast + 3 * 4 * 16)) ] || fail "reduce: $reduce bytes beside $broadcast"
+    [ "$reduce" -eq $((broadcast + 3 * 4 * 16)) ] || fail "reduce: $reduce bytes, broadcast: $broadcast bytes"
     # 200 samples in 3 steps; the master keeps its quarter. A sample is 3072 pixels, a label, an id.
     [ "$scatter" -eq $((150 * 3077 / 3)) ] || fail "scatter: $scatter bytes"
     for key in 0 1 2 3; do
         awk -v busy="$("$BIN/manifest" get out/manifest.yaml "run.execution.replicas.$key.busy")" \
             -v waiting="$("$BIN/manifest" get out/manifest.yaml "run.execution.replicas.$key.waiting")" \
-            'BEGIN { exit !(busy > 0 && waiting > 0 && busy + waiting < 1) }' || fail "replica $key: busy and waiting make no sense"
+            'BEGIN { exit !(busy > 0 && waiting > 0 && busy + waiting < 1) }' || fail "replica $key: the shares of busy and waiting time are wrong"
     done
     fails_with 3 "replicas.4" "$BIN/manifest" get out/manifest.yaml run.execution.replicas.4.busy
 }

@@ -58,7 +58,7 @@ execution() {
     [ "$(execution micro_batches)" = 4 ]
     # The bubble is the stages' mean waiting time.
     awk -v a="$(execution stages.0.waiting)" -v b="$(execution stages.1.waiting)" -v bubble="$(execution bubble_measured)" \
-        'BEGIN { d = (a + b) / 2 - bubble; exit !(d < 1e-9 && d > -1e-9) }' || fail "the bubble is not what the stages wait"
+        'BEGIN { d = (a + b) / 2 - bubble; exit !(d < 1e-9 && d > -1e-9) }' || fail "the bubble differs from the waiting time of the stages"
 }
 
 @test "a stage in the middle sends both ways" {

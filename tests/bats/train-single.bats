@@ -50,7 +50,7 @@ setup() {
     for key in wall_seconds cpu_seconds stolen_seconds load_before load_after; do
         [[ $("$BIN/manifest" get out/manifest.yaml "run.execution.machine.$key") =~ ^[0-9.e+-]+$ ]] || fail "$key"
     done
-    [ -r /proc/self/schedstat ] || skip "this kernel does not count how long threads wait"
+    [ -r /proc/self/schedstat ] || skip "this kernel does not report the waiting time of threads"
     succeeds "$BIN/report" out --out page
     grep -q "Busy: during 1 of 1 executions of tiny the machine was also doing other work" page/report.md ||
         fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"

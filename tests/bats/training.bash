@@ -98,6 +98,6 @@ nobody_left() {
 
 # unfinished DIR: no model and no manifest.
 unfinished() {
-    [ ! -e "$1/model.st.zst" ] || { fail "$1/model.st.zst is there"; return 1; }
-    [ ! -e "$1/manifest.yaml" ] || fail "$1/manifest.yaml is there"
+    [ ! -e "$1/model.st.zst" ] || { fail "$1/model.st.zst exists"; return 1; }
+    [ ! -e "$1/manifest.yaml" ] || fail "$1/manifest.yaml exists"
 }

@@ -69,7 +69,7 @@ lockstep.run("synth-cifar", "-q", "--train", "144", "--test", "32", "--out", "da
 
 @test "wheel: lockstep.read gives arrays, tables and dicts" {
     need_numpy
-    [ -e "$made/report/report.csv" ] || skip "the tools of the wheel did not make it"
+    [ -e "$made/report/report.csv" ] || skip "the fixture is missing: the tools of the wheel failed"
     cd "$made" || return
     "$BIN/tensor" export --format npy --out conv1.npy one/train/model.st.zst conv1.weight
     cat >read.py <<'END'
@@ -125,7 +125,7 @@ END
 
 @test "wheel: the reader works in a checkout, too" {
     need_venv
-    [ -e "$made/one/evaluate" ] || skip "the tools of the wheel did not make it"
+    [ -e "$made/one/evaluate" ] || skip "the fixture is missing: the tools of the wheel failed"
     cd "$made" || return
     PATH=$BIN:$PATH PYTHONPATH=$ROOT/python succeeds "$PYTHON" -B -c 'import lockstep
 print(lockstep.__file__, lockstep.read("one/train/manifest.yaml")["tool"])'

@@ -4,7 +4,7 @@
 # Environment, set by tests/bench/run and tests/bench/growth:
 #     BENCH      folder for data, models, programs and runs
 #     BIN        the tools;  PYTHON, CC: as in the Makefile
-#     QUICK      1: tiny sizes, to see that everything works; its figures mean nothing
+#     QUICK      1: tiny sizes, to check that everything works; the figures mean nothing
 #     IMAGES     number of drawn training images (50,000; QUICK: 2,560)
 #     CIFAR10_FROM, MNIST_FROM
 #                archive and folder of real data, used instead of drawn images if given;
@@ -123,7 +123,7 @@ model_shape() {
     sed -n 's/^input: *\[\(.*\)\].*/\1/p' "$(model_path "$1")" | tr -d ' '
 }
 
-# model_data MODEL: the kind of data that it takes.
+# model_data MODEL: the kind of its data.
 model_data() {
     case $(model_shape "$1") in
     3,32,32) echo cifar ;;

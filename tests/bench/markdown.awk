@@ -3,7 +3,7 @@
 #
 #     awk -f markdown.awk -v kind=KIND rows bench.csv
 #
-# KIND: pytorch, rows against PyTorch; own, against ourselves; limits, values of our own alone.
+# KIND: pytorch, rows against PyTorch; own, against Lockstep itself; limits, values without a comparison.
 
 function show(format, x) { return x == "" ? "" : sprintf(format, x) }
 

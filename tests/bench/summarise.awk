@@ -5,7 +5,7 @@
 #     awk -f median.awk -f summarise.awk -v name=… ROUNDS
 #
 # Variables: name, unit, target (">= 4", "<= 5 %" or nothing), against ("yes": the figure is a
-# ratio), flop (counted per sample; nothing: arithmetic is no limit), epoch (images), rounds,
+# ratio), flop (counted per sample; nothing: arithmetic is not a limit), epoch (images), rounds,
 # status, note.
 #
 # Every figure is the median of its rounds; a ratio is the ratio of the medians. A figure that was

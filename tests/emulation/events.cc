@@ -74,7 +74,7 @@ static cudaError_t new_event(cudaEvent_t *event, unsigned flags) {
 }
 
 // In a capture an event is a place between nodes. With External it is a node, which each launch of
-// the graph reaches anew.
+// the graph reaches again.
 static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external) {
     if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
     if (event->foreign) return cudaErrorNotSupported;

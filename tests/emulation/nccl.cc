@@ -249,13 +249,13 @@ static bool settle(ncclComm *c) {
     }
     if (s->queue->put != c->put) {
         fail(c, ncclInvalidUsage,
-             "work was put into a stream behind calls that were still in progress");
+             "work was submitted to a stream after calls that were still in progress");
         return false;
     }
     if (c->settled) return true;
     const cudaError_t code = s->queue->advance(c->put);
     if (code != cudaSuccess && code != cudaErrorNotReady)
-        fail(c, ncclUnhandledCudaError, "the work in front of a group of calls has failed");
+        fail(c, ncclUnhandledCudaError, "the work before a group of calls has failed");
     if (code != cudaSuccess) return false;
     c->settled = true;
     for (const operation &o : c->calls.operations) plan(c, o);
@@ -280,7 +280,7 @@ static bool move_group(ncclComm *c) {
 static void run_group(ncclComm *c) {
     if (!settle(c)) return;
     if (c->graphs->running) {
-        fail(c, ncclInvalidUsage, "a group of calls beside a graph is more than this knows");
+        fail(c, ncclInvalidUsage, "a group of calls next to a graph is not supported");
         return;
     }
     device_access access;
@@ -327,7 +327,7 @@ static void finish_capture(ncclComm *c) {
     if (std::chrono::duration<double>(monotonic::now() - c->called).count() < seconds_of_thread())
         return;
     if (c->stream->behind != c->behind) {
-        fail(c, ncclInvalidUsage, "work was captured behind calls that were still in progress");
+        fail(c, ncclInvalidUsage, "work was captured after calls that were still in progress");
     } else if (c->capturing->lost) {
         fail(c, ncclUnhandledCudaError, "the capture of a group of calls is lost");
     } else {
@@ -396,10 +396,10 @@ static void come(ncclComm *c) {
     member &me = c->shared->members[c->rank];
     static_assert(sizeof properties.uuid == DEVICE_BYTES, "a device is its UUID");
     if (!c->shared->size.compare_exchange_strong(size, c->size) && size != c->size) {
-        fail(c, ncclInvalidUsage, "rank %d says that there are %d ranks, others say %d", c->rank,
-             c->size, size);
+        fail(c, ncclInvalidUsage, "rank %d expects %d ranks, others expect %d", c->rank, c->size,
+             size);
     } else if (!me.here.compare_exchange_strong(absent, COMING)) {
-        fail(c, ncclInvalidUsage, "two ranks say that they are rank %d", c->rank);
+        fail(c, ncclInvalidUsage, "two ranks have the number %d", c->rank);
     } else {
         (void)cudaGetDeviceProperties(&properties, c->device);
         memcpy(me.device, &properties.uuid, sizeof me.device);
@@ -493,7 +493,7 @@ static void end_graphs(ncclComm *c) {
     c->graphs->comm = nullptr;
     (void)finish_device(c->device);
     if (c->graphs.use_count() == 1 && !captures) return;
-    fprintf(stderr, "emulation: ncclCommAbort waits for graphs that nobody destroys\n");
+    fprintf(stderr, "emulation: ncclCommAbort waits for graphs that are never destroyed\n");
     abort();
 }
 

@@ -17,7 +17,7 @@
 //     calls before earlier ones are done, or work after them in the stream or capture
 //     memory that is not of the communicator's device
 //
-// The death of a rank is not noticed: NCCL does not always notice it, either. To abort a
+// The death of a rank is not detected: NCCL does not always detect it, either. To abort a
 // communicator while graphs hold calls of it would wait for ever; here it ends the process. So does
 // a capture that ends while calls in it are in progress: NCCL has a thread that adds them.
 // LOCKSTEP_EMULATED_NCCL_SECONDS: how long that thread works on each group of calls (0).

@@ -169,7 +169,7 @@ static __global__ void sum_so_far(float *v) {
     v[threadIdx.x] += first;
 }
 
-static void test_order_finds_what_forward_hides(void **) {
+static void test_orders_find_errors_that_forward_hides(void **) {
     int right = 0;
     for (const char *order : ORDERS) {
         set_order(order);
@@ -212,7 +212,7 @@ static __global__ void in_a_member(float *out) {
 }
 
 // Compilers store the variables of these three in different ways.
-static void test_shared_begins_as_nan(void **) {
+static void test_shared_memory_starts_as_nan(void **) {
     for (void (*kernel)(float *) : {in_a_kernel, in_a_template<3>, in_a_member}) {
         on_device<float> out(8);
         LAUNCH(kernel, 4, 1, in_turn(), out.at);
@@ -535,7 +535,7 @@ static void test_frees_are_checked(void **) {
     assert_null(none);
 }
 
-static void test_memory_can_be_short(void **) {
+static void test_memory_is_limited(void **) {
     size_t before, after, total;
     void *p, *q;
     setenv("LOCKSTEP_EMULATED_MEMORY", "1000", 1);
@@ -571,7 +571,7 @@ static __global__ void writes_early(const float *from, float *to) {
     to[threadIdx.x] = from[threadIdx.x];
 }
 
-static void test_sanitizer_sees_who_waits_late(void **) {
+static void test_sanitizer_detects_late_waits(void **) {
     on_device<float> from(counting(64)), to(64);
     for (const char *order : ORDERS) {
         set_order(order);
@@ -585,7 +585,7 @@ static void test_sanitizer_sees_who_waits_late(void **) {
     assert_true(to.get() == counting(64));
 }
 
-static void test_sanitizer_sees_memory(void **) {
+static void test_sanitizer_detects_bad_accesses(void **) {
     on_device<float> v(counting(3));
     assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
     LAUNCH(reverse<true>, 1, 3, in_turn(), v.at);
@@ -887,7 +887,7 @@ static void test_graph(void **) {
 }
 
 static void test_missing_dependency(void **) {
-    assert_true(graph_is_right(false)); // by luck
+    assert_true(graph_is_right(false)); // by coincidence
     set_order("backward");
     assert_false(graph_is_right(false));
     set_order("shuffle");
@@ -1337,7 +1337,7 @@ static void test_processes_that_die(void **) {
     unsetenv("LOCKSTEP_EMULATED_SECONDS");
 }
 
-static void test_what_processes_may_not_share(void **) {
+static void test_objects_that_processes_cannot_share(void **) {
     cudaIpcMemHandle_t memory;
     cudaIpcEventHandle_t handle;
     cudaEvent_t event;
@@ -1375,8 +1375,8 @@ int main() {
         TEST(test_indices),
         TEST(test_barrier),
         TEST(test_missing_barrier),
-        TEST(test_order_finds_what_forward_hides),
-        TEST(test_shared_begins_as_nan),
+        TEST(test_orders_find_errors_that_forward_hides),
+        TEST(test_shared_memory_starts_as_nan),
         TEST(test_block_sum),
         TEST(test_shuffles),
         TEST(test_atomic),
@@ -1387,10 +1387,10 @@ int main() {
         TEST(test_launch_limits),
         TEST(test_copies_are_checked),
         TEST(test_frees_are_checked),
-        TEST(test_memory_can_be_short),
+        TEST(test_memory_is_limited),
 #ifdef EMULATION_ASAN
-        TEST(test_sanitizer_sees_memory),
-        TEST(test_sanitizer_sees_who_waits_late),
+        TEST(test_sanitizer_detects_bad_accesses),
+        TEST(test_sanitizer_detects_late_waits),
 #endif
         TEST(test_devices),
         TEST(test_peers),
@@ -1413,7 +1413,7 @@ int main() {
         TEST(test_memory_of_another_process),
         TEST(test_event_of_another_process),
         TEST(test_processes_that_die),
-        TEST(test_what_processes_may_not_share),
+        TEST(test_objects_that_processes_cannot_share),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -209,7 +209,7 @@ static void captured_calls_run_with_their_graph(void **) {
 }
 
 // Work may follow calls only after NCCL has reported that they are in place.
-static void work_captured_behind_calls_in_progress(void **) {
+static void work_captured_after_calls_in_progress(void **) {
     all_fail(run(2,
                  [](rank &r) {
                      return replay(r, 8, 0, [](rank &inside) {
@@ -220,7 +220,7 @@ static void work_captured_behind_calls_in_progress(void **) {
                          return code;
                      });
                  }),
-             ncclInvalidUsage, "work was captured behind calls");
+             ncclInvalidUsage, "work was captured after calls");
 }
 
 // NCCL's thread may work on captured calls for long; a caller that ends the capture has waited.
@@ -351,7 +351,7 @@ static void a_graph_that_waits_in_vain(void **) {
              ncclRemoteError, "an all-reduce (number 0) of 40000 floats to rank 1");
 }
 
-static void work_behind_calls_in_progress(void **) {
+static void work_after_calls_in_progress(void **) {
     all_fail(run(2,
                  [](rank &r) {
                      const ncclResult_t code =
@@ -359,10 +359,10 @@ static void work_behind_calls_in_progress(void **) {
                      (void)cudaMemsetAsync(r.from, 0, 4, r.stream);
                      return code;
                  }),
-             ncclInvalidUsage, "work was put into a stream behind calls");
+             ncclInvalidUsage, "work was submitted to a stream after calls");
 }
 
-static void calls_upon_calls_in_progress(void **) {
+static void calls_during_calls_in_progress(void **) {
     const std::vector<rank> ranks = run(2, [](rank &r) {
         (void)ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
         return ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
@@ -370,7 +370,7 @@ static void calls_upon_calls_in_progress(void **) {
     for (const rank &r : ranks) assert_int_equal(r.result, ncclInvalidArgument);
 }
 
-static void memory_that_is_not_the_devices(void **) {
+static void memory_outside_the_device(void **) {
     static float host[100];
     const std::vector<rank> ranks = run(2, [](rank &r) {
         ncclResult_t code = ncclAllGather(host, r.to, 100, ncclFloat, r.comm, r.stream);
@@ -414,13 +414,13 @@ static void expect_no_group(int device, int size, int number, const char *expect
     }
 }
 
-static void ranks_that_do_not_fit(void **) {
+static void inconsistent_ranks(void **) {
     expect_no_group(0, 2, 1, "ranks 0 and 1 are on the same device");
-    expect_no_group(1, 2, 0, "two ranks say that they are rank 0");
-    expect_no_group(1, 3, 1, "rank 1 says that there are 3 ranks, others say 2");
+    expect_no_group(1, 2, 0, "two ranks have the number 0");
+    expect_no_group(1, 3, 1, "rank 1 expects 3 ranks, others expect 2");
 }
 
-static void a_rank_that_does_not_come(void **) {
+static void a_missing_rank(void **) {
     ncclUniqueId id;
     ncclResult_t result;
     std::string why;
@@ -440,7 +440,7 @@ int main() {
         cmocka_unit_test(messages_keep_their_order),
         cmocka_unit_test(gathers_in_place_and_reduces),
         cmocka_unit_test(captured_calls_run_with_their_graph),
-        cmocka_unit_test(work_captured_behind_calls_in_progress),
+        cmocka_unit_test(work_captured_after_calls_in_progress),
         cmocka_unit_test(calls_that_are_captured_late),
         cmocka_unit_test(a_capture_that_ends_too_early),
         cmocka_unit_test(counts_that_differ),
@@ -449,11 +449,11 @@ int main() {
         cmocka_unit_test_setup_teardown(a_receive_without_a_send, impatient, patient),
         cmocka_unit_test_setup_teardown(a_send_without_a_receive, impatient, patient),
         cmocka_unit_test_setup_teardown(a_graph_that_waits_in_vain, impatient, patient),
-        cmocka_unit_test(work_behind_calls_in_progress),
-        cmocka_unit_test(calls_upon_calls_in_progress),
-        cmocka_unit_test(memory_that_is_not_the_devices),
-        cmocka_unit_test(ranks_that_do_not_fit),
-        cmocka_unit_test_setup_teardown(a_rank_that_does_not_come, impatient, patient),
+        cmocka_unit_test(work_after_calls_in_progress),
+        cmocka_unit_test(calls_during_calls_in_progress),
+        cmocka_unit_test(memory_outside_the_device),
+        cmocka_unit_test(inconsistent_ranks),
+        cmocka_unit_test_setup_teardown(a_missing_rank, impatient, patient),
     };
     setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -122,7 +122,7 @@ static const model_case models[] = {
      .input = "[3, 5, 4]",
      .layers = "[batch_norm, conv: {out: 4, kernel: 3}, relu, flatten, batch_norm, linear: {out: "
                "10}]"},
-    {.name = "batch norm behind flatten",
+    {.name = "batch norm after flatten",
      .input = "[2, 6, 6]",
      .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, flatten, "
                "batch_norm, relu, linear: {out: 10}]"},

@@ -339,7 +339,7 @@ static const model_case leaks[] = {
      .input = "[1, 5, 5]",
      .layers = "[conv: {out: 3, kernel: 2, bias: true}, batch_norm, relu, max_pool: {size: 2}, "
                "flatten, linear: {out: 10}]"},
-    {.name = "a NaN: pools of their own",
+    {.name = "a NaN: pools alone",
      .input = "[1, 7, 7]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, max_pool: {size: 3, stride: 1, padding: 1}, "
                "avg_pool: {size: 2}, flatten, linear: {out: 10}]"},
@@ -446,7 +446,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++)
         n = add_case(n, leaks[i].name, test_nan, &leaks[i]);
     n = take_part(add_steps(n));
-    // cmocka_run_group_tests needs an array whose size the compiler knows.
+    // cmocka_run_group_tests needs an array of a size known at compile time.
     return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
 }
 

@@ -236,7 +236,7 @@ static void check_list(const fixture *f, const augment_list *list, int first_sha
     trail_release(&brought), trail_release(&kept);
 }
 
-// In every order of the emulation; a GPU's order is its own.
+// In every order of the emulation; the order of a GPU cannot be selected.
 static void test_same_bits(void **state) {
     static const char *const orders[] = {"forward", "backward", "shuffle"};
     (void)state;

@@ -104,8 +104,8 @@ static void test_deferred(void **state) {
 
 // ---- In every order ----
 
-// A step leaves the order of some streams and blocks open. The emulation takes the order that it is
-// told to; a GPU has its own.
+// A step leaves the order of some streams and blocks open. The emulation uses the order that the
+// environment selects; the order of a GPU cannot be selected.
 static void test_orders(void **state) {
     (void)state;
     static const char *const orders[] = {"forward", "backward", "shuffle"};

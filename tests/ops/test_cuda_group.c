@@ -473,7 +473,7 @@ static void full_steps_are_graphs(void **state) {
 
 // A bucket for each layer with parameters, or one if they are small; none with a transport that
 // cannot be part of a step.
-static void buckets_are_as_large_as_is_wished(void **state) {
+static void bucket_sizes_follow_the_layout(void **state) {
     static const int expected[LAYOUTS] = {3, 1, 0, 0};
     (void)state;
     problem p;
@@ -699,7 +699,7 @@ static void a_rank_that_dies_while_nccl_captures(void **state) {
 
 // Before a short step after two graphs, for which there is room: a rank that waited for room on the
 // host would not notice the death.
-static void a_rank_that_dies_in_front_of_a_short_step(void **state) {
+static void a_rank_that_dies_before_a_short_step(void **state) {
     (void)state;
     need_emulation();
     problem p;
@@ -734,7 +734,7 @@ static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
 }
 
 // NCCL may fail while all ranks are alive. A rank without a free input block gets that error, too.
-static void what_nccl_says_ends_a_wait_for_a_block(void **state) {
+static void an_nccl_error_ends_a_wait_for_a_block(void **state) {
     const layout *const nccl = &layouts[0];
     (void)state;
     need_emulation();
@@ -753,7 +753,7 @@ static void what_nccl_says_ends_a_wait_for_a_block(void **state) {
     problem_release(&p);
 }
 
-static void ranks_that_disagree_are_told(void **state) {
+static void disagreeing_ranks_get_an_error(void **state) {
     (void)state;
     problem p, other;
     problem_init(&p, &cases[0], &four);
@@ -765,8 +765,8 @@ static void ranks_that_disagree_are_told(void **state) {
     problem_release(&other);
 }
 
-// All ranks are told, whichever one it is, and continue without a group.
-static void one_rank_without_ipc_is_all_ranks_without(void **state) {
+// All ranks get the reason, whichever rank it is, and continue without a group.
+static void one_rank_without_ipc_disables_it_for_all(void **state) {
     static const char *const settings[] = {"none", "export"};
     (void)state;
     need_emulation();
@@ -817,7 +817,7 @@ int main(void) {
         cmocka_unit_test(exact_has_the_bits_of_one_engine),
         cmocka_unit_test(graphs_with_reductions_are_replayed),
         cmocka_unit_test(full_steps_are_graphs),
-        cmocka_unit_test(buckets_are_as_large_as_is_wished),
+        cmocka_unit_test(bucket_sizes_follow_the_layout),
         cmocka_unit_test(reductions_beside_batch_norms_that_meet),
         cmocka_unit_test(in_every_order_of_the_emulation),
         cmocka_unit_test(fast_is_the_same_on_all_ranks_and_nearly_exact),
@@ -826,10 +826,10 @@ int main(void) {
         cmocka_unit_test(a_dead_rank_ends_the_others),
         cmocka_unit_test(a_rank_that_dies_while_streams_wait_for_it),
         cmocka_unit_test_teardown(a_rank_that_dies_while_nccl_captures, as_it_was),
-        cmocka_unit_test_teardown(a_rank_that_dies_in_front_of_a_short_step, as_it_was),
-        cmocka_unit_test(what_nccl_says_ends_a_wait_for_a_block),
-        cmocka_unit_test(ranks_that_disagree_are_told),
-        cmocka_unit_test(one_rank_without_ipc_is_all_ranks_without),
+        cmocka_unit_test_teardown(a_rank_that_dies_before_a_short_step, as_it_was),
+        cmocka_unit_test(an_nccl_error_ends_a_wait_for_a_block),
+        cmocka_unit_test(disagreeing_ranks_get_an_error),
+        cmocka_unit_test(one_rank_without_ipc_disables_it_for_all),
         cmocka_unit_test(exact_has_the_bits_of_records_summed_on_the_host),
     };
     error err = {0};

@@ -3,7 +3,7 @@
 // to the host. The tests run the strategies themselves, on engines of the CUDA backend.
 //
 // Needs a device for each replica or stage: the emulation has four; on a real machine the tests use
-// those it has. Only the emulation tells how data was copied.
+// those it has. Only the emulation reports how data was copied.
 #include "ops.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ static const update_rule rule = {
 
 // ---- The trained model and data ----
 
-// Shards of more than one group of samples, and more shards than replicas that form no whole
-// subtree. In step 2 some shards are shorter or empty.
+// Shards of more than one group of samples, and shards per replica that are not a whole subtree. In
+// step 2 some shards are shorter or empty.
 static const struct {
     int shards, global_batch, short_step;
 } problems[] = {{4, 72, 35}, {12, 36, 7}};
@@ -260,7 +260,7 @@ static void in_every_order_of_the_emulation(void **state) {
 }
 
 // With more than two vectors, adding one after the other is not the tree's order.
-static void fast_is_another_order(void **state) {
+static void fast_uses_another_order(void **state) {
     static const way fast = {&strategy_dp, 4, "cuda:0,cuda:1,cuda:2,cuda:3", true};
     (void)state;
     need_devices(4);
@@ -335,7 +335,7 @@ static void check_routes(const way *x, const fixture *f) {
     free(direct.trained), free(staged.trained);
 }
 
-static void what_crosses_goes_directly(void **state) {
+static void copies_between_devices_are_direct(void **state) {
     (void)state;
     need_devices(4);
     const char *library = getenv("LOCKSTEP_CUDA_LIBRARY");
@@ -381,7 +381,7 @@ static int ordinary(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(same_bits_as_one),           TEST(in_every_order_of_the_emulation),
-        TEST(fast_is_another_order),      TEST(what_crosses_goes_directly),
+        TEST(fast_uses_another_order),    TEST(copies_between_devices_are_direct),
         TEST(one_device_needs_no_access),
     };
     const char *tmp = getenv("TMPDIR"), *order = getenv("LOCKSTEP_EMULATED_ORDER");

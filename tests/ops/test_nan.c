@@ -150,7 +150,7 @@ static void check_pool(const kernels *k, bool relu) {
     arrays_free(&a);
 }
 
-static void test_pool_behind_a_layer(void **state) {
+static void test_pool_after_a_layer(void **state) {
     const kernel_case *c = *state;
     const kernels *k = kernels_find(c->isa, c->lanes);
     if (!k) skip();
@@ -221,7 +221,7 @@ int main(void) {
         const char *name;
         CMUnitTestFunction function;
     } functions[] = {{"ReLU", test_relu},
-                     {"2×2 max pooling", test_pool_behind_a_layer},
+                     {"2×2 max pooling", test_pool_after_a_layer},
                      {"max pooling alone", test_pool_alone}};
     static char names[3 * CASES][64];
     static struct CMUnitTest tests[3 * CASES + 1];

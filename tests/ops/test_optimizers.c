@@ -171,7 +171,7 @@ int main(void) {
             .name = cases[n].name, .test_func = test_case, .initial_state = &cases[n]};
         n++;
     }
-    // cmocka_run_group_tests needs an array whose size the compiler knows.
+    // cmocka_run_group_tests needs an array of a size known at compile time.
     int failed = n ? _cmocka_run_group_tests("optimizers", tests, n, NULL, NULL) : 1;
     tensor_file_release(&file);
     return failed;

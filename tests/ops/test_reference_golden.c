@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The reference operations against PyTorch's results in tests/golden/operations.safetensors.
 //
-// One test a case of the file; tests/golden/make_golden.py says what a case holds. Both sides
-// compute in double, so they agree to rounding.
+// There is one test per case of the file; tests/golden/make_golden.py describes the cases. Both
+// sides compute in double, so they agree up to rounding.
 #include "ops.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "nn/optimizer.h"
 
 static const char PATH[] = "tests/golden/operations.safetensors";
-// Most agree to 1e-15; batch norm of two values a channel cancels nearly everything: 1e-11.
+// Most agree to 1e-15. Batch norm of two values per channel cancels nearly everything: 1e-11.
 static const double TOLERANCE = 1e-10;
 
 // A case: its name and its description, as "KIND KEY=VALUE ...".
@@ -29,7 +29,7 @@ static const tensor *find(const golden *g, const char *key) {
     return tensor_file_find(g->file, name);
 }
 
-// The values of a tensor of the case, or NULL when it has none of that name.
+// Returns the values of a tensor of the case, or NULL if it has none of that name.
 static const double *values(const golden *g, const char *key) {
     const tensor *t = find(g, key);
     if (!t) return NULL;
@@ -42,14 +42,14 @@ static size_t count(const golden *g, const char *key) {
     return t ? (size_t)tensor_elements(t) : 0;
 }
 
-// Compares `got` with a tensor of the case, which must be there.
+// Compares `got` with a tensor of the case, which must exist.
 static void same(const golden *g, const char *key, const double *got) {
     const double *expected = values(g, key);
     if (!expected) fail_msg("%s.%s is missing in %s", g->name, key, PATH);
     ops_near(key, got, expected, count(g, key), TOLERANCE);
 }
 
-// Up to three numbers behind KEY= in the description; returns how many there are.
+// Reads up to three numbers after KEY= in the description; returns their number.
 static int numbers(const golden *g, const char *key, double v[3]) {
     char wanted[32];
     snprintf(wanted, sizeof wanted, " %s=", key);
@@ -138,7 +138,7 @@ static void check_batch_norm(const golden *g) {
     free(mean), free(variance), free(y), free(dx), free(dw), free(db);
 }
 
-// The running statistics after one step, by way of a program of this one layer.
+// The running statistics after one step of a program with this one layer.
 static void check_running_statistics(const golden *g) {
     layer l = layer_of(g, LAYER_BATCH_NORM);
     const size_t channels = (size_t)l.in.channels;
@@ -241,7 +241,7 @@ static void check_schedule(const golden *g) {
                   .warmup_epochs = (int)number(g, "warmup_epochs")};
     if (strstr(g->description, "kind=multistep")) s.kind = SCHEDULE_MULTISTEP;
     if (strstr(g->description, "kind=cosine")) s.kind = SCHEDULE_COSINE;
-    // "3,1,2,5": how many, and then they.
+    // "3,1,2,5": the number of milestones, then the milestones.
     const char *list = strstr(g->description, "milestones=");
     assert_non_null(list);
     (void)sscanf(list, "milestones=%d,%lf,%lf,%lf", &s.milestone_count, &milestones[0],
@@ -307,7 +307,7 @@ int main(void) {
             .name = cases[n].name, .test_func = test_case, .initial_state = &cases[n]};
         n++;
     }
-    // cmocka_run_group_tests wants an array of a size known to the compiler.
+    // cmocka_run_group_tests needs an array of a size known at compile time.
     int failed = n ? _cmocka_run_group_tests("golden files", tests, n, NULL, NULL) : 1;
     tensor_file_release(&file);
     return failed;

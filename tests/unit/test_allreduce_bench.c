@@ -37,7 +37,7 @@ static void every_size_is_measured(void **state) {
     }
 }
 
-static void iterations_are_chosen_where_none_are_given(void **state) {
+static void iterations_have_a_default(void **state) {
     (void)state;
     const allreduce_options o = {.world_size = 2, .min_bytes = 64, .max_bytes = 64};
     const logger log = {"test", LOG_QUIET};
@@ -58,7 +58,7 @@ static void bandwidths(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_is_measured),
-        cmocka_unit_test(iterations_are_chosen_where_none_are_given),
+        cmocka_unit_test(iterations_have_a_default),
         cmocka_unit_test(bandwidths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

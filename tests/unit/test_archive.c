@@ -122,11 +122,11 @@ static void refuses_unsafe_members(void **state) {
         error err = {0};
         assert_int_equal(read_all(finish(&m, 1), &err), STATUS_INPUT);
         if (!strstr(err.message, cases[i].name) || !strstr(err.message, cases[i].why))
-            fail_msg("'%s' does not say '%s' of '%s'", err.message, cases[i].why, cases[i].name);
+            fail_msg("'%s' lacks '%s', for '%s'", err.message, cases[i].why, cases[i].name);
     }
 }
 
-static void refuses_a_cut_archive(void **state) {
+static void refuses_a_truncated_archive(void **state) {
     (void)state;
     char *noise = calloc(1, 100001);
     for (unsigned i = 0, x = 1; i < 100000; i++) {
@@ -142,7 +142,7 @@ static void refuses_a_cut_archive(void **state) {
     assert_non_null(strstr(err.message, "'bad.tar'"));
 }
 
-static void refuses_what_is_no_archive(void **state) {
+static void refuses_files_that_are_not_archives(void **state) {
     (void)state;
     int fd = memfd_create("text", MFD_CLOEXEC);
     assert_int_equal(write(fd, "hello, world\n", 13), 13);
@@ -156,8 +156,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yields_plain_files),
         cmocka_unit_test(refuses_unsafe_members),
-        cmocka_unit_test(refuses_a_cut_archive),
-        cmocka_unit_test(refuses_what_is_no_archive),
+        cmocka_unit_test(refuses_a_truncated_archive),
+        cmocka_unit_test(refuses_files_that_are_not_archives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Claims: accepted and refused files; rounding is no finding; each fault is found, with its
+// Claims: accepted and refused files; rounding is not a finding; each fault is found, with its
 // arithmetic.
 #include <math.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static void check_chinese(const char *yaml, const result *english) {
     result r = audit_in(LANGUAGE_ZH, yaml);
     assert_memory_equal(r.kinds, english->kinds, sizeof r.kinds);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(r.text, words[i])) fail_msg("'%s' in the Chinese\n%s", words[i], r.text);
+        if (strstr(r.text, words[i])) fail_msg("'%s' in the Chinese text\n%s", words[i], r.text);
     free(r.text);
 }
 
@@ -120,7 +120,7 @@ static void stands_for(const char *yaml, stated_kind kind, double low, double hi
     assert_near(s.range.high, high, 1e-12);
 }
 
-static void numbers_stand_for_what_rounds_to_them(void **state) {
+static void numbers_cover_the_values_that_round_to_them(void **state) {
     (void)state;
     stands_for("x: 504.28", STATED_FIGURE, 504.275, 504.285);
     stands_for("x: 73", STATED_FIGURE, 72.5, 73.5);
@@ -203,7 +203,7 @@ static void bad_files_are_refused(void **state) {
     refuses(ARMS STATEMENTS "  - {kind: code, of: b}\n", "needs a figure");
 }
 
-static void common_values_are_those_of_all_rows(void **state) {
+static void common_values_apply_to_all_rows(void **state) {
     (void)state;
     claim c = {0};
     error err = {0};
@@ -237,7 +237,7 @@ static void consistent_claims_have_no_findings(void **state) {
                           "  - {kind: code, epochs: 10, needs_devices: 2, of: b}\n");
 }
 
-static void rounding_and_dropped_batches_are_no_findings(void **state) {
+static void rounding_and_dropped_batches_are_not_findings(void **state) {
     (void)state;
     // 50000 / 128 = 390.6: 390 steps when the rest is dropped, 391 when not.
     clean(HEAD "rows:\n"
@@ -277,7 +277,7 @@ static void random_claim(char *yaml, size_t size, uint32_t sample, double factor
         100 * (other / ms - 1), digits, other / ms, digits, other - ms, digits, 5.0);
 }
 
-static void rounded_truth_is_never_a_finding_and_errors_are(void **state) {
+static void rounded_figures_have_no_findings_but_errors_do(void **state) {
     (void)state;
     char yaml[2048];
     for (uint32_t i = 0; i < 300; i++) {
@@ -290,7 +290,7 @@ static void rounded_truth_is_never_a_finding_and_errors_are(void **state) {
     }
 }
 
-static void scaled_ddp_is_consistent_in_itself(void **state) {
+static void scaled_ddp_is_consistent(void **state) {
     (void)state;
     clean(HEAD
           "rows:\n"
@@ -336,7 +336,7 @@ static void load_and_update(void **state) {
           "overlapped with the update, it is still at least 1.98", NULL);
 }
 
-static void arms_that_imply_unlike_batches(void **state) {
+static void arms_that_imply_different_batches(void **state) {
     (void)state;
     // No batch is stated: 1000 samples x 10 ms / 1 s = 10, but 20 is claimed.
     finds(HEAD "rows:\n"
@@ -345,7 +345,7 @@ static void arms_that_imply_unlike_batches(void **state) {
           FINDING_ARITHMETIC, "'a' implies 10\n", "'b' implies 20\n");
 }
 
-static void accuracies_no_count_gives(void **state) {
+static void impossible_accuracies(void **state) {
     (void)state;
     finds(HEAD "rows: [{name: a, accuracy: 87.365, test_samples: 10000}]\n", FINDING_ARITHMETIC,
           "8736 are 87.36 %, 8737 are 87.37 %", NULL);
@@ -374,7 +374,7 @@ static void percentages_and_ratios(void **state) {
           "3.29 / 1.80 s per epoch: 1.83 times as fast, stated 2.0: 9.4 % more", NULL);
 }
 
-static void several_figures_for_one_thing(void **state) {
+static void several_figures_for_one_quantity(void **state) {
     (void)state;
 #define TWO_BASES                                                   \
     HEAD "common: {epochs: 2, devices: 1}\n"                        \
@@ -418,7 +418,7 @@ static void noise(void **state) {
           FINDING_UNSUPPORTED, "the number of test samples is not given", NULL);
 }
 
-static void unlike_arms(void **state) {
+static void arms_that_differ(void **state) {
     (void)state;
 #define UNLIKE(x, y)                                                       \
     HEAD "rows: [{name: a, devices: 1, total_seconds: 20.0, " x "}, "      \
@@ -454,7 +454,7 @@ static void one_difference_is_the_subject(void **state) {
     free(r.text);
 }
 
-static void what_would_have_been_like_for_like(void **state) {
+static void the_like_for_like_comparison_is_named(void **state) {
     (void)state;
     finds(HEAD "rows:\n"
                "  - {name: base, devices: 1, loader_workers: 0, total_seconds: 73}\n"
@@ -511,7 +511,7 @@ static void code(void **state) {
           "needs 2 devices, ran on 1", NULL);
 }
 
-static void figures_from_nowhere(void **state) {
+static void figures_without_a_source(void **state) {
     (void)state;
     finds(HEAD "common: {measured: false}\nrows: [{name: a, accuracy: [78, 82]}, {name: b}]\n",
           FINDING_UNSUPPORTED, "'a', 'b' expected, never measured", "2 of 2 rows");
@@ -526,8 +526,8 @@ static void figures_from_nowhere(void **state) {
           "'simulated-d' is not among the 2 rows: the nearest is 'simulated-dp'", NULL);
 }
 
-// Rounding, "about" and one cause among several are no fault.
-static void about_is_no_finding(void **state) {
+// Rounding, "about" and one cause among several are not faults.
+static void about_is_not_a_finding(void **state) {
     (void)state;
     clean(ARMS STATEMENTS "  - {kind: slower, by_percent: ~24.9, of: b, than: a, basis: batch_ms}\n"
                           "  - {kind: part, ms: ~1.1, of: b, than: a}\n");
@@ -553,7 +553,7 @@ static void differences_are_arithmetic(void **state) {
 }
 
 // Several rows with one name: the two that are furthest apart represent them all.
-static void rows_called_alike(void **state) {
+static void rows_with_the_same_name(void **state) {
     (void)state;
 #define ALIKE                                                                                \
     HEAD "common: {test_samples: 10000, where: table 2}\n"                                   \
@@ -577,7 +577,7 @@ static void rows_called_alike(void **state) {
 }
 
 // A report's own remark is shown with its answer, and does not count.
-static void what_the_report_says_itself(void **state) {
+static void remarks_of_the_report(void **state) {
     (void)state;
 #define FAST                                                                                \
     HEAD "common: {where: table 1}\n"                                                       \
@@ -592,7 +592,7 @@ static void what_the_report_says_itself(void **state) {
                                    "loader workers\n    section 4; 'b', 'a': table 1\n"));
     assert_non_null(strstr(r.text, "    the report states this itself (section 5): they did it\n"));
     free(r.text);
-    // A remark about other rows, or about something else, is no answer.
+    // A remark about other rows, or about something else, is not an answer.
     finds(FAST "  - {kind: says, about: [epochs, lr], of: b}\n", FINDING_ARMS, "differ in", NULL);
     finds(HEAD "rows: [{name: a, devices: 1, loader_workers: 0, total_seconds: 20.0}, {name: b, "
                "devices: 2, loader_workers: 4, total_seconds: 10.0}, {name: c}]\n" STATEMENTS
@@ -676,34 +676,34 @@ static void tally(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_stand_for_what_rounds_to_them),
+        cmocka_unit_test(numbers_cover_the_values_that_round_to_them),
         cmocka_unit_test(intervals),
         cmocka_unit_test(proportions),
         cmocka_unit_test(bad_files_are_refused),
-        cmocka_unit_test(common_values_are_those_of_all_rows),
+        cmocka_unit_test(common_values_apply_to_all_rows),
         cmocka_unit_test(consistent_claims_have_no_findings),
-        cmocka_unit_test(rounding_and_dropped_batches_are_no_findings),
-        cmocka_unit_test(rounded_truth_is_never_a_finding_and_errors_are),
-        cmocka_unit_test(scaled_ddp_is_consistent_in_itself),
+        cmocka_unit_test(rounding_and_dropped_batches_are_not_findings),
+        cmocka_unit_test(rounded_figures_have_no_findings_but_errors_do),
+        cmocka_unit_test(scaled_ddp_is_consistent),
         cmocka_unit_test(times_that_do_not_add_up),
         cmocka_unit_test(load_and_update),
-        cmocka_unit_test(arms_that_imply_unlike_batches),
-        cmocka_unit_test(accuracies_no_count_gives),
+        cmocka_unit_test(arms_that_imply_different_batches),
+        cmocka_unit_test(impossible_accuracies),
         cmocka_unit_test(percentages_and_ratios),
-        cmocka_unit_test(several_figures_for_one_thing),
+        cmocka_unit_test(several_figures_for_one_quantity),
         cmocka_unit_test(noise),
-        cmocka_unit_test(unlike_arms),
+        cmocka_unit_test(arms_that_differ),
         cmocka_unit_test(one_difference_is_the_subject),
-        cmocka_unit_test(what_would_have_been_like_for_like),
+        cmocka_unit_test(the_like_for_like_comparison_is_named),
         cmocka_unit_test(overhead),
         cmocka_unit_test(projections),
         cmocka_unit_test(effective_batches),
         cmocka_unit_test(code),
-        cmocka_unit_test(figures_from_nowhere),
-        cmocka_unit_test(about_is_no_finding),
+        cmocka_unit_test(figures_without_a_source),
+        cmocka_unit_test(about_is_not_a_finding),
         cmocka_unit_test(differences_are_arithmetic),
-        cmocka_unit_test(rows_called_alike),
-        cmocka_unit_test(what_the_report_says_itself),
+        cmocka_unit_test(rows_with_the_same_name),
+        cmocka_unit_test(remarks_of_the_report),
         cmocka_unit_test(speed_ups_of_rows),
         cmocka_unit_test(lists_of_figures),
         cmocka_unit_test(chinese),

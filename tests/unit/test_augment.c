@@ -60,7 +60,7 @@ static void check_case(const tensor_file *f, const char *name, const char *descr
     assert_true(expected->bytes == IMAGE || got[expected->bytes] == 0xee);
 }
 
-static void test_pixels_are_torchvisions(void **state) {
+static void test_pixels_match_torchvision(void **state) {
     (void)state;
     tensor_file f = {0};
     error err = {0};
@@ -81,7 +81,7 @@ static void test_pixels_are_torchvisions(void **state) {
 
 static const augment_key key0 = {.seed = 42, .epoch = 3, .id = 12345};
 
-static void test_crops_reach_every_place(void **state) {
+static void test_crops_reach_every_position(void **state) {
     (void)state;
     const augmentation a = {.kind = AUGMENT_RANDOM_CROP, .padding = 4};
     int seen[9][9] = {{0}};
@@ -95,7 +95,7 @@ static void test_crops_reach_every_place(void **state) {
     for (int i = 0; i < 81; i++) assert_in_range(seen[i / 9][i % 9], 50, 150); // 100, deviation 10
 }
 
-static void test_flips_as_often_as_asked(void **state) {
+static void test_flips_with_the_given_probability(void **state) {
     (void)state;
     augment_key key = key0;
     for (int quarter = 0; quarter <= 4; quarter++) {
@@ -169,7 +169,7 @@ static void fill_image(uint8_t *image, size_t n) {
     for (size_t i = 0; i < n; i++) image[i] = (uint8_t)(1 + random_below(&s, i, 255));
 }
 
-static void test_a_list_is_done_in_order(void **state) {
+static void test_a_list_is_applied_in_order(void **state) {
     (void)state;
     const augment_list list = {
         .count = 4,
@@ -269,7 +269,7 @@ static void check_pixel(const augment_map *maps, int count, shape size, int y, i
         assert_int_equal(augmented[c * plane + at], inside ? from[c * plane + source] : 0);
 }
 
-static void test_pixels_are_those_of_whole_images(void **state) {
+static void test_pixels_match_whole_images(void **state) {
     (void)state;
     static const shape sizes[] = {{3, 32, 32}, {1, 28, 28}, {2, 7, 9}, {3, 13, 20}, {1, 1, 1}};
     dice d = {{.seed = 8, .purpose = RANDOM_SYNTHETIC}, 0};
@@ -293,14 +293,14 @@ static void test_pixels_are_those_of_whole_images(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels_are_torchvisions),
-        cmocka_unit_test(test_crops_reach_every_place),
-        cmocka_unit_test(test_flips_as_often_as_asked),
+        cmocka_unit_test(test_pixels_match_torchvision),
+        cmocka_unit_test(test_crops_reach_every_position),
+        cmocka_unit_test(test_flips_with_the_given_probability),
         cmocka_unit_test(test_affine_ranges),
         cmocka_unit_test(test_choices_are_keyed),
-        cmocka_unit_test(test_a_list_is_done_in_order),
+        cmocka_unit_test(test_a_list_is_applied_in_order),
         cmocka_unit_test(test_places_epochs_and_samples_differ),
-        cmocka_unit_test(test_pixels_are_those_of_whole_images),
+        cmocka_unit_test(test_pixels_match_whole_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,7 +205,7 @@ static void test_state(void **state) {
     }
 }
 
-static void test_past_of_a_state(void **state) {
+static void test_series_of_a_state(void **state) {
     (void)state;
     checkpoint c = good(UPDATE_SGD);
     for (int b = 0; b < BADS; b++) {
@@ -223,7 +223,7 @@ static void test_past_of_a_state(void **state) {
 }
 
 // The first tensor in the model's order is named, whatever else is wrong.
-static void test_first_is_named(void **state) {
+static void test_first_bad_tensor_is_named(void **state) {
     (void)state;
     checkpoint c = good(UPDATE_SGD);
     for (int i = 0; i < m.tensor_count; i++)
@@ -286,9 +286,12 @@ static void test_revision(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_import),          cmocka_unit_test(test_state),
-        cmocka_unit_test(test_past_of_a_state), cmocka_unit_test(test_first_is_named),
-        cmocka_unit_test(test_loss_alone),      cmocka_unit_test(test_logits),
+        cmocka_unit_test(test_import),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_series_of_a_state),
+        cmocka_unit_test(test_first_bad_tensor_is_named),
+        cmocka_unit_test(test_loss_alone),
+        cmocka_unit_test(test_logits),
         cmocka_unit_test(test_revision),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -85,7 +85,7 @@ static void refuses(const catalog *c, const char *name, const char *message) {
     if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
 }
 
-static void unknown_names_are_answered(void **state) {
+static void unknown_names_get_suggestions(void **state) {
     (void)state;
     catalog c;
     read_all(&c);
@@ -130,7 +130,7 @@ static void a_loop_of_links_ends(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_folder_that_is_not_there(void **state) {
+static void a_missing_folder(void **state) {
     (void)state;
     error err;
     catalog c;
@@ -140,7 +140,7 @@ static void a_folder_that_is_not_there(void **state) {
 }
 
 // Paths do not contain the current folder.
-static void here(void **state) {
+static void the_current_folder(void **state) {
     (void)state;
     catalog c;
     error err;
@@ -172,11 +172,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_files_in_every_folder),
         cmocka_unit_test(finds_experiments_and_studies_by_name),
-        cmocka_unit_test(unknown_names_are_answered),
+        cmocka_unit_test(unknown_names_get_suggestions),
         cmocka_unit_test(one_name_in_two_folders_is_refused),
         cmocka_unit_test(a_loop_of_links_ends),
-        cmocka_unit_test(a_folder_that_is_not_there),
-        cmocka_unit_test(here),
+        cmocka_unit_test(a_missing_folder),
+        cmocka_unit_test(the_current_folder),
         cmocka_unit_test(names_of_the_project_are_unique),
     };
     return cmocka_run_group_tests(tests, make_files, remove_folder);

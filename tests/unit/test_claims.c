@@ -33,14 +33,14 @@ static void each_claim(void (*check)(const claim *c, const char *path)) {
 
 static void check_places(const claim *c, const char *path) {
     for (size_t i = 0; i < c->row_count; i++)
-        if (!*c->rows[i].where) fail_msg("%s: '%s' says not where", path, c->rows[i].name);
+        if (!*c->rows[i].where) fail_msg("%s: '%s' has no place", path, c->rows[i].name);
     for (size_t i = 0; i < c->statement_count; i++)
         if (!*c->statements[i].where)
-            fail_msg("%s: a statement '%s' says not where", path,
+            fail_msg("%s: a statement '%s' has no place", path,
                      statement_name(c->statements[i].kind));
 }
 
-static void rows_and_statements_say_where(void **state) {
+static void rows_and_statements_name_their_place(void **state) {
     (void)state;
     each_claim(check_places);
 }
@@ -68,13 +68,13 @@ static void check_experiments(const claim *c, const char *path) {
     const yaml_node *rows = yaml_find(c->root, "rows");
     for (size_t i = 0; i < rows->count; i++) {
         const yaml_node *names = yaml_find(rows->items[i], "experiment");
-        if (!names) fail_msg("%s: nothing stands for '%s'", path, c->rows[i].name);
+        if (!names) fail_msg("%s: no experiment for '%s'", path, c->rows[i].name);
         if (names->kind == YAML_SCALAR) check_run(path, names->text);
         for (size_t k = 0; k < names->count; k++) check_run(path, names->items[k]->text);
     }
 }
 
-static void what_stands_for_rows_is_there(void **state) {
+static void experiments_for_rows_exist(void **state) {
     (void)state;
     each_claim(check_experiments);
 }
@@ -92,7 +92,7 @@ static void check_band(const claim_row *row, const char *path, const char *name)
     assert_int_equal(yaml_number(yaml_get(bands, "accuracy.0"), "low", &low, &err), STATUS_OK);
     assert_int_equal(yaml_number(yaml_get(bands, "accuracy.1"), "high", &high, &err), STATUS_OK);
     if (accuracy->range.high < 100 * low || accuracy->range.low > 100 * high)
-        fail_msg("%s leaves out the published %s", file, accuracy->text);
+        fail_msg("%s excludes the published %s", file, accuracy->text);
     yaml_free(bands);
 }
 
@@ -106,16 +106,16 @@ static void check_bands(const claim *c, const char *path) {
     }
 }
 
-static void bands_hold_what_was_published(void **state) {
+static void bands_contain_the_published_figures(void **state) {
     (void)state;
     each_claim(check_bands);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_and_statements_say_where),
-        cmocka_unit_test(what_stands_for_rows_is_there),
-        cmocka_unit_test(bands_hold_what_was_published),
+        cmocka_unit_test(rows_and_statements_name_their_place),
+        cmocka_unit_test(experiments_for_rows_exist),
+        cmocka_unit_test(bands_contain_the_published_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Collectives through shared memory and by messages: the right bits, the same on every rank, and
-// how the other ranks learn of a death. Ranks are processes; if it makes no difference they also
-// run as threads, so that ThreadSanitizer can check them.
+// how the other ranks detect a death. Ranks are processes; if it makes no difference they also run
+// as threads, so that ThreadSanitizer can check them.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -103,7 +103,7 @@ static void free_results(result *r) {
 static pid_t fork_rank(rank_run run) {
     const pid_t process = fork();
     if (process == 0) {
-        alarm(RANK_SECONDS); // by messages alone, no rank learns of a death
+        alarm(RANK_SECONDS); // with messages alone, no rank detects a death
         be_rank(&run);
         _exit(0);
     }
@@ -253,7 +253,7 @@ static const exact_case exact_cases[] = {
     {4, {1, 1, 1, 1}, 1, {0, 4}, 100, 100},
     {4, {1, 1, 1, 1}, 2, {0, 2, 4}, 1000, 1000},
     {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 4096, 4096},
-    // Shards that are no whole subtree: a rank has several vectors.
+    // Shards that are not a whole subtree: a rank has several vectors.
     {12, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1}, 4, {0, 6, 12, 18, 23}, 777, 777},
     {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, {0, 2, 4, 6, 8, 10, 12}, 2000, 2000},
     {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 3, {0, 4, 8, 12}, 64, 64},
@@ -395,7 +395,7 @@ static status ask_until_fate(comm *c, const void *argument, error *err) {
         f->how(c);
         return STATUS_OK;
     }
-    while (rc == STATUS_OK) { // fork_rank's alarm ends it if no news comes
+    while (rc == STATUS_OK) { // fork_rank's alarm ends it if no failure comes
         rc = c->ops->alive(c, err);
         if (rc == STATUS_OK) usleep(COMM_ALIVE_MS * 1000);
     }
@@ -421,7 +421,7 @@ static void be_stopped(comm *c) {
     kill(getpid(), SIGSTOP);
 }
 
-// Rank 2 of 4 meets its fate. The others must all report `message`, not before `after_ms` and,
+// Rank 2 of 4 ends or stops. The others must all report `message`, not before `after_ms` and,
 // however busy the machine, long before the time limit for a rank that is only late.
 static void expect_news_in(bool shared, rank_body body, void (*how)(comm *c), int stall,
                            uint64_t after_ms, const char *message) {
@@ -452,13 +452,13 @@ static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, cons
     expect_news_in(true, ask_until_fate, how, stall, after_ms, message);
 }
 
-static void the_others_learn_of_a_death(void **state) {
+static void the_other_ranks_detect_a_death(void **state) {
     (void)state;
     expect_news(be_killed, 60, 0, "rank 2 died");
     expect_news(end_quietly, 60, 0, "rank 2 died");
 }
 
-static void the_others_learn_that_a_rank_left(void **state) {
+static void the_other_ranks_detect_that_a_rank_left(void **state) {
     (void)state;
     static const char message[] = "rank 2 left the group while other ranks waited for it";
     expect_news(just_return, 60, 0, message);
@@ -478,7 +478,7 @@ static status send_some(transport *t, int peer, uint64_t word, error *err) {
     return sockets_send_word(t, peer, word, err);
 }
 
-// Rank 2 of 4 leaves; whichever rank first tells rank 3 or rank 0, rank 2 is named.
+// Rank 2 of 4 leaves; whichever rank first informs rank 3 or rank 0, rank 2 is named.
 static void the_rank_that_left_is_named(void **state) {
     (void)state;
     status (*const send_word[])(transport *, int, uint64_t, error *) = {send_late, send_some};
@@ -592,7 +592,7 @@ static status fail_to_reduce(comm *c, const void *argument, error *err) {
     return own == STATUS_OK ? rc : own;
 }
 
-static void memory_is_the_callers_after_a_failure(void **state) {
+static void memory_belongs_to_the_caller_after_a_failure(void **state) {
     (void)state;
     const rank_body bodies[] = {fail_to_gather, fail_to_reduce};
     for (int i = 0; i < 2; i++) {
@@ -641,7 +641,7 @@ static status gather_until_failure(comm *c, const void *argument, error *err) {
     return rc;
 }
 
-static void by_messages_some_may_succeed(void **state) {
+static void with_messages_some_ranks_may_succeed(void **state) {
     (void)state;
     static const char *const expected[] = {"3: rank 2 failed", "3: rank 2 failed",
                                            "2: the line is dead"};
@@ -660,7 +660,7 @@ static void by_messages_some_may_succeed(void **state) {
     free_results(out);
 }
 
-static void the_others_give_up_on_a_stopped_rank(void **state) {
+static void the_other_ranks_give_up_on_a_stopped_rank(void **state) {
     (void)state;
     expect_news(be_stopped, 1, 1000, "rank 2 is stopped and did not resume in time");
 }
@@ -692,7 +692,7 @@ static status fail_first(comm *c, const void *argument, error *err) {
     return c->ops->barrier(c, err);
 }
 
-static void a_failure_reaches_everybody(void **state) {
+static void a_failure_reaches_every_rank(void **state) {
     (void)state;
     medium m;
     shared_failure how;
@@ -713,7 +713,7 @@ static void a_failure_reaches_everybody(void **state) {
 
 // ---- Shared memory ----
 
-static void nonsense_is_refused(void **state) {
+static void bad_arguments_are_refused(void **state) {
     (void)state;
     error err;
     shared_memory *s;
@@ -726,7 +726,7 @@ static void nonsense_is_refused(void **state) {
     assert_null(s);
 }
 
-static void only_the_right_token_opens(void **state) {
+static void only_the_right_token_opens_shared_memory(void **state) {
     (void)state;
     error err;
     shared_memory *s, *other;
@@ -752,17 +752,17 @@ int main(void) {
         cmocka_unit_test(bytes_are_counted),
         cmocka_unit_test(reduce_fast_adds_in_rank_order),
         cmocka_unit_test(collectives_take_turns),
-        cmocka_unit_test(the_others_learn_of_a_death),
-        cmocka_unit_test(the_others_learn_that_a_rank_left),
+        cmocka_unit_test(the_other_ranks_detect_a_death),
+        cmocka_unit_test(the_other_ranks_detect_that_a_rank_left),
         cmocka_unit_test(the_rank_that_left_is_named),
         cmocka_unit_test(ranks_may_leave_at_any_time),
-        cmocka_unit_test(memory_is_the_callers_after_a_failure),
-        cmocka_unit_test(by_messages_some_may_succeed),
-        cmocka_unit_test(the_others_give_up_on_a_stopped_rank),
+        cmocka_unit_test(memory_belongs_to_the_caller_after_a_failure),
+        cmocka_unit_test(with_messages_some_ranks_may_succeed),
+        cmocka_unit_test(the_other_ranks_give_up_on_a_stopped_rank),
         cmocka_unit_test(a_slow_rank_is_waited_for),
-        cmocka_unit_test(a_failure_reaches_everybody),
-        cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(only_the_right_token_opens),
+        cmocka_unit_test(a_failure_reaches_every_rank),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(only_the_right_token_opens_shared_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

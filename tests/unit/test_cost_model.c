@@ -31,7 +31,7 @@ static void assert_near(double value, double expected, double relative) {
         fail_msg("%.9g is not within %g of %.9g", value, relative, expected);
 }
 
-static void exact_times_give_their_model(void **state) {
+static void exact_times_recover_the_model(void **state) {
     (void)state;
     double bytes[POINTS], seconds[POINTS];
     make_points(bytes, seconds, 0, 0);
@@ -44,7 +44,7 @@ static void exact_times_give_their_model(void **state) {
 
 // The times span three orders of magnitude, and the noise is relative: an unweighted fit would lose
 // α in the noise of the largest.
-static void noisy_times_give_nearly_theirs(void **state) {
+static void noisy_times_nearly_recover_the_model(void **state) {
     (void)state;
     for (uint32_t draw = 0; draw < 50; draw++) {
         double bytes[POINTS], seconds[POINTS];
@@ -56,7 +56,7 @@ static void noisy_times_give_nearly_theirs(void **state) {
     }
 }
 
-static void no_part_is_negative(void **state) {
+static void no_parameter_is_negative(void **state) {
     (void)state;
     const double bytes[] = {1000, 2000, 4000};
     const double falling[] = {4e-6, 3e-6, 2e-6}, steep[] = {1e-6, 3e-6, 7e-6};
@@ -72,7 +72,7 @@ static void no_part_is_negative(void **state) {
     assert_true(m.beta > 1e-9 && m.beta < 1.75e-9);
 }
 
-static void one_size_is_all_alpha(void **state) {
+static void one_size_gives_only_alpha(void **state) {
     (void)state;
     const double bytes[] = {4096, 4096}, seconds[] = {2e-6, 2e-6};
     const cost_model m = cost_model_fit(bytes, seconds, 2);
@@ -82,10 +82,10 @@ static void one_size_is_all_alpha(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_times_give_their_model),
-        cmocka_unit_test(noisy_times_give_nearly_theirs),
-        cmocka_unit_test(no_part_is_negative),
-        cmocka_unit_test(one_size_is_all_alpha),
+        cmocka_unit_test(exact_times_recover_the_model),
+        cmocka_unit_test(noisy_times_nearly_recover_the_model),
+        cmocka_unit_test(no_parameter_is_negative),
+        cmocka_unit_test(one_size_gives_only_alpha),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,11 +98,11 @@ static void expect_refusal(const char *path, const char *which, const char *why)
     error err = {0};
     assert_int_equal(dataset_read(path, &d, &err), STATUS_INPUT);
     if (!strstr(err.message, which) || !strstr(err.message, why))
-        fail_msg("'%s' does not say '%s' of '%s'", err.message, why, which);
+        fail_msg("'%s' lacks '%s', for '%s'", err.message, why, which);
     dataset_release(&d);
 }
 
-static void reads_what_was_written(void **state) {
+static void written_datasets_read_back(void **state) {
     fixture *x = *state;
     write_file(x);
     dataset d;
@@ -127,7 +127,7 @@ static void reads_what_was_written(void **state) {
     dataset_release(&d);
 }
 
-static void shards_are_the_deal_in_memory(void **state) {
+static void shards_match_the_deal_in_memory(void **state) {
     fixture *x = *state;
     write_file(x);
     for (int shards = 1; shards <= SAMPLES; shards++) {
@@ -331,7 +331,7 @@ static void write_classes(fixture *x, int classes) {
     tensor_file_release(&f);
 }
 
-static void labels_are_as_wide_as_classes_need(void **state) {
+static void label_width_follows_the_class_count(void **state) {
     fixture *x = *state;
     static const int cases[] = {2, 256, 257, LABELS_MAX_CLASSES};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -379,7 +379,7 @@ static void names_of_shards(void **state) {
 }
 
 // With a manifest the samples need not be read; a file that no longer matches it is read whole.
-static void header_is_enough(void **state) {
+static void header_alone_is_read(void **state) {
     const fixture *x = *state;
     dataset whole, d;
     write_manifest(x);
@@ -402,16 +402,11 @@ static void header_is_enough(void **state) {
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(reads_what_was_written),
-        IN_FOLDER(shards_are_the_deal_in_memory),
-        IN_FOLDER(deal_follows_the_permutation),
-        IN_FOLDER(deal_refuses_another_deal),
-        IN_FOLDER(refuses_incomplete_shards),
-        IN_FOLDER(refuses_mixed_deals),
-        IN_FOLDER(refuses_bad_metadata),
-        IN_FOLDER(refuses_bad_tensors),
-        IN_FOLDER(header_is_enough),
-        IN_FOLDER(labels_are_as_wide_as_classes_need),
+        IN_FOLDER(written_datasets_read_back),   IN_FOLDER(shards_match_the_deal_in_memory),
+        IN_FOLDER(deal_follows_the_permutation), IN_FOLDER(deal_refuses_another_deal),
+        IN_FOLDER(refuses_incomplete_shards),    IN_FOLDER(refuses_mixed_deals),
+        IN_FOLDER(refuses_bad_metadata),         IN_FOLDER(refuses_bad_tensors),
+        IN_FOLDER(header_alone_is_read),         IN_FOLDER(label_width_follows_the_class_count),
         cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void one_device(void **state) {
     assert_int_equal(devices_threads(&first, 5), 1);
 }
 
-static void lists_are_taken_in_turn(void **state) {
+static void lists_are_used_in_turn(void **state) {
     (void)state;
     const devices two = parsed("cuda:3,cuda"), same = parsed("cuda:0,cuda:0"),
                   cpus = parsed("cpu,cpu,cpu");
@@ -60,10 +60,10 @@ static void expect_refused(const char *text, const char *reason) {
     devices d;
     error err = {0};
     assert_int_equal(devices_parse(&d, text, &err), STATUS_USAGE);
-    if (!strstr(err.message, reason)) fail_msg("'%s' does not say: %s", err.message, reason);
+    if (!strstr(err.message, reason)) fail_msg("'%s' does not contain: %s", err.message, reason);
 }
 
-static void what_is_no_list(void **state) {
+static void bad_lists(void **state) {
     (void)state;
     static const char *const texts[] = {
         "",         ",",          "gpu",   "cuda:",     "cuda:x",   "cuda:-1", "cuda:1,", ",cuda:1",
@@ -85,7 +85,7 @@ static void too_many(void **state) {
     expect_refused(text, "more than 64 devices");
 }
 
-static void the_cpu_is_always_there(void **state) {
+static void the_cpu_is_always_available(void **state) {
     (void)state;
     error err = {0};
     devices d = parsed("cpu,cpu");
@@ -106,7 +106,7 @@ static void expect_missing(const char *library, const char *reason) {
     devices d = parsed("cuda");
     if (library) setenv("LOCKSTEP_CUDA_LIBRARY", library, 1);
     assert_int_equal(devices_open(&d, 1, NULL, &err), STATUS_FAILED);
-    if (!strstr(err.message, reason)) fail_msg("'%s' does not say: %s", err.message, reason);
+    if (!strstr(err.message, reason)) fail_msg("'%s' does not contain: %s", err.message, reason);
     assert_int_equal(backend_open("cuda", &b, &err), STATUS_FAILED);
     assert_null(b);
 }
@@ -123,8 +123,8 @@ static void no_cuda_backend(void **state) {
     assert_string_equal(b->name, "cpu");
 }
 
-// A test is no tool: there is no library next to it.
-static void where_it_is_looked_for(void **state) {
+// A test is not a tool: there is no library next to it.
+static void default_path_of_the_backend(void **state) {
     (void)state;
     unsetenv("LOCKSTEP_CUDA_LIBRARY");
     expect_missing(NULL, "/lib/lockstep-cuda.so' does not exist");
@@ -136,12 +136,12 @@ int main(void) {
     setenv("LOCKSTEP_CUDA_LIBRARY", "none", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_device),
-        cmocka_unit_test(lists_are_taken_in_turn),
-        cmocka_unit_test(what_is_no_list),
+        cmocka_unit_test(lists_are_used_in_turn),
+        cmocka_unit_test(bad_lists),
         cmocka_unit_test(too_many),
-        cmocka_unit_test(the_cpu_is_always_there),
+        cmocka_unit_test(the_cpu_is_always_available),
         cmocka_unit_test(no_cuda_backend),
-        cmocka_unit_test(where_it_is_looked_for),
+        cmocka_unit_test(default_path_of_the_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void rounding_carries(void **state) {
     expect(86399, "1 d");
 }
 
-static void what_is_no_span(void **state) {
+static void bad_durations(void **state) {
     (void)state;
     expect(-3, "0 s");
     expect(NAN, "0 s");
@@ -49,7 +49,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units),
         cmocka_unit_test(rounding_carries),
-        cmocka_unit_test(what_is_no_span),
+        cmocka_unit_test(bad_durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void test_codes(void **state) {
     assert_int_equal(STATUS_STOPPED, 5);
 }
 
-static void memory_that_ran_out_is_no_bad_input(void **state) {
+static void out_of_memory_is_not_bad_input(void **state) {
     (void)state;
     error err = {0};
     assert_int_equal(error_system(&err, STATUS_INPUT, ENOMEM, "cannot read"), STATUS_FAILED);
@@ -109,7 +109,7 @@ int main(void) {
         cmocka_unit_test(test_set),    cmocka_unit_test(test_system),
         cmocka_unit_test(test_prefix), cmocka_unit_test(test_one_line),
         cmocka_unit_test(test_long),   cmocka_unit_test(test_try),
-        cmocka_unit_test(test_codes),  cmocka_unit_test(memory_that_ran_out_is_no_bad_input),
+        cmocka_unit_test(test_codes),  cmocka_unit_test(out_of_memory_is_not_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void check(uint32_t samples) {
     assert_true(done);
     for (uint32_t i = 0; i < MOST; i++)
         if (asked[i] != (i < samples))
-            fail_msg("of %u images: image %u was asked for %d times", samples, i, asked[i]);
+            fail_msg("of %u images: image %u was requested %d times", samples, i, asked[i]);
     assert_true(logits[(size_t)samples * CLASSES] == 1234);
     assert_int_equal(evaluation_init(&e, &d, logits, &err), STATUS_OK);
     for (int i = 0; i < CLASSES * CLASSES; i++) counted += e.confusion[i];

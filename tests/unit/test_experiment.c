@@ -391,7 +391,7 @@ static void set_replaces_whole_values(void **state) {
     experiment_release(&e);
 }
 
-static void bad_sets_are_usage_errors(void **state) {
+static void bad_assignments_are_usage_errors(void **state) {
     (void)state;
     refuses_set("optimizer.lrr=1", "--set 'optimizer.lrr=1': unknown key 'optimizer.lrr': did you "
                                    "mean 'optimizer.lr'?");
@@ -449,7 +449,7 @@ static void models_are_found_by_name_and_path(void **state) {
 }
 
 // A pipeline's stages do not divide the shards; ranks and replicas do.
-static void stages_need_no_shards_of_their_own(void **state) {
+static void stages_need_no_shards(void **state) {
     (void)state;
     experiment e;
     must_load(
@@ -495,7 +495,7 @@ static void continues(const char *rates, const char *before, const char *now,
     experiment_release(&b);
 }
 
-static void more_epochs_continue_where_the_first_ones_stay_the_same(void **state) {
+static void more_epochs_continue_if_the_first_ones_are_unchanged(void **state) {
     (void)state;
     static const char constant[] = "schedule={kind: constant, warmup_epochs: 1}",
                       multistep[] = "schedule={kind: multistep, milestones: [10]}",
@@ -565,11 +565,11 @@ int main(void) {
         cmocka_unit_test(limits),
         cmocka_unit_test(shards_must_divide),
         cmocka_unit_test(set_replaces_whole_values),
-        cmocka_unit_test(bad_sets_are_usage_errors),
+        cmocka_unit_test(bad_assignments_are_usage_errors),
         cmocka_unit_test(models_are_found_by_name_and_path),
-        cmocka_unit_test(stages_need_no_shards_of_their_own),
+        cmocka_unit_test(stages_need_no_shards),
         cmocka_unit_test(differences_that_change_bits_are_named),
-        cmocka_unit_test(more_epochs_continue_where_the_first_ones_stay_the_same),
+        cmocka_unit_test(more_epochs_continue_if_the_first_ones_are_unchanged),
         cmocka_unit_test(shipped_experiments_are_valid),
     };
     return cmocka_run_group_tests(tests, make_files, remove_folder);

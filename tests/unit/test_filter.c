@@ -37,7 +37,7 @@ static void assert_fails(const char *script, int seconds, const char *message) {
     text_release(&output);
 }
 
-static void bytes_become_bytes(void **state) {
+static void output_is_returned(void **state) {
     (void)state;
     error err = {0};
     text output;
@@ -48,18 +48,18 @@ static void bytes_become_bytes(void **state) {
     text_release(&output);
 }
 
-static void failures_are_told(void **state) {
+static void failures_are_reported(void **state) {
     (void)state;
     assert_fails("echo half; exit 3", LONG, "'sh' failed with exit code 3");
     assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was killed by signal 11");
 }
 
-static void what_does_not_end_is_ended(void **state) {
+static void a_program_that_hangs_is_killed(void **state) {
     (void)state;
     assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s and was killed");
 }
 
-static void what_is_not_installed_is_no_failure(void **state) {
+static void a_missing_program_is_not_a_failure(void **state) {
     (void)state;
     error err = {0};
     char name[] = "lockstep-no-such-program";
@@ -77,10 +77,10 @@ static void what_is_not_installed_is_no_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_become_bytes),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(what_does_not_end_is_ended),
-        cmocka_unit_test(what_is_not_installed_is_no_failure),
+        cmocka_unit_test(output_is_returned),
+        cmocka_unit_test(failures_are_reported),
+        cmocka_unit_test(a_program_that_hangs_is_killed),
+        cmocka_unit_test(a_missing_program_is_not_a_failure),
     };
     return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

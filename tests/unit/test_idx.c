@@ -10,7 +10,7 @@
 
 #include "data/source/idx.h"
 
-static void takes_images(void **state) {
+static void accepts_images(void **state) {
     (void)state;
     uint8_t file[16 + 12] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 2};
     idx x;
@@ -28,10 +28,10 @@ static void refuses(uint8_t *file, size_t bytes, int rank, const char *why) {
     error err;
     assert_int_equal(idx_parse(file, bytes, "some-file", rank, &x, &err), STATUS_INPUT);
     assert_non_null(strstr(err.message, "'some-file'"));
-    if (!strstr(err.message, why)) fail_msg("'%s' does not say '%s'", err.message, why);
+    if (!strstr(err.message, why)) fail_msg("'%s' lacks '%s'", err.message, why);
 }
 
-static void refuses_what_is_wrong(void **state) {
+static void refuses_bad_files(void **state) {
     (void)state;
     uint8_t file[8 + 5] = {0, 0, 8, 1, 0, 0, 0, 5};
     refuses(file, 3, 1, "bad magic number");
@@ -54,8 +54,8 @@ static void refuses_a_shape_that_overflows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_images),
-        cmocka_unit_test(refuses_what_is_wrong),
+        cmocka_unit_test(accepts_images),
+        cmocka_unit_test(refuses_bad_files),
         cmocka_unit_test(refuses_a_shape_that_overflows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

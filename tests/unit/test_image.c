@@ -73,7 +73,7 @@ static void expect(uint8_t *file, size_t bytes, int channels, const uint8_t *col
 
 static const uint8_t grey[] = {77}, greys[] = {77, 77, 77}, red[] = {200, 10, 30};
 
-static void reads_every_kind(void **state) {
+static void reads_every_format(void **state) {
     (void)state;
     // (255 - C)(255 - K) / 255
     const uint8_t cmyk[] = {55, 245, 225, 0}, half[] = {55, 245, 225, 128};
@@ -122,7 +122,7 @@ static void survives(uint8_t *file, size_t bytes) {
     free(file);
 }
 
-static void survives_every_cut_and_change(void **state) {
+static void survives_truncated_and_changed_files(void **state) {
     (void)state;
     const uint8_t cmyk[] = {1, 2, 3, 4};
     size_t bytes;
@@ -152,7 +152,7 @@ static void writes_png_that_reads_back(void **state) {
     }
 }
 
-static void refuses_what_is_too_large(void **state) {
+static void refuses_images_that_are_too_large(void **state) {
     (void)state;
     error err;
     assert_int_equal(image_check_size(IMAGE_MAX_SIDE, 4096, NULL), STATUS_OK);
@@ -164,10 +164,10 @@ static void refuses_what_is_too_large(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_kind),
-        cmocka_unit_test(survives_every_cut_and_change),
+        cmocka_unit_test(reads_every_format),
+        cmocka_unit_test(survives_truncated_and_changed_files),
         cmocka_unit_test(writes_png_that_reads_back),
-        cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(refuses_images_that_are_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

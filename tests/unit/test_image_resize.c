@@ -23,7 +23,7 @@ static void expect(int width, int height, int channels, int orientation, const c
     assert_memory_equal(got, square, bytes);
 }
 
-static void keeps_what_has_the_size(void **state) {
+static void keeps_images_of_the_right_size(void **state) {
     (void)state;
     expect(2, 2, 1, 1, "\1\2\3\4", 2, "\1\2\3\4");
     // Planes instead of pixels.
@@ -31,7 +31,7 @@ static void keeps_what_has_the_size(void **state) {
     expect(2, 2, 3, 1, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc", 2, "\1\4\7\xa\2\5\x8\xb\3\6\x9\xc");
 }
 
-static void takes_the_middle(void **state) {
+static void crops_the_middle(void **state) {
     (void)state;
     expect(4, 2, 1, 1, "\1\2\3\4\5\6\7\x8", 2, "\2\3\6\7");
     // If the surplus is odd, one more is cut off on the right and at the bottom.
@@ -39,7 +39,7 @@ static void takes_the_middle(void **state) {
     expect(1, 4, 1, 1, "\1\2\3\4", 1, "\2");
 }
 
-static void means_are_those_of_a_triangle(void **state) {
+static void means_have_triangular_weights(void **state) {
     (void)state;
     // When halving, pixel 0 is centred at 1 of 4, under a triangle of half-width 2: the weights are
     // 3, 3 and 1 (a fourth one lies outside).
@@ -52,7 +52,7 @@ static void means_are_those_of_a_triangle(void **state) {
 }
 
 // At any size, a picture of one colour keeps it.
-static void one_colour_stays(void **state) {
+static void one_colour_is_kept(void **state) {
     (void)state;
     static const int sides[] = {1, 2, 3, 7, 64, 97, 500};
     static uint8_t white[500 * 500], square[64 * 64];
@@ -78,7 +78,7 @@ static void extreme_shapes_are_cheap(void **state) {
     free(square);
 }
 
-static void turns_upright(void **state) {
+static void rotates_upright(void **state) {
     (void)state;
     static const char *const upright[] = {"\1\2\3\4", "\2\1\4\3", "\4\3\2\1", "\3\4\1\2",
                                           "\1\3\2\4", "\3\1\4\2", "\4\2\3\1", "\2\4\1\3"};
@@ -108,9 +108,9 @@ static void finds_the_orientation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_what_has_the_size),       cmocka_unit_test(takes_the_middle),
-        cmocka_unit_test(means_are_those_of_a_triangle), cmocka_unit_test(one_colour_stays),
-        cmocka_unit_test(extreme_shapes_are_cheap),      cmocka_unit_test(turns_upright),
+        cmocka_unit_test(keeps_images_of_the_right_size), cmocka_unit_test(crops_the_middle),
+        cmocka_unit_test(means_have_triangular_weights),  cmocka_unit_test(one_colour_is_kept),
+        cmocka_unit_test(extreme_shapes_are_cheap),       cmocka_unit_test(rotates_upright),
         cmocka_unit_test(finds_the_orientation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@
            "schedule: {warmup_epochs: 1}\nrepeats: 3\n"
 #define CHILD SCHEMA "name: child\nbase: base\n"
 
-// Every test starts in a new folder of its own.
+// Every test starts in a new folder.
 static int make_files(void **state) {
     if (enter_folder(state)) return -1;
     write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
@@ -51,7 +51,7 @@ static void refuses(const char *text, const char *message) {
 
 // ---- Inherited values ----
 
-static void a_file_shows_what_differs(void **state) {
+static void a_file_states_only_differences(void **state) {
     (void)state;
     experiment e;
     write_file("child.yaml", CHILD "epochs: 20\n");
@@ -67,7 +67,7 @@ static void a_file_shows_what_differs(void **state) {
     experiment_release(&e);
 }
 
-static void groups_are_taken_key_by_key(void **state) {
+static void groups_are_inherited_key_by_key(void **state) {
     (void)state;
     experiment e;
     write_file("child.yaml", CHILD "optimizer: {lr: 0.5}\nschedule: {kind: constant}\n");
@@ -79,7 +79,7 @@ static void groups_are_taken_key_by_key(void **state) {
     experiment_release(&e);
 }
 
-static void another_kind_takes_nothing(void **state) {
+static void another_kind_inherits_nothing(void **state) {
     (void)state;
     experiment e;
     write_file("child.yaml", CHILD "optimizer: {kind: adam, lr: 0.5}\nschedule: {kind: cosine}\n");
@@ -91,7 +91,7 @@ static void another_kind_takes_nothing(void **state) {
     refuses(CHILD "optimizer: {kind: adam}\n", "child.yaml:4:12: 'optimizer.lr' is missing");
 }
 
-static void null_takes_a_key_away(void **state) {
+static void null_removes_a_key(void **state) {
     (void)state;
     experiment e;
     write_file("child.yaml", CHILD "loader_workers: null\noptimizer: {momentum: null}\n"
@@ -132,7 +132,7 @@ static void assignments_come_last(void **state) {
     assert_int_equal(experiment_read(&e, "child.yaml", base, 1, &err), STATUS_USAGE);
 }
 
-// A file that states all of it gives the same.
+// A complete file with the same values gives the same experiment.
 static void the_long_form_is_the_same(void **state) {
     (void)state;
     experiment brief, whole;
@@ -151,7 +151,7 @@ static void the_long_form_is_the_same(void **state) {
 
 // ---- Faults ----
 
-static void faults_are_told_where_the_value_stands(void **state) {
+static void faults_are_reported_at_the_value(void **state) {
     (void)state;
     refuses(CHILD "epochs: none\n", "child.yaml:4:9: 'epochs': expected an integer");
     refuses(CHILD "optimizer: {momentun: 0.5}\n",
@@ -170,7 +170,7 @@ static void faults_are_told_where_the_value_stands(void **state) {
     refuses(CHILD, "base.yaml:13:12: 'normalize' needs both 'mean' and 'std'");
 }
 
-static void circles_are_refused(void **state) {
+static void cycles_are_refused(void **state) {
     (void)state;
     refuses(SCHEMA "name: child\nbase: child\n",
             "child.yaml:3:7: 'base': 'child.yaml' is this file, or based on it");
@@ -179,7 +179,7 @@ static void circles_are_refused(void **state) {
             "middle.yaml:3:7: 'base': './child.yaml' is this file, or based on it");
 }
 
-static void chains_have_an_end(void **state) {
+static void chains_have_a_limit(void **state) {
     (void)state;
     char name[16], text[160];
     experiment e;
@@ -199,7 +199,7 @@ static void chains_have_an_end(void **state) {
                         "e1.yaml:3:7: 'base': more than 8 files, each based on the next");
 }
 
-static void what_is_no_base_is_refused(void **state) {
+static void bad_bases_are_refused(void **state) {
     (void)state;
     refuses(SCHEMA "name: child\nbase: none\n",
             "child.yaml:3:7: 'base': cannot read YAML file: 'none.yaml': No such file");
@@ -249,7 +249,7 @@ static void names_are_found_in_the_catalogue(void **state) {
     experiment_release(&e);
 }
 
-static void the_model_of_a_base_is_seen_from_the_base(void **state) {
+static void the_model_of_a_base_is_relative_to_the_base(void **state) {
     (void)state;
     experiment e;
     write_file("elsewhere/near.yaml", "schema: lockstep.model/1\nname: near\n" LAYERS);
@@ -292,19 +292,19 @@ static void studies_find_their_base(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_file_shows_what_differs),
-        TEST(groups_are_taken_key_by_key),
-        TEST(another_kind_takes_nothing),
-        TEST(null_takes_a_key_away),
+        TEST(a_file_states_only_differences),
+        TEST(groups_are_inherited_key_by_key),
+        TEST(another_kind_inherits_nothing),
+        TEST(null_removes_a_key),
         TEST(bases_have_bases),
         TEST(assignments_come_last),
         TEST(the_long_form_is_the_same),
-        TEST(faults_are_told_where_the_value_stands),
-        TEST(circles_are_refused),
-        TEST(chains_have_an_end),
-        TEST(what_is_no_base_is_refused),
+        TEST(faults_are_reported_at_the_value),
+        TEST(cycles_are_refused),
+        TEST(chains_have_a_limit),
+        TEST(bad_bases_are_refused),
         TEST(names_are_found_in_the_catalogue),
-        TEST(the_model_of_a_base_is_seen_from_the_base),
+        TEST(the_model_of_a_base_is_relative_to_the_base),
         TEST(unknown_names_in_a_catalogue),
         TEST(studies_find_their_base),
     };

@@ -121,7 +121,7 @@ static void *fail_once(size_t bytes) {
     return allocations_before-- == 0 ? NULL : malloc(bytes);
 }
 
-static void failed_allocations_are_no_bad_input(void **state) {
+static void failed_allocations_are_not_bad_input(void **state) {
     (void)state;
     static const char json[] = "{\"a\":[1,\"b\",{\"c\":\"d\"}]}";
     json_set_alloc_funcs(fail_once, free);
@@ -148,7 +148,7 @@ int main(void) {
         cmocka_unit_test(canonical_text),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refuses_bad_text),
-        cmocka_unit_test(failed_allocations_are_no_bad_input),
+        cmocka_unit_test(failed_allocations_are_not_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void differ(const char *format, double one, double other, const char *set
 #pragma GCC diagnostic pop
     key_of(setting, first, NULL, keys[0]);
     key_of(setting, second, NULL, keys[1]);
-    if (!strcmp(keys[0], keys[1])) fail_msg("%s and %s have one key", first, second);
+    if (!strcmp(keys[0], keys[1])) fail_msg("%s and %s have the same key", first, second);
 }
 
 static uint64_t drawn_bits = 1;
@@ -94,7 +94,7 @@ static const char *setting_for(const char *key) {
     return "title=x";
 }
 
-static void neighbours_of_every_number_have_keys_that_differ(void **state) {
+static void neighbours_of_every_number_have_different_keys(void **state) {
     (void)state;
     int fields = 0;
     for (size_t i = 0; i < experiment_field_count; i++) {
@@ -128,7 +128,7 @@ static const struct {
 };
 enum { INTEGERS = sizeof integers / sizeof *integers };
 
-static void neighbours_of_every_integer_have_keys_that_differ(void **state) {
+static void neighbours_of_every_integer_have_different_keys(void **state) {
     (void)state;
     size_t fields = 0;
     for (size_t i = 0; i < experiment_field_count; i++) {
@@ -148,7 +148,7 @@ static void neighbours_of_every_integer_have_keys_that_differ(void **state) {
     assert_int_equal(fields, INTEGERS);
 }
 
-static void neighbours_in_lists_have_keys_that_differ(void **state) {
+static void neighbours_in_lists_have_different_keys(void **state) {
     (void)state;
     static const char adam[] = "optimizer={kind: adam, lr: 0.1}";
     static const char deviations[] = "normalize.std=[1, 1, 1]";
@@ -173,7 +173,7 @@ static void neighbours_in_lists_have_keys_that_differ(void **state) {
     differ("schedule={kind: multistep, milestones: [1, %.0f]}", 3, 4, "title=x");
 }
 
-static void the_two_rates_of_old(void **state) {
+static void two_rates_that_once_shared_a_key(void **state) {
     (void)state;
     differ("optimizer.lr=%.17g", 0.09999999776, 0.09999999777, "title=x");
 }
@@ -211,7 +211,7 @@ static void names_and_titles_share_a_key(void **state) {
 }
 
 // The description counts, with the name stored in model.st.zst; the file's name and folder do not.
-static void a_model_counts_by_its_description(void **state) {
+static void a_model_is_identified_by_its_description(void **state) {
     (void)state;
     char keys[2][SHA256_TEXT_BYTES];
     key_of(NULL, NULL, NULL, keys[0]);
@@ -231,7 +231,7 @@ static void a_model_counts_by_its_description(void **state) {
     assert_string_not_equal(keys[0], keys[1]);
 }
 
-static void neighbours_in_models_have_keys_that_differ(void **state) {
+static void neighbours_in_models_have_different_keys(void **state) {
     (void)state;
     static const char *const formats[] = {"batch_norm: {eps: %.17g}",
                                           "batch_norm: {momentum: %.17g}", "dropout: {p: %.17g}"};
@@ -251,7 +251,7 @@ static void neighbours_in_models_have_keys_that_differ(void **state) {
                 write_file("models/near.yaml", text);
                 key_of("model=near", NULL, NULL, keys[n]);
             }
-            if (!strcmp(keys[0], keys[1])) fail_msg("%s has the key of its neighbour", line);
+            if (!strcmp(keys[0], keys[1])) fail_msg("%s and its neighbour have the same key", line);
         }
 }
 
@@ -268,8 +268,8 @@ static void compare(const manifest *m, const char *whole, bool shown, const char
                     const char *where) {
     char key[SHA256_TEXT_BYTES];
     key_now(m, key);
-    if (strcmp(key, whole) == 0 && !shown) fail_msg("%s: %s is no part of the key", where, what);
-    if (strcmp(key, whole) != 0 && shown) fail_msg("%s: %s is a part of the key", where, what);
+    if (strcmp(key, whole) == 0 && !shown) fail_msg("%s: %s is not part of the key", where, what);
+    if (strcmp(key, whole) != 0 && shown) fail_msg("%s: %s is part of the key", where, what);
 }
 
 // Changes each value below `node`, and leaves out each key, one at a time.
@@ -302,7 +302,7 @@ static void change_each(manifest *m, yaml_node *node, bool shown, const char *wh
     }
 }
 
-static void all_of_an_experiment_but_what_is_shown_counts(void **state) {
+static void all_but_displayed_values_are_in_the_key(void **state) {
     (void)state;
     static const char *const sets[][3] = {
         {"optimizer={kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 0.1}",
@@ -359,7 +359,7 @@ static void reads_again(const char *format, double value, const char *at, const 
     assert_string_equal(keys[0], keys[1]);
 }
 
-static void a_resolved_number_is_read_as_itself(void **state) {
+static void a_resolved_number_reads_back_exactly(void **state) {
     (void)state;
     static const double some[] = {1e-30, 1e-8, 1e-7, 0.001,      0.1, 1.0 / 3,
                                   0.5,   1,    1000, 123456.789, 1e6};
@@ -412,16 +412,16 @@ static void a_number_has_one_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_every_number_have_keys_that_differ),
-        cmocka_unit_test(neighbours_of_every_integer_have_keys_that_differ),
-        cmocka_unit_test(neighbours_in_lists_have_keys_that_differ),
-        cmocka_unit_test(neighbours_in_models_have_keys_that_differ),
-        cmocka_unit_test(the_two_rates_of_old),
+        cmocka_unit_test(neighbours_of_every_number_have_different_keys),
+        cmocka_unit_test(neighbours_of_every_integer_have_different_keys),
+        cmocka_unit_test(neighbours_in_lists_have_different_keys),
+        cmocka_unit_test(neighbours_in_models_have_different_keys),
+        cmocka_unit_test(two_rates_that_once_shared_a_key),
         cmocka_unit_test(one_value_has_one_key),
         cmocka_unit_test(names_and_titles_share_a_key),
-        cmocka_unit_test(a_model_counts_by_its_description),
-        cmocka_unit_test(all_of_an_experiment_but_what_is_shown_counts),
-        cmocka_unit_test(a_resolved_number_is_read_as_itself),
+        cmocka_unit_test(a_model_is_identified_by_its_description),
+        cmocka_unit_test(all_but_displayed_values_are_in_the_key),
+        cmocka_unit_test(a_resolved_number_reads_back_exactly),
         cmocka_unit_test(a_number_has_one_text),
     };
     return cmocka_run_group_tests(tests, make_files, remove_folder);

@@ -85,7 +85,7 @@ static status detect(const char *words, launch_environment *env, error *err) {
     return launch_detect(env, err);
 }
 
-static void an_environment_may_name_a_group(void **state) {
+static void an_environment_may_describe_a_group(void **state) {
     (void)state;
     error err;
     launch_environment env;
@@ -123,7 +123,7 @@ static void a_launcher_of_mpi_needs_no_address(void **state) {
          "OMPI_COMM_WORLD_LOCAL_SIZE=2",
          5, 6, 1, 2},
         {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=3", 1, 4, 0, 3},
-        // Without this information, all ranks count as on one host.
+        // Without this information, all ranks count as ranks on one host.
         {"PMI_RANK=1 PMI_SIZE=4", 1, 4, 1, 4},
         {"SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=7 PMIX_RANK=4 SLURM_LOCALID=1 SLURM_NODEID=2 "
          "SLURM_STEP_TASKS_PER_NODE=2(x2),3",
@@ -302,10 +302,10 @@ static void the_first_failure_decides(void **state) {
     }
 }
 
-static void what_all_say_is_said_once(void **state) {
+static void a_common_failure_is_reported_once(void **state) {
     (void)state;
     error err;
-    signals_watch(); // so that a rank can still report that it was told to stop
+    signals_watch(); // so that a rank can still report the request to stop
     assert_int_equal(launch_local(RANKS, 100, 8, fail_together, NULL, NULL, NULL, &err),
                      STATUS_FAILED);
     assert_string_equal(err.message, "the loss is not a number");
@@ -344,7 +344,7 @@ static void a_rank_that_exits_is_named(void **state) {
     free_plan(&p);
 }
 
-static void a_process_alone_is_not_called_a_rank(void **state) {
+static void a_single_process_is_not_called_a_rank(void **state) {
     (void)state;
     error err;
     launch_death death;
@@ -355,7 +355,7 @@ static void a_process_alone_is_not_called_a_rank(void **state) {
     free_plan(&p);
 }
 
-static void who_does_not_end_is_killed(void **state) {
+static void a_rank_that_does_not_end_is_killed(void **state) {
     (void)state;
     error err;
     plan p = new_plan(1, 0);
@@ -658,7 +658,7 @@ static void expect_refusal(member *m, const char *message) {
     free_members(m);
 }
 
-static void two_of_a_rank_are_refused(void **state) {
+static void duplicate_ranks_are_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.rank = 1;
@@ -680,7 +680,7 @@ static void another_experiment_is_refused(void **state) {
 }
 
 // A rank of another group connects to the same port, before this group is complete.
-static void another_group_is_sent_away(void **state) {
+static void another_group_is_rejected(void **state) {
     (void)state;
     member *m = new_members(2, "127.0.0.1");
     m[2].env.size = 3;
@@ -702,7 +702,7 @@ static void another_group_is_sent_away(void **state) {
     free_members(m);
 }
 
-static void addresses_that_cannot_be(void **state) {
+static void impossible_addresses(void **state) {
     (void)state;
     member *m = new_members(2, "no-such-host.invalid");
     join_all(m, 1);
@@ -775,7 +775,7 @@ static _Noreturn void be_strange(int port) {
     _exit(0);
 }
 
-static void strangers_are_ignored(void **state) {
+static void unrelated_connections_are_ignored(void **state) {
     (void)state;
     member *m = new_members(2, "127.0.0.1");
     pid_t processes[2];
@@ -858,15 +858,15 @@ static void a_signal_ends_the_wait(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_environment_may_name_a_group),
+        cmocka_unit_test(an_environment_may_describe_a_group),
         cmocka_unit_test(a_launcher_of_mpi_needs_no_address),
         cmocka_unit_test(an_incomplete_environment_is_refused),
         cmocka_unit_test(ranks_are_children_that_meet),
         cmocka_unit_test(the_first_failure_decides),
         cmocka_unit_test(a_killed_rank_is_named),
         cmocka_unit_test(a_rank_that_exits_is_named),
-        cmocka_unit_test(a_process_alone_is_not_called_a_rank),
-        cmocka_unit_test(who_does_not_end_is_killed),
+        cmocka_unit_test(a_single_process_is_not_called_a_rank),
+        cmocka_unit_test(a_rank_that_does_not_end_is_killed),
         cmocka_unit_test(signals_are_passed_on),
         cmocka_unit_test(an_unwatched_signal_ends_it_after_the_ranks),
         cmocka_unit_test(an_interrupt_of_all_stops_in_order),
@@ -877,17 +877,17 @@ int main(void) {
         cmocka_unit_test(a_missing_rank_is_named),
         cmocka_unit_test(a_missing_rank_0_is_named),
         cmocka_unit_test(missing_ranks_on_other_hosts_need_mpi),
-        cmocka_unit_test(two_of_a_rank_are_refused),
+        cmocka_unit_test(duplicate_ranks_are_refused),
         cmocka_unit_test(another_world_size_is_refused),
         cmocka_unit_test(another_experiment_is_refused),
-        cmocka_unit_test(another_group_is_sent_away),
-        cmocka_unit_test(addresses_that_cannot_be),
+        cmocka_unit_test(another_group_is_rejected),
+        cmocka_unit_test(impossible_addresses),
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(a_port_that_becomes_free_is_taken),
-        cmocka_unit_test(strangers_are_ignored),
+        cmocka_unit_test(unrelated_connections_are_ignored),
         cmocka_unit_test(a_joined_rank_that_dies_is_named),
         cmocka_unit_test(a_signal_ends_the_wait),
-        cmocka_unit_test(what_all_say_is_said_once), // watches signals from now on
+        cmocka_unit_test(a_common_failure_is_reported_once), // watches signals from now on
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void test_workers_do_not_matter(void **state) {
     }
 }
 
-static void test_every_sample_once_an_epoch(void **state) {
+static void test_every_sample_once_per_epoch(void **state) {
     (void)state;
     fixture f;
     begin(&f, 4, 12);
@@ -152,7 +152,7 @@ static void test_every_sample_once_an_epoch(void **state) {
     end(&f);
 }
 
-static void test_begins_anywhere(void **state) {
+static void test_starts_at_any_step(void **state) {
     (void)state;
     static int64_t whole[TRAIL], part[TRAIL];
     size_t n = run(4, 12, 0, 0, &augmentations, whole);
@@ -241,8 +241,8 @@ static void test_ends_at_any_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_do_not_matter),
-        cmocka_unit_test(test_every_sample_once_an_epoch),
-        cmocka_unit_test(test_begins_anywhere),
+        cmocka_unit_test(test_every_sample_once_per_epoch),
+        cmocka_unit_test(test_starts_at_any_step),
         cmocka_unit_test(test_ranks_share_the_batch),
         cmocka_unit_test(test_augments),
         cmocka_unit_test(test_ends_at_any_time),

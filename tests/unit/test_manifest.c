@@ -77,7 +77,7 @@ static void write_stage(const char *tool, double accuracy, const char *source) {
     manifest_release(&m);
 }
 
-static void a_manifest_says_everything(void **state) {
+static void a_manifest_is_complete(void **state) {
     (void)state;
     error err;
     yaml_node *root;
@@ -152,7 +152,7 @@ static void key_of(const char *tool, int bits, double lr, const char *content, c
     manifest_release(&m);
 }
 
-static void keys_depend_on_what_decides_the_content(void **state) {
+static void keys_depend_on_tool_parameters_and_inputs(void **state) {
     (void)state;
     char base[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
     key_of("t", 1, 0.1, "abc", "one", base);
@@ -175,7 +175,7 @@ static void keys_depend_on_what_decides_the_content(void **state) {
     assert_string_equal(base, expected);
 }
 
-static void a_name_is_no_part_of_a_key(void **state) {
+static void a_name_is_not_part_of_a_key(void **state) {
     (void)state;
     error err;
     char keys[2][SHA256_TEXT_BYTES];
@@ -191,7 +191,7 @@ static void a_name_is_no_part_of_a_key(void **state) {
 }
 
 // A manifest of an earlier version: its key included the name.
-static void a_manifest_that_was_read_has_its_key(void **state) {
+static void a_manifest_reads_back_with_its_key(void **state) {
     (void)state;
     error err;
     yaml_node *root;
@@ -259,7 +259,7 @@ static void freshness(void **state) {
     assert_false(is_fresh(NULL, 0, "No such file or directory"));
 }
 
-static void reading_refuses_what_is_no_manifest(void **state) {
+static void reading_refuses_files_that_are_not_manifests(void **state) {
     (void)state;
     static const struct {
         const char *text, *message;
@@ -346,7 +346,7 @@ static void diff_finds(yaml_node *a, yaml_node *b, size_t count, const char *lin
     manifest_findings_release(&f);
 }
 
-static void diff_sees_the_work_not_the_clock(void **state) {
+static void diff_compares_the_work_not_the_times(void **state) {
     (void)state;
     error err;
     yaml_node *a = stage("train-single", 0.5, NULL), *b = stage("train-ddp", 0.5, NULL);
@@ -376,7 +376,7 @@ static void diff_sees_the_work_not_the_clock(void **state) {
     yaml_free(b);
 }
 
-static void diff_knows_shards_by_their_source(void **state) {
+static void diff_identifies_shards_by_their_source(void **state) {
     (void)state;
     error err;
     yaml_node *a = stage("train-single", 0.5, NULL), *b = stage("train-ddp", 0.5, "whole");
@@ -391,7 +391,7 @@ static void diff_knows_shards_by_their_source(void **state) {
     yaml_free(b);
 }
 
-static void writing_to_nowhere_fails(void **state) {
+static void writing_to_a_missing_folder_fails(void **state) {
     (void)state;
     manifest m;
     error err;
@@ -403,18 +403,18 @@ static void writing_to_nowhere_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_manifest_says_everything),
+        cmocka_unit_test(a_manifest_is_complete),
         cmocka_unit_test(paths_become_relative),
-        cmocka_unit_test(keys_depend_on_what_decides_the_content),
-        cmocka_unit_test(a_name_is_no_part_of_a_key),
-        cmocka_unit_test(a_manifest_that_was_read_has_its_key),
+        cmocka_unit_test(keys_depend_on_tool_parameters_and_inputs),
+        cmocka_unit_test(a_name_is_not_part_of_a_key),
+        cmocka_unit_test(a_manifest_reads_back_with_its_key),
         cmocka_unit_test(freshness),
-        cmocka_unit_test(reading_refuses_what_is_no_manifest),
+        cmocka_unit_test(reading_refuses_files_that_are_not_manifests),
         cmocka_unit_test(verifying_recomputes_hashes),
         cmocka_unit_test(verifying_recomputes_content),
-        cmocka_unit_test(diff_sees_the_work_not_the_clock),
-        cmocka_unit_test(diff_knows_shards_by_their_source),
-        cmocka_unit_test(writing_to_nowhere_fails),
+        cmocka_unit_test(diff_compares_the_work_not_the_times),
+        cmocka_unit_test(diff_identifies_shards_by_their_source),
+        cmocka_unit_test(writing_to_a_missing_folder_fails),
     };
     return cmocka_run_group_tests(tests, make_out_folder, remove_folder);
 }

@@ -183,7 +183,7 @@ static bool is_as_it_should_be(const trial *t) {
 static void print(const trial *t) {
     char text[128];
     describe(t, text, sizeof text);
-    print_error("%s:%s\n", text, t->reached ? "" : " never came there");
+    print_error("%s:%s\n", text, t->reached ? "" : " did not reach the point");
     if (t->ordeal.launcher == LOCAL)
         print_error("    group: %s\n", t->group.ended ? t->group.err.message : "never ended");
     for (int r = 0; r < RANKS; r++)

@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 
-// AddressSanitizer ends a program that requests too much, unless it is told to return NULL like
-// malloc.
+// AddressSanitizer ends a program that requests too much, unless it is configured to return NULL
+// like malloc.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";

@@ -133,7 +133,7 @@ static figure_list figures_well(const run *r) {
 
 static double value_of(const figure_list *list, const char *metric) {
     const figure *f = figures_of(list, "r", metric);
-    if (!f) fail_msg("no figure is called 'r.%s'", metric);
+    if (!f) fail_msg("no figure is named 'r.%s'", metric);
     return f->value;
 }
 
@@ -171,7 +171,7 @@ static void replicas(void **state) {
 }
 
 // A resumed run's kind is that of its last segment; without times nothing is shown.
-static void stages_also_of_a_resumed_run(void **state) {
+static void stages_of_plain_and_resumed_runs(void **state) {
     (void)state;
     static const char segment[] = "{strategy: mp, stages: [{first: conv1, last: pool1, busy: 0.5, "
                                   "waiting: 0.25, bytes_sent_per_step: 12, bytes: 9}], "
@@ -217,7 +217,7 @@ static void ranks_and_plain_runs(void **state) {
 }
 
 // Manifests from before the activities were timed, and before replicas reported their waits.
-static void what_is_absent_is_no_figure(void **state) {
+static void absent_values_have_no_figures(void **state) {
     (void)state;
     static const char *const absent[] = {"replica.0.waiting", "replica.0.copying",
                                          "replica.0.bytes",   "dp.sum",
@@ -233,7 +233,7 @@ static void what_is_absent_is_no_figure(void **state) {
     run_release(&r);
 }
 
-static void what_is_wrong_is_refused(void **state) {
+static void bad_values_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"{replicas: 3}", "{replicas: [{busy: much}]}",
                                         "{stages: [{bytes: -1}]}", "{vectors_per_reduction: [1]}",
@@ -283,10 +283,10 @@ int main(void) {
         cmocka_unit_test(rows_of_several_runs),
         cmocka_unit_test(names_find_their_rows),
         cmocka_unit_test(replicas),
-        cmocka_unit_test(stages_also_of_a_resumed_run),
+        cmocka_unit_test(stages_of_plain_and_resumed_runs),
         cmocka_unit_test(ranks_and_plain_runs),
-        cmocka_unit_test(what_is_absent_is_no_figure),
-        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(absent_values_have_no_figures),
+        cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(mean_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,7 @@ static void refuses_bad_layers(void **state) {
 }
 
 // Words that people used to PyTorch write.
-static void knows_words_of_others(void **state) {
+static void pytorch_names_get_suggestions(void **state) {
     (void)state;
     static const struct {
         const char *word, *answer;
@@ -265,7 +265,7 @@ static void knows_words_of_others(void **state) {
 }
 
 // Each is named in docs/formats.md.
-static void refuses_what_is_beyond_the_limits(void **state) {
+static void refuses_models_beyond_the_limits(void **state) {
     (void)state;
     refuses(HEAD "- avg_pool: {size: 16}\n",
             "m.yaml:5:20: 'size': expected a window of at most 255 values, got 16x16 = 256");
@@ -284,7 +284,7 @@ static void refuses_what_is_beyond_the_limits(void **state) {
 }
 
 // The largest possible sizes.
-static void accepts_what_is_within_the_limits(void **state) {
+static void accepts_models_within_the_limits(void **state) {
     (void)state;
     model m;
     error err = {0};
@@ -429,9 +429,9 @@ int main(void) {
         cmocka_unit_test(shapes_follow_the_windows),
         cmocka_unit_test(the_description_reads_back_the_same),
         cmocka_unit_test(refuses_bad_layers),
-        cmocka_unit_test(knows_words_of_others),
-        cmocka_unit_test(refuses_what_is_beyond_the_limits),
-        cmocka_unit_test(accepts_what_is_within_the_limits),
+        cmocka_unit_test(pytorch_names_get_suggestions),
+        cmocka_unit_test(refuses_models_beyond_the_limits),
+        cmocka_unit_test(accepts_models_within_the_limits),
         cmocka_unit_test(refuses_layers_that_do_not_fit),
         cmocka_unit_test(refuses_bad_headers),
         cmocka_unit_test(initial_values_have_pytorchs_distribution),

@@ -74,7 +74,7 @@ static void scaling_follows_the_batch(void **state) {
     assert_near(learning_rate(&sgd, &s, &unscaled, 256, 0, STEPS, EPOCHS), 0.1);
 }
 
-static void an_epoch_without_steps_is_no_division(void **state) {
+static void an_epoch_without_steps_has_a_rate(void **state) {
     (void)state;
     const schedule s = {.kind = SCHEDULE_MULTISTEP, .milestones = {1}, .milestone_count = 1};
     assert_true(learning_rate(&sgd, &s, &unscaled, 64, 0, 0, 1) == 0.1);
@@ -87,7 +87,7 @@ int main(void) {
         cmocka_unit_test(warm_up_rises_linearly),
         cmocka_unit_test(cosine_ends_at_zero),
         cmocka_unit_test(scaling_follows_the_batch),
-        cmocka_unit_test(an_epoch_without_steps_is_no_division),
+        cmocka_unit_test(an_epoch_without_steps_has_a_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static void test_lock(void **state) {
 }
 
 // A killed process's locks are free only after the kernel has released them.
-static void test_lock_of_one_that_ends(void **state) {
+static void test_lock_of_a_process_that_ends(void **state) {
     (void)state;
     error err = {0};
     int held[2], lock;
@@ -252,7 +252,7 @@ int main(void) {
         IN_FOLDER(test_streams),
         IN_FOLDER(test_make_folder),
         IN_FOLDER(test_lock),
-        IN_FOLDER(test_lock_of_one_that_ends),
+        IN_FOLDER(test_lock_of_a_process_that_ends),
         IN_FOLDER(test_killed),
         IN_FOLDER(test_leftovers),
     };

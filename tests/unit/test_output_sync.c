@@ -44,7 +44,7 @@ static void assert_fails(const char *content) {
     assert_string_equal(err.message, "cannot write: 'file': Input/output error");
 }
 
-static void a_new_file_is_not_there(void **state) {
+static void a_failed_new_file_does_not_appear(void **state) {
     (void)state;
     folders_fail = true;
     assert_fails("new");
@@ -56,7 +56,7 @@ static void a_new_file_is_not_there(void **state) {
     assert_int_equal(access("file", F_OK), -1);
 }
 
-static void of_an_old_one_and_the_new_one_is_there(void **state) {
+static void a_failed_replacement_leaves_a_whole_file(void **state) {
     (void)state;
     error err = {0};
     assert_int_equal(output_write_file("file", "old", 3, &err), STATUS_OK);
@@ -77,8 +77,8 @@ static void of_an_old_one_and_the_new_one_is_there(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_new_file_is_not_there),
-        IN_FOLDER(of_an_old_one_and_the_new_one_is_there),
+        IN_FOLDER(a_failed_new_file_does_not_appear),
+        IN_FOLDER(a_failed_replacement_leaves_a_whole_file),
     };
     return cmocka_run_group_tests_name("output_sync", tests, NULL, NULL);
 }

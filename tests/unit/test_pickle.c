@@ -49,7 +49,7 @@ static void expect_array(const pickle *p) {
     assert_memory_equal(data->bytes, "\1\2\3\4\5\6", 6);
 }
 
-static void reads_both_pythons(void **state) {
+static void reads_python_2_and_python_3(void **state) {
     (void)state;
     pickle p;
     assert_int_equal(pickle_parse(BYTES(python2), "p", &p, NULL), STATUS_OK);
@@ -86,10 +86,10 @@ static void refuses(const uint8_t *file, size_t bytes, const char *why) {
     assert_int_equal(pickle_parse(file, bytes, "some-file", &p, &err), STATUS_INPUT);
     pickle_release(&p);
     assert_non_null(strstr(err.message, "cannot read pickle: 'some-file': "));
-    if (!strstr(err.message, why)) fail_msg("'%s' does not say '%s'", err.message, why);
+    if (!strstr(err.message, why)) fail_msg("'%s' lacks '%s'", err.message, why);
 }
 
-static void begins_with_nothing(void **state) {
+static void reads_empty_tuples(void **state) {
     pickle p;
     (void)state;
     assert_int_equal(pickle_parse(BYTES("\x80\x02)."), "p", &p, NULL), STATUS_OK);
@@ -118,7 +118,7 @@ static void executes_nothing(void **state) {
             "elements other than unsigned bytes");
 }
 
-static void refuses_what_is_wrong(void **state) {
+static void refuses_bad_pickles(void **state) {
     (void)state;
     refuses(BYTES(""), "does not begin as a pickle");
     refuses(BYTES("(dp1\n."), "does not begin as a pickle");
@@ -179,13 +179,13 @@ static void survives_cuts_and_changes(const uint8_t *file, size_t bytes) {
     free(changed);
 }
 
-static void survives_every_cut_and_change(void **state) {
+static void survives_truncated_and_changed_files(void **state) {
     (void)state;
     survives_cuts_and_changes(BYTES(python2));
     survives_cuts_and_changes(BYTES(python4));
 }
 
-static void knows_few_opcodes(void **state) {
+static void refuses_other_opcodes(void **state) {
     (void)state;
     static const char known[] = "(.JKMNRTUXBCabcehjqrstu)]}\x80\x85\x86\x87\x88\x89\x8a\x8c\x8d\x8e"
                                 "\x93\x94\x95";
@@ -199,14 +199,14 @@ static void knows_few_opcodes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_both_pythons),
+        cmocka_unit_test(reads_python_2_and_python_3),
         cmocka_unit_test(decodes_latin1),
-        cmocka_unit_test(begins_with_nothing),
+        cmocka_unit_test(reads_empty_tuples),
         cmocka_unit_test(executes_nothing),
-        cmocka_unit_test(refuses_what_is_wrong),
+        cmocka_unit_test(refuses_bad_pickles),
         cmocka_unit_test(refuses_a_bomb),
-        cmocka_unit_test(survives_every_cut_and_change),
-        cmocka_unit_test(knows_few_opcodes),
+        cmocka_unit_test(survives_truncated_and_changed_files),
+        cmocka_unit_test(refuses_other_opcodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

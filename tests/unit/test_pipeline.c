@@ -20,7 +20,7 @@
 
 // ---- Words ----
 
-static void words_are_an_argv(void **state) {
+static void words_form_an_argv(void **state) {
     (void)state;
     words w = {0}, more = {0};
     assert_int_equal(words_add(&w, "train", NULL), STATUS_OK);
@@ -100,7 +100,7 @@ static void expect_refusal(pipeline_command command, const char *line, const cha
     words_release(&given);
 }
 
-static void settings_that_are_known(void **state) {
+static void known_settings(void **state) {
     (void)state;
     settings s;
     words given;
@@ -129,7 +129,7 @@ static void settings_that_are_known(void **state) {
     words_release(&given);
 }
 
-static void settings_by_default(void **state) {
+static void default_settings(void **state) {
     (void)state;
     settings s;
     words given;
@@ -144,7 +144,7 @@ static void settings_by_default(void **state) {
     words_release(&given);
 }
 
-static void settings_that_are_misspelt(void **state) {
+static void misspelt_settings(void **state) {
     (void)state;
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EPOCH=3",
                    "unknown setting: 'EPOCH=3': did you mean EPOCHS?");
@@ -165,7 +165,7 @@ static void settings_of_other_commands(void **state) {
     expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not accept SEED");
 }
 
-static void settings_whose_value_is_no_good(void **state) {
+static void settings_with_bad_values(void **state) {
     (void)state;
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=0",
                    "EXECUTIONS: '0': expected a whole number from 1 to 1000");
@@ -176,7 +176,7 @@ static void settings_whose_value_is_no_good(void **state) {
     expect_refusal(COMMAND_REPRODUCE, "QUICK=2", "QUICK: '2'");
 }
 
-static void names_that_are_missing(void **state) {
+static void missing_names(void **state) {
     (void)state;
     expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: expected EXP=NAME");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=", "a name is missing");
@@ -214,7 +214,7 @@ static void the_environment(void **state) {
 }
 
 // A path may contain '=' after a '/', and a name may contain anything.
-static void words_that_are_no_settings(void **state) {
+static void words_that_are_not_settings(void **state) {
     (void)state;
     settings s;
     words given;
@@ -363,7 +363,7 @@ static void changes(void **state) {
 }
 
 // However little room there is, the text is terminated.
-static void changes_in_little_room(void **state) {
+static void changes_in_a_small_buffer(void **state) {
     (void)state;
     yaml_node *a = tree("{first: 1111111111, second: 1, third: 1}"),
               *b = tree("{first: 2, second: 2, third: 2}");
@@ -380,22 +380,22 @@ static void changes_in_little_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_an_argv),
+        cmocka_unit_test(words_form_an_argv),
         cmocka_unit_test(texts_are_split),
-        cmocka_unit_test_setup(settings_that_are_known, clear),
-        cmocka_unit_test_setup(settings_by_default, clear),
-        cmocka_unit_test_setup(settings_that_are_misspelt, clear),
+        cmocka_unit_test_setup(known_settings, clear),
+        cmocka_unit_test_setup(default_settings, clear),
+        cmocka_unit_test_setup(misspelt_settings, clear),
         cmocka_unit_test_setup(settings_of_other_commands, clear),
-        cmocka_unit_test_setup(settings_whose_value_is_no_good, clear),
-        cmocka_unit_test_setup(names_that_are_missing, clear),
+        cmocka_unit_test_setup(settings_with_bad_values, clear),
+        cmocka_unit_test_setup(missing_names, clear),
         cmocka_unit_test_setup(the_environment, clear),
-        cmocka_unit_test_setup(words_that_are_no_settings, clear),
+        cmocka_unit_test_setup(words_that_are_not_settings, clear),
         cmocka_unit_test(commands),
         cmocka_unit_test_setup(folders_of_settings, clear),
         cmocka_unit_test(long_names),
         cmocka_unit_test(names_of_files),
         cmocka_unit_test(changes),
-        cmocka_unit_test(changes_in_little_room),
+        cmocka_unit_test(changes_in_a_small_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

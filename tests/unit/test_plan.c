@@ -111,7 +111,7 @@ static void check_arrival(const yaml_node *plan, const char *to, const char *con
     read_run(plan, yaml_find(plan, "runs")->count - 1, &last);
     assert_int_equal(experiment_read(&goal, to, set, count, &err), STATUS_OK);
     const char *differs = experiment_difference(last.resolved, goal.resolved, key);
-    if (differs) fail_msg("on the way to %s: '%s' differs at the end", to, differs);
+    if (differs) fail_msg("ladder to %s: '%s' differs at its end", to, differs);
     assert_int_equal(last.strategy, goal.strategy);
     assert_int_equal(last.world_size, goal.world_size);
     assert_int_equal(last.loader_workers, goal.loader_workers);
@@ -159,7 +159,7 @@ static void one_factor_at_a_time_in_order(void **state) {
     yaml_free(plan);
 }
 
-static void shards_come_first_where_ranks_need_them(void **state) {
+static void shards_come_first_if_ranks_need_them(void **state) {
     (void)state;
     yaml_node *plan = ladder(BASE, HEAD "name: b\nstrategy: ddp\nworld_size: 4\nglobal_batch: 64\n"
                                         "epochs: 10\n" SGD);
@@ -202,7 +202,7 @@ static void factors_that_need_each_other_change_together(void **state) {
     yaml_free(plan);
 }
 
-static void a_rate_that_stays_behind_the_batch_gets_a_control(void **state) {
+static void an_unscaled_rate_gets_a_control(void **state) {
     (void)state;
     yaml_node *plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 80\n" SGD);
     experiment control;
@@ -227,7 +227,7 @@ static void a_rate_that_stays_behind_the_batch_gets_a_control(void **state) {
     yaml_free(plan);
 }
 
-static void what_else_differs_is_one_last_step(void **state) {
+static void other_differences_are_one_last_step(void **state) {
     (void)state;
     // SGD's rate has no meaning for Adam: it changes with the optimizer.
     yaml_node *plan = ladder(BASE "normalize: {mean: [0, 0, 0], std: [1, 1, 1]}\n",
@@ -261,7 +261,7 @@ static void write_claim(const char *rows) {
         unlink(file_claim);
 }
 
-static void published_figures_stay_with_their_own_runs(void **state) {
+static void published_figures_stay_with_their_runs(void **state) {
     (void)state;
     write_claim("  - {name: one, experiment: a, accuracy: 65.39, where: table 1, device: T4}\n"
                 "  - {name: two, experiment: [c, b], note: \"a\\tb\", accuracy: ~64}\n");
@@ -331,7 +331,7 @@ static void write_three(const char *more_of_c, const char *figures_of_c) {
     write_claim(rows);
 }
 
-static void rungs_that_are_files_carry_their_figures(void **state) {
+static void rungs_that_are_files_show_their_figures(void **state) {
     (void)state;
     write_three("target_accuracy: 0.9\n", TIMED("c", "18.47"));
     yaml_node *plan = ladder_between(file_a, file_b, NULL, 0);
@@ -359,7 +359,7 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
     check_known(plan, 1, "c", NULL);
     assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
     yaml_free(plan);
-    // Other work is no match: one process of DDP is not a single device.
+    // Other work does not match: one process of DDP is not a single device.
     write_three("strategy: ddp\n", TIMED("c", "18.47"));
     plan = ladder_between(file_a, file_b, NULL, 0);
     check_known(plan, 1, NULL, NULL);
@@ -368,7 +368,7 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
 }
 
 // Batch norm over a shard changes with V; sync_batch_norm undoes that.
-static void with_batch_norm_v_counts_by_its_group(void **state) {
+static void with_batch_norm_virtual_shards_are_a_factor(void **state) {
     (void)state;
     write_file(file_c, HEAD "name: c\nglobal_batch: 64\nepochs: 10\nloader_workers: 4\n" SGD);
     write_claim(TIMED("a", "72.80") TIMED("b", "26.1") TIMED("c", "18.47"));
@@ -389,7 +389,7 @@ static void with_batch_norm_v_counts_by_its_group(void **state) {
 }
 
 // Figures are those of the published files: a shorter run keeps them, other work does not.
-static void what_is_set_does_not_change_what_was_published(void **state) {
+static void settings_do_not_change_published_figures(void **state) {
     (void)state;
     const char *const epochs[] = {"epochs=2"}, *const batch[] = {"global_batch=32"};
     write_file(file_a, PLAIN_RUN "name: a\n");
@@ -427,7 +427,7 @@ static void the_projects_ladder_finds_the_loader_study(void **state) {
     yaml_free(plan);
 }
 
-static void no_difference_is_no_question(void **state) {
+static void equal_experiments_are_refused(void **state) {
     (void)state;
     yaml_node *plan;
     error err = {0};
@@ -456,7 +456,7 @@ static void read_project(catalog *c) {
     if (catalog_read(c, "experiments", &err) != STATUS_OK) fail_msg("%s", err.message);
 }
 
-// Checks that there is a way from a to b that arrives, or none if they are the same.
+// Checks that the ladder from a to b ends at b, or that there is none if they are the same.
 static void check_way(const char *a, const char *b) {
     yaml_node *plan;
     error err = {0};
@@ -468,7 +468,7 @@ static void check_way(const char *a, const char *b) {
     yaml_free(plan);
 }
 
-// Between any two experiments of the project there is a way, and it arrives.
+// Between any two experiments of the project there is a ladder, and it ends at the second one.
 static void every_pair_of_experiments(void **state) {
     (void)state;
     catalog c;
@@ -533,7 +533,7 @@ static void a_study_is_a_grid(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
+static void a_value_without_a_name_is_numbered(void **state) {
     (void)state;
     yaml_node *plan;
     error err = {0};
@@ -641,21 +641,21 @@ static void every_reproduction_of_the_project(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_factor_at_a_time_in_order),
-        cmocka_unit_test(shards_come_first_where_ranks_need_them),
+        cmocka_unit_test(shards_come_first_if_ranks_need_them),
         cmocka_unit_test(shards_stay_while_ranks_change),
         cmocka_unit_test(factors_that_need_each_other_change_together),
-        cmocka_unit_test(a_rate_that_stays_behind_the_batch_gets_a_control),
-        cmocka_unit_test(what_else_differs_is_one_last_step),
-        cmocka_unit_test(published_figures_stay_with_their_own_runs),
+        cmocka_unit_test(an_unscaled_rate_gets_a_control),
+        cmocka_unit_test(other_differences_are_one_last_step),
+        cmocka_unit_test(published_figures_stay_with_their_runs),
         cmocka_unit_test(published_figures_are_numbers),
-        cmocka_unit_test(rungs_that_are_files_carry_their_figures),
-        cmocka_unit_test(with_batch_norm_v_counts_by_its_group),
-        cmocka_unit_test(what_is_set_does_not_change_what_was_published),
+        cmocka_unit_test(rungs_that_are_files_show_their_figures),
+        cmocka_unit_test(with_batch_norm_virtual_shards_are_a_factor),
+        cmocka_unit_test(settings_do_not_change_published_figures),
         cmocka_unit_test(the_projects_ladder_finds_the_loader_study),
-        cmocka_unit_test(no_difference_is_no_question),
+        cmocka_unit_test(equal_experiments_are_refused),
         cmocka_unit_test(every_pair_of_experiments),
         cmocka_unit_test(a_study_is_a_grid),
-        cmocka_unit_test(a_value_that_makes_no_name_goes_by_its_place),
+        cmocka_unit_test(a_value_without_a_name_is_numbered),
         cmocka_unit_test(bad_studies_are_refused_with_their_place),
         cmocka_unit_test(every_study_of_the_project),
         cmocka_unit_test(settings_of_a_study_can_be_replaced),

@@ -107,7 +107,7 @@ static void largest_set_counts(void **state) {
     check_choice(resumed, 2, "folder 7", 2);
 }
 
-static void reasons_are_told(void **state) {
+static void reasons_are_reported(void **state) {
     (void)state;
     const told executed[] = {
         {"a", "m", 1, 1, 1, 1}, {"a", "m", 1, 2, 1, 1}, {"a", "m", 4, 3, 1, 1}};
@@ -135,7 +135,7 @@ static void other_models_are_a_finding(void **state) {
     run_list_release(&list);
 }
 
-static void the_baseline_stands_apart(void **state) {
+static void the_baseline_is_separate(void **state) {
     (void)state;
     const told executed[] = {{"a", "m", 1, 1, 1, 1}, {"a", "m", 1, 2, 1, 2}};
     error err;
@@ -165,9 +165,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_geometric_means),
         cmocka_unit_test(largest_set_counts),
-        cmocka_unit_test(reasons_are_told),
+        cmocka_unit_test(reasons_are_reported),
         cmocka_unit_test(other_models_are_a_finding),
-        cmocka_unit_test(the_baseline_stands_apart),
+        cmocka_unit_test(the_baseline_is_separate),
         cmocka_unit_test(without_keys_nothing_is_pooled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

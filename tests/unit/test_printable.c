@@ -20,14 +20,14 @@ static void assert_shown(const char *string, const char *expected, bool one_line
     assert_string_equal(copy, expected);
 }
 
-static void text_stays(void **state) {
+static void text_is_kept(void **state) {
     (void)state;
     assert_shown("", "", true);
     assert_shown("a b, é § 训练 ± 🙂", "a b, é § 训练 ± 🙂", true);
     assert_shown("two\n\tlines", "two\n\tlines", false);
 }
 
-static void controls_go(void **state) {
+static void control_characters_are_replaced(void **state) {
     (void)state;
     assert_shown("\x1b[2Jx\a\x7f", "?[2Jx??", false);
     assert_shown("two\n\tlines", "two??lines", true);
@@ -40,7 +40,7 @@ static void controls_go(void **state) {
                  "a?b?", true); // right to left
 }
 
-static void bytes_of_no_character_go(void **state) {
+static void invalid_bytes_are_replaced(void **state) {
     (void)state;
     assert_shown("\x9b"
                  "31m\xff",
@@ -51,7 +51,7 @@ static void bytes_of_no_character_go(void **state) {
     assert_shown("\xf4\x90\x80\x80", "????", true);
 }
 
-static void messages_are_shown(void **state) {
+static void messages_are_printable(void **state) {
     (void)state;
     error err = {0};
     error_set(&err, STATUS_INPUT, "cannot read '%s', said:\n%s", "\x1b]0;x", "\xc2\x9b 1");
@@ -68,7 +68,7 @@ static void assert_field(const char *string, const char *expected) {
     text_release(&out);
 }
 
-static void fields_are_no_formulas(void **state) {
+static void fields_are_not_formulas(void **state) {
     (void)state;
     assert_field("", "");
     assert_field("plain", "plain");
@@ -83,11 +83,11 @@ static void fields_are_no_formulas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_stays),
-        cmocka_unit_test(controls_go),
-        cmocka_unit_test(bytes_of_no_character_go),
-        cmocka_unit_test(messages_are_shown),
-        cmocka_unit_test(fields_are_no_formulas),
+        cmocka_unit_test(text_is_kept),
+        cmocka_unit_test(control_characters_are_replaced),
+        cmocka_unit_test(invalid_bytes_are_replaced),
+        cmocka_unit_test(messages_are_printable),
+        cmocka_unit_test(fields_are_not_formulas),
     };
     return cmocka_run_group_tests_name("printable", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void fits(int columns, const char *expected) {
     assert_true((int)strlen(line) <= columns);
 }
 
-static void lines_give_way(void **state) {
+static void lines_are_shortened(void **state) {
     (void)state;
     fits(120, "train-single: epoch 3/10 [############            ]  1 h 49 min left  loss 1.2345  "
               "12345 images/s");
@@ -147,7 +147,7 @@ static void run(int epochs, double seconds, log_level level, told *t) {
     for (const char *c = t->text; (c = strstr(c, ": loss 1.5000")); c++) t->epochs++;
 }
 
-static void a_short_run_says_how_it_begins_and_ends(void **state) {
+static void a_short_run_logs_its_start_and_end(void **state) {
     (void)state;
     told t;
     run(20, 3, LOG_NORMAL, &t);
@@ -157,7 +157,7 @@ static void a_short_run_says_how_it_begins_and_ends(void **state) {
     assert_string_equal(t.text, "");
 }
 
-static void a_long_run_says_about_fifty_lines(void **state) {
+static void a_long_run_logs_about_fifty_lines(void **state) {
     (void)state;
     told t;
     run(2500, 36000, LOG_NORMAL, &t); // short epochs
@@ -177,11 +177,11 @@ static void a_long_run_says_about_fifty_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_give_way),
+        cmocka_unit_test(lines_are_shortened),
         cmocka_unit_test(lines_always_fit),
         cmocka_unit_test(a_job_shows_one_line_and_clears_it),
-        cmocka_unit_test(a_short_run_says_how_it_begins_and_ends),
-        cmocka_unit_test(a_long_run_says_about_fifty_lines),
+        cmocka_unit_test(a_short_run_logs_its_start_and_end),
+        cmocka_unit_test(a_long_run_logs_about_fifty_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static void the_cause_is_the_longest_step_on_a_log_scale(void **state) {
 }
 
 // A slow-down to which two steps contribute: 10 → 20 → 80 s per epoch.
-static void a_slow_down_has_its_share(void **state) {
+static void steps_have_shares_of_a_slow_down(void **state) {
     (void)state;
     yaml_node *runs =
         parse("- {role: start, published_epochs: 1, published: [{source: A, seconds_per_epoch: "
@@ -167,7 +167,7 @@ static void ranges_give_ranges(void **state) {
     yaml_free(runs);
 }
 
-static void sources_stay_apart(void **state) {
+static void sources_are_separate(void **state) {
     (void)state;
     yaml_node *runs = parse("- {role: start, published_epochs: 1, published: [{source: A, "
                             "total_seconds: 8, accuracy: 9}]}\n"
@@ -198,7 +198,7 @@ static void sources_stay_apart(void **state) {
 }
 
 // Of two runs of one experiment, the one closer to it represents it, also at the end of a step.
-static void the_closer_run_stands_for_both(void **state) {
+static void the_closer_run_represents_both(void **state) {
     (void)state;
     yaml_node *runs =
         parse("- {role: start, published_epochs: 1, published: [{source: A, total_seconds: 8}]}\n"
@@ -224,7 +224,7 @@ static void check_refused(const char *text, const char *message) {
     yaml_free(runs);
 }
 
-static void what_is_no_figure_is_refused(void **state) {
+static void bad_figures_are_refused(void **state) {
     (void)state;
     check_refused("- {role: start, published_epochs: 1, published: [{source: A, total_seconds: "
                   "0}]}\n",
@@ -245,12 +245,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_goes_from_figure_to_figure),
         cmocka_unit_test(the_cause_is_the_longest_step_on_a_log_scale),
-        cmocka_unit_test(a_slow_down_has_its_share),
+        cmocka_unit_test(steps_have_shares_of_a_slow_down),
         cmocka_unit_test(totals_are_compared_by_epoch),
         cmocka_unit_test(ranges_give_ranges),
-        cmocka_unit_test(sources_stay_apart),
-        cmocka_unit_test(the_closer_run_stands_for_both),
-        cmocka_unit_test(what_is_no_figure_is_refused),
+        cmocka_unit_test(sources_are_separate),
+        cmocka_unit_test(the_closer_run_represents_both),
+        cmocka_unit_test(bad_figures_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

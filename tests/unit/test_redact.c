@@ -20,7 +20,7 @@ static void gives(const char *text, const char *expected) {
     free(redacted);
 }
 
-static void what_holds_no_secret_stays(void **state) {
+static void text_without_a_secret_is_kept(void **state) {
     (void)state;
     static const char *const plain[] = {
         "",
@@ -37,7 +37,7 @@ static void what_holds_no_secret_stays(void **state) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) gives(plain[i], plain[i]);
 }
 
-static void user_and_password_go(void **state) {
+static void user_and_password_are_removed(void **state) {
     (void)state;
     gives("https://me:pw@host/a", "https://***@host/a");
     gives("https://token@host", "https://***@host");
@@ -47,13 +47,13 @@ static void user_and_password_go(void **state) {
 }
 
 // Such a URL is invalid, and appears in a message.
-static void a_password_with_signs_of_a_url_goes(void **state) {
+static void a_password_with_url_characters_is_removed(void **state) {
     (void)state;
     gives("https://me:a/b?c#d@host/x", "https://***@host/x");
     gives("https://me:secret/", "https://***");
 }
 
-static void query_and_fragment_go(void **state) {
+static void query_and_fragment_are_removed(void **state) {
     (void)state;
     gives("https://host/a?token=x", "https://host/a?token=***");
     gives("https://host/a?a=1&b;c=&=d#e", "https://host/a?a=***&***;c=***&=***#***");
@@ -68,10 +68,10 @@ static void every_url_of_a_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_holds_no_secret_stays),
-        cmocka_unit_test(user_and_password_go),
-        cmocka_unit_test(a_password_with_signs_of_a_url_goes),
-        cmocka_unit_test(query_and_fragment_go),
+        cmocka_unit_test(text_without_a_secret_is_kept),
+        cmocka_unit_test(user_and_password_are_removed),
+        cmocka_unit_test(a_password_with_url_characters_is_removed),
+        cmocka_unit_test(query_and_fragment_are_removed),
         cmocka_unit_test(every_url_of_a_text),
     };
     return cmocka_run_group_tests_name("redact", tests, NULL, NULL);

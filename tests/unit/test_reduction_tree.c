@@ -112,7 +112,7 @@ static void nodes_are_in_post_order(void **state) {
     }
 }
 
-static void six_groups_look_as_drawn(void **state) {
+static void six_groups_match_the_drawing(void **state) {
     (void)state;
     reduction_tree t;
     error err;
@@ -130,7 +130,7 @@ static void six_groups_look_as_drawn(void **state) {
     reduction_tree_release(&t);
 }
 
-static void no_leaf_is_a_tree_too(void **state) {
+static void a_tree_without_leaves(void **state) {
     (void)state;
     reduction_tree t;
     error err;
@@ -217,7 +217,7 @@ static void merge_covers(const reduction_tree *t, const int *first, int owners) 
     assert_int_equal(stack[0], t->count - 1);
 }
 
-static void covers_are_merged_as_leaves_are(void **state) {
+static void covers_are_merged_like_leaves(void **state) {
     (void)state;
     for (int k = 0; k < SHAPES; k++) {
         reduction_tree t;
@@ -252,7 +252,7 @@ static void fewer_leaves_need_no_higher_stack(void **state) {
 
 // ---- Sums ----
 
-static void sums_are_as_defined(void **state) {
+static void sums_match_the_definition(void **state) {
     (void)state;
     const size_t lengths[] = {1, 3, 16, 1023, 1024, 1025, 2500};
     for (int k = 0; k < SHAPES; k++) {
@@ -337,7 +337,7 @@ static void all_partitions_of_seven_leaves(void **state) {
     reduction_tree_release(&t);
 }
 
-static void a_part_is_the_same_as_in_the_whole(void **state) {
+static void a_part_matches_the_whole(void **state) {
     (void)state;
     enum { N = 3000, FIRST = 77, LENGTH = 2100 };
     reduction_tree t;
@@ -352,7 +352,7 @@ static void a_part_is_the_same_as_in_the_whole(void **state) {
     reduction_tree_release(&t);
 }
 
-static void a_prefix_has_the_tree_of_the_prefix(void **state) {
+static void a_prefix_uses_nodes_of_the_full_tree(void **state) {
     (void)state;
     enum { LEAVES = 40 };
     error err;
@@ -387,17 +387,17 @@ static void a_prefix_has_the_tree_of_the_prefix(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_are_in_post_order),
-        cmocka_unit_test(six_groups_look_as_drawn),
-        cmocka_unit_test(no_leaf_is_a_tree_too),
+        cmocka_unit_test(six_groups_match_the_drawing),
+        cmocka_unit_test(a_tree_without_leaves),
         cmocka_unit_test(too_many_leaves_are_refused),
         cmocka_unit_test(stack_machine_ends_with_the_cover),
-        cmocka_unit_test(covers_are_merged_as_leaves_are),
+        cmocka_unit_test(covers_are_merged_like_leaves),
         cmocka_unit_test(fewer_leaves_need_no_higher_stack),
-        cmocka_unit_test(sums_are_as_defined),
+        cmocka_unit_test(sums_match_the_definition),
         cmocka_unit_test(bits_do_not_depend_on_the_owners),
         cmocka_unit_test(all_partitions_of_seven_leaves),
-        cmocka_unit_test(a_part_is_the_same_as_in_the_whole),
-        cmocka_unit_test(a_prefix_has_the_tree_of_the_prefix),
+        cmocka_unit_test(a_part_matches_the_whole),
+        cmocka_unit_test(a_prefix_uses_nodes_of_the_full_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

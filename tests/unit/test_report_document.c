@@ -55,7 +55,7 @@ static void html(void **state) {
 }
 
 // A column is as wide as a number: marks and further numbers go below it. Words stay together.
-static void html_saves_room(void **state) {
+static void html_columns_are_narrow(void **state) {
     (void)state;
     error err;
     document d;
@@ -180,7 +180,7 @@ static void lacks(const text *t, const char *part) {
     if (strstr(text_string(t), part)) fail_msg("'%s' is in:\n%s", part, text_string(t));
 }
 
-// Rendered anew into `out`.
+// Renders the document into `out` again.
 static void render(const document *d, void (*to)(const document *, text *), text *out) {
     text_release(out);
     to(d, out);
@@ -304,7 +304,7 @@ static void discussions_of_all_kinds(void **state) {
 }
 
 // A name in Chinese on a page in English.
-static void latex_asks_for_the_fonts_of_names(void **state) {
+static void latex_requests_the_fonts_of_names(void **state) {
     (void)state;
     error err;
     document d;
@@ -322,7 +322,7 @@ static void latex_asks_for_the_fonts_of_names(void **state) {
 
 // The search for a mark's end is bounded: otherwise a file of unclosed marks would take quadratic
 // time.
-static void marks_hold_a_bounded_text(void **state) {
+static void marks_have_a_bounded_length(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
         error err;
@@ -396,7 +396,7 @@ static void text_grows_and_replaces(void **state) {
     text_release(&t);
 }
 
-static void csv_quotes_what_it_must(void **state) {
+static void csv_quotes_where_necessary(void **state) {
     (void)state;
     error err;
     char id[] = "a.b", note[] = "x, \"y\"\nz", source[] = "";
@@ -444,7 +444,7 @@ static void paths_are_tidied(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(html),
-        cmocka_unit_test(html_saves_room),
+        cmocka_unit_test(html_columns_are_narrow),
         cmocka_unit_test(markdown),
         cmocka_unit_test(latex),
         cmocka_unit_test(latex_breaks_lines_in_cells),
@@ -453,11 +453,11 @@ int main(void) {
         cmocka_unit_test(pages_have_contents_and_folds),
         cmocka_unit_test(discussions_are_escaped),
         cmocka_unit_test(discussions_of_all_kinds),
-        cmocka_unit_test(latex_asks_for_the_fonts_of_names),
-        cmocka_unit_test(marks_hold_a_bounded_text),
+        cmocka_unit_test(latex_requests_the_fonts_of_names),
+        cmocka_unit_test(marks_have_a_bounded_length),
         cmocka_unit_test(plain_text_fits_a_terminal),
         cmocka_unit_test(text_grows_and_replaces),
-        cmocka_unit_test(csv_quotes_what_it_must),
+        cmocka_unit_test(csv_quotes_where_necessary),
         cmocka_unit_test(paths_are_tidied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void order_is_the_keyed_permutation(void **state) {
     deal_release(&d);
 }
 
-static void two_epochs_are_held(void **state) {
+static void two_epochs_are_kept(void **state) {
     (void)state;
     deal d = make_deal(64, 2);
     sampler s;
@@ -134,7 +134,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(order_is_the_keyed_permutation),
-        cmocka_unit_test(two_epochs_are_held),
+        cmocka_unit_test(two_epochs_are_kept),
         cmocka_unit_test(refuses_a_batch_that_shards_do_not_divide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

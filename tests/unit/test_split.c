@@ -82,7 +82,7 @@ static void order_does_not_matter(void **state) {
         assert_int_equal(a.test[i], test_of(&b, a.labels[i], a.keys[i]));
 }
 
-static void one_more_moves_few(void **state) {
+static void one_more_sample_moves_few(void **state) {
     (void)state;
     samples a, b;
     size_t moved = 0, other = 0;
@@ -114,7 +114,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_class_has_its_share),
         cmocka_unit_test(order_does_not_matter),
-        cmocka_unit_test(one_more_moves_few),
+        cmocka_unit_test(one_more_sample_moves_few),
         cmocka_unit_test(refuses_a_class_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Drawn images: the same bytes for ever, each image independent of the others, every shape
-// drawable.
+// Drawn images: their bytes never change, each image is independent of the others, and every shape
+// can be drawn.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

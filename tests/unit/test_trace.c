@@ -79,7 +79,7 @@ static void assert_spans(trace *t, uint64_t origin, const char *expected) {
 
 // ---- Recording ----
 
-static void nowhere(void **state) {
+static void without_a_recorder(void **state) {
     (void)state;
     error err = {0};
     trace_track *track = (trace_track *)&err;
@@ -93,7 +93,7 @@ static void nowhere(void **state) {
     trace_free(NULL);
 }
 
-static void phases_that_go_on_are_one(void **state) {
+static void consecutive_phases_are_joined(void **state) {
     (void)state;
     trace_track *track;
     trace *t = recorder(ROOM, &track);
@@ -141,7 +141,7 @@ static void nesting_in_the_file(void **state) {
     trace_free(t);
 }
 
-static void rest_is_what_nothing_covers(void **state) {
+static void the_rest_is_uncovered_time(void **state) {
     (void)state;
     trace_track *track;
     trace *t = recorder(ROOM, &track);
@@ -154,7 +154,7 @@ static void rest_is_what_nothing_covers(void **state) {
     trace_free(t);
 }
 
-static void a_full_track_counts(void **state) {
+static void a_full_track_counts_omitted_spans(void **state) {
     (void)state;
     trace_track *small, *other;
     trace *t = recorder(3, &small);
@@ -253,12 +253,12 @@ static void nothing_recorded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nowhere),
-        cmocka_unit_test(phases_that_go_on_are_one),
+        cmocka_unit_test(without_a_recorder),
+        cmocka_unit_test(consecutive_phases_are_joined),
         cmocka_unit_test(operations_are_not_joined),
         cmocka_unit_test(nesting_in_the_file),
-        cmocka_unit_test(rest_is_what_nothing_covers),
-        cmocka_unit_test(a_full_track_counts),
+        cmocka_unit_test(the_rest_is_uncovered_time),
+        cmocka_unit_test(a_full_track_counts_omitted_spans),
         cmocka_unit_test(names_and_numbers),
         cmocka_unit_test(times_are_exact),
         cmocka_unit_test(pieces_make_the_whole),

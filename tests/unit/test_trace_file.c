@@ -106,7 +106,7 @@ static void all_ranks_in_one_file(void **state) {
     yaml_free(root);
 }
 
-static void left_out_is_counted_over_all(void **state) {
+static void omitted_spans_are_counted_over_all_ranks(void **state) {
     fixture *f = *state;
     error err = {0};
     f->room = SPANS;
@@ -124,7 +124,7 @@ static void nothing_was_recorded(void **state) {
     yaml_free(read_trace(f));
 }
 
-static void not_asked_for(void **state) {
+static void not_requested(void **state) {
     fixture *f = *state;
     error err = {0};
     for (int r = 0; r < RANKS; r++) f->paths[r] = NULL;
@@ -171,9 +171,9 @@ static void a_file_that_cannot_be_written_is_found_at_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(all_ranks_in_one_file),
-        TEST(left_out_is_counted_over_all),
+        TEST(omitted_spans_are_counted_over_all_ranks),
         TEST(nothing_was_recorded),
-        TEST(not_asked_for),
+        TEST(not_requested),
         TEST(rank_0_decides),
         TEST(a_run_that_fails_leaves_nothing),
         TEST(a_file_that_cannot_be_written_is_found_at_once),

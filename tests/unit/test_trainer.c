@@ -324,7 +324,7 @@ static void test_damaged_state_is_refused(void **state) {
     checkpoint_release(&c);
 }
 
-static void test_deferred_is_the_same(void **state) {
+static void test_deferred_results_are_the_same(void **state) {
     fixture *f = *state;
     checkpoint together, alone;
     const knobs k = {.test = true};
@@ -361,7 +361,7 @@ int main(void) {
         {DEFERRED(test_checkpoint_every)},
         {DEFERRED(test_state_of_another_run_is_refused)},
         {DEFERRED(test_damaged_state_is_refused)},
-        {DEFERRED(test_deferred_is_the_same)},
+        {DEFERRED(test_deferred_results_are_the_same)},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

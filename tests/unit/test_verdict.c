@@ -218,7 +218,7 @@ static void a_busy_machine_gives_no_verdict(void **state) {
 }
 
 // The kernel counts a thread as running while a hypervisor has taken its processor.
-static void what_a_hypervisor_took_gives_no_verdict(void **state) {
+static void time_taken_by_a_hypervisor_gives_no_verdict(void **state) {
     (void)state;
     char said[512];
     const told slow[] = {
@@ -228,7 +228,7 @@ static void what_a_hypervisor_took_gives_no_verdict(void **state) {
 }
 
 // Two threads of a run that was bound to one of the two cores.
-static void cores_that_may_not_be_used_are_none(void **state) {
+static void cores_outside_the_affinity_do_not_count(void **state) {
     (void)state;
     char said[512];
     const told bound[] = {
@@ -243,7 +243,7 @@ static bool busy(double wall, double cpu, double waited, double others, double c
     return machine_use_is_busy(&u);
 }
 
-static void what_makes_a_machine_busy(void **state) {
+static void signs_of_a_busy_machine(void **state) {
     (void)state;
     assert_true(busy(10, 5.4, 14.6, 14, 2));
     assert_false(busy(10, 19.8, 0.1, 0.1, 2));
@@ -290,7 +290,7 @@ static void a_simulated_arm_is_neither_faster_nor_slower(void **state) {
 // ---- Accuracy ----
 
 // Three timings of one seed are one model: the result was p = 0.
-static void timings_are_no_seeds(void **state) {
+static void timings_are_not_seeds(void **state) {
     (void)state;
     char said[512];
     const told one[] = {{1, 1, 1, 0.70, 0}, {1, 2, 1, 0.70, 0}, {1, 3, 1, 0.70, 0}};
@@ -383,7 +383,7 @@ static char *reasons_between(const char *head, const char *other, const varied_k
     return reasons;
 }
 
-static void what_was_built_otherwise_is_not_alike(void **state) {
+static void different_builds_are_not_like_for_like(void **state) {
     (void)state;
     const char *keys[] = {"loader_workers"};
     const varied_keys varied = {keys, 1};
@@ -408,7 +408,7 @@ static char *executed_apart(const char *one, const char *other, const varied_key
 // Closes `execution` and continues with `run`'s entries on the build.
 #define BUILT(what) "}, " what ", rest: {a: 1"
 
-static void what_was_compiled_counts(void **state) {
+static void the_compiled_code_counts(void **state) {
     (void)state;
     const struct {
         const char *one, *other, *expected;
@@ -426,7 +426,7 @@ static void what_was_compiled_counts(void **state) {
     }
 }
 
-static void what_a_plan_varies_may_differ(void **state) {
+static void keys_that_a_plan_varies_may_differ(void **state) {
     (void)state;
     const char *keys[] = {"world_size", "loader_workers"};
     const varied_keys varied = {keys, 2};
@@ -444,17 +444,17 @@ int main(void) {
         cmocka_unit_test(five_rounds_are_pairs),
         cmocka_unit_test(one_side_after_the_other),
         cmocka_unit_test(a_busy_machine_gives_no_verdict),
-        cmocka_unit_test(what_a_hypervisor_took_gives_no_verdict),
-        cmocka_unit_test(cores_that_may_not_be_used_are_none),
-        cmocka_unit_test(what_makes_a_machine_busy),
+        cmocka_unit_test(time_taken_by_a_hypervisor_gives_no_verdict),
+        cmocka_unit_test(cores_outside_the_affinity_do_not_count),
+        cmocka_unit_test(signs_of_a_busy_machine),
         cmocka_unit_test(a_simulated_arm_is_neither_faster_nor_slower),
-        cmocka_unit_test(timings_are_no_seeds),
+        cmocka_unit_test(timings_are_not_seeds),
         cmocka_unit_test(seeds_are_pairs),
         cmocka_unit_test(one_seed_is_about_two_models),
         cmocka_unit_test(holm_corrects_a_table),
-        cmocka_unit_test(what_was_built_otherwise_is_not_alike),
-        cmocka_unit_test(what_was_compiled_counts),
-        cmocka_unit_test(what_a_plan_varies_may_differ),
+        cmocka_unit_test(different_builds_are_not_like_for_like),
+        cmocka_unit_test(the_compiled_code_counts),
+        cmocka_unit_test(keys_that_a_plan_varies_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void pairs_are_in_order(void **state) {
     const char *english, *other, *before = "";
     for (int l = 1; l < LANGUAGES; l++, before = "")
         for (size_t i = 0; words_pair((language)l, i, &english, &other); i++, before = english) {
-            if (strcmp(before, english) >= 0) fail_msg("'%s' stands after '%s'", english, before);
+            if (strcmp(before, english) >= 0) fail_msg("'%s' comes after '%s'", english, before);
             assert_string_equal(words_in((language)l, english), other);
             assert_string_equal(words_in(LANGUAGE_EN, english), english);
         }
@@ -77,7 +77,7 @@ static void formats_agree(void **state) {
             read_signature(english, of_english);
             read_signature(other, of_other);
             if (memcmp(of_english, of_other, sizeof of_english) != 0)
-                fail_msg("'%s' and '%s' take other arguments", english, other);
+                fail_msg("'%s' and '%s' take different arguments", english, other);
         }
 }
 

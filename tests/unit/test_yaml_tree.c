@@ -73,7 +73,7 @@ static void finds_keys_with_dots(void **state) {
     yaml_free(root);
 }
 
-static void refuses_what_is_not_plain(void **state) {
+static void refuses_documents_that_are_not_plain(void **state) {
     (void)state;
     refuses("a: &x 1\n", "t.yaml:1:4: anchors are not accepted");
     refuses("a: 1\nb: *x\n", "t.yaml:2:4: aliases are not accepted");
@@ -102,7 +102,7 @@ static void skips_a_byte_order_mark(void **state) {
     refuses("\xef\xbb\xbf", "the document is empty");
 }
 
-static void knows_what_can_be_written(void **state) {
+static void only_valid_utf8_can_be_written(void **state) {
     (void)state;
     assert_true(yaml_can_write(""));
     assert_true(yaml_can_write("a\nb\x01 \xc3\xbc \xe2\x98\x83"));
@@ -194,7 +194,7 @@ static yaml_type type_of(const char *text) {
     return type;
 }
 
-static void knows_the_core_types(void **state) {
+static void reads_the_core_types(void **state) {
     (void)state;
     assert_int_equal(type_of(""), YAML_NULL);
     assert_int_equal(type_of("~"), YAML_NULL);
@@ -294,7 +294,7 @@ static char *written(const yaml_node *root) {
 #define WORDS     "words and words and words and words "
 #define LONG_LINE WORDS WORDS WORDS "and the end"
 
-static void strings_are_quoted_where_they_must(void **state) {
+static void strings_are_quoted_if_necessary(void **state) {
     (void)state;
     static const char *const strings[] = {
         "plain",    "",       "null",      "~",     "true",   "yes", "No",
@@ -394,7 +394,7 @@ static char *number_of(double value) {
     return text;
 }
 
-static void numbers_that_differ_have_texts_that_differ(void **state) {
+static void different_numbers_have_different_texts(void **state) {
     (void)state;
     uint64_t bits = 1;
     for (int i = 0; i < 20000; i++) {
@@ -498,7 +498,7 @@ static void equality_ignores_the_order_of_keys(void **state) {
     }
 }
 
-static void building_passes_failures_on(void **state) {
+static void building_propagates_failures(void **state) {
     (void)state;
     error err;
     yaml_node *root = yaml_new(YAML_MAPPING, &err);
@@ -526,27 +526,27 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_plain_documents),
         cmocka_unit_test(finds_keys_with_dots),
-        cmocka_unit_test(refuses_what_is_not_plain),
+        cmocka_unit_test(refuses_documents_that_are_not_plain),
         cmocka_unit_test(skips_a_byte_order_mark),
-        cmocka_unit_test(knows_what_can_be_written),
+        cmocka_unit_test(only_valid_utf8_can_be_written),
         cmocka_unit_test(refuses_ambiguous_booleans),
         cmocka_unit_test(refuses_depth),
         cmocka_unit_test(refuses_size),
         cmocka_unit_test(many_keys_are_quick),
         cmocka_unit_test(refuses_bad_syntax),
         cmocka_unit_test(accepts_a_byte_order_mark),
-        cmocka_unit_test(knows_the_core_types),
+        cmocka_unit_test(reads_the_core_types),
         cmocka_unit_test(values_are_checked),
         cmocka_unit_test(unknown_keys_name_the_nearest),
-        cmocka_unit_test(strings_are_quoted_where_they_must),
+        cmocka_unit_test(strings_are_quoted_if_necessary),
         cmocka_unit_test(writing_is_deterministic),
         cmocka_unit_test(numbers_read_back_exactly),
-        cmocka_unit_test(numbers_that_differ_have_texts_that_differ),
+        cmocka_unit_test(different_numbers_have_different_texts),
         cmocka_unit_test(a_number_has_one_text),
         cmocka_unit_test(floats_have_nine_digits),
         cmocka_unit_test(copies_keep_places_and_names),
         cmocka_unit_test(equality_ignores_the_order_of_keys),
-        cmocka_unit_test(building_passes_failures_on),
+        cmocka_unit_test(building_propagates_failures),
         cmocka_unit_test(files_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #     workers      loader workers                          [0]
 #     augment      none, affine, all                       [none]
 #     steps        steps to run; with QUICK a twentieth    [800]
-#     warm         steps of these that are left out        [a quarter]
+#     warm         first steps, which are left out         [a quarter]
 #     isa          v4, v3, baseline                        [the best]
 #     images       drawn images to train on                [the bench's data]
 declare -A augmentation=(

@@ -2,6 +2,9 @@
 // program.h - a network in the form that a backend executes: the layers in order, with every shape
 // and offset resolved.
 //
+// The network is a graph: a layer's input is the output of an earlier layer, usually that of the
+// layer before it. Layers refer to their producers by distance, so a part of a program is a program.
+//
 // A program contains no YAML, file names or strategies. All parameters of a network live in one
 // float array, the *parameter arena* (gradients and optimizer state have arrays of the same
 // layout); the running statistics of batch norm live in a second one, the *buffer arena*. Every
@@ -26,6 +29,7 @@ typedef enum layer_kind {
     LAYER_AVG_POOL,
     LAYER_FLATTEN,
     LAYER_DROPOUT,
+    LAYER_ADD,
     LAYER_KINDS
 } layer_kind;
 
@@ -38,6 +42,9 @@ typedef struct layer {
     layer_kind kind;
     char name[32]; // "conv1": the prefix of its tensors in a state_dict
     int number;    // index in the program: the key of its random numbers
+    int skip;      // layers between this one and the producer of its input: see layer_source
+    int with_skip; // add: likewise, of its second input: see layer_second_source
+    bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
     bool has_bias;                                            // conv, linear
@@ -56,6 +63,36 @@ typedef struct program {
     size_t parameters; // floats in the parameter arena
     size_t buffers;    // floats in the buffer arena
 } program;
+
+// Returns the index of the layer whose output is the input of layer i; -1: the program's input.
+static inline int layer_source(const program *p, int i) {
+    return i - 1 - p->layers[i].skip;
+}
+
+// Likewise for the second input of an add layer.
+static inline int layer_second_source(const program *p, int i) {
+    return i - 1 - p->layers[i].with_skip;
+}
+
+// Returns the first layer that is no link of a chain: it adds, or its input is not the output of
+// the layer before it. NULL if the program is a chain.
+static inline const layer *program_first_branch(const program *p) {
+    for (int i = 0; i < p->count; i++)
+        if (p->layers[i].skip || p->layers[i].kind == LAYER_ADD) return &p->layers[i];
+    return NULL;
+}
+
+// Returns true if a pipeline stage can begin with layer `at`: a convolution or a linear layer, and
+// the output of the layer before it is the only earlier value that it or later layers read.
+static inline bool program_can_cut(const program *p, int at) {
+    const layer_kind kind = p->layers[at].kind;
+    if (kind != LAYER_CONV && kind != LAYER_LINEAR) return false;
+    for (int i = at; i < p->count; i++)
+        if (layer_source(p, i) < at - 1 ||
+            (p->layers[i].kind == LAYER_ADD && layer_second_source(p, i) < at - 1))
+            return false;
+    return true;
+}
 
 static inline size_t shape_size(shape s) {
     return (size_t)s.channels * (size_t)s.height * (size_t)s.width;

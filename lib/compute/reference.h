@@ -50,6 +50,9 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
 void reference_relu(size_t n, const double *x, double *y);
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx);
 
+// y = a + b; y may be one of them.
+void reference_add(size_t n, const double *a, const double *b, double *y);
+
 // Of equal values in a window the first one in row-major order wins. Padding never wins.
 void reference_max_pool(const layer *l, int samples, const double *x, double *y);
 void reference_max_pool_backward(const layer *l, int samples, const double *x, const double *dy,

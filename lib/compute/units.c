@@ -10,50 +10,73 @@ static bool is_tail_pool(const layer *l) {
            l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
 }
 
-static void take_tail(unit_layers *u, const program *p, int *at) {
-    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
-    for (; *at < p->count; ++*at) {
-        const layer *l = &p->layers[*at];
-        if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)
-            u->norm = l;
-        else if (l->kind == LAYER_RELU && !u->relu)
-            u->relu = true;
-        else if (is_tail_pool(l) && !u->pool)
-            u->pool = true;
-        else
-            return;
+// A program being cut into units.
+typedef struct cutting {
+    const program *p;
+    unit_list *list;
+    // Of each value: number i + 1 is the output of layer i, and 0 the input.
+    int *readers; // layers
+    int *unit;    // that computes it
+    int at;       // the next layer
+} cutting;
+
+static void count_readers(const cutting *c) {
+    for (int i = 0; i < c->p->count; i++) {
+        c->readers[layer_source(c->p, i) + 1]++;
+        if (c->p->layers[i].kind == LAYER_ADD) c->readers[layer_second_source(c->p, i) + 1]++;
     }
 }
 
-static status take_unit(unit_layers *u, const program *p, int *at, error *err) {
-    const layer *l = &p->layers[*at];
+// Only this layer reads the output of the layer before it.
+static bool continues_unit(const cutting *c) {
+    return c->at < c->p->count && c->p->layers[c->at].skip == 0 && c->readers[c->at] == 1;
+}
+
+static bool take_tail_layer(unit_layers *u, const layer *l) {
+    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
+    if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)
+        u->norm = l;
+    else if (l->kind == LAYER_RELU && !u->relu)
+        u->relu = true;
+    else if (is_tail_pool(l) && !u->pool)
+        u->pool = true;
+    else
+        return false;
+    return true;
+}
+
+// Samples are innermost, so a flattened activation lies in memory as the image does, unless another
+// layer reads the image too and wants a border around it.
+static bool is_free(const cutting *c, int i) {
+    return c->p->layers[i].kind == LAYER_FLATTEN && c->readers[layer_source(c->p, i) + 1] == 1;
+}
+
+// The layers of a unit from c->at on; the first of them belongs to it.
+static status take_unit(unit_layers *u, cutting *c, error *err) {
+    const layer *l = &c->p->layers[c->at++];
     u->x = l->in;
     switch (l->kind) {
     case LAYER_CONV:
-    case LAYER_LINEAR:
-        u->core = l;
-        ++*at;
-        take_tail(u, p, at);
-        return STATUS_OK;
+    case LAYER_LINEAR: u->core = l; break;
+    case LAYER_ADD: u->sum = true; break;
+    case LAYER_FLATTEN: u->x = l->out; break;
     case LAYER_BATCH_NORM:
-    case LAYER_RELU: take_tail(u, p, at); return STATUS_OK;
+    case LAYER_RELU: (void)take_tail_layer(u, l); break;
     case LAYER_MAX_POOL:
-    case LAYER_AVG_POOL:
         if (l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
             return error_set(err, STATUS_USAGE,
                              "cannot run layer '%s': its window has more than %d elements", l->name,
                              (int)POOL_WINDOW_MAX);
         u->alone = l;
-        ++*at;
         return STATUS_OK;
-    case LAYER_DROPOUT:
-        u->alone = l;
-        ++*at;
-        return STATUS_OK;
+    case LAYER_AVG_POOL:
+    case LAYER_DROPOUT: u->alone = l; return STATUS_OK;
     default:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);
     }
+    while (continues_unit(c) && take_tail_layer(u, &c->p->layers[c->at])) c->at++;
+    return STATUS_OK;
 }
 
 static void find_shapes(unit_layers *u) {
@@ -78,24 +101,62 @@ static status check_ends(const unit_list *l, bool sends, error *err) {
     return STATUS_OK;
 }
 
-status units_init(unit_list *l, const program *p, bool receives, bool sends, error *err) {
-    status rc;
-    *l = (unit_list){.units = memory_new((size_t)p->count + 1, sizeof *l->units, err)};
-    if (!l->units) return STATUS_FAILED;
-    for (int at = 0; at < p->count;) {
-        if (p->layers[at].kind == LAYER_FLATTEN) {
-            at++;
+static status cut(cutting *c, error *err) {
+    const program *p = c->p;
+    c->unit[0] = UNIT_INPUT;
+    while (c->at < p->count) {
+        const int first = c->at, from = c->unit[layer_source(p, first) + 1];
+        if (is_free(c, first)) {
+            c->unit[++c->at] = from;
             continue;
         }
-        unit_layers *u = &l->units[l->count++];
-        TRY(take_unit(u, p, &at, err));
+        unit_layers *u = &c->list->units[c->list->count];
+        const status rc = take_unit(u, c, err);
+        if (rc != STATUS_OK) return rc;
+        u->source.unit = from;
+        if (u->sum) u->second.unit = c->unit[layer_second_source(p, first) + 1];
+        c->unit[c->at] = c->list->count++;
         find_shapes(u);
-        number_norm(l, u);
+        number_norm(c->list, u);
     }
+    return STATUS_OK;
+}
+
+// Who writes the gradient of a value, and who adds to it: backward runs from the last unit to the
+// first. `written`: of each unit's y, after one for the input.
+static void find_gradients(const unit_list *l, bool receives, bool *written) {
+    for (int i = l->count - 1; i >= 0; i--) {
+        unit_layers *u = &l->units[i];
+        unit_source *sources[] = {&u->source, &u->second};
+        for (int k = 0; k < (u->sum ? 2 : 1); k++) {
+            unit_source *s = sources[k];
+            s->gradient = s->unit != UNIT_INPUT || receives;
+            s->adds = written[s->unit + 1];
+            written[s->unit + 1] = true;
+        }
+        u->first = !u->source.gradient;
+    }
+}
+
+status units_init(unit_list *l, const program *p, bool receives, bool sends, error *err) {
+    const size_t values = (size_t)p->count + 1;
+    cutting c = {.p = p,
+                 .list = l,
+                 .readers = memory_new(values, sizeof *c.readers, err),
+                 .unit = memory_new(values, sizeof *c.unit, err)};
+    bool *written = memory_new(values, sizeof *written, err);
+    status rc;
+    *l = (unit_list){.units = memory_new(values, sizeof *l->units, err)};
+    TRY(l->units && c.readers && c.unit && written ? STATUS_OK : STATUS_FAILED);
+    count_readers(&c);
+    TRY(cut(&c, err));
     TRY(check_ends(l, sends, err));
-    l->units[0].first = !receives;
+    find_gradients(l, receives, written);
     l->units[l->count - 1].last = !sends;
 out:
+    free(c.readers);
+    free(c.unit);
+    free(written);
     if (rc != STATUS_OK) units_release(l);
     return rc;
 }

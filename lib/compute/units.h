@@ -3,10 +3,14 @@
 //
 // A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
 // computed in one pass: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
-// dropout, is a separate unit. Flatten costs nothing because samples are innermost.
+// dropout, is a separate unit. Flatten costs nothing because samples are innermost; only if other
+// layers read the image too, it is a unit that copies.
 //
-//        x ──core──► z ──tail──► y      x: the previous unit's y, or the input
+//        x ──core──► z ──tail──► y      x: the y of an earlier unit, or the input
 //       dx ◄──────── dz ◄─────── dy
+//
+// A layer ends its unit if more than one layer reads its output. If several units read y, its
+// gradient is the sum of their dx, added in the reverse order of the units.
 #ifndef LOCKSTEP_COMPUTE_UNITS_H
 #define LOCKSTEP_COMPUTE_UNITS_H
 
@@ -15,14 +19,26 @@
 #include "base/error.h"
 #include "compute/program.h"
 
+enum { UNIT_INPUT = -1 }; // the input, among the numbers of units
+
+// An input of a unit.
+typedef struct unit_source {
+    int unit;      // whose y it is; or UNIT_INPUT
+    bool gradient; // its gradient is needed
+    bool adds;     // a later unit reads it too: add to the gradient that this one has written
+} unit_source;
+
 typedef struct unit_layers {
-    const layer *core;   // conv or linear; NULL: z is a copy of x
+    unit_source source;  // of x
+    bool sum;            // z = x + the y of `second`; core is NULL
+    unit_source second;  // only for a sum
+    const layer *core;   // conv or linear; NULL: z is a copy of x, or a sum
     const layer *norm;   // batch norm; NULL: none
     bool relu, pool;     // pool: 2×2
     const layer *alone;  // pooling, dropout; then core and norm are NULL and there is no z
-    bool first;          // no input gradient is needed
+    bool first;          // no input gradient is needed: x is the input
     bool last;           // the logits: no tail; the loss writes its gradient to z
-    shape x, z, y;       // x: the input shape of the unit's first layer
+    shape x, z, y;       // x: the shape that the unit's first layer reads its input as
     int norm_index;      // which batch norm, from 0
     size_t norm_channel; // channels of the preceding batch norms
 } unit_layers;

@@ -72,10 +72,6 @@ const field experiment_fields[] = {
 };
 const size_t experiment_field_count = COUNT(experiment_fields);
 
-bool experiment_begins_stage(const layer *l) {
-    return l->kind == LAYER_CONV || l->kind == LAYER_LINEAR;
-}
-
 // ---- Groups ----
 
 bool experiment_is_group(const char *key) {

@@ -53,9 +53,6 @@ bool experiment_is_group(const char *key);
 // name one.
 const char *experiment_default_kind(const char *group);
 
-// Can a pipeline stage begin with the layer? True for convolutions and linear layers.
-bool experiment_begins_stage(const layer *l);
-
 // Does the node come from a --set assignment, not from a file?
 bool experiment_is_set(const yaml_node *node);
 

@@ -227,10 +227,10 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
             return yaml_error(
                 node->items[i], r->err,
                 "'stages': '%.60s' must come after the first layer of the previous stage", name);
-        if (!experiment_begins_stage(&p->layers[index]))
+        if (!program_can_cut(p, index))
             return yaml_error(node->items[i], r->err,
                               "'stages': '%.60s': a stage begins with a convolution or a linear "
-                              "layer",
+                              "layer, and not within a residual block",
                               name);
         last = index;
         TRY(yaml_append(*resolved, yaml_new_string(name, r->err), r->err));

@@ -120,7 +120,7 @@ static status slide_window(builder *b, reading *r, int channels) {
 }
 
 static status need_image(builder *b, const reading *r) {
-    if (!b->flat) return STATUS_OK;
+    if (!r->l->flat) return STATUS_OK;
     return yaml_error(r->place, b->err, "layer '%s' needs an image, but comes after flatten",
                       r->l->name);
 }
@@ -148,7 +148,7 @@ static status read_linear(builder *b, reading *r) {
     layer *l = r->l;
     int features;
     status rc = STATUS_OK;
-    if (!b->flat)
+    if (!l->flat)
         return yaml_error(r->place, b->err,
                           "layer '%s' is linear and needs a vector: put flatten before it",
                           l->name);
@@ -191,7 +191,7 @@ static status read_pool(builder *b, reading *r) {
     status rc = STATUS_OK;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
-    if (l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
+    if (l->kind == LAYER_MAX_POOL && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
         return yaml_error(layer_option(r, "size"), b->err,
                           "'size': expected a window of at most %d values, got %dx%d = %d",
                           (int)POOL_WINDOW_MAX, l->kernel_h, l->kernel_w,
@@ -219,10 +219,45 @@ static status read_dropout(builder *b, reading *r) {
     return rc;
 }
 
+// An average over the whole image: a pool of that size, and described as one.
+static status read_global_pool(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->kernel_h = l->stride_h = l->in.height;
+    l->kernel_w = l->stride_w = l->in.width;
+    TRY(need_image(b, r));
+    TRY(write_pair(r->written, "size", l->kernel_h, l->kernel_w, b->err));
+    TRY(write_pair(r->written, "stride", l->stride_h, l->stride_w, b->err));
+    TRY(write_pair(r->written, "padding", 0, 0, b->err));
+    TRY(slide_window(b, r, l->in.channels));
+out:
+    return rc;
+}
+
 static status read_flatten(builder *b, reading *r) {
+    (void)b;
     r->l->out = (shape){(int)shape_size(r->l->in), 1, 1};
-    b->flat = true;
+    r->l->flat = true;
     return STATUS_OK;
+}
+
+static status read_add(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "with");
+    layer *l = r->l;
+    int with;
+    if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to add");
+    status rc = layer_find(b, node, "with", &with);
+    if (rc != STATUS_OK) return rc;
+    const shape a = l->in, other = layer_shape(b, with);
+    if (a.channels != other.channels || a.height != other.height || a.width != other.width)
+        return yaml_error(r->place, b->err,
+                          "layer '%s' cannot add [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
+                          "their shapes differ",
+                          l->name, a.channels, a.height, a.width,
+                          layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
+                          other.height, other.width, layer_name(b, with));
+    l->with_skip = l->number - 1 - with;
+    return yaml_put(r->written, "with", yaml_new_string(layer_name(b, with), b->err), b->err);
 }
 
 static status read_plain(builder *b, reading *r) {
@@ -231,16 +266,31 @@ static status read_plain(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-const layer_type layer_types[LAYER_KINDS] = {
+const layer_type layer_types[LAYER_TYPES] = {
     [LAYER_CONV] = {"conv",
                     "conv",
-                    {"name", "out", "kernel", "stride", "padding", "bias"},
+                    LAYER_CONV,
+                    {"out", "kernel", "stride", "padding", "bias"},
                     read_conv},
-    [LAYER_LINEAR] = {"linear", "fc", {"name", "out", "bias"}, read_linear},
-    [LAYER_BATCH_NORM] = {"batch_norm", "bn", {"name", "eps", "momentum"}, read_batch_norm},
-    [LAYER_RELU] = {"relu", "relu", {"name"}, read_plain},
-    [LAYER_MAX_POOL] = {"max_pool", "pool", {"name", "size", "stride", "padding"}, read_pool},
-    [LAYER_AVG_POOL] = {"avg_pool", "pool", {"name", "size", "stride", "padding"}, read_pool},
-    [LAYER_FLATTEN] = {"flatten", "flatten", {"name"}, read_flatten},
-    [LAYER_DROPOUT] = {"dropout", "dropout", {"name", "p"}, read_dropout},
+    [LAYER_LINEAR] = {"linear", "fc", LAYER_LINEAR, {"out", "bias"}, read_linear},
+    [LAYER_BATCH_NORM] = {"batch_norm",
+                          "bn",
+                          LAYER_BATCH_NORM,
+                          {"eps", "momentum"},
+                          read_batch_norm},
+    [LAYER_RELU] = {"relu", "relu", LAYER_RELU, {0}, read_plain},
+    [LAYER_MAX_POOL] = {"max_pool",
+                        "pool",
+                        LAYER_MAX_POOL,
+                        {"size", "stride", "padding"},
+                        read_pool},
+    [LAYER_AVG_POOL] = {"avg_pool",
+                        "pool",
+                        LAYER_AVG_POOL,
+                        {"size", "stride", "padding"},
+                        read_pool},
+    [LAYER_FLATTEN] = {"flatten", "flatten", LAYER_FLATTEN, {0}, read_flatten},
+    [LAYER_DROPOUT] = {"dropout", "dropout", LAYER_DROPOUT, {"p"}, read_dropout},
+    [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},
+    {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
 };

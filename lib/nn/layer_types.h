@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// layer_types.h - the kinds of layers, for model.c: their words in model files, and the functions
-// that read a layer's options and set its output shape and tensors.
+// layer_types.h - the words for layers in model files, for model.c, and the functions that read a
+// layer's options and set its output shape and tensors.
 #ifndef LOCKSTEP_NN_LAYER_TYPES_H
 #define LOCKSTEP_NN_LAYER_TYPES_H
 
@@ -14,12 +14,14 @@ enum {
     MAX_PARAMETERS = 1 << 29,
 };
 
+enum { INPUT_LAYER = -1 }; // the network's input, among the indices of layers
+
 // A model being read.
 typedef struct builder {
     model *m;
     size_t layer_capacity, tensor_capacity;
-    shape at;  // input of the next layer
-    bool flat; // after flatten
+    int source; // the layer whose output the next layer reads, unless it says otherwise; or
+                // INPUT_LAYER
     int counted[LAYER_KINDS];
     yaml_node *written; // the layers of the description
     error *err;
@@ -33,14 +35,27 @@ typedef struct reading {
     layer *l;
 } reading;
 
+enum { LAYER_OPTIONS = 7 };
+
 typedef struct layer_type {
     const char *word;   // in model files
     const char *prefix; // of default names
-    const char *options[7];
+    layer_kind kind;
+    const char *options[LAYER_OPTIONS]; // in addition to `name` and `from`
     status (*read)(builder *b, reading *r);
 } layer_type;
 
-extern const layer_type layer_types[LAYER_KINDS];
+// The first LAYER_KINDS describe the kinds, in their order. The others are abbreviations of these:
+// the description has the layer that they stand for.
+enum { LAYER_TYPES = LAYER_KINDS + 1 };
+extern const layer_type layer_types[LAYER_TYPES];
+
+// Finds the layer that `node` names, among those read so far. *index is INPUT_LAYER for `input`.
+status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) MUST_CHECK;
+// Returns the name by which layer_find finds it.
+const char *layer_name(const builder *b, int index);
+// Returns the shape of its output.
+shape layer_shape(const builder *b, int index);
 
 static inline const yaml_node *layer_option(const reading *r, const char *key) {
     return r->options ? yaml_find(r->options, key) : NULL;

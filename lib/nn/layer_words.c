@@ -38,10 +38,15 @@ static const struct {
     {"bn", "did you mean 'batch_norm'?"},
     {"averagepool", "did you mean 'avg_pool'?"},
     {"meanpool", "did you mean 'avg_pool'?"},
-    {"globala", "did you mean 'avg_pool' with a window as large as the image?"},
+    {"globala", "did you mean 'global_avg_pool'?"},
     {"globalm", "did you mean 'max_pool' with a window as large as the image?"},
-    {"adaptiveavg", "did you mean 'avg_pool' with a window as large as the image?"},
+    {"adaptiveavg", "did you mean 'global_avg_pool'?"},
     {"adaptivemax", "did you mean 'max_pool' with a window as large as the image?"},
+    {"skip", "did you mean 'residual'?"},
+    {"shortcut", "did you mean 'residual'?"},
+    {"basicblock", "did you mean 'residual'?"},
+    {"sum", "did you mean 'add'?"},
+    {"plus", "did you mean 'add'?"},
     {"view", "did you mean 'flatten'?"},
     {"reshape", "did you mean 'flatten'?"},
     {"softmax", "the loss includes it, so a model ends with a 'linear' layer"},
@@ -57,11 +62,17 @@ static const struct {
     {"sigmoid", "the only activation is 'relu'"},
 };
 
+enum { WORDS = LAYER_TYPES + 1 };
+
+static const char *word_of(int k) {
+    return k < LAYER_TYPES ? layer_types[k].word : "residual";
+}
+
 static const char *same_word(const char *plain) {
     char ours[PLAIN_BYTES];
-    for (int k = 0; k < LAYER_KINDS; k++) {
-        make_plain(layer_types[k].word, ours);
-        if (!strcmp(plain, ours)) return layer_types[k].word;
+    for (int k = 0; k < WORDS; k++) {
+        make_plain(word_of(k), ours);
+        if (!strcmp(plain, ours)) return word_of(k);
     }
     return NULL;
 }
@@ -75,10 +86,10 @@ static const char *other_word(const char *plain) {
 // ---- The answer ----
 
 static const char *nearest(const char *word, const char *plain) {
-    const char *words[LAYER_KINDS], *same = same_word(plain);
+    const char *words[WORDS], *same = same_word(plain);
     if (same) return same;
-    for (int k = 0; k < LAYER_KINDS; k++) words[k] = layer_types[k].word;
-    return cli_nearest(word, words, LAYER_KINDS);
+    for (int k = 0; k < WORDS; k++) words[k] = word_of(k);
+    return cli_nearest(word, words, WORDS);
 }
 
 void layer_words_explain(const char *word, char *text, size_t size) {
@@ -91,7 +102,7 @@ void layer_words_explain(const char *word, char *text, size_t size) {
     if (advice)
         used = (size_t)snprintf(text, size, "%s%s ", advice,
                                 advice[strlen(advice) - 1] == '?' ? "" : ".");
-    for (int k = 0; k < LAYER_KINDS && used < size; k++)
+    for (int k = 0; k < WORDS && used < size; k++)
         used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 k ? ", " : "The layers are: ", layer_types[k].word);
+                                 k ? ", " : "The layers are: ", word_of(k));
 }

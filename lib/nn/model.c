@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "compute/backend.h"
@@ -14,15 +15,45 @@
 
 // ---- The list ----
 
-static status find_type(builder *b, const yaml_node *node, const char *word, layer_kind *kind) {
+static const char RESIDUAL[] = "residual";
+
+static status find_type(builder *b, const yaml_node *node, const char *word,
+                        const layer_type **type) {
     char answer[400];
-    for (int k = 0; k < LAYER_KINDS; k++) {
+    for (int k = 0; k < LAYER_TYPES; k++) {
         if (strcmp(word, layer_types[k].word)) continue;
-        *kind = (layer_kind)k;
+        *type = &layer_types[k];
         return STATUS_OK;
     }
     layer_words_explain(word, answer, sizeof answer);
     return yaml_error(node, b->err, "unknown layer '%.60s': %s", word, answer);
+}
+
+// ---- Names ----
+
+static const char INPUT_NAME[] = "input";
+
+const char *layer_name(const builder *b, int index) {
+    return index == INPUT_LAYER ? INPUT_NAME : b->m->program.layers[index].name;
+}
+
+shape layer_shape(const builder *b, int index) {
+    return index == INPUT_LAYER ? b->m->program.input : b->m->program.layers[index].out;
+}
+
+// The last of the layers is the one that asks.
+status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) {
+    const program *p = &b->m->program;
+    const char *name, *names[MAX_LAYERS];
+    status rc = yaml_string(node, key, &name, b->err);
+    if (rc != STATUS_OK) return rc;
+    for (*index = INPUT_LAYER; *index < p->count - 1; ++*index) {
+        if (!strcmp(layer_name(b, *index), name)) return STATUS_OK;
+        names[*index + 1] = layer_name(b, *index);
+    }
+    const char *near = cli_nearest(name, names, (size_t)p->count);
+    return yaml_error(node, b->err, "'%s': no earlier layer is named '%.60s'%s%s%s", key, name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static bool valid_name(const char *name, size_t room) {
@@ -34,6 +65,11 @@ static bool valid_name(const char *name, size_t room) {
 
 static status check_name(builder *b, const yaml_node *node, const char *name) {
     const program *p = &b->m->program;
+    if (!strcmp(name, INPUT_NAME))
+        return yaml_error(node, b->err,
+                          "no layer can be named '%s', which is the input of the network; choose "
+                          "another name",
+                          name);
     for (int i = 0; i < p->count - 1; i++)
         if (!strcmp(p->layers[i].name, name))
             return yaml_error(node, b->err, "two layers are named '%s'", name);
@@ -42,9 +78,8 @@ static status check_name(builder *b, const yaml_node *node, const char *name) {
 
 // Sets the given name or, by default, the kind's prefix and the number of layers with that prefix
 // so far.
-static status name_layer(builder *b, reading *r) {
+static status name_layer(builder *b, const char *prefix, reading *r) {
     layer *l = r->l;
-    const char *prefix = layer_types[l->kind].prefix;
     const yaml_node *node = layer_option(r, "name");
     const char *name;
     int number = 0;
@@ -84,10 +119,27 @@ static status split_item(builder *b, const yaml_node *item, const char **word,
     return STATUS_OK;
 }
 
-static size_t count_words(const char *const *words, size_t room) {
-    size_t n = 0;
-    while (n < room && words[n]) n++;
-    return n;
+static status check_options(builder *b, const layer_type *type, const yaml_node *options) {
+    const char *keys[LAYER_OPTIONS + 2] = {"name", "from"};
+    size_t count = 2;
+    if (!options) return STATUS_OK;
+    for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
+    return yaml_check_keys(options, keys, count, b->err);
+}
+
+// Sets the layer's input: the output of the layer that `from` names, else of b->source. Described
+// only if it is not that of the layer before.
+static status find_input(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "from");
+    layer *l = r->l;
+    int source = b->source;
+    status rc = node ? layer_find(b, node, "from", &source) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    l->skip = l->number - 1 - source;
+    l->in = l->out = layer_shape(b, source);
+    l->flat = source != INPUT_LAYER && b->m->program.layers[source].flat;
+    if (!l->skip) return STATUS_OK;
+    return yaml_put(r->written, "from", yaml_new_string(layer_name(b, source), b->err), b->err);
 }
 
 // Appends {word: written} to the description. Takes ownership of `written`.
@@ -102,58 +154,123 @@ static status describe_layer(builder *b, const char *word, yaml_node *written) {
     return rc;
 }
 
-static status read_layer(builder *b, const yaml_node *item) {
+static status read_layer(builder *b, const layer_type *type, const yaml_node *item,
+                         const yaml_node *options) {
     program *p = &b->m->program;
-    const char *word;
-    layer_kind kind = LAYER_RELU;
-    reading r = {.place = item};
-    status rc = STATUS_FAILED;
+    reading r = {.place = item, .options = options};
+    status rc;
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
     void *layers = p->layers;
-    TRY(memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer), b->err));
+    rc = memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer), b->err);
     p->layers = layers;
-    TRY(split_item(b, item, &word, &r.options));
-    TRY(find_type(b, item, word, &kind));
-    const layer_type *type = &layer_types[kind];
-    if (r.options)
-        TRY(yaml_check_keys(r.options, type->options,
-                            count_words(type->options, sizeof type->options / sizeof(char *)),
-                            b->err));
-    rc = STATUS_FAILED;
+    TRY(rc);
+    TRY(check_options(b, type, options));
     r.written = yaml_new(YAML_MAPPING, b->err);
-    if (!r.written) goto out;
+    TRY(r.written ? STATUS_OK : STATUS_FAILED);
     r.written->flow = true;
     r.l = &p->layers[p->count];
-    *r.l = (layer){.kind = kind, .number = p->count, .in = b->at, .out = b->at};
+    *r.l = (layer){.kind = type->kind, .number = p->count};
     p->count++;
-    TRY(name_layer(b, &r));
+    TRY(name_layer(b, type->prefix, &r));
+    TRY(find_input(b, &r));
     TRY(type->read(b, &r));
-    if (shape_size(r.l->out) > MAX_FEATURES) {
-        rc = yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
-                        MAX_FEATURES);
-        goto out;
-    }
-    b->at = r.l->out;
-    return describe_layer(b, type->word, r.written);
+    if (shape_size(r.l->out) > MAX_FEATURES)
+        TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
+                       MAX_FEATURES));
+    b->source = r.l->number;
+    return describe_layer(b, layer_types[type->kind].word, r.written);
 out:
     yaml_free(r.written);
     return rc;
 }
 
-static status read_layers(builder *b, const yaml_node *list) {
+static status read_list(builder *b, const yaml_node *list, const char *key);
+
+// Adds the output of layer `with`: the end of a residual block.
+static status read_sum(builder *b, const yaml_node *item, const yaml_node *name, int with) {
+    yaml_node *options = yaml_new(YAML_MAPPING, b->err);
+    status rc = STATUS_FAILED;
+    if (!options) goto out;
+    if (name) TRY(yaml_put(options, "name", yaml_copy(name, b->err), b->err));
+    TRY(yaml_put(options, "with", yaml_new_string(layer_name(b, with), b->err), b->err));
+    rc = read_layer(b, &layer_types[LAYER_ADD], item, options);
+out:
+    yaml_free(options);
+    return rc;
+}
+
+// residual: {body: [...], shortcut: [...], name: ...} stands for the layers of the body, those of
+// the shortcut from the same input, and an add layer.
+static status read_residual(builder *b, const yaml_node *item, const yaml_node *options) {
+    static const char *const keys[] = {"body", "shortcut", "name"};
+    const int input = b->source;
+    const yaml_node *body = options ? yaml_find(options, "body") : NULL;
+    const yaml_node *shortcut = options ? yaml_find(options, "shortcut") : NULL;
+    status rc;
+    if (options) TRY(yaml_check_keys(options, keys, 3, b->err));
+    TRY(body ? STATUS_OK : yaml_error(item, b->err, "'residual' needs a 'body': a list of layers"));
+    TRY(read_list(b, body, "body"));
+    const int end = b->source;
+    if (shortcut) {
+        b->source = input;
+        TRY(read_list(b, shortcut, "shortcut"));
+    }
+    TRY(read_sum(b, item, yaml_find(options, "name"), shortcut ? end : input));
+out:
+    return rc;
+}
+
+static status read_item(builder *b, const yaml_node *item) {
+    const char *word;
+    const yaml_node *options;
+    const layer_type *type = NULL;
+    status rc;
+    TRY(split_item(b, item, &word, &options));
+    if (!strcmp(word, RESIDUAL)) return read_residual(b, item, options);
+    TRY(find_type(b, item, word, &type));
+    rc = read_layer(b, type, item, options);
+out:
+    return rc;
+}
+
+static status read_list(builder *b, const yaml_node *list, const char *key) {
     if (list->kind != YAML_SEQUENCE || !list->count)
-        return yaml_error(list, b->err, "'layers': expected a list of layers");
+        return yaml_error(list, b->err, "'%s': expected a list of layers", key);
     for (size_t i = 0; i < list->count; i++) {
-        status rc = read_layer(b, list->items[i]);
+        const status rc = read_item(b, list->items[i]);
         if (rc != STATUS_OK) return rc;
     }
-    const program *p = &b->m->program;
-    const layer *last = &p->layers[p->count - 1];
-    if (last->kind != LAYER_LINEAR)
-        return yaml_error(list->items[list->count - 1], b->err,
-                          "the last layer must be linear: its outputs are the classes");
     return STATUS_OK;
+}
+
+// Only the last layer may have an output that nobody reads.
+static status check_readers(const builder *b, const yaml_node *list) {
+    const program *p = &b->m->program;
+    bool *has_reader = memory_new((size_t)p->count + 1, sizeof *has_reader, b->err);
+    status rc = has_reader ? STATUS_OK : STATUS_FAILED;
+    if (!has_reader) return rc;
+    for (int i = 0; i < p->count; i++) {
+        has_reader[layer_source(p, i) + 1] = true;
+        if (p->layers[i].kind == LAYER_ADD) has_reader[layer_second_source(p, i) + 1] = true;
+    }
+    for (int v = 0; v < p->count && rc == STATUS_OK; v++)
+        if (!has_reader[v])
+            rc = yaml_error(list, b->err, "no layer reads the output of '%s'", layer_name(b, v - 1));
+    free(has_reader);
+    return rc;
+}
+
+static status read_layers(builder *b, const yaml_node *list) {
+    const program *p = &b->m->program;
+    status rc;
+    TRY(read_list(b, list, "layers"));
+    if (p->layers[p->count - 1].kind != LAYER_LINEAR)
+        TRY(yaml_error(list->items[list->count - 1], b->err,
+                       "the last layer must be linear: its outputs are the classes"));
+    TRY(check_readers(b, list));
+out:
+    return rc;
 }
 
 // ---- The file ----
@@ -236,12 +353,12 @@ status model_from_yaml(model *m, const yaml_node *root, error *err) {
     const yaml_node *layers = NULL;
     status rc = read_header(root, m, &layers, err);
     if (rc != STATUS_OK) goto out;
-    b.at = m->program.input;
+    b.source = INPUT_LAYER;
     rc = STATUS_FAILED;
     b.written = yaml_new(YAML_SEQUENCE, err);
     if (!b.written) goto out;
     TRY(read_layers(&b, layers));
-    m->program.classes = b.at.channels;
+    m->program.classes = layer_shape(&b, b.source).channels;
     rc = describe(m, b.written, err);
     b.written = NULL;
 out:
@@ -280,7 +397,7 @@ layer_cost model_cost(const model *m, int number) {
     double positions = (double)l->out.height * (double)l->out.width;
     double each = positions * (double)layer_weights(l);
     bool first = true;
-    for (int i = 0; i < number; i++)
+    for (int i = 0; i < number && layer_source(&m->program, number) != INPUT_LAYER; i++)
         if (layer_weights(&m->program.layers[i])) first = false;
     return (layer_cost){
         .forward = each, .input_gradient = first ? 0 : each, .weight_gradient = each};

@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool can_begin(const layer *l) {
-    return l->kind == LAYER_CONV || l->kind == LAYER_LINEAR;
-}
-
 static int find_layer(const program *p, const char *name) {
     for (int i = 0; i < p->count; i++)
         if (strcmp(p->layers[i].name, name) == 0) return i;
@@ -23,10 +19,11 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
             return error_set(err, STATUS_USAGE,
                              "cannot cut the model: stage '%s': model '%s' has no such layer", name,
                              e->model.name);
-        if (!can_begin(&p->layers[at]) || at <= first[s])
+        if (!program_can_cut(p, at) || at <= first[s])
             return error_set(err, STATUS_USAGE,
                              "cannot cut the model: stage '%s': a stage begins with a convolution "
-                             "or a linear layer, after the previous stage",
+                             "or a linear layer, after the previous stage and not within a "
+                             "residual block",
                              name);
         first[s + 1] = at;
     }
@@ -45,7 +42,7 @@ static double cost_before(const experiment *e, int end) {
 
 static int beginnings_after(const program *p, int at) {
     int n = 0;
-    for (int i = at + 1; i < p->count; i++) n += can_begin(&p->layers[i]);
+    for (int i = at + 1; i < p->count; i++) n += program_can_cut(p, i);
     return n;
 }
 
@@ -55,7 +52,7 @@ static int nearest_cut(const experiment *e, int after, int left, double target) 
     const program *p = &e->model.program;
     int best = -1;
     for (int i = after + 1; i < p->count; i++) {
-        if (!can_begin(&p->layers[i]) || beginnings_after(p, i) < left) continue;
+        if (!program_can_cut(p, i) || beginnings_after(p, i) < left) continue;
         if (best < 0 || fabs(cost_before(e, i) - target) < fabs(cost_before(e, best) - target))
             best = i;
     }

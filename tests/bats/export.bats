@@ -18,6 +18,9 @@ setup_file() {
     write_experiment odd.yaml model="$PWD/odd-model.yaml" epochs=1
     "$BIN/train-single" -q --experiment odd.yaml --train data/train.st.zst --out odd
     "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+    write_experiment branches.yaml model="$ROOT/tests/fixtures/residual.yaml" epochs=1
+    "$BIN/train-single" -q --experiment branches.yaml --train data/train.st.zst --out branches
+    "$BIN/evaluate" -q --model branches/model.st.zst --data data/test.st.zst --out branches/evaluate
     "$BIN/evaluate" -q --model odd/model.st.zst --data data/test.st.zst --out odd/evaluate
 }
 
@@ -195,7 +198,7 @@ END
 @test "onnx: onnx's checker accepts the file" {
     need_package onnx
     local run
-    for run in run odd; do
+    for run in run odd branches; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" check m.onnx
     done
@@ -204,7 +207,7 @@ END
 @test "onnx: onnxruntime gives the same logits as evaluate" {
     need_package onnxruntime
     local run
-    for run in run odd; do
+    for run in run odd branches; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" onnx m.onnx data/test.st.zst $run/evaluate/predictions.st.zst
     done
@@ -236,7 +239,7 @@ END
     need_torch
     need_program zstd
     local run
-    for run in run odd; do
+    for run in run odd branches; do
         "$BIN/tensor" export --format torch --out $run/torch $run
         succeeds "$PYTHON" "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
     done

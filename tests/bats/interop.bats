@@ -112,6 +112,11 @@ checkpoint_by_torch() {
     same_logits "$WORK/odd.yaml"
 }
 
+@test "PyTorch takes a network with branches from here and gives the same logits" {
+    need_torch
+    same_logits "$ROOT/tests/fixtures/residual.yaml"
+}
+
 @test "a checkpoint of lenet-bn by PyTorch has the same accuracy in Lockstep" {
     need_torch
     checkpoint_by_torch "$ROOT/experiments/models/lenet-bn.yaml"

@@ -16,24 +16,30 @@ setup() {
     GOLDEN=$ROOT/tests/golden
 }
 
-# train MODEL SETTINGS: trains from the golden initial weights; leaves steps.st and order.u32 in
-# $WORK. SETTINGS are lines of the experiment.
+# start_from MODEL: the model and its golden initial weights.
+start_from() {
+    MODEL=$ROOT/experiments/models/$1.yaml
+    INIT=$GOLDEN/$1-init.safetensors
+}
+
+# train SETTINGS: trains $MODEL from $INIT; leaves steps.st and order.u32 in $WORK. SETTINGS are lines
+# of the experiment.
 train() {
     cat >"$WORK/experiment.yaml" <<EOT
 schema: lockstep.experiment/1
 name: loss-curves
 dataset: synthetic
-model: $ROOT/experiments/models/$1.yaml
+model: $MODEL
 strategy: single
 world_size: 1
 virtual_shards: 1
 global_batch: 64
 epochs: 5
 seed: 1
-$2
+$1
 EOT
     "$BIN/train-single" -q --experiment "$WORK/experiment.yaml" --train "$IMAGES" --out "$WORK/run" \
-        --init "$GOLDEN/$1-init.safetensors" --dump-order "$WORK/order.u32"
+        --init "$INIT" --dump-order "$WORK/order.u32"
     zstd -dcq "$WORK/run/steps.st.zst" >"$WORK/steps.st"
 }
 
@@ -50,7 +56,8 @@ same_work() {
 }
 
 golden_curve() {
-    train "$1" "optimizer: {kind: sgd, lr: $2, momentum: 0.9}"
+    start_from "$1"
+    train "optimizer: {kind: sgd, lr: $2, momentum: 0.9}"
     same_work
     succeeds "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" "$1"
 }
@@ -64,31 +71,56 @@ golden_curve() {
 }
 
 @test "the comparison fails if the losses differ" {
-    train lenet "optimizer: {kind: sgd, lr: 0.05, momentum: 0.8}"
+    start_from lenet
+    train "optimizer: {kind: sgd, lr: 0.05, momentum: 0.8}"
     same_work
     run "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" lenet
     [ "$status" -ne 0 ]
     [[ $output =~ step\ [2-9]:\ loss ]] || fail "$output"
 }
 
-# live_curve MODEL YAML JSON: PyTorch trains now, with the same settings in both notations.
+# live_curve YAML JSON: PyTorch trains now, with the same settings in both notations.
 live_curve() {
-    need_torch
-    train "$1" "$2"
-    "$PYTHON" "$PEER" losses "$WORK/run/model.st.zst" "$GOLDEN/$1-init.safetensors" "$IMAGES" "$WORK/order.u32" \
-        "$3" >"$WORK/theirs"
+    train "$1"
+    "$PYTHON" "$PEER" losses "$WORK/run/model.st.zst" "$INIT" "$IMAGES" "$WORK/order.u32" "$2" >"$WORK/theirs"
     succeeds "$PYTHON" "$COMPARE" "$WORK/steps.st" "$WORK/theirs"
 }
 
 @test "lenet: Nesterov, weight decay, warm-up and steps of the rate follow PyTorch (live)" {
-    live_curve lenet "optimizer: {kind: sgd, lr: 0.02, momentum: 0.9, nesterov: true, weight_decay: 0.005}
+    need_torch
+    start_from lenet
+    live_curve "optimizer: {kind: sgd, lr: 0.02, momentum: 0.9, nesterov: true, weight_decay: 0.005}
 schedule: {kind: multistep, milestones: [2, 4], gamma: 0.5, warmup_epochs: 1}" \
         '{"batch": 64, "lr": 0.02, "momentum": 0.9, "nesterov": true, "weight_decay": 0.005,
           "milestones": [2, 4], "gamma": 0.5, "warmup_epochs": 1}'
 }
 
 @test "lenet-bn: linear scaling of the rate and weight decay follow PyTorch (live)" {
-    live_curve lenet-bn "optimizer: {kind: sgd, lr: 0.00025, momentum: 0.9, weight_decay: 0.01}
+    need_torch
+    start_from lenet-bn
+    live_curve "optimizer: {kind: sgd, lr: 0.00025, momentum: 0.9, weight_decay: 0.01}
 lr_scaling: {kind: linear, base_batch: 16}" \
         '{"batch": 64, "lr": 0.001, "momentum": 0.9, "weight_decay": 0.01}'
+}
+
+# Without dropout, whose random numbers differ.
+@test "a network with branches follows PyTorch (live)" {
+    need_torch
+    MODEL=$WORK/residual.yaml
+    INIT=$WORK/initial/model.st.zst
+    sed 's/dropout: {p: 0.25}/dropout: {p: 0}/' "$ROOT/tests/fixtures/residual.yaml" >"$MODEL"
+    cat >"$WORK/initial.yaml" <<EOT
+schema: lockstep.experiment/1
+name: initial
+dataset: synthetic
+model: $MODEL
+strategy: single
+world_size: 1
+global_batch: 64
+epochs: 1
+optimizer: {kind: sgd, lr: 1e-30}
+EOT
+    "$BIN/train-single" -q --experiment "$WORK/initial.yaml" --train "$IMAGES" --out "$WORK/initial"
+    live_curve "optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}" \
+        '{"batch": 64, "lr": 0.01, "momentum": 0.9, "weight_decay": 0.001}'
 }

@@ -138,6 +138,26 @@ END
     same_isa e.yaml "$data/610/train.st.zst"
 }
 
+@test "a network with branches" {
+    local world
+    write_experiment e.yaml "model=$ROOT/tests/fixtures/residual.yaml" epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    for world in 1 2 4; do
+        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        agrees train-dp e.yaml "$data/610/train.st.zst" --world-size "$world"
+    done
+    # A stage can begin with the layer `wide`, and with the last one.
+    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2
+    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 3
+    rm -rf run
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps 4
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --world-size 2
+    same_model "$expected" run "resumed"
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/610/train.st.zst"
+}
+
 @test "sharded or not, from a pipe or not" {
     write_experiment e.yaml "$LENET_BN" epochs=1
     reference e.yaml "$data/610/train.st.zst"

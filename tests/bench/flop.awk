@@ -38,10 +38,22 @@ function shrink(line, kernel,    padding, stride) {
     width = int((width + 2 * padding - kernel) / stride) + 1
 }
 
+# Every layer continues with the shape of the one before it, or of the one that `from` names.
+function restore(name,    size) {
+    if (!name) return
+    split(shapes[name], size)
+    channels = size[1]; height = size[2]; width = size[3]
+}
+function keep(name) {
+    if (name) shapes[name] = channels " " height " " width
+}
+
 /^  input: \[/ {
     gsub(/[^0-9 ]/, "")
     channels = $1; height = $2; width = $3
+    keep("input")
 }
+/^ +- \{[a-z_]+: / { restore(value($0, "from")) }
 /^ +- \{conv: / {
     kernel = side($0, "kernel")
     shrink($0, kernel)
@@ -54,6 +66,7 @@ function shrink(line, kernel,    padding, stride) {
     add(side($0, "out") * channels)
     channels = side($0, "out")
 }
+/^ +- \{[a-z_]+: / { keep(value($0, "name")) }
 END {
     if (failed) exit 1
     if (!sum) complain("no layers found")

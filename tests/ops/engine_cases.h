@@ -12,6 +12,7 @@ typedef struct model_case {
     const char *name, *input, *layers; // YAML
     const char *path;                  // or a model file
     bool large;                        // with few of the splits: the reference is slow
+    bool graph;                        // not a chain: only for backends that run graphs
 } model_case;
 
 // Every kind of layer, geometries without a fast path, and the experiments' models.
@@ -118,6 +119,9 @@ static const model_case models[] = {
          "[avg_pool: {size: 2, stride: 1}, conv: {out: 4, kernel: 3}, relu, avg_pool: {size: "
          "3, stride: 2, padding: 1}, conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, "
          "avg_pool: {size: [4, 3], stride: [2, 3]}, flatten, linear: {out: 10}]"},
+    {.name = "average pool as large as its input",
+     .input = "[2, 18, 17]",
+     .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},
     {.name = "batch norm of the input",
      .input = "[3, 5, 4]",
      .layers = "[batch_norm, conv: {out: 4, kernel: 3}, relu, flatten, batch_norm, linear: {out: "
@@ -136,6 +140,61 @@ static const model_case models[] = {
      .input = "[2, 8, 8]",
      .layers = "[conv: {out: 3, kernel: 3}, conv: {out: 4, kernel: 3, padding: 2}, batch_norm, "
                "conv: {out: 2, kernel: 3}, flatten, linear: {out: 8}, linear: {out: 10}]"},
+    {.name = "a residual block",
+     .input = "[3, 8, 7]",
+     .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, residual: {body: [conv: {out: 6, "
+               "kernel: 3, padding: 1}, relu, conv: {out: 6, kernel: 3, padding: 1}]}, relu, "
+               "flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "residual blocks with batch norm, one strided",
+     .input = "[3, 9, 8]",
+     .layers = "[conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, residual: "
+               "{body: [conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, "
+               "conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm]}, relu, residual: "
+               "{body: [conv: {out: 18, kernel: 3, stride: 2, padding: 1, bias: false}, "
+               "batch_norm, relu, conv: {out: 18, kernel: 3, padding: 1, bias: false}, "
+               "batch_norm], shortcut: [conv: {out: 18, kernel: 1, stride: 2, bias: false}, "
+               "batch_norm]}, relu, global_avg_pool, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "residual blocks that normalise first",
+     .input = "[2, 6, 6]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, residual: {body: [batch_norm, relu, conv: "
+               "{out: 5, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 5, kernel: 5, "
+               "padding: 2}]}, residual: {body: [batch_norm, relu, dropout: {p: 0.25}, conv: "
+               "{out: 5, kernel: 1}]}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: "
+               "{out: 10}]",
+     .graph = true},
+    {.name = "branches from the input",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, conv: {from: input, name: b, out: "
+               "4, kernel: 1}, add: {with: a}, relu, conv: {from: input, out: 4, kernel: 5, "
+               "padding: 2}, add: {with: relu1}, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "the input in a sum",
+     .input = "[3, 6, 5]",
+     .layers = "[residual: {body: [conv: {out: 3, kernel: 3, padding: 1}, relu]}, max_pool: {size: "
+               "2}, residual: {body: [relu]}, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "one value with many readers",
+     .input = "[2, 8, 8]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 3, stride: 1, "
+               "padding: 1}, add: {with: a, name: b}, avg_pool: {from: a, size: 3, stride: 1, "
+               "padding: 1}, add: {with: b, name: c}, dropout: {from: a, p: 0.5}, add: {with: c, "
+               "name: d}, conv: {from: a, out: 4, kernel: 3, padding: 1}, batch_norm, relu, add: "
+               "{with: d}, add: {with: a}, max_pool: {size: 2}, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "twice the same value",
+     .input = "[1, 5, 5]",
+     .layers = "[conv: {name: a, out: 3, kernel: 2}, add: {with: a}, batch_norm, flatten, linear: "
+               "{name: l, out: 9}, relu, add: {with: l}, linear: {out: 10}]",
+     .graph = true},
+    {.name = "a flattened image that convolutions read too",
+     .input = "[2, 6, 5]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, flatten, linear: {name: l, out: "
+               "12}, conv: {from: a, out: 3, kernel: 3, padding: 2}, relu, flatten, linear: {out: "
+               "12}, add: {with: l}, relu, flatten: {from: a, name: f}, batch_norm, linear: {out: "
+               "12}, add: {with: relu2}, linear: {out: 10}]",
+     .graph = true},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

@@ -15,9 +15,14 @@ typedef struct engine_suite {
     // Fills in the ways to run a step; returns their number.
     int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
     bool sums_groups; // its trees' leaves are groups of samples, not whole shards
+    bool runs_graphs; // networks that are not chains
 } engine_suite;
 
 static engine_suite suite; // set by main
+
+static bool is_run(const model_case *m) {
+    return !m->graph || suite.runs_graphs;
+}
 
 // ---- Steps ----
 
@@ -202,7 +207,7 @@ static void check_reuse(const model_case *m) {
 static void test_reuse(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++)
-        if (!models[i].large) check_reuse(&models[i]);
+        if (!models[i].large && is_run(&models[i])) check_reuse(&models[i]);
 }
 
 typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
@@ -391,6 +396,7 @@ static void name_case(test_case *c) {
 
 static size_t add_steps(size_t n) {
     for (size_t m = 0; m < MODELS; m++) {
+        if (!is_run(&models[m])) continue;
         const bool norms = has_batch_norm(&models[m]);
         for (size_t s = 0; s < SPLITS; s++) {
             if (splits[s].sync && !norms) continue;

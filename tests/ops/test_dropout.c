@@ -80,7 +80,9 @@ static void check_mask(const kernels *k, const mask_case *c) {
     fill(x, features * GROUP, 1);
     fill(dy, features * GROUP, 2);
     for (int n = 0; n < GROUP; n++) ids[n] = id_of(n);
-    const dropout_task t = {.x = x,
+    const size_t dense = (size_t)c->width * GROUP;
+    const dropout_task t = {.x = {x, c->channels, c->height, c->width, dense,
+                                  dense * (size_t)c->height},
                             .y = {y, c->channels, c->height, c->width, row, plane},
                             .kept = mask,
                             .scale = 2.5f,

@@ -38,26 +38,34 @@ def read(path):
 
 
 class Net(nn.Module):
-    """The layers of a model description as a sequence, under the same names."""
+    """The layers of a model description, under the same names."""
 
     def __init__(self, description):
         super().__init__()
-        self.order = []
-        shape = [1] + description["input"]
+        self.order = []                   # names, each with the names of its inputs
+        values = {"input": torch.zeros([1] + description["input"])}
+        before = "input"
         for entry in description["layers"]:
             (kind, options), = entry.items()
-            module = make_layer(kind, options, shape)
-            self.add_module(options["name"], module)
-            self.order.append(options["name"])
+            inputs = [options.get("from", before)] + ([options["with"]] if kind == "add" else [])
+            module = make_layer(kind, options, values[inputs[0]].shape).eval()
+            before = options["name"]
+            self.add_module(before, module)
+            self.order.append((before, inputs))
             with torch.no_grad():
-                module.eval()
-                shape = list(module(torch.zeros(shape)).shape)
+                values[before] = module(*[values[i] for i in inputs])
         self.train()
 
     def forward(self, x):
-        for name in self.order:
-            x = getattr(self, name)(x)
+        values = {"input": x}
+        for name, inputs in self.order:
+            x = values[name] = getattr(self, name)(*[values[i] for i in inputs])
         return x
+
+
+class Add(nn.Module):
+    def forward(self, a, b):
+        return a + b
 
 
 def make_layer(kind, o, shape):
@@ -71,7 +79,9 @@ def make_layer(kind, o, shape):
         return nn.MaxPool2d(o["size"], o["stride"], o["padding"])
     if kind == "avg_pool":
         return nn.AvgPool2d(o["size"], o["stride"], o["padding"])
-    return {"relu": nn.ReLU, "flatten": nn.Flatten}[kind]()
+    if kind == "dropout":
+        return nn.Dropout(o["p"])
+    return {"relu": nn.ReLU, "flatten": nn.Flatten, "add": Add}[kind]()
 
 
 def load(net, tensors):

@@ -17,7 +17,8 @@
 #include "nn/model.h"
 
 #define LAYERS \
-    "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout"
+    "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
+    "global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -180,6 +181,75 @@ static void the_description_reads_back_the_same(void **state) {
     model_release(&m);
 }
 
+// ---- Graphs ----
+
+#define RELU(name) "{\"relu\":{\"name\":\"" name "\"}},"
+
+static void a_residual_block_is_its_layers_and_a_sum(void **state) {
+    (void)state;
+    model m;
+    must_load(HEAD "- relu\n"
+                   "- residual: {body: [relu, relu]}\n"
+                   "- residual: {name: sum, body: [relu], shortcut: [relu, relu]}\n"
+                   "- global_avg_pool\n- flatten\n- linear: {out: 2}\n",
+              &m);
+    assert_string_equal(
+        m.canonical,
+        "{\"input\":[3,32,32],\"layers\":[" RELU("relu1") RELU("relu2") RELU("relu3")
+            "{\"add\":{\"name\":\"add1\",\"with\":\"relu1\"}}," RELU("relu4")
+                "{\"relu\":{\"from\":\"add1\",\"name\":\"relu5\"}}," RELU("relu6")
+                    "{\"add\":{\"name\":\"sum\",\"with\":\"relu4\"}},"
+                    "{\"avg_pool\":{\"name\":\"pool1\",\"padding\":0,\"size\":32,\"stride\":32}},"
+                    "{\"flatten\":{\"name\":\"flatten1\"}},"
+                    "{\"linear\":{\"bias\":true,\"name\":\"fc1\",\"out\":2}}],"
+                    "\"name\":\"m\",\"schema\":\"lockstep.model/1\"}");
+    const program *p = &m.program;
+    assert_int_equal(layer_source(p, 3), 2);
+    assert_int_equal(layer_second_source(p, 3), 0);
+    assert_int_equal(layer_source(p, 5), 3);
+    assert_int_equal(layer_source(p, 7), 6);
+    assert_int_equal(layer_second_source(p, 7), 4);
+    assert_string_equal(program_first_branch(p)->name, "add1");
+    model_release(&m);
+}
+
+static void layers_name_their_inputs(void **state) {
+    (void)state;
+    model m;
+    must_load(HEAD "- conv: {name: a, out: 4, kernel: 1, stride: 2}\n"
+                   "- conv: {name: b, from: input, out: 4, kernel: 3, stride: 2, padding: 1}\n"
+                   "- add: {with: a}\n"
+                   "- flatten: {from: b}\n- linear: {name: l, out: 5}\n"
+                   "- max_pool: {from: add1, size: 16}\n- flatten\n- linear: {out: 5}\n"
+                   "- add: {with: l}\n- linear: {out: 2}\n",
+              &m);
+    const program *p = &m.program;
+    assert_int_equal(layer_source(p, 1), -1);
+    assert_int_equal(p->layers[1].in.channels, 3);
+    assert_int_equal(p->layers[2].out.height, 16);
+    assert_int_equal(layer_source(p, 3), 1);
+    assert_true(p->layers[4].flat);
+    assert_int_equal(layer_source(p, 5), 2);
+    assert_false(p->layers[5].flat);
+    assert_int_equal(layer_second_source(p, 8), 4);
+    assert_true(p->layers[8].flat);
+    model_release(&m);
+}
+
+// A stage takes one value from the stage before it.
+static void stages_begin_outside_of_blocks(void **state) {
+    (void)state;
+    model m;
+    must_load(HEAD "- conv: {out: 4, kernel: 1}\n"
+                   "- residual: {body: [conv: {out: 4, kernel: 1}, conv: {out: 4, kernel: 1}]}\n"
+                   "- conv: {out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
+              &m);
+    const bool expected[] = {true, true, false, false, true, false, true};
+    for (int i = 0; i < m.program.count; i++)
+        assert_int_equal(program_can_cut(&m.program, i), expected[i]);
+    model_release(&m);
+}
+
 static void refuses(const char *text, const char *message) {
     model m;
     error err = {0};
@@ -224,6 +294,30 @@ static void refuses_bad_layers(void **state) {
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
 
+static void refuses_bad_graphs(void **state) {
+    (void)state;
+    refuses(HEAD "- relu\n- relu: {from: relu3}\n",
+            "m.yaml:6:16: 'from': no earlier layer is named 'relu3'; did you mean 'relu1'?");
+    refuses(HEAD "- relu: {from: relu1}\n",
+            "m.yaml:5:16: 'from': no earlier layer is named 'relu1'");
+    refuses(HEAD "- relu\n- add\n", "m.yaml:6:3: 'with' is missing: the layer to add");
+    refuses(HEAD "- relu\n- conv: {out: 4, kernel: 3}\n- add: {with: relu1}\n",
+            "m.yaml:7:3: layer 'add1' cannot add [4, 30, 30] of 'conv1' and [3, 32, 32] of "
+            "'relu1': their shapes differ");
+    refuses(HEAD "- residual: {body: [conv: {out: 4, kernel: 1}]}\n",
+            "m.yaml:5:3: layer 'add1' cannot add [4, 32, 32] of 'conv1' and [3, 32, 32] of "
+            "'input': their shapes differ");
+    refuses(HEAD "- residual\n", "m.yaml:5:3: 'residual' needs a 'body': a list of layers");
+    refuses(HEAD "- residual: {body: []}\n", "m.yaml:5:20: 'body': expected a list of layers");
+    refuses(HEAD "- residual: {bdy: [relu]}\n",
+            "m.yaml:5:14: unknown key 'bdy': did you mean 'body'?");
+    refuses(HEAD "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
+            "m.yaml:5:1: no layer reads the output of 'relu1'");
+    refuses(HEAD "- relu: {name: input}\n",
+            "m.yaml:5:16: no layer can be named 'input', which is the input of the network; "
+            "choose another name");
+}
+
 // Words that people used to PyTorch write.
 static void pytorch_names_get_suggestions(void **state) {
     (void)state;
@@ -243,8 +337,9 @@ static void pytorch_names_get_suggestions(void **state) {
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
         {"Dropout2d", "did you mean 'dropout'?"},
-        {"global_avg_pool", "did you mean 'avg_pool' with a window as large as the image?"},
-        {"AdaptiveAvgPool2d", "did you mean 'avg_pool' with a window as large as the image?"},
+        {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
+        {"AdaptiveAvgPool2d", "did you mean 'global_avg_pool'?"},
+        {"BasicBlock", "did you mean 'residual'?"},
         {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
@@ -267,8 +362,6 @@ static void pytorch_names_get_suggestions(void **state) {
 // Each is named in docs/formats.md.
 static void refuses_models_beyond_the_limits(void **state) {
     (void)state;
-    refuses(HEAD "- avg_pool: {size: 16}\n",
-            "m.yaml:5:20: 'size': expected a window of at most 255 values, got 16x16 = 256");
     refuses(HEAD "- max_pool: {size: [8, 32]}\n",
             "m.yaml:5:20: 'size': expected a window of at most 255 values, got 8x32 = 256");
     refuses(HEAD "- conv: {out: 6, kernel: 5000}\n",
@@ -428,7 +521,11 @@ int main(void) {
         cmocka_unit_test(tensors_are_aligned_and_do_not_overlap),
         cmocka_unit_test(shapes_follow_the_windows),
         cmocka_unit_test(the_description_reads_back_the_same),
+        cmocka_unit_test(a_residual_block_is_its_layers_and_a_sum),
+        cmocka_unit_test(layers_name_their_inputs),
+        cmocka_unit_test(stages_begin_outside_of_blocks),
         cmocka_unit_test(refuses_bad_layers),
+        cmocka_unit_test(refuses_bad_graphs),
         cmocka_unit_test(pytorch_names_get_suggestions),
         cmocka_unit_test(refuses_models_beyond_the_limits),
         cmocka_unit_test(accepts_models_within_the_limits),

@@ -79,6 +79,7 @@ static status take_member(engine *e, team_member *m, error *err) {
     TAKE(m->stack, (size_t)e->stack_size);
     for (int i = 0; i < e->stack_size; i++) TAKE(m->stack[i], record_floats(e->program));
     TAKE(m->scratch, e->placement.scratch_floats);
+    TAKE(m->added, e->placement.added_floats);
     return STATUS_OK;
 }
 
@@ -175,6 +176,7 @@ static void cpu_close(engine *e) {
             for (int i = 0; m->stack && i < e->stack_size; i++) free(m->stack[i]);
             free(m->stack);
             free(m->scratch);
+            free(m->added);
         }
     if (e->records && e->reduced != e->records[0]) free(e->reduced);
     if (e->records)

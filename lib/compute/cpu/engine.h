@@ -90,6 +90,7 @@ typedef struct norm_state {
 typedef struct team_member {
     float **stack; // of records; stack_size of them
     float *scratch;
+    float *added; // a gradient before it is added to another
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent; start of the current phase
     trace_track *track;

@@ -99,8 +99,7 @@ typedef struct pool_task { // any other pooling, as a separate layer
 } pool_task;
 
 typedef struct dropout_task {
-    const float *x; // dense [features][16]
-    view y;
+    view x, y;            // of the same shape
     int8_t *kept;         // [features][16]: -1 kept, 0 dropped; written by dropout
     float scale;          // of the kept values: 1 / (1 - rate)
     uint32_t threshold;   // kept if the upper 24 of the 32 random bits are at least this
@@ -172,6 +171,8 @@ typedef struct kernels {
     // element, modulo 2^64. The digests of parts add up.
     uint64_t (*digest)(const float *parameters, size_t first, size_t count);
     void (*add)(float *sum, const float *term, size_t n); // sum += term
+    // to = a + b, or a if b is NULL. All have the same shape, and borders of their own.
+    void (*sum)(const view *a, const view *b, const view *to);
 } kernels;
 
 // With four lanes, an AVX-512 register holds four neighbouring elements of four samples; 16 lanes

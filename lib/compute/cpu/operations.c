@@ -24,14 +24,25 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
                        .pad_x = l->pad_w};
 }
 
-static void copy_floats(const group_work *g, place from, place to) {
-    memcpy(g->memory + to.offset, g->memory + from.offset,
-           shape_size(from.size) * (size_t)g->e->kernels->lanes * sizeof(float));
+// A place without borders as a view of another shape: flatten changes the shape, but not the memory.
+static view view_as(const group_work *g, place p, shape s) {
+    const size_t row = (size_t)s.width * (size_t)g->e->kernels->lanes;
+    if (p.size.channels == s.channels && p.size.height == s.height && p.size.width == s.width)
+        return place_view(p, g->memory);
+    return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
+}
+
+// z = x, or x plus the second source.
+static void run_sum(const group_work *g, const unit *u) {
+    const shape s = u->layers.sum ? u->layers.x : u->x.size;
+    const view x = view_as(g, u->x, s), z = view_as(g, u->z, s);
+    const view second = u->layers.sum ? view_as(g, u->second, s) : x;
+    g->e->kernels->sum(&x, u->layers.sum ? &second : NULL, &z);
 }
 
 static void run_core(const group_work *g, const unit *u) {
     if (!u->layers.core) {
-        copy_floats(g, u->x, u->z);
+        run_sum(g, u);
     } else if (u->layers.core->kind == LAYER_CONV) {
         const conv_task t = conv_forward(g, u);
         if (u->winograd)
@@ -50,24 +61,46 @@ static void run_core(const group_work *g, const unit *u) {
     }
 }
 
-static void run_core_input(const group_work *g, const unit *u) {
-    if (!u->layers.core) {
-        copy_floats(g, u->z, u->dx);
-        return;
-    }
+// The gradient of a source, from a unit without core: dz itself.
+static void pass_gradient(const group_work *g, const unit *u, unit_source source, place dx) {
+    const size_t floats = shape_size(u->z.size) * (size_t)g->e->kernels->lanes;
+    const float *dz = g->memory + u->z.offset;
+    if (!source.gradient) return;
+    if (source.adds)
+        g->e->kernels->add(g->memory + dx.offset, dz, floats);
+    else
+        memcpy(g->memory + dx.offset, dz, floats * sizeof *dz);
+}
+
+// Where the kernels of a unit write the gradient of x: to its place, or apart if it is added to the
+// gradient there.
+static float *input_gradient(const group_work *g, const unit *u) {
+    if (u->layers.first) return NULL;
+    return u->layers.source.adds ? g->member->added : g->memory + u->dx.offset;
+}
+
+static void add_input_gradient(const group_work *g, const unit *u) {
+    if (u->layers.first || !u->layers.source.adds) return;
+    g->e->kernels->add(g->memory + u->dx.offset, g->member->added,
+                       shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
+}
+
+static void run_linear_input(const group_work *g, const unit *u) {
     const layer *l = u->layers.core;
-    if (l->kind == LAYER_LINEAR) {
-        const linear_task t = {.inputs = (int)shape_size(l->in),
-                               .outputs = (int)shape_size(l->out),
-                               .weight = g->e->parameters + l->weight,
-                               .x = g->memory + u->z.offset,
-                               .z = g->memory + u->dx.offset};
-        g->e->kernels->linear_transposed(&t);
-        return;
-    }
+    const linear_task t = {.inputs = (int)shape_size(l->in),
+                           .outputs = (int)shape_size(l->out),
+                           .weight = g->e->parameters + l->weight,
+                           .x = g->memory + u->z.offset,
+                           .z = input_gradient(g, u)};
+    g->e->kernels->linear_transposed(&t);
+}
+
+static void run_conv_input(const group_work *g, const unit *u) {
+    const layer *l = u->layers.core;
     conv_task t = conv_forward(g, u);
     t.in = place_view(u->z, g->memory);
     t.out = place_view(u->dx, g->memory);
+    t.out.data = input_gradient(g, u);
     t.bias = NULL;
     if (l->stride_h != 1 || l->stride_w != 1) {
         t.packed = g->e->parameters + l->weight;
@@ -81,6 +114,19 @@ static void run_core_input(const group_work *g, const unit *u) {
         g->e->kernels->winograd(&t);
     else
         g->e->kernels->conv(&t, u->block_transposed);
+}
+
+static void run_core_input(const group_work *g, const unit *u) {
+    if (!u->layers.core) {
+        pass_gradient(g, u, u->layers.source, u->dx);
+        if (u->layers.sum) pass_gradient(g, u, u->layers.second, u->second_dx);
+        return;
+    }
+    if (u->layers.core->kind == LAYER_LINEAR)
+        run_linear_input(g, u);
+    else
+        run_conv_input(g, u);
+    add_input_gradient(g, u);
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
@@ -181,24 +227,26 @@ static pool_task pooling(const group_work *g, const unit *u) {
                        .pad_y = l->pad_h,
                        .pad_x = l->pad_w,
                        .dy = g->memory + u->dy.offset,
-                       .dx = u->layers.first ? NULL : g->memory + u->dx.offset};
+                       .dx = input_gradient(g, u)};
 }
 
 static void run_pool(const group_work *g, const unit *u, bool backward) {
     const kernels *k = g->e->kernels;
     const pool_task t = pooling(g, u);
     const bool max = u->layers.alone->kind == LAYER_MAX_POOL;
-    if (backward)
-        (max ? k->max_pool_backward : k->average_pool_backward)(&t);
-    else
+    if (!backward) {
         (max ? k->max_pool : k->average_pool)(&t);
+        return;
+    }
+    (max ? k->max_pool_backward : k->average_pool_backward)(&t);
+    add_input_gradient(g, u);
 }
 
 // Random numbers are compared with the rate as floats; comparing integers gives the same result.
 static dropout_task dropout(const group_work *g, const unit *u) {
     const layer *l = u->layers.alone;
     return (dropout_task){
-        .x = g->memory + u->x.offset,
+        .x = view_as(g, u->x, u->y.size),
         .y = place_view(u->y, g->memory),
         .kept = (int8_t *)winners(g, u),
         .scale = (float)(1 / (1 - l->rate)),
@@ -207,7 +255,7 @@ static dropout_task dropout(const group_work *g, const unit *u) {
         .ids = g->e->batch->ids + g->group->first,
         .samples = g->samples,
         .dy = g->memory + u->dy.offset,
-        .dx = u->layers.first ? NULL : g->memory + u->dx.offset};
+        .dx = input_gradient(g, u)};
 }
 
 // In inference nothing is dropped.
@@ -217,12 +265,8 @@ static void run_dropout(const group_work *g, const unit *u) {
         g->e->kernels->dropout(&t);
         return;
     }
-    const view y = place_view(u->y, g->memory);
-    const float *x = g->memory + u->x.offset;
-    const size_t row = (size_t)(y.width * g->e->kernels->lanes);
-    for (int c = 0; c < y.channels; c++)
-        for (int i = 0; i < y.height; i++, x += row)
-            memcpy(y.data + (size_t)c * y.plane + (size_t)i * y.row, x, row * sizeof *x);
+    const view x = view_as(g, u->x, u->y.size), y = place_view(u->y, g->memory);
+    g->e->kernels->sum(&x, NULL, &y);
 }
 
 static void run_moments(const group_work *g, const unit *u) {
@@ -293,6 +337,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_DROPOUT_BACKWARD: {
         const dropout_task t = dropout(g, op->unit);
         e->kernels->dropout_backward(&t);
+        add_input_gradient(g, op->unit);
         break;
     }
     case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;

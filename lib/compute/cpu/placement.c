@@ -26,11 +26,15 @@ static int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
-// Zero columns that the next unit needs around its input.
-static int border_before(const unit *next) {
-    return next && next->layers.core && next->layers.core->kind == LAYER_CONV
-               ? next->layers.core->pad_w
-               : 0;
+// Zero columns that the readers of a unit's y (or of the input) need around it.
+static int border_around(const placement *p, int of) {
+    int border = 0;
+    for (int i = of + 1; i < p->count; i++) {
+        const unit_layers *l = &p->units[i].layers;
+        if (l->source.unit == of && l->core && l->core->kind == LAYER_CONV)
+            border = max_int(border, l->core->pad_w);
+    }
+    return border;
 }
 
 // Zero columns around dz that the input gradient of a convolution reads.
@@ -41,21 +45,85 @@ static int border_of_gradient(const unit *u) {
     return max_int(0, u->layers.core->kernel_w - 1 - u->layers.core->pad_w);
 }
 
-static void place_unit(placement *p, int index) {
+static place y_of(const placement *p, unit_source s) {
+    return s.unit == UNIT_INPUT ? p->input : p->units[s.unit].y;
+}
+
+static void place_values(placement *p, int index) {
     unit *u = &p->units[index];
-    const unit *next = index + 1 < p->count ? &p->units[index + 1] : NULL;
-    const place before = index ? p->units[index - 1].y : p->input;
-    u->x = before;
-    u->dx = index ? p->units[index - 1].dy : p->input_gradient;
+    u->x = y_of(p, u->layers.source);
+    if (u->layers.sum) u->second = y_of(p, u->layers.second);
     if (!u->layers.alone) u->z = put(p, u->layers.z, border_of_gradient(u));
     if (u->layers.last) return;
-    u->y = put(p, u->layers.y, border_before(next));
-    u->dy = put(p, u->layers.y, 0);
+    u->y = put(p, u->layers.y, border_around(p, index));
     if (u->layers.pool || u->layers.alone) {
         u->winner = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
     }
 }
+
+// ---- Gradients ----
+
+static size_t floats_of(const placement *p, shape s) {
+    return shape_size(s) * (size_t)p->lanes;
+}
+
+// The lowest place for the dy of unit `own`, in the memory from `base` on, that overlaps no
+// gradient in use. While unit `at` runs backward, those of the units up to it are in use, if a unit
+// has written them; `written` tells. Its own is: pooling and dropout read dy while they write dx.
+static size_t lowest_place(const placement *p, const bool *written, int at, int own, size_t base) {
+    const size_t need = floats_of(p, p->units[own].layers.y);
+    size_t low = base;
+    for (int i = 0; i <= at; i++) {
+        const unit *u = &p->units[i];
+        const size_t begin = u->dy.offset, end = begin + floats_of(p, u->layers.y);
+        if (!written[i] || begin >= low + need || end <= low) continue;
+        low = end;
+        i = -1; // the new place may overlap one that the old place did not
+    }
+    return low;
+}
+
+static void place_gradient(placement *p, bool *written, int at, int own, size_t base) {
+    const size_t before = p->floats;
+    if (own == UNIT_INPUT || written[own]) return;
+    const size_t low = lowest_place(p, written, at, own, base);
+    p->floats = low;
+    p->units[own].dy = put(p, p->units[own].layers.y, 0);
+    written[own] = true;
+    if (p->floats < before) p->floats = before;
+}
+
+static place dy_of(const placement *p, unit_source s) {
+    return s.unit == UNIT_INPUT ? p->input_gradient : p->units[s.unit].dy;
+}
+
+static void take_added(placement *p, const unit *u, unit_source s, place dx) {
+    const size_t floats = floats_of(p, dx.size);
+    if (s.gradient && s.adds && (u->layers.core || u->layers.alone) && floats > p->added_floats)
+        p->added_floats = floats;
+}
+
+// Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
+static status place_gradients(placement *p, bool sends, error *err) {
+    const size_t base = p->floats;
+    bool *written = memory_new((size_t)p->count, sizeof *written, err);
+    if (!written) return STATUS_FAILED;
+    if (sends) place_gradient(p, written, p->count - 1, p->count - 1, base);
+    for (int i = p->count - 1; i >= 0; i--) {
+        unit *u = &p->units[i];
+        place_gradient(p, written, i, u->layers.source.unit, base);
+        u->dx = dy_of(p, u->layers.source);
+        take_added(p, u, u->layers.source, u->dx);
+        if (!u->layers.sum) continue;
+        place_gradient(p, written, i, u->layers.second.unit, base);
+        u->second_dx = dy_of(p, u->layers.second);
+    }
+    free(written);
+    return STATUS_OK;
+}
+
+// ---- Weights ----
 
 static size_t take_packed(placement *p, size_t floats) {
     const size_t at = p->packed_floats;
@@ -106,12 +174,13 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
     p->norms = list.norms;
     p->norm_channels = list.norm_channels;
     for (int i = 0; i < p->count; i++) p->units[i].layers = list.units[i];
-    p->input = put(p, prog->input, border_before(&p->units[0]));
+    p->input = put(p, prog->input, border_around(p, UNIT_INPUT));
     if (receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->count; i++) {
-        place_unit(p, i);
+        place_values(p, i);
         place_weights(p, &p->units[i], k);
     }
+    TRY(place_gradients(p, sends, err));
     // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;

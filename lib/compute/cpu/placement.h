@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // placement.h - a program's units, and the place of every activation of a group in memory.
 //
-// units.h defines units. Here dz replaces z in place.
+// units.h defines units. Here dz replaces z in place, and gradients that are not needed at the same
+// time share memory.
 #ifndef LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 #define LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 
@@ -21,7 +22,8 @@ typedef struct place {
 
 typedef struct unit {
     unit_layers layers;
-    place x, z, y, dy, dx;            // x, dx: the previous unit's y and dy
+    place x, z, y, dy, dx;            // x, dx: the y and dy of its source
+    place second, second_dx;          // sum: likewise, of its second source
     size_t winner;                    // pools, dropout: offset in bytes after the floats
     bool winograd;                    // conv: by Winograd's algorithm
     int block, block_transposed;      // other conv: outputs in a packed block
@@ -38,6 +40,7 @@ typedef struct placement {
     size_t floats, bytes;        // memory of a group: floats, then bytes for winners
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
+    size_t added_floats;   // per thread: a gradient before it is added to another
 } placement;
 
 // Fails with STATUS_USAGE, naming the layer, if this backend cannot run the program. `receives`:

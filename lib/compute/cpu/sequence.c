@@ -90,7 +90,7 @@ static void add_backward(sequence *s, const engine *e, const unit *u) {
     }
     if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
     if (u->layers.core) add(s, e, OP_CORE_WEIGHTS, u);
-    if (!u->layers.first) add(s, e, OP_CORE_INPUT, u);
+    if (!u->layers.first || u->layers.second.gradient) add(s, e, OP_CORE_INPUT, u);
 }
 
 status sequence_training(sequence *s, const engine *e, error *err) {

@@ -12,11 +12,16 @@ typedef struct pass {
     const reference_batch *b; // training; NULL in inference
     const double *buffers;    // inference: running statistics
     int samples;
-    double **value; // [p->count + 1]: value[i] is the input of layer i, value[p->count] the logits
+    double **value;    // [p->count + 1]: value[i + 1] is the output of layer i, value[0] the input
+    double **gradient; // of them; NULL: not needed
     // [p->count]: values that the forward pass of training keeps for the backward pass. Batch norm:
     // [sets][2][channels], mean and variance. Dropout: the mask [samples][features].
     double **kept;
 } pass;
+
+static double *input_of(const pass *s, int i) {
+    return s->value[layer_source(s->p, i) + 1];
+}
 
 // ---- Sets: the samples that batch norm normalises together ----
 
@@ -47,8 +52,10 @@ static norm_set norm_set_at(const pass *s, int i, int v) {
 
 static void pass_release(pass *s) {
     for (int i = 0; s->value && i <= s->p->count; i++) free(s->value[i]);
+    for (int i = 0; s->gradient && i <= s->p->count; i++) free(s->gradient[i]);
     for (int i = 0; s->kept && i < s->p->count; i++) free(s->kept[i]);
     free(s->value);
+    free(s->gradient);
     free(s->kept);
 }
 
@@ -58,16 +65,28 @@ static size_t kept_size(const pass *s, const layer *l) {
     return 0;
 }
 
+static size_t value_size(const pass *s, int v) {
+    return (size_t)s->samples * shape_size(v ? s->p->layers[v - 1].out : s->p->input);
+}
+
+static double **new_values(const pass *s, error *err) {
+    double **values = memory_new((size_t)s->p->count + 1, sizeof *values, err);
+    for (int v = 0; values && v <= s->p->count; v++) {
+        values[v] = memory_new(value_size(s, v), sizeof(double), err);
+        if (values[v]) continue;
+        while (v > 0) free(values[--v]);
+        free(values);
+        return NULL;
+    }
+    return values;
+}
+
 static status pass_init(pass *s, error *err) {
     const program *p = s->p;
-    s->value = memory_new((size_t)p->count + 1, sizeof *s->value, err);
+    s->value = new_values(s, err);
+    s->gradient = s->b ? new_values(s, err) : NULL;
     s->kept = memory_new((size_t)p->count, sizeof *s->kept, err);
-    if (!s->value || !s->kept) return STATUS_FAILED;
-    for (int i = 0; i <= p->count; i++) {
-        shape out = i < p->count ? p->layers[i].in : p->layers[i - 1].out;
-        s->value[i] = memory_new((size_t)s->samples * shape_size(out), sizeof(double), err);
-        if (!s->value[i]) return STATUS_FAILED;
-    }
+    if (!s->value || !s->kept || (s->b && !s->gradient)) return STATUS_FAILED;
     for (int i = 0; i < p->count; i++) {
         s->kept[i] = memory_new(kept_size(s, &p->layers[i]), sizeof(double), err);
         if (!s->kept[i]) return STATUS_FAILED;
@@ -81,12 +100,12 @@ static void batch_norm_forward(const pass *s, int i) {
     const layer *l = &s->p->layers[i];
     const double *weight = s->parameters + l->weight, *bias = s->parameters + l->bias;
     if (!s->b)
-        reference_batch_norm(l, s->samples, s->value[i], s->buffers + l->mean,
+        reference_batch_norm(l, s->samples, input_of(s, i), s->buffers + l->mean,
                              s->buffers + l->variance, weight, bias, s->value[i + 1]);
     for (int v = 0; v < norm_sets(s); v++) {
         norm_set g = norm_set_at(s, i, v);
-        reference_moments(l->in, g.samples, s->value[i] + g.first, g.mean, g.variance);
-        reference_batch_norm(l, g.samples, s->value[i] + g.first, g.mean, g.variance, weight, bias,
+        reference_moments(l->in, g.samples, input_of(s, i) + g.first, g.mean, g.variance);
+        reference_batch_norm(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance, weight, bias,
                              s->value[i + 1] + g.first);
     }
 }
@@ -95,7 +114,7 @@ static void dropout_forward(const pass *s, int i) {
     const layer *l = &s->p->layers[i];
     const size_t size = shape_size(l->in);
     for (int n = 0; n < s->samples; n++) {
-        const double *x = s->value[i] + (size_t)n * size;
+        const double *x = input_of(s, i) + (size_t)n * size;
         double *y = s->value[i + 1] + (size_t)n * size;
         double *mask = s->kept[i] + (size_t)n * size;
         if (s->b) reference_dropout_mask(l, s->b->seed, s->b->epoch, s->b->ids[n], mask);
@@ -108,7 +127,7 @@ static void layer_forward(const pass *s, int i) {
     const size_t size = (size_t)s->samples * shape_size(l->in);
     const double *weight = s->parameters + l->weight;
     const double *bias = l->has_bias ? s->parameters + l->bias : NULL;
-    const double *x = s->value[i];
+    const double *x = input_of(s, i);
     double *y = s->value[i + 1];
     switch (l->kind) {
     case LAYER_CONV: reference_conv(l, s->samples, x, weight, bias, y); break;
@@ -118,6 +137,9 @@ static void layer_forward(const pass *s, int i) {
     case LAYER_MAX_POOL: reference_max_pool(l, s->samples, x, y); break;
     case LAYER_AVG_POOL: reference_avg_pool(l, s->samples, x, y); break;
     case LAYER_DROPOUT: dropout_forward(s, i); break;
+    case LAYER_ADD:
+        reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y);
+        break;
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(y, x, size * sizeof *y); break;
     }
@@ -132,7 +154,7 @@ static void batch_norm_backward(const pass *s, int i, const double *dy, double *
     for (int v = 0; v < norm_sets(s); v++) {
         norm_set g = norm_set_at(s, i, v);
         if (g.samples == 0) continue;
-        reference_batch_norm_backward(l, g.samples, s->value[i] + g.first, g.mean, g.variance,
+        reference_batch_norm_backward(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance,
                                       s->parameters + l->weight, dy + g.first, dx + g.first,
                                       record + l->weight, record + l->bias);
         const double count = (double)g.samples * l->in.height * l->in.width;
@@ -144,11 +166,12 @@ static void batch_norm_backward(const pass *s, int i, const double *dy, double *
     }
 }
 
-// dy is the gradient of value[i + 1]. Writes the gradient of value[i] to dx and adds to the record.
+// dy is the gradient of layer i's output. Writes the gradient of its input to dx and adds to the
+// record.
 static void layer_backward(const pass *s, int i, const double *dy, double *dx, double *record) {
     const layer *l = &s->p->layers[i];
     const size_t size = (size_t)s->samples * shape_size(l->in);
-    const double *x = s->value[i], *weight = s->parameters + l->weight;
+    const double *x = input_of(s, i), *weight = s->parameters + l->weight;
     double *dweight = record + l->weight, *dbias = l->has_bias ? record + l->bias : NULL;
     switch (l->kind) {
     case LAYER_CONV:
@@ -164,54 +187,54 @@ static void layer_backward(const pass *s, int i, const double *dy, double *dx, d
     case LAYER_DROPOUT:
         for (size_t k = 0; k < size; k++) dx[k] = dy[k] * s->kept[i][k];
         break;
+    case LAYER_ADD: // of both inputs
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(dx, dy, size * sizeof *dx); break;
     }
 }
 
-// `dy` holds the gradient of the logits; both arrays have room for the largest value.
-static void pass_backward(const pass *s, double *dy, double *dx, double *record) {
+// gradient[p->count] is that of the logits, the others are zero; `dx` has room for the largest.
+static void pass_backward(const pass *s, double *dx, double *record) {
     for (int i = s->p->count - 1; i >= 0; i--) {
-        layer_backward(s, i, dy, dx, record);
-        double *swap = dy;
-        dy = dx;
-        dx = swap;
+        const size_t size = (size_t)s->samples * shape_size(s->p->layers[i].in);
+        double *sum = s->gradient[layer_source(s->p, i) + 1];
+        layer_backward(s, i, s->gradient[i + 1], dx, record);
+        reference_add(size, sum, dx, sum);
+        if (s->p->layers[i].kind != LAYER_ADD) continue;
+        sum = s->gradient[layer_second_source(s->p, i) + 1];
+        reference_add(size, sum, dx, sum);
     }
 }
 
 static size_t largest_value(const pass *s) {
     size_t largest = 1;
-    for (int i = 0; i < s->p->count; i++) {
-        const layer *l = &s->p->layers[i];
-        if (shape_size(l->in) > largest) largest = shape_size(l->in);
-        if (shape_size(l->out) > largest) largest = shape_size(l->out);
-    }
-    return largest * (size_t)s->samples;
+    for (int v = 0; v <= s->p->count; v++)
+        if (value_size(s, v) > largest) largest = value_size(s, v);
+    return largest;
 }
 
 status reference_step(const program *p, const double *parameters, const reference_batch *b,
                       double *record, double *logits, error *err) {
     status rc = STATUS_OK;
     pass s = {.p = p, .parameters = parameters, .b = b};
-    double *dy = NULL, *dx = NULL;
+    double *dx = NULL;
     for (int v = 0; v < b->shards; v++) s.samples += b->count[v];
     memset(record, 0, record_floats(p) * sizeof *record);
     TRY(pass_init(&s, err));
     rc = STATUS_FAILED;
-    dy = memory_new(largest_value(&s), sizeof *dy, err);
     dx = memory_new(largest_value(&s), sizeof *dx, err);
-    if (!dy || !dx) goto out;
+    if (!dx) goto out;
     rc = STATUS_OK;
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
     for (int i = 0; i < p->count; i++) layer_forward(&s, i);
     record[p->parameters + p->buffers + RECORD_LOSS] =
-        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->labels, dy);
+        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->labels,
+                                s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);
-    pass_backward(&s, dy, dx, record);
+    pass_backward(&s, dx, record);
 out:
-    free(dy);
     free(dx);
     pass_release(&s);
     return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ReLU, dropout masks, softmax cross-entropy.
+// ReLU, sums, dropout masks, softmax cross-entropy.
 #include <math.h>
 
 #include "base/random.h"
@@ -12,6 +12,10 @@ void reference_relu(size_t n, const double *x, double *y) {
 
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx) {
     for (size_t i = 0; i < n; i++) dx[i] = x[i] <= 0 ? 0 : dy[i];
+}
+
+void reference_add(size_t n, const double *a, const double *b, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
 
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,

@@ -135,7 +135,18 @@ static void put_window(const node *n, const layer *l) {
     put_ints(n, "pads", pads, 4);
 }
 
-static void put_layer(text *t, const layer *l, const char *in, const char *out) {
+// Writes the name of layer i's output; -1: of the network's input. Dropout does nothing here.
+static void name_value(const program *p, int i, char name[NAME_BYTES]) {
+    while (i >= 0 && p->layers[i].kind == LAYER_DROPOUT) i = layer_source(p, i);
+    if (i < 0)
+        snprintf(name, NAME_BYTES, "%s", INPUTS);
+    else if (i == p->count - 1)
+        snprintf(name, NAME_BYTES, "%s", OUTPUT);
+    else
+        snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
+}
+
+static void put_layer(text *t, const program *p, int i) {
     static const char *const types[LAYER_KINDS] = {
         [LAYER_CONV] = "Conv",
         [LAYER_LINEAR] = "Gemm",
@@ -144,7 +155,12 @@ static void put_layer(text *t, const layer *l, const char *in, const char *out) 
         [LAYER_MAX_POOL] = "MaxPool",
         [LAYER_AVG_POOL] = "AveragePool",
         [LAYER_FLATTEN] = "Flatten",
+        [LAYER_ADD] = "Add",
     };
+    const layer *l = &p->layers[i];
+    char in[NAME_BYTES], out[NAME_BYTES];
+    name_value(p, layer_source(p, i), in);
+    name_value(p, i, out);
     node n = begin_node(t, types[l->kind], l->name, in, out);
     switch (l->kind) {
     case LAYER_CONV:
@@ -167,6 +183,10 @@ static void put_layer(text *t, const layer *l, const char *in, const char *out) 
     case LAYER_MAX_POOL:
         if (l->kind == LAYER_AVG_POOL) put_int(&n, "count_include_pad", 1);
         put_window(&n, l);
+        break;
+    case LAYER_ADD:
+        name_value(p, layer_second_source(p, i), in);
+        protobuf_string(t, NODE_INPUT, in);
         break;
     default: break;
     }
@@ -197,28 +217,14 @@ static void put_normalization(text *t, const trained_model *m) {
 
 // ---- The graph ----
 
-static void put_layers(text *t, const program *p) {
-    char names[2][NAME_BYTES]; // of a node's input and output, alternating
-    const char *in = INPUTS;
-    int turn = 0;
-    for (int i = 0; i < p->count; i++) {
-        const layer *l = &p->layers[i];
-        if (l->kind == LAYER_DROPOUT) continue;
-        char *out = names[turn];
-        turn = !turn;
-        snprintf(out, NAME_BYTES, "%s/out", l->name);
-        put_layer(t, l, in, i + 1 < p->count ? out : OUTPUT);
-        in = out;
-    }
-}
-
 static void put_graph(text *t, const trained_model *m) {
     const program *p = &m->model.program;
     const int input[] = {p->input.channels, p->input.height, p->input.width};
     const size_t graph = protobuf_begin(t, MODEL_GRAPH);
     protobuf_string(t, GRAPH_NAME, m->model.name);
     put_normalization(t, m);
-    put_layers(t, p);
+    for (int i = 0; i < p->count; i++)
+        if (p->layers[i].kind != LAYER_DROPOUT) put_layer(t, p, i);
     put_weights(t, m);
     put_value(t, GRAPH_INPUT, INPUT, ELEMENT_UINT8, input, 3);
     put_value(t, GRAPH_OUTPUT, OUTPUT, ELEMENT_FLOAT, &p->classes, 1);

@@ -41,8 +41,13 @@ static const char CLASS_HEAD[] =
     "    network.add_module(inner, layer)\n"
     "\n"
     "\n"
+    "class Add(nn.Module):\n"
+    "    def forward(self, a, b):\n"
+    "        return a + b\n"
+    "\n"
+    "\n"
     "class Network(nn.Module):\n"
-    "    \"\"\"The layers in a row, under the names that their weights have.\"\"\"\n"
+    "    \"\"\"The layers, under the names that their weights have.\"\"\"\n"
     "\n"
     "    def __init__(self):\n"
     "        super().__init__()\n";
@@ -50,8 +55,10 @@ static const char CLASS_HEAD[] =
 static const char TAIL[] =
     "\n"
     "    def forward(self, x):\n"
-    "        for name in LAYERS:\n"
-    "            x = self.get_submodule(name)(x)\n"
+    "        values = {\"input\": x}\n"
+    "        for name, inputs in LAYERS:\n"
+    "            x = self.get_submodule(name)(*[values[i] for i in inputs])\n"
+    "            values[name] = x\n"
     "        return x\n"
     "\n"
     "\n"
@@ -123,7 +130,8 @@ static void put_bias(text *t, const layer *l) {
     if (!l->has_bias) text_append(t, ", bias=False");
 }
 
-static void put_module(text *t, const layer *l, bool flat) {
+static void put_module(text *t, const layer *l) {
+    text_append(t, l->kind == LAYER_ADD ? "" : "nn.");
     switch (l->kind) {
     case LAYER_CONV:
         text_format(t, "Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
@@ -136,7 +144,7 @@ static void put_module(text *t, const layer *l, bool flat) {
         put_bias(t, l);
         break;
     case LAYER_BATCH_NORM:
-        text_format(t, "BatchNorm%dd(%d", flat ? 1 : 2, l->in.channels);
+        text_format(t, "BatchNorm%dd(%d", l->flat ? 1 : 2, l->in.channels);
         put_number(t, ", eps=", l->eps);
         put_number(t, ", momentum=", l->momentum);
         break;
@@ -148,19 +156,17 @@ static void put_module(text *t, const layer *l, bool flat) {
         break;
     case LAYER_DROPOUT: put_number(t, "Dropout(p=", l->rate); break;
     case LAYER_FLATTEN: text_append(t, "Flatten("); break;
+    case LAYER_ADD: text_append(t, "Add("); break;
     default: text_append(t, "ReLU("); break;
     }
     text_append(t, ")");
 }
 
 static void put_layers(text *t, const program *p) {
-    bool flat = false;
     for (int i = 0; i < p->count; i++) {
-        const layer *l = &p->layers[i];
-        text_format(t, "        put(self, \"%s\", nn.", l->name);
-        put_module(t, l, flat);
+        text_format(t, "        put(self, \"%s\", ", p->layers[i].name);
+        put_module(t, &p->layers[i]);
         text_append(t, ")\n");
-        flat = flat || l->kind == LAYER_FLATTEN;
     }
 }
 
@@ -170,6 +176,22 @@ static void put_floats(text *t, const char *name, const float *values, int count
     text_format(t, "%s = (", name);
     for (int i = 0; i < count; i++) text_format(t, "%s%.9g", i ? ", " : "", (double)values[i]);
     text_append(t, count == 1 ? ",)\n" : ")\n");
+}
+
+static const char *value_name(const program *p, int index) {
+    return index < 0 ? "input" : p->layers[index].name;
+}
+
+static void put_graph(text *t, const program *p) {
+    text_append(t, "LAYERS = [  # each with its inputs\n");
+    for (int i = 0; i < p->count; i++) {
+        text_format(t, "    (\"%s\", [\"%s\"", p->layers[i].name,
+                    value_name(p, layer_source(p, i)));
+        if (p->layers[i].kind == LAYER_ADD)
+            text_format(t, ", \"%s\"", value_name(p, layer_second_source(p, i)));
+        text_append(t, "]),\n");
+    }
+    text_append(t, "]\n");
 }
 
 // A JSON string, or list of strings, is also one in Python.
@@ -185,9 +207,7 @@ static status put_constants(text *t, const trained_model *m, const char *classes
         text_format(t, "CLASSES = %s\n", classes ? classes : "None  # the checkpoint has no names");
         put_floats(t, "MEAN", m->normalization.mean, m->normalization.channels);
         put_floats(t, "STD", m->normalization.std, m->normalization.channels);
-        text_append(t, "LAYERS = [\n");
-        for (int i = 0; i < p->count; i++) text_format(t, "    \"%s\",\n", p->layers[i].name);
-        text_append(t, "]\n");
+        put_graph(t, p);
     }
     free(name);
     yaml_free(node);

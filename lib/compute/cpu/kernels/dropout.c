@@ -76,10 +76,10 @@ INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
 
 void KERNEL(dropout)(const dropout_task *t) {
     choose_all(t);
-    const float *x = t->x;
     const int8_t *kept = t->kept;
     for (int c = 0; c < t->y.channels; c++)
         for (int row = 0; row < t->y.height; row++) {
+            const float *x = t->x.data + (size_t)c * t->x.plane + (size_t)row * t->x.row;
             float *y = t->y.data + (size_t)c * t->y.plane + (size_t)row * t->y.row;
             for (int i = 0; i < t->y.width; i++, x += LANES, y += LANES, kept += LANES)
                 drop(kept, t->scale, x, y);

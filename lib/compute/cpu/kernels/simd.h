@@ -334,5 +334,6 @@ float KERNEL(loss)(const loss_task *t);
 void KERNEL(update)(const update_task *t);
 uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count);
 void KERNEL(add)(float *restrict sum, const float *restrict term, size_t n);
+void KERNEL(sum)(const view *a, const view *b, const view *to);
 
 #endif

@@ -34,4 +34,5 @@ const kernels KERNEL(kernel_table) = {
     .update = KERNEL(update),
     .digest = KERNEL(digest),
     .add = KERNEL(add),
+    .sum = KERNEL(sum),
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Optimizers, element by element, and sums over whole arenas. The formulas are those of
-// torch.optim.
+// Optimizers, element by element, and sums over whole arenas and activations. The formulas are
+// those of torch.optim.
 #define SIMD_WIDE
 #include "simd.h"
 
@@ -95,4 +95,20 @@ uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count) {
 
 void KERNEL(add)(float *restrict sum, const float *restrict term, size_t n) {
     for (size_t i = 0; i < n; i++) sum[i] += term[i];
+}
+
+void KERNEL(sum)(const view *a, const view *b, const view *to) {
+    const size_t row = (size_t)(to->width * LANES);
+    for (int c = 0; c < to->channels; c++)
+        for (int y = 0; y < to->height; y++) {
+            const size_t plane = (size_t)c, line = (size_t)y;
+            const float *from = a->data + plane * a->plane + line * a->row;
+            float *out = to->data + plane * to->plane + line * to->row;
+            if (!b) {
+                memcpy(out, from, row * sizeof *out);
+                continue;
+            }
+            const float *other = b->data + plane * b->plane + line * b->row;
+            for (size_t i = 0; i < row; i++) out[i] = from[i] + other[i];
+        }
 }

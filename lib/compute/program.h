@@ -30,6 +30,8 @@ typedef enum layer_kind {
     LAYER_FLATTEN,
     LAYER_DROPOUT,
     LAYER_ADD,
+    LAYER_GELU,
+    LAYER_SILU,
     LAYER_KINDS
 } layer_kind;
 
@@ -72,14 +74,6 @@ static inline int layer_source(const program *p, int i) {
 // Likewise for the second input of an add layer.
 static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
-}
-
-// Returns the first layer that is no link of a chain: it adds, or its input is not the output of
-// the layer before it. NULL if the program is a chain.
-static inline const layer *program_first_branch(const program *p) {
-    for (int i = 0; i < p->count; i++)
-        if (p->layers[i].skip || p->layers[i].kind == LAYER_ADD) return &p->layers[i];
-    return NULL;
 }
 
 // Returns true if a pipeline stage can begin with layer `at`: a convolution or a linear layer, and

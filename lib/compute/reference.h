@@ -50,6 +50,12 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
 void reference_relu(size_t n, const double *x, double *y);
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx);
 
+// x·Φ(x), with the error function, and x·σ(x).
+void reference_gelu(size_t n, const double *x, double *y);
+void reference_gelu_backward(size_t n, const double *x, const double *dy, double *dx);
+void reference_silu(size_t n, const double *x, double *y);
+void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx);
+
 // y = a + b; y may be one of them.
 void reference_add(size_t n, const double *a, const double *b, double *y);
 

@@ -70,7 +70,9 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
         u->alone = l;
         return STATUS_OK;
     case LAYER_AVG_POOL:
-    case LAYER_DROPOUT: u->alone = l; return STATUS_OK;
+    case LAYER_DROPOUT:
+    case LAYER_GELU:
+    case LAYER_SILU: u->alone = l; return STATUS_OK;
     default:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);

@@ -2,8 +2,8 @@
 // units.h - a program cut into units, the pieces that a backend runs as one.
 //
 // A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
-// computed in one pass: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
-// dropout, is a separate unit. Flatten costs nothing because samples are innermost; only if other
+// computed in one pass: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, dropout
+// and other activations are separate units. Flatten costs nothing because samples are innermost; only if other
 // layers read the image too, it is a unit that copies.
 //
 //        x ──core──► z ──tail──► y      x: the y of an earlier unit, or the input
@@ -35,7 +35,7 @@ typedef struct unit_layers {
     const layer *core;   // conv or linear; NULL: z is a copy of x, or a sum
     const layer *norm;   // batch norm; NULL: none
     bool relu, pool;     // pool: 2×2
-    const layer *alone;  // pooling, dropout; then core and norm are NULL and there is no z
+    const layer *alone;  // pooling, dropout, GELU, SiLU; then core and norm are NULL and there is no z
     bool first;          // no input gradient is needed: x is the input
     bool last;           // the logits: no tail; the loss writes its gradient to z
     shape x, z, y;       // x: the shape that the unit's first layer reads its input as

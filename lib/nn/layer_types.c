@@ -292,5 +292,7 @@ const layer_type layer_types[LAYER_TYPES] = {
     [LAYER_FLATTEN] = {"flatten", "flatten", LAYER_FLATTEN, {0}, read_flatten},
     [LAYER_DROPOUT] = {"dropout", "dropout", LAYER_DROPOUT, {"p"}, read_dropout},
     [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},
+    [LAYER_GELU] = {"gelu", "gelu", LAYER_GELU, {0}, read_plain},
+    [LAYER_SILU] = {"silu", "silu", LAYER_SILU, {0}, read_plain},
     {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
 };

@@ -53,13 +53,12 @@ static const struct {
     {"logsoftmax", "the loss includes it, so a model ends with a 'linear' layer"},
     {"crossentropy", "it is the loss of every model, not a layer"},
     {"nllloss", "cross entropy is the loss of every model, not a layer"},
-    {"leakyrelu", "the only activation is 'relu'"},
-    {"prelu", "the only activation is 'relu'"},
-    {"gelu", "the only activation is 'relu'"},
-    {"silu", "the only activation is 'relu'"},
-    {"elu", "the only activation is 'relu'"},
-    {"tanh", "the only activation is 'relu'"},
-    {"sigmoid", "the only activation is 'relu'"},
+    {"leakyrelu", "the activations are 'relu', 'gelu' and 'silu'"},
+    {"prelu", "the activations are 'relu', 'gelu' and 'silu'"},
+    {"swish", "did you mean 'silu'?"},
+    {"elu", "the activations are 'relu', 'gelu' and 'silu'"},
+    {"tanh", "the activations are 'relu', 'gelu' and 'silu'"},
+    {"sigmoid", "the activations are 'relu', 'gelu' and 'silu'"},
 };
 
 enum { WORDS = LAYER_TYPES + 1 };

@@ -12,7 +12,7 @@ typedef struct model_case {
     const char *name, *input, *layers; // YAML
     const char *path;                  // or a model file
     bool large;                        // with few of the splits: the reference is slow
-    bool graph;                        // not a chain: only for backends that run graphs
+    bool graph;                        // not a chain, or other activations: not on GPUs yet
 } model_case;
 
 // Every kind of layer, geometries without a fast path, and the experiments' models.
@@ -140,6 +140,12 @@ static const model_case models[] = {
      .input = "[2, 8, 8]",
      .layers = "[conv: {out: 3, kernel: 3}, conv: {out: 4, kernel: 3, padding: 2}, batch_norm, "
                "conv: {out: 2, kernel: 3}, flatten, linear: {out: 8}, linear: {out: 10}]"},
+    {.name = "gelu and silu",
+     .input = "[2, 7, 6]",
+     .layers = "[gelu, conv: {out: 5, kernel: 3, padding: 1}, gelu, conv: {out: 6, kernel: 3}, "
+               "batch_norm, silu, max_pool: {size: 2}, flatten, linear: {out: 19}, silu, linear: "
+               "{out: 12}, gelu, linear: {out: 10}]",
+     .graph = true},
     {.name = "a residual block",
      .input = "[3, 8, 7]",
      .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, residual: {body: [conv: {out: 6, "

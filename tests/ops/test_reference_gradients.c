@@ -43,6 +43,8 @@ static void forward(const problem *p) {
         reference_batch_norm(l, p->samples, p->x, p->mean, p->variance, p->weight, p->bias, p->y);
         break;
     case LAYER_RELU: reference_relu(p->nx, p->x, p->y); break;
+    case LAYER_GELU: reference_gelu(p->nx, p->x, p->y); break;
+    case LAYER_SILU: reference_silu(p->nx, p->x, p->y); break;
     case LAYER_MAX_POOL: reference_max_pool(l, p->samples, p->x, p->y); break;
     case LAYER_AVG_POOL: reference_avg_pool(l, p->samples, p->x, p->y); break;
     default: fail_msg("no such operation"); break;
@@ -62,6 +64,8 @@ static void backward(const problem *p, double *dx, double *dw, double *db) {
                                       db);
         break;
     case LAYER_RELU: reference_relu_backward(p->nx, p->x, p->r, dx); break;
+    case LAYER_GELU: reference_gelu_backward(p->nx, p->x, p->r, dx); break;
+    case LAYER_SILU: reference_silu_backward(p->nx, p->x, p->r, dx); break;
     case LAYER_MAX_POOL: reference_max_pool_backward(l, n, p->x, p->r, dx); break;
     case LAYER_AVG_POOL: reference_avg_pool_backward(l, n, p->r, dx); break;
     default: fail_msg("no such operation"); break;
@@ -179,6 +183,8 @@ static const op_case cases[] = {
     {"batch norm, one sample", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 4}, .eps = 1e-5}, 0, 1},
     {"batch norm, one value", {.kind = LAYER_BATCH_NORM, .in = {5, 1, 1}, .eps = 1e-2}, 0, 1},
     {"relu", {.kind = LAYER_RELU, .in = {3, 4, 5}}, 0, 3},
+    {"gelu", {.kind = LAYER_GELU, .in = {3, 4, 5}}, 0, 3},
+    {"silu", {.kind = LAYER_SILU, .in = {3, 4, 5}}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
     {"max pool 2x2 of an odd size",
      {.kind = LAYER_MAX_POOL, .in = {2, 5, 7}, KERNEL(2, 2, 2, 2, 0, 0)},

@@ -81,7 +81,7 @@ def make_layer(kind, o, shape):
         return nn.AvgPool2d(o["size"], o["stride"], o["padding"])
     if kind == "dropout":
         return nn.Dropout(o["p"])
-    return {"relu": nn.ReLU, "flatten": nn.Flatten, "add": Add}[kind]()
+    return {"relu": nn.ReLU, "flatten": nn.Flatten, "add": Add, "gelu": nn.GELU, "silu": nn.SiLU}[kind]()
 
 
 def load(net, tensors):

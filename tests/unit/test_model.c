@@ -18,7 +18,7 @@
 
 #define LAYERS \
     "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
-    "global_avg_pool, residual"
+    "gelu, silu, global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -209,7 +209,6 @@ static void a_residual_block_is_its_layers_and_a_sum(void **state) {
     assert_int_equal(layer_source(p, 5), 3);
     assert_int_equal(layer_source(p, 7), 6);
     assert_int_equal(layer_second_source(p, 7), 4);
-    assert_string_equal(program_first_branch(p)->name, "add1");
     model_release(&m);
 }
 
@@ -343,7 +342,9 @@ static void pytorch_names_get_suggestions(void **state) {
         {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
-        {"GELU", "the only activation is 'relu'."},
+        {"GELU", "did you mean 'gelu'?"},
+        {"Swish", "did you mean 'silu'?"},
+        {"Tanh", "the activations are 'relu', 'gelu' and 'silu'."},
         {"convolution", "did you mean 'conv'?"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -31,12 +31,14 @@ typedef enum operation_kind {
     OP_TAIL,
     OP_POOL,
     OP_DROPOUT,
+    OP_ACTIVATION,
     OP_LOSS,
     OP_TAIL_SUMS, // batch norm, backward: sums of the group, which are also the gradients of its
                   // scale and shift
     OP_TAIL_BACKWARD,
     OP_POOL_BACKWARD,
     OP_DROPOUT_BACKWARD,
+    OP_ACTIVATION_BACKWARD,
     OP_CORE_WEIGHTS,
     OP_CORE_INPUT,
 } operation_kind;

@@ -110,6 +110,12 @@ typedef struct dropout_task {
     float *dx;
 } dropout_task;
 
+typedef struct activation_task { // as a separate layer
+    view x, y;                   // of the same shape
+    const float *dy;             // dense, like dx
+    float *dx;
+} activation_task;
+
 typedef struct loss_task {
     int classes, samples;   // samples of this group: 1 … 16
     float *logits;          // [classes][16]; replaced by the gradient
@@ -163,6 +169,10 @@ typedef struct kernels {
     void (*average_pool_backward)(const pool_task *t);
     void (*dropout)(const dropout_task *t);
     void (*dropout_backward)(const dropout_task *t);
+    void (*gelu)(const activation_task *t);
+    void (*gelu_backward)(const activation_task *t);
+    void (*silu)(const activation_task *t);
+    void (*silu_backward)(const activation_task *t);
     // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus
     // one-hot, absent lanes zero.
     float (*loss)(const loss_task *t);

@@ -269,6 +269,21 @@ static void run_dropout(const group_work *g, const unit *u) {
     g->e->kernels->sum(&x, NULL, &y);
 }
 
+static void run_activation(const group_work *g, const unit *u, bool backward) {
+    const kernels *k = g->e->kernels;
+    const activation_task t = {.x = view_as(g, u->x, u->y.size),
+                               .y = place_view(u->y, g->memory),
+                               .dy = g->memory + u->dy.offset,
+                               .dx = input_gradient(g, u)};
+    const bool gelu = u->layers.alone->kind == LAYER_GELU;
+    if (!backward) {
+        (gelu ? k->gelu : k->silu)(&t);
+        return;
+    }
+    (gelu ? k->gelu_backward : k->silu_backward)(&t);
+    add_input_gradient(g, u);
+}
+
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const size_t own = (size_t)g->index * e->placement.norm_channels + u->layers.norm_channel;
@@ -326,6 +341,7 @@ static void run_operation(const group_work *g, const operation *op) {
     }
     case OP_POOL: run_pool(g, op->unit, false); break;
     case OP_DROPOUT: run_dropout(g, op->unit); break;
+    case OP_ACTIVATION: run_activation(g, op->unit, false); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
     case OP_TAIL_BACKWARD: {
@@ -340,6 +356,7 @@ static void run_operation(const group_work *g, const operation *op) {
         add_input_gradient(g, op->unit);
         break;
     }
+    case OP_ACTIVATION_BACKWARD: run_activation(g, op->unit, true); break;
     case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
     case OP_CORE_INPUT: run_core_input(g, op->unit); break;
     }

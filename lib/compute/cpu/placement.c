@@ -49,6 +49,10 @@ static place y_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT ? p->input : p->units[s.unit].y;
 }
 
+static bool needs_winners(const layer *alone) {
+    return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU;
+}
+
 static void place_values(placement *p, int index) {
     unit *u = &p->units[index];
     u->x = y_of(p, u->layers.source);
@@ -56,7 +60,7 @@ static void place_values(placement *p, int index) {
     if (!u->layers.alone) u->z = put(p, u->layers.z, border_of_gradient(u));
     if (u->layers.last) return;
     u->y = put(p, u->layers.y, border_around(p, index));
-    if (u->layers.pool || u->layers.alone) {
+    if (u->layers.pool || needs_winners(u->layers.alone)) {
         u->winner = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
     }

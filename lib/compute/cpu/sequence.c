@@ -65,9 +65,27 @@ void sequence_release(sequence *s) {
     *s = (sequence){0};
 }
 
+static operation_kind forward_of(const layer *alone) {
+    switch (alone->kind) {
+    case LAYER_DROPOUT: return OP_DROPOUT;
+    case LAYER_GELU:
+    case LAYER_SILU: return OP_ACTIVATION;
+    default: return OP_POOL;
+    }
+}
+
+static operation_kind backward_of(const layer *alone) {
+    switch (alone->kind) {
+    case LAYER_DROPOUT: return OP_DROPOUT_BACKWARD;
+    case LAYER_GELU:
+    case LAYER_SILU: return OP_ACTIVATION_BACKWARD;
+    default: return OP_POOL_BACKWARD;
+    }
+}
+
 static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
     if (u->layers.alone) {
-        add(s, e, u->layers.alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
+        add(s, e, forward_of(u->layers.alone), u);
         return;
     }
     add(s, e, OP_CORE, u);
@@ -80,8 +98,7 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
 
 static void add_backward(sequence *s, const engine *e, const unit *u) {
     if (u->layers.alone) {
-        const bool dropout = u->layers.alone->kind == LAYER_DROPOUT;
-        if (!u->layers.first) add(s, e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
+        if (!u->layers.first) add(s, e, backward_of(u->layers.alone), u);
         return;
     }
     if (u->layers.norm) {

@@ -84,19 +84,27 @@ out:
     return rc;
 }
 
-static status check_chain(const program *p, error *err) {
-    const layer *branch = program_first_branch(p);
-    if (!branch) return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "cannot run layer '%s': GPUs run only networks in which each layer reads the "
-                     "one before it; use --device cpu",
-                     branch->name);
+static status check_layers(const program *p, error *err) {
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        if (l->skip || l->kind == LAYER_ADD)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': GPUs run only networks in which each layer "
+                             "reads the one before it; use --device cpu",
+                             l->name);
+        if (l->kind == LAYER_GELU || l->kind == LAYER_SILU)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': on GPUs the only activation is ReLU; use "
+                             "--device cpu",
+                             l->name);
+    }
+    return STATUS_OK;
 }
 
 status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
-    TRY(check_chain(e->program, err));
+    TRY(check_layers(e->program, err));
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
     e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
     if (!e->placed) TRY(STATUS_FAILED);

@@ -140,6 +140,8 @@ static void layer_forward(const pass *s, int i) {
     case LAYER_ADD:
         reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y);
         break;
+    case LAYER_GELU: reference_gelu(size, x, y); break;
+    case LAYER_SILU: reference_silu(size, x, y); break;
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(y, x, size * sizeof *y); break;
     }
@@ -187,6 +189,8 @@ static void layer_backward(const pass *s, int i, const double *dy, double *dx, d
     case LAYER_DROPOUT:
         for (size_t k = 0; k < size; k++) dx[k] = dy[k] * s->kept[i][k];
         break;
+    case LAYER_GELU: reference_gelu_backward(size, x, dy, dx); break;
+    case LAYER_SILU: reference_silu_backward(size, x, dy, dx); break;
     case LAYER_ADD: // of both inputs
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(dx, dy, size * sizeof *dx); break;

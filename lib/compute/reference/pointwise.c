@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ReLU, sums, dropout masks, softmax cross-entropy.
+// Activations, sums, dropout masks, softmax cross-entropy.
 #include <math.h>
 
 #include "base/random.h"
@@ -12,6 +12,34 @@ void reference_relu(size_t n, const double *x, double *y) {
 
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx) {
     for (size_t i = 0; i < n; i++) dx[i] = x[i] <= 0 ? 0 : dy[i];
+}
+
+// Φ, the distribution function of the standard normal distribution.
+static double cumulative(double x) {
+    return 0.5 * erfc(-x / sqrt(2));
+}
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+void reference_gelu(size_t n, const double *x, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] = x[i] * cumulative(x[i]);
+}
+
+void reference_gelu_backward(size_t n, const double *x, const double *dy, double *dx) {
+    const double scale = 1 / sqrt(2 * 3.14159265358979323846);
+    for (size_t i = 0; i < n; i++)
+        dx[i] = dy[i] * (cumulative(x[i]) + x[i] * scale * exp(-x[i] * x[i] / 2));
+}
+
+void reference_silu(size_t n, const double *x, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] = x[i] * sigmoid(x[i]);
+}
+
+void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx) {
+    for (size_t i = 0; i < n; i++)
+        dx[i] = dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
 }
 
 void reference_add(size_t n, const double *a, const double *b, double *y) {

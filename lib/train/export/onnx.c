@@ -25,6 +25,7 @@ enum { IR_VERSION = 7, OPSET = 13 }; // those of ONNX 1.8
 static const char INPUT[] = "pixels", OUTPUT[] = "logits";
 // Unique: layer names have no '/', tensor names a '.'.
 static const char SCALE[] = "input/scale", SHIFT[] = "input/shift";
+static const char ROOT_HALF[] = "gelu/root", HALF[] = "gelu/half", ONE[] = "gelu/one";
 static const char FLOATS[] = "input/floats", SCALED[] = "input/scaled", INPUTS[] = "input/out";
 enum { NAME_BYTES = 64 };
 
@@ -146,6 +147,41 @@ static void name_value(const program *p, int i, char name[NAME_BYTES]) {
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
 }
 
+static void put_simple(text *t, const char *type, const char *name, const char *in,
+                       const char *second, const char *out) {
+    const node n = begin_node(t, type, name, in, out);
+    if (second) protobuf_string(t, NODE_INPUT, second);
+    end_node(&n);
+}
+
+// x·(1 + erf(x·√½))·½: the operator Gelu is newer than OPSET.
+static void put_gelu(text *t, const char *name, const char *in, const char *out) {
+    char step[4][NAME_BYTES];
+    for (int k = 0; k < 4; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", name, k);
+    put_simple(t, "Mul", step[0], in, ROOT_HALF, step[0]);
+    put_simple(t, "Erf", step[1], step[0], NULL, step[1]);
+    put_simple(t, "Add", step[2], step[1], ONE, step[2]);
+    put_simple(t, "Mul", step[3], in, step[2], step[3]);
+    put_simple(t, "Mul", name, step[3], HALF, out);
+}
+
+static void put_silu(text *t, const char *name, const char *in, const char *out) {
+    char sigmoid[NAME_BYTES];
+    snprintf(sigmoid, NAME_BYTES, "%s/sigmoid", name);
+    put_simple(t, "Sigmoid", sigmoid, in, NULL, sigmoid);
+    put_simple(t, "Mul", name, in, sigmoid, out);
+}
+
+static void put_gelu_constants(text *t, const program *p) {
+    const float root = 0x1.6a09e6p-1f, half = 0.5f, one = 1.0f;
+    bool needed = false;
+    for (int i = 0; i < p->count; i++) needed |= p->layers[i].kind == LAYER_GELU;
+    if (!needed) return;
+    put_tensor(t, ROOT_HALF, NULL, 0, &root);
+    put_tensor(t, HALF, NULL, 0, &half);
+    put_tensor(t, ONE, NULL, 0, &one);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     static const char *const types[LAYER_KINDS] = {
         [LAYER_CONV] = "Conv",
@@ -161,6 +197,10 @@ static void put_layer(text *t, const program *p, int i) {
     char in[NAME_BYTES], out[NAME_BYTES];
     name_value(p, layer_source(p, i), in);
     name_value(p, i, out);
+    if (l->kind == LAYER_GELU || l->kind == LAYER_SILU) {
+        (l->kind == LAYER_GELU ? put_gelu : put_silu)(t, l->name, in, out);
+        return;
+    }
     node n = begin_node(t, types[l->kind], l->name, in, out);
     switch (l->kind) {
     case LAYER_CONV:
@@ -204,15 +244,11 @@ static void put_normalization(text *t, const trained_model *m) {
         scale[c] = engine_input_scale(&numbers, c, &shift[c]);
     put_tensor(t, SCALE, dims, 3, scale);
     put_tensor(t, SHIFT, dims, 3, shift);
-    node n = begin_node(t, "Cast", "input/cast", INPUT, FLOATS);
+    const node n = begin_node(t, "Cast", "input/cast", INPUT, FLOATS);
     put_int(&n, "to", ELEMENT_FLOAT);
     end_node(&n);
-    n = begin_node(t, "Mul", "input/mul", FLOATS, SCALED);
-    protobuf_string(t, NODE_INPUT, SCALE);
-    end_node(&n);
-    n = begin_node(t, "Add", "input/add", SCALED, INPUTS);
-    protobuf_string(t, NODE_INPUT, SHIFT);
-    end_node(&n);
+    put_simple(t, "Mul", "input/mul", FLOATS, SCALE, SCALED);
+    put_simple(t, "Add", "input/add", SCALED, SHIFT, INPUTS);
 }
 
 // ---- The graph ----
@@ -225,6 +261,7 @@ static void put_graph(text *t, const trained_model *m) {
     put_normalization(t, m);
     for (int i = 0; i < p->count; i++)
         if (p->layers[i].kind != LAYER_DROPOUT) put_layer(t, p, i);
+    put_gelu_constants(t, p);
     put_weights(t, m);
     put_value(t, GRAPH_INPUT, INPUT, ELEMENT_UINT8, input, 3);
     put_value(t, GRAPH_OUTPUT, OUTPUT, ELEMENT_FLOAT, &p->classes, 1);

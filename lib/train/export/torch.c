@@ -157,6 +157,8 @@ static void put_module(text *t, const layer *l) {
     case LAYER_DROPOUT: put_number(t, "Dropout(p=", l->rate); break;
     case LAYER_FLATTEN: text_append(t, "Flatten("); break;
     case LAYER_ADD: text_append(t, "Add("); break;
+    case LAYER_GELU: text_append(t, "GELU("); break;
+    case LAYER_SILU: text_append(t, "SiLU("); break;
     default: text_append(t, "ReLU("); break;
     }
     text_append(t, ")");

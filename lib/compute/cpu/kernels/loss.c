@@ -1,29 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax cross-entropy and its gradient. The exponential and the logarithm are our own: those of
-// the C library differ in the last bit between versions and processors.
-#include "simd.h"
-
-// e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor series of e^r to r^7 (relative error below
-// 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87, which is negligible
-// next to the largest term, 1.
-INLINE vec exponential(vec x) {
-    const vec round = vset(0x1.8p23f); // adding it leaves the nearest integer in the low bits
-    x = vselect(x < vset(-87.0f), vset(-87.0f), x);
-    vec shifted = vfma(x, vset(0x1.715476p0f), round);
-    vec k = shifted - round;
-    vec r = vfma(k, vset(-0x1.62e4p-1f), x); // ln 2, upper bits: the product with k is exact
-    r = vfma(k, vset(-0x1.7f7d1cp-20f), r);  // and the rest
-    vec p = vset(1.0f / 5040);
-    p = vfma(p, r, vset(1.0f / 720));
-    p = vfma(p, r, vset(1.0f / 120));
-    p = vfma(p, r, vset(1.0f / 24));
-    p = vfma(p, r, vset(1.0f / 6));
-    p = vfma(p, r, vset(0.5f));
-    p = vfma(p, r, vset(1.0f));
-    p = vfma(p, r, vset(1.0f));
-    ivec power = __builtin_convertvector(k, ivec) + 127;
-    return p * (vec)(power << 23);
-}
+// Softmax cross-entropy and its gradient. The logarithm is our own, like the exponential.
+#include "exponential.h"
 
 // ln s for normal s ≥ 1. s = m·2^k, m in [√½, √2); ln m = 2·artanh((m-1)/(m+1)) by its series to
 // the 11th power.

@@ -57,8 +57,8 @@ static status find(const tensor_file *f, const char *path, const char *name, con
                    error *err) {
     *found = tensor_file_find(f, name);
     if (*found) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "no such tensor: '%s': not in '%s' (see 'lockstep tensor info')",
-                     name, path);
+    return error_set(err, STATUS_INPUT,
+                     "no such tensor: '%s': not in '%s' (see 'lockstep tensor info')", name, path);
 }
 
 // Nothing is written where one of the names is missing.

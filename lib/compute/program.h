@@ -3,7 +3,8 @@
 // and offset resolved.
 //
 // The network is a graph: a layer's input is the output of an earlier layer, usually that of the
-// layer before it. Layers refer to their producers by distance, so a part of a program is a program.
+// layer before it. Layers refer to their producers by distance, so a part of a program is a
+// program.
 //
 // A program contains no YAML, file names or strategies. All parameters of a network live in one
 // float array, the *parameter arena* (gradients and optimizer state have arrays of the same

@@ -3,8 +3,8 @@
 //
 // A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
 // computed in one pass: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, dropout
-// and other activations are separate units. Flatten costs nothing because samples are innermost; only if other
-// layers read the image too, it is a unit that copies.
+// and other activations are separate units. Flatten costs nothing because samples are innermost;
+// only if other layers read the image too, it is a unit that copies.
 //
 //        x ──core──► z ──tail──► y      x: the y of an earlier unit, or the input
 //       dx ◄──────── dz ◄─────── dy
@@ -29,17 +29,18 @@ typedef struct unit_source {
 } unit_source;
 
 typedef struct unit_layers {
-    unit_source source;  // of x
-    bool sum;            // z = x + the y of `second`; core is NULL
-    unit_source second;  // only for a sum
-    const layer *core;   // conv or linear; NULL: z is a copy of x, or a sum
-    const layer *norm;   // batch norm; NULL: none
-    bool relu, pool;     // pool: 2×2
-    const layer *alone;  // pooling, dropout, GELU, SiLU; then core and norm are NULL and there is no z
-    bool first;          // no input gradient is needed: x is the input
-    bool last;           // the logits: no tail; the loss writes its gradient to z
-    shape x, z, y;       // x: the shape that the unit's first layer reads its input as
-    int norm_index;      // which batch norm, from 0
+    unit_source source; // of x
+    bool sum;           // z = x + the y of `second`; core is NULL
+    unit_source second; // only for a sum
+    const layer *core;  // conv or linear; NULL: z is a copy of x, or a sum
+    const layer *norm;  // batch norm; NULL: none
+    bool relu, pool;    // pool: 2×2
+    const layer
+        *alone;     // pooling, dropout, GELU, SiLU; then core and norm are NULL and there is no z
+    bool first;     // no input gradient is needed: x is the input
+    bool last;      // the logits: no tail; the loss writes its gradient to z
+    shape x, z, y;  // x: the shape that the unit's first layer reads its input as
+    int norm_index; // which batch norm, from 0
     size_t norm_channel; // channels of the preceding batch norms
 } unit_layers;
 

@@ -179,8 +179,7 @@ static status check_stages(const experiment *e, const yaml_node *root, error *er
     static const char *const keys[] = {"world_size", "model", "strategy"};
     int most = 1;
     if (e->strategy != STRATEGY_MP) return STATUS_OK;
-    for (int i = 1; i < e->model.program.count; i++)
-        most += program_can_cut(&e->model.program, i);
+    for (int i = 1; i < e->model.program.count; i++) most += program_can_cut(&e->model.program, i);
     if (most > EXPERIMENT_MAX_STAGES) most = EXPERIMENT_MAX_STAGES;
     if (e->world_size <= most) return STATUS_OK;
     return yaml_error(node_at_fault(root, keys, 3), err,

@@ -267,28 +267,16 @@ static status read_plain(builder *b, reading *r) {
 }
 
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_CONV] = {"conv",
-                    "conv",
-                    LAYER_CONV,
-                    {"out", "kernel", "stride", "padding", "bias"},
-                    read_conv},
+    [LAYER_CONV] =
+        {"conv", "conv", LAYER_CONV, {"out", "kernel", "stride", "padding", "bias"}, read_conv},
     [LAYER_LINEAR] = {"linear", "fc", LAYER_LINEAR, {"out", "bias"}, read_linear},
-    [LAYER_BATCH_NORM] = {"batch_norm",
-                          "bn",
-                          LAYER_BATCH_NORM,
-                          {"eps", "momentum"},
-                          read_batch_norm},
+    [LAYER_BATCH_NORM] =
+        {"batch_norm", "bn", LAYER_BATCH_NORM, {"eps", "momentum"}, read_batch_norm},
     [LAYER_RELU] = {"relu", "relu", LAYER_RELU, {0}, read_plain},
-    [LAYER_MAX_POOL] = {"max_pool",
-                        "pool",
-                        LAYER_MAX_POOL,
-                        {"size", "stride", "padding"},
-                        read_pool},
-    [LAYER_AVG_POOL] = {"avg_pool",
-                        "pool",
-                        LAYER_AVG_POOL,
-                        {"size", "stride", "padding"},
-                        read_pool},
+    [LAYER_MAX_POOL] =
+        {"max_pool", "pool", LAYER_MAX_POOL, {"size", "stride", "padding"}, read_pool},
+    [LAYER_AVG_POOL] =
+        {"avg_pool", "pool", LAYER_AVG_POOL, {"size", "stride", "padding"}, read_pool},
     [LAYER_FLATTEN] = {"flatten", "flatten", LAYER_FLATTEN, {0}, read_flatten},
     [LAYER_DROPOUT] = {"dropout", "dropout", LAYER_DROPOUT, {"p"}, read_dropout},
     [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},

@@ -256,7 +256,8 @@ static status check_readers(const builder *b, const yaml_node *list) {
     }
     for (int v = 0; v < p->count && rc == STATUS_OK; v++)
         if (!has_reader[v])
-            rc = yaml_error(list, b->err, "no layer reads the output of '%s'", layer_name(b, v - 1));
+            rc =
+                yaml_error(list, b->err, "no layer reads the output of '%s'", layer_name(b, v - 1));
     free(has_reader);
     return rc;
 }

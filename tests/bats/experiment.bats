@@ -117,7 +117,7 @@ refuses() {
 }
 
 @test "experiment: exceeded limits are reported with line and column of the model file" {
-    sed 's/max_pool: {size: 2}/avg_pool: {size: [64, 4]}/' models/small.yaml >models/pool.yaml
+    sed 's/max_pool: {size: 2}/max_pool: {size: [64, 4]}/' models/small.yaml >models/pool.yaml
     refuses 3 "models/pool.yaml:4:72: 'size': expected a window of at most 255 values, got 64x4 = 256" --set model=pool
     sed 's/input: .3,/input: [17,/' models/small.yaml >models/wide.yaml
     refuses 3 "models/wide.yaml:3:9: 'input': expected at most 16 channels, got 17" --set model=wide

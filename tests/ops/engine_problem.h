@@ -30,6 +30,8 @@ enum { FEW_SAMPLES = 6 }; // of a shard: with fewer, FEW holds
 
 // ---- A problem: a model with parameters, and the samples of a step ----
 
+enum { PROBLEM_SEED = 11 }; // of dropout
+
 typedef struct problem {
     model m;
     const split *s;
@@ -156,6 +158,7 @@ static reference_batch reference_batch_of(const problem *p) {
                              .inputs = p->inputs,
                              .labels = p->labels,
                              .ids = p->ids,
+                             .seed = PROBLEM_SEED,
                              .sync_batch_norm = p->s->sync};
 }
 
@@ -245,7 +248,7 @@ static void *run_rank(void *argument) {
                         .shards = p->s->shards,
                         .local_shards = r->end_shard - r->first_shard,
                         .shard_samples = p->s->count[0],
-                        .seed = 11,
+                        .seed = PROBLEM_SEED,
                         .sync_batch_norm = p->s->sync,
                         .exchange = r->x->engines > 1 ? exchange_rows : NULL,
                         .exchange_context = r};

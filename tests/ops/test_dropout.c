@@ -81,17 +81,17 @@ static void check_mask(const kernels *k, const mask_case *c) {
     fill(dy, features * GROUP, 2);
     for (int n = 0; n < GROUP; n++) ids[n] = id_of(n);
     const size_t dense = (size_t)c->width * GROUP;
-    const dropout_task t = {.x = {x, c->channels, c->height, c->width, dense,
-                                  dense * (size_t)c->height},
-                            .y = {y, c->channels, c->height, c->width, row, plane},
-                            .kept = mask,
-                            .scale = 2.5f,
-                            .threshold = (uint32_t)ceil((double)(float)c->rate * 0x1p24),
-                            .stream = {c->seed, RANDOM_DROPOUT, c->layer, c->epoch, 77},
-                            .ids = ids,
-                            .samples = c->samples,
-                            .dy = dy,
-                            .dx = dx};
+    const dropout_task t = {
+        .x = {x, c->channels, c->height, c->width, dense, dense * (size_t)c->height},
+        .y = {y, c->channels, c->height, c->width, row, plane},
+        .kept = mask,
+        .scale = 2.5f,
+        .threshold = (uint32_t)ceil((double)(float)c->rate * 0x1p24),
+        .stream = {c->seed, RANDOM_DROPOUT, c->layer, c->epoch, 77},
+        .ids = ids,
+        .samples = c->samples,
+        .dy = dy,
+        .dx = dx};
     k->dropout(&t);
     k->dropout_backward(&t);
     for (size_t i = 0; i < features; i++) {

@@ -56,6 +56,7 @@ static void test_refusals(void **state) {
 
 int main(void) {
     static const struct CMUnitTest refusals[] = {cmocka_unit_test(test_refusals)};
-    suite = (engine_suite){backend_find("cpu"), executions, .sums_groups = true, .runs_graphs = true};
+    suite =
+        (engine_suite){backend_find("cpu"), executions, .sums_groups = true, .runs_graphs = true};
     return run_suite("cpu engine", refusals, 1);
 }

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "nn/model.h"
 
-#define LAYERS \
+#define LAYERS                                                                                    \
     "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
     "gelu, silu, global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
@@ -193,16 +193,30 @@ static void a_residual_block_is_its_layers_and_a_sum(void **state) {
                    "- residual: {name: sum, body: [relu], shortcut: [relu, relu]}\n"
                    "- global_avg_pool\n- flatten\n- linear: {out: 2}\n",
               &m);
-    assert_string_equal(
-        m.canonical,
-        "{\"input\":[3,32,32],\"layers\":[" RELU("relu1") RELU("relu2") RELU("relu3")
-            "{\"add\":{\"name\":\"add1\",\"with\":\"relu1\"}}," RELU("relu4")
-                "{\"relu\":{\"from\":\"add1\",\"name\":\"relu5\"}}," RELU("relu6")
-                    "{\"add\":{\"name\":\"sum\",\"with\":\"relu4\"}},"
-                    "{\"avg_pool\":{\"name\":\"pool1\",\"padding\":0,\"size\":32,\"stride\":32}},"
-                    "{\"flatten\":{\"name\":\"flatten1\"}},"
-                    "{\"linear\":{\"bias\":true,\"name\":\"fc1\",\"out\":2}}],"
-                    "\"name\":\"m\",\"schema\":\"lockstep.model/1\"}");
+    assert_string_equal(m.canonical,
+                        "{\"input\":[3,32,32],\"layers\":[" RELU("relu1") RELU("relu2")
+                            RELU("relu3") "{\"add\":{\"name\":\"add1\",\"with\":\"relu1\"}}"
+                                          "," RELU("relu4") "{\"relu\":{\"from\":\"add1\","
+                                                            "\"name\":\"relu5\"}}," RELU(
+                                                                "relu6") "{\"add\":{\"name\":"
+                                                                         "\"sum\",\"with\":"
+                                                                         "\"relu4\"}},"
+                                                                         "{\"avg_pool\":{"
+                                                                         "\"name\":\"pool1\","
+                                                                         "\"padding\":0,"
+                                                                         "\"size\":32,"
+                                                                         "\"stride\":32}},"
+                                                                         "{\"flatten\":{"
+                                                                         "\"name\":"
+                                                                         "\"flatten1\"}},"
+                                                                         "{\"linear\":{"
+                                                                         "\"bias\":true,"
+                                                                         "\"name\":\"fc1\","
+                                                                         "\"out\":2}}],"
+                                                                         "\"name\":\"m\","
+                                                                         "\"schema\":"
+                                                                         "\"lockstep.model/"
+                                                                         "1\"}");
     const program *p = &m.program;
     assert_int_equal(layer_source(p, 3), 2);
     assert_int_equal(layer_second_source(p, 3), 0);
@@ -219,7 +233,7 @@ static void layers_name_their_inputs(void **state) {
                    "- conv: {name: b, from: input, out: 4, kernel: 3, stride: 2, padding: 1}\n"
                    "- add: {with: a}\n"
                    "- flatten: {from: b}\n- linear: {name: l, out: 5}\n"
-                   "- max_pool: {from: add1, size: 16}\n- flatten\n- linear: {out: 5}\n"
+                   "- max_pool: {from: add1, size: 8}\n- flatten\n- linear: {out: 5}\n"
                    "- add: {with: l}\n- linear: {out: 2}\n",
               &m);
     const program *p = &m.program;
@@ -310,7 +324,8 @@ static void refuses_bad_graphs(void **state) {
     refuses(HEAD "- residual: {body: []}\n", "m.yaml:5:20: 'body': expected a list of layers");
     refuses(HEAD "- residual: {bdy: [relu]}\n",
             "m.yaml:5:14: unknown key 'bdy': did you mean 'body'?");
-    refuses(HEAD "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
+    refuses(HEAD
+            "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
             "m.yaml:5:1: no layer reads the output of 'relu1'");
     refuses(HEAD "- relu: {name: input}\n",
             "m.yaml:5:16: no layer can be named 'input', which is the input of the network; "

@@ -24,7 +24,8 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
                        .pad_x = l->pad_w};
 }
 
-// A place without borders as a view of another shape: flatten changes the shape, but not the memory.
+// A place without borders as a view of another shape: flatten changes the shape, but not the
+// memory.
 static view view_as(const group_work *g, place p, shape s) {
     const size_t row = (size_t)s.width * (size_t)g->e->kernels->lanes;
     if (p.size.channels == s.channels && p.size.height == s.height && p.size.width == s.width)

@@ -105,8 +105,8 @@ static void batch_norm_forward(const pass *s, int i) {
     for (int v = 0; v < norm_sets(s); v++) {
         norm_set g = norm_set_at(s, i, v);
         reference_moments(l->in, g.samples, input_of(s, i) + g.first, g.mean, g.variance);
-        reference_batch_norm(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance, weight, bias,
-                             s->value[i + 1] + g.first);
+        reference_batch_norm(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance, weight,
+                             bias, s->value[i + 1] + g.first);
     }
 }
 
@@ -137,9 +137,7 @@ static void layer_forward(const pass *s, int i) {
     case LAYER_MAX_POOL: reference_max_pool(l, s->samples, x, y); break;
     case LAYER_AVG_POOL: reference_avg_pool(l, s->samples, x, y); break;
     case LAYER_DROPOUT: dropout_forward(s, i); break;
-    case LAYER_ADD:
-        reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y);
-        break;
+    case LAYER_ADD: reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y); break;
     case LAYER_GELU: reference_gelu(size, x, y); break;
     case LAYER_SILU: reference_silu(size, x, y); break;
     case LAYER_FLATTEN:
@@ -232,9 +230,8 @@ status reference_step(const program *p, const double *parameters, const referenc
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
     for (int i = 0; i < p->count; i++) layer_forward(&s, i);
-    record[p->parameters + p->buffers + RECORD_LOSS] =
-        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->labels,
-                                s.gradient[p->count]);
+    record[p->parameters + p->buffers + RECORD_LOSS] = reference_cross_entropy(
+        p->classes, s.samples, s.value[p->count], b->labels, s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);
     pass_backward(&s, dx, record);

@@ -38,8 +38,7 @@ void reference_silu(size_t n, const double *x, double *y) {
 }
 
 void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx) {
-    for (size_t i = 0; i < n; i++)
-        dx[i] = dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
+    for (size_t i = 0; i < n; i++) dx[i] = dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
 }
 
 void reference_add(size_t n, const double *a, const double *b, double *y) {

@@ -12,8 +12,8 @@ INLINE vec absolute(vec x) {
 }
 
 // erfc(z) for z ≥ 0, as t·e^(p(t) - z²), t = 1 / (1 + z/2). p is of degree 9 and goes through
-// ln(erfc(z) / t) + z² at the ten Chebyshev nodes of z in [0, 9.4]; it is off by less than 6e-8. For
-// larger z erfc(z) is below 1e-38.
+// ln(erfc(z) / t) + z² at the ten Chebyshev nodes of z in [0, 9.4]; it is off by less than 6e-8.
+// For larger z erfc(z) is below 1e-38.
 INLINE vec erfc_of(vec z) {
     const vec t = vset(1.0f) / vfma(z, vset(0.5f), vset(1.0f));
     vec p = vset(0x1.2330p-3f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// exponential.h - e^x, included only by kernels/*.c. It is our own: that of the C library differs in
-// the last bit between versions and processors.
+// exponential.h - e^x, included only by kernels/*.c. It is our own: that of the C library differs
+// in the last bit between versions and processors.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_EXPONENTIAL_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_EXPONENTIAL_H
 

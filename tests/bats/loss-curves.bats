@@ -121,6 +121,6 @@ epochs: 1
 optimizer: {kind: sgd, lr: 1e-30}
 EOT
     "$BIN/train-single" -q --experiment "$WORK/initial.yaml" --train "$IMAGES" --out "$WORK/initial"
-    live_curve "optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}" \
-        '{"batch": 64, "lr": 0.01, "momentum": 0.9, "weight_decay": 0.001}'
+    live_curve "optimizer: {kind: sgd, lr: 0.002, momentum: 0.9, weight_decay: 0.001}" \
+        '{"batch": 64, "lr": 0.002, "momentum": 0.9, "weight_decay": 0.001}'
 }

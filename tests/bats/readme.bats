@@ -75,10 +75,15 @@ yaml_block() {
     need_tool pipeline synth-cifar shard train-single evaluate report
     mkdir -p "$WORK/experiments/models"
     yaml_block docs/models.md 1 >"$WORK/experiments/models/wide.yaml"
-    yaml_block docs/models.md 2 | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
+    yaml_block docs/models.md 3 | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
+    yaml_block docs/models.md 2 >"$WORK/block"
     "$BIN/synth-cifar" -q --train 192 --test 64 --out "$WORK/data"
     cd "$WORK" || return
     succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts EPOCHS=1 SET=dataset=synthetic
+    [ -s "${lines[-1]#report: }" ] || fail "$output"
+    awk '/^- flatten/ { while ((getline line <"block") > 0) print line } { print }' experiments/models/wide.yaml >branch.yaml
+    succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts EPOCHS=1 \
+        SET="dataset=synthetic; model=$WORK/branch.yaml"
     [ -s "${lines[-1]#report: }" ] || fail "$output"
     sed -i 's/^- relu/- ReLU/' experiments/models/wide.yaml
     fails_with 3 "wide.yaml:.*ReLU.*relu" "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts \

@@ -92,6 +92,20 @@ agrees() {
     NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda
 }
 
+@test "a layer that GPUs cannot run is named, and nothing is written" {
+    local layers case
+    for case in "residual: {body: [relu]}|add1" "gelu|gelu1"; do
+        layers=${case%|*}
+        sed "s/relu, max_pool/relu, $layers, max_pool/" "$made/net.yaml" >net.yaml
+        fails_with 2 "cannot run layer '${case#*|}': .*--device cpu" "$BIN/train-single" -q --experiment e.yaml \
+            --train "$made/data/train.st.zst" --out run --device cuda
+        nothing_in run
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cpu \
+            --stop-after-steps 1
+        rm -r run
+    done
+}
+
 # key TOOL OPTION...: the stage key of such a training.
 key() {
     "$BIN/$1" --experiment e.yaml --train "$made/data/train.st.zst" --print-key "${@:2}"

@@ -96,7 +96,7 @@ need_mpich() {
         export LOCKSTEP_EMULATED_DEVICES=$gpus
         rm -rf out
         on_host "$host_a" timeout 60 mpirun --hostfile two -n 4 --bind-to none "${there[@]}" \
-            "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --device cuda
+            "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --device auto
         cmp expected/model.st.zst out/model.st.zst
         ranks_on "$host_a" 2 "$host_b" 2
         run "$BIN/manifest" get out/manifest.yaml run.execution.transport

@@ -29,18 +29,17 @@ typedef struct unit_source {
 } unit_source;
 
 typedef struct unit_layers {
-    unit_source source; // of x
-    bool sum;           // z = x + the y of `second`; core is NULL
-    unit_source second; // only for a sum
-    const layer *core;  // conv or linear; NULL: z is a copy of x, or a sum
-    const layer *norm;  // batch norm; NULL: none
-    bool relu, pool;    // pool: 2×2
-    const layer
-        *alone;     // pooling, dropout, GELU, SiLU; then core and norm are NULL and there is no z
-    bool first;     // no input gradient is needed: x is the input
-    bool last;      // the logits: no tail; the loss writes its gradient to z
-    shape x, z, y;  // x: the shape that the unit's first layer reads its input as
-    int norm_index; // which batch norm, from 0
+    unit_source source;  // of x
+    bool sum;            // z = x + the y of `second`; core is NULL
+    unit_source second;  // only for a sum
+    const layer *core;   // conv or linear; NULL: z is a copy of x, or a sum
+    const layer *norm;   // batch norm; NULL: none
+    bool relu, pool;     // pool: 2×2
+    const layer *alone;  // pooling, dropout, GELU, SiLU: without core, norm and z
+    bool first;          // no input gradient is needed: x is the input
+    bool last;           // the logits: no tail; the loss writes its gradient to z
+    shape x, z, y;       // x: the shape that the unit's first layer reads its input as
+    int norm_index;      // which batch norm, from 0
     size_t norm_channel; // channels of the preceding batch norms
 } unit_layers;
 

@@ -29,7 +29,7 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
-# A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
+# A virtual environment for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
 TORCH_VENV ?= $(BUILD)/torch
 # Commands have these in single quotes.
 QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH

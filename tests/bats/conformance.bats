@@ -35,16 +35,16 @@ expect() {
     local tool
     for tool in train-single train-ddp; do
         suite 0 --out "$tool" "lockstep:$tool"
-        expect "the same again" "same bits, 2 of 2"
+        expect "repeated" "same bits, 2 of 2"
         expect "2 and 3 threads" "same bits, 2 of 2"
         expect "1 and 2 loader workers, random crop and flip" "same bits, 2 of 2"
         expect "stopped and resumed" "same bits, 3 of 3"
         expect "killed and resumed" "same bits, 2 of 2"
-        expect "several of these at once" "same bits, 3 of 3"
-        expect "another seed, which must differ" "differs"
+        expect "random combinations" "same bits, 3 of 3"
+        expect "another seed (must differ)" "differs"
         [[ $(row "instruction set") == "same bits, "* ]] || fail "$output"
     done
-    expect "2 and 4 ranks, no batch norm" "same bits, 2 of 2"
+    expect "2 and 4 ranks, without batch norm" "same bits, 2 of 2"
     suite 0 --jobs 2 --axes "ranks threads stop" lockstep:train-dp lockstep:train-mp
     [[ $output == *"| 2 and 4 ranks | same bits, 2 of 2 | same bits, 2 of 2 |"* ]] || fail "$output"
     # The table agrees with the trials.
@@ -66,15 +66,15 @@ stop stopped and resumed
 END
     suite 4 --axes "threads ranks isa combined" toy:combined
     expect "2 and 4 ranks" "same bits, 2 of 2"
-    [[ $(row "several of these at once") == "**differs**, 3 of 3: up to 5.0e-01" ]] || fail "$output"
+    [[ $(row "random combinations") == "**differs**, 3 of 3: up to 5.0e-01" ]] || fail "$output"
 }
 
 @test "executions that do not repeat, and a seed without effect, are found" {
     suite 4 --axes "repeat seed" toy:repeat
-    [[ $(row "the same again") == "**differs**, 2 of 2: up to "* ]] || fail "$output"
+    [[ $(row "repeated") == "**differs**, 2 of 2: up to "* ]] || fail "$output"
     [[ $output == *"toy repeat: the same execution gives other bits each time"* ]] || fail "$output"
     suite 4 --axes seed toy:seed
-    expect "another seed, which must differ" "**the same**"
+    expect "another seed (must differ)" "**the same**"
     suite 4 --axes threads toy:shape
     expect "2 and 3 threads" "**differs**, 1 of 2 (2): other tensors"
 }
@@ -130,5 +130,5 @@ END
     need_torch
     suite 0 --axes "stop seed" pytorch:eager
     expect "stopped and resumed" "same bits, 3 of 3"
-    expect "another seed, which must differ" "differs"
+    expect "another seed (must differ)" "differs"
 }

@@ -78,17 +78,17 @@ def axes(work):
     if work.epochs > 1:
         stops.append(("in the second epoch", steps + max(1, steps // 3)))
     return [
-        Axis("repeat", "the same again", (("2nd", {}), ("3rd", {}))),
+        Axis("repeat", "repeated", (("2nd", {}), ("3rd", {}))),
         Axis("threads", "2 and 3 threads", tuple((str(n), {"threads": n}) for n in (2, 3))),
         Axis("ranks", "2 and 4 ranks", ranks),
-        Axis("ranks-plain", "2 and 4 ranks, no batch norm", ranks, plain),
+        Axis("ranks-plain", "2 and 4 ranks, without batch norm", ranks, plain),
         Axis("workers", "1 and 2 loader workers", workers),
         Axis("workers-augmented", "1 and 2 loader workers, random crop and flip", workers, augmented),
         Axis("isa", "instruction set", tuple((name, {"isa": name}) for name in PROCESSOR)),
         Axis("stop", "stopped and resumed", tuple((label, {"interruption": f"stop:{at}"}) for label, at in stops)),
         Axis("kill", "killed and resumed", tuple((f"kill {n}", {"interruption": f"kill:{n}"}) for n in (1, 2))),
-        Axis("combined", "several of these at once", ()),
-        Axis("seed", "another seed, which must differ", (("another", {"seed": work.seed + 1}),)),
+        Axis("combined", "random combinations", ()),
+        Axis("seed", "another seed (must differ)", (("another", {"seed": work.seed + 1}),)),
     ]
 
 

@@ -317,7 +317,8 @@ static void limits(void **state) {
             "10:13: 'world_size' is 4: model 'small' can be cut into at most 3 stages: each begins "
             "with a convolution or a linear layer, and there are at most 63");
     refuses(HEAD "stages: [relu1]\n",
-            "9:10: 'stages': 'relu1': a stage begins with a convolution or a linear layer");
+            "9:10: 'stages': 'relu1': a stage begins with a convolution or a linear layer, and not "
+            "within a residual block");
 }
 
 static void required_keys(void **state) {

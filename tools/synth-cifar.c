@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// synth-cifar - drawn images in ten classes, for tests and first runs.
+// synth-cifar - drawn images in a number of classes, for tests and first runs.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/memory.h"
 #include "data/source/raw_dataset.h"
 #include "data/source/synthetic.h"
 
@@ -13,7 +14,7 @@ enum { BITS = 1 }; // raise when equal parameters draw different images than bef
 enum { MAX_SAMPLES = 10000000 };
 
 typedef struct arguments {
-    int64_t train, test, seed;
+    int64_t train, test, seed, classes;
     const char *shape;
     bool noise, print_key;
     raw_output output;
@@ -21,9 +22,9 @@ typedef struct arguments {
 
 static const char NOTES[] =
     "The class is the shape drawn: a disc, ring, square, triangle, cross, stripes of\n"
-    "three kinds, a checkerboard or a gradient. Equal options give equal bytes on\n"
-    "every machine, and image number i does not depend on the number of images. The\n"
-    "name of the data set is synthetic.\n"
+    "three kinds, a checkerboard or a gradient; with more than ten classes the shapes\n"
+    "repeat. Equal options give equal bytes on every machine, and image number i does\n"
+    "not depend on the number of images. The name of the data set is synthetic.\n"
     "\n"
     "Example:\n"
     "  lockstep synth-cifar --train 610 --test 100 --out artifacts/data/synthetic";
@@ -54,6 +55,8 @@ static status describe(const arguments *a, const synthetic *s, manifest *m, erro
     TRY(yaml_put(p, "test", yaml_new_integer(a->test, err), err));
     TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
     TRY(yaml_put(p, "noise", yaml_new_boolean(a->noise, err), err));
+    if (a->classes != SYNTHETIC_SHAPES)
+        TRY(yaml_put(p, "classes", yaml_new_integer(a->classes, err), err));
     rc = yaml_put(p, "shape", shape, err);
     shape = NULL;
     TRY(rc);
@@ -63,15 +66,29 @@ out:
     return rc;
 }
 
-static status draw(const arguments *a, const synthetic *s, raw_dataset *r, error *err) {
+// The names of the classes: of the shapes, and numbers after them.
+typedef struct class_names {
+    char text[SYNTHETIC_MAX_CLASSES][24];
+    const char *names[SYNTHETIC_MAX_CLASSES];
+} class_names;
+
+static void name_classes(class_names *c, int count) {
+    for (int k = 0; k < count; k++) {
+        snprintf(c->text[k], sizeof c->text[k], "shape %d", k);
+        c->names[k] = k < SYNTHETIC_SHAPES ? synthetic_shape_names[k] : c->text[k];
+    }
+}
+
+static status draw(const arguments *a, const synthetic *s, const class_names *names, raw_dataset *r,
+                   error *err) {
     const int64_t samples[RAW_SPLITS] = {a->train, a->test};
     size_t stride = (size_t)s->channels * (size_t)s->height * (size_t)s->width;
     *r = (raw_dataset){.name = "synthetic",
                        .channels = s->channels,
                        .height = s->height,
                        .width = s->width,
-                       .classes = SYNTHETIC_CLASSES,
-                       .class_names = synthetic_class_names};
+                       .classes = s->classes,
+                       .class_names = names->names};
     for (int split = 0; split < RAW_SPLITS; split++) {
         raw_split *to = &r->splits[split];
         to->samples = (uint32_t)samples[split];
@@ -84,10 +101,13 @@ static status draw(const arguments *a, const synthetic *s, raw_dataset *r, error
 }
 
 static status synthesize(arguments *a, const logger *log, int argc, char **argv, error *err) {
-    synthetic s = {.seed = (uint64_t)a->seed, .noise = a->noise};
+    synthetic s = {.seed = (uint64_t)a->seed, .classes = (int)a->classes, .noise = a->noise};
     raw_dataset raw = {0};
+    class_names *names = memory_new(1, sizeof *names, err);
     manifest m = {0};
-    status rc;
+    status rc = names ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    name_classes(names, s.classes);
     TRY(parse_shape(a->shape, &s, err));
     TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
     TRY(describe(a, &s, &m, err));
@@ -96,23 +116,30 @@ static status synthesize(arguments *a, const logger *log, int argc, char **argv,
         goto out;
     }
     TRY(raw_output_open(&a->output, NULL, NULL, 0, err));
-    TRY(draw(a, &s, &raw, err));
+    TRY(draw(a, &s, names, &raw, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));
 out:
     raw_output_close(&a->output);
     raw_dataset_release(&raw);
     manifest_release(&m);
+    free(names);
     return rc;
 }
 
 int main(int argc, char **argv) {
-    arguments a = {.train = 5000, .test = 1000, .shape = "3,32,32", .output = {.lock = -1}};
+    arguments a = {.train = 5000,
+                   .test = 1000,
+                   .classes = SYNTHETIC_SHAPES,
+                   .shape = "3,32,32",
+                   .output = {.lock = -1}};
     const cli_option options[] = {
         {"train", CLI_INTEGER, &a.train, "N", "number of training images (default 5000)", 1,
          MAX_SAMPLES},
         {"test", CLI_INTEGER, &a.test, "N", "number of test images (default 1000)", 1, MAX_SAMPLES},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the drawings (default 0)", 0, INT64_MAX},
         {"shape", CLI_STRING, &a.shape, "C,H,W", "channels, height, width (default 3,32,32)", 0, 0},
+        {"classes", CLI_INTEGER, &a.classes, "N", "number of classes (default 10)", 2,
+         SYNTHETIC_MAX_CLASSES},
         {"noise", CLI_FLAG, &a.noise, NULL,
          "random bytes and labels instead, with nothing to learn", 0, 0},
         {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
@@ -124,8 +151,9 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "synth-cifar",
-        .usage = "[--train N] [--test N] [--seed S] [--shape C,H,W] [--noise] --out DIR\n"
-                 "[--train N] [--test N] ... --split train|test --out -",
+        .usage =
+            "[--train N] [--test N] [--seed S] [--shape C,H,W] [--classes N] [--noise] --out DIR\n"
+            "[--train N] [--test N] ... --split train|test --out -",
         .options = options,
         .notes = NOTES,
     };

@@ -51,12 +51,14 @@ static status draw(measuring *m, const planned_run *r, int samples, char **folde
     char *ignored = NULL;
     status rc = images ? work_open(m->p, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
-    *folder = memory_format(err, "%s/drawn-%s-%d", m->p->work.path, images, samples);
+    const int classes = r->e.model.program.classes;
+    *folder = memory_format(err, "%s/drawn-%s-%d-%d", m->p->work.path, images, classes, samples);
     TRY(*folder ? STATUS_OK : STATUS_FAILED);
     if (words_has(&m->p->done, *folder)) goto out;
     TRY(words_add(&command, "synth-cifar", err));
     TRY(words_add(&command, "-q", err));
     TRY(words_option(&command, "--shape", images, err));
+    TRY(words_format(&command, err, "--classes=%d", classes));
     TRY(words_format(&command, err, "--train=%d", samples));
     TRY(words_format(&command, err, "--test=%d", samples));
     TRY(words_option(&command, "--out", *folder, err));

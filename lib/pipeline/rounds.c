@@ -68,14 +68,17 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     free(place);
 }
 
-// Estimates the time of all missing executions; for a stopped one, of the rest.
+// Estimates the time of all missing executions; for a stopped one, of the rest. *unknown: runs
+// without an estimate.
 static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                            int rounds, double *seconds, error *err) {
+                            int rounds, double *seconds, size_t *unknown, error *err) {
     *seconds = 0;
+    *unknown = 0;
     for (size_t i = 0; i < runs->count; i++) {
         int missing;
         status rc = execute_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
         if (rc != STATUS_OK) return rc;
+        *unknown += isnan(e[i].train) && missing;
         if (isnan(e[i].train) || !missing) continue;
         const double done = e[i].left > 0 ? 1 - e[i].left : 0;
         *seconds += (e[i].train + e[i].evaluate) * (missing - done);
@@ -97,7 +100,8 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
     char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
     const double seconds = estimate_round(runs, e);
     double all;
-    status rc = estimate_left(p, runs, e, rounds, &all, err);
+    size_t unknown;
+    status rc = estimate_left(p, runs, e, rounds, &all, &unknown, err);
     if (rc != STATUS_OK) return rc;
     duration_text(seconds, round);
     duration_text(all, time);
@@ -107,11 +111,17 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
         if (wanted > most) most = wanted;
     }
     if (most > 1) {
-        snprintf(what, sizeof what, "%d, each run once per round; %s per round", most, round);
+        snprintf(what, sizeof what, "%d, each run once per round; %s per round", most,
+                 unknown ? "unknown time" : round);
         p->say("estimate", "rounds", what);
     }
     say_once(p, runs);
     snprintf(what, sizeof what, "about %s", time);
+    if (unknown == runs->count)
+        snprintf(what, sizeof what, "unknown");
+    else if (unknown)
+        snprintf(what, sizeof what, "more than %s: %zu of %zu runs not measured", time, unknown,
+                 runs->count);
     p->say("estimate", "all", what);
     return STATUS_OK;
 }

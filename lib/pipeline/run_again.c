@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/shell_words.h"
+#include "data/manifest.h"
 #include "pipeline/submission.h"
 
 static const char HEAD[] = "#!/bin/sh\n"
@@ -37,6 +38,18 @@ static const char COMPARISON[] =
     "    else\n"
     "        echo \"$1: a DIFFERENT model\"\n"
     "        failed=4\n"
+    "    fi\n"
+    "}\n";
+
+static const char OWN_DATA[] =
+    "\n# The author's own data set, which is not in this folder.\n"
+    ": \"${DATA:?must name the folder of the data set, with train.st.zst and test.st.zst}\"\n"
+    "check_data() {\n"
+    "    got=$(\"$lockstep\" tensor hash \"$DATA/$1\") || exit 3\n"
+    "    if [ \"${got%% *}\" != \"$2\" ]; then\n"
+    "        echo \"run-again.sh: '$DATA/$1' is another data set: expected the contents $2,\" \\\n"
+    "            \"got ${got%% *}\" >&2\n"
+    "        exit 3\n"
     "    fi\n"
     "}\n";
 
@@ -96,6 +109,27 @@ static status write_command(script *s, const words *command, const char *more) {
 static bool is_new(script *s, const char *folder) {
     if (words_has(&s->filled, folder)) return false;
     return words_add(&s->filled, folder, s->err) == STATUS_OK;
+}
+
+// Checks the user's own data before anything is trained.
+static status write_check(script *s, const planned_run *r) {
+    yaml_node *root = NULL;
+    char *path = memory_format(s->err, "%s/manifest.yaml", r->data);
+    status rc = path ? manifest_read(path, &root, s->err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = output_format(s->out, s->err, "%s", OWN_DATA);
+    const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
+    for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
+        const yaml_node *file = outputs->items[i];
+        const char *content = yaml_text_at(file, "content");
+        if (!*content) continue;
+        char *name = shell_quote(yaml_text_at(file, "path"), s->err);
+        rc = name ? output_format(s->out, s->err, "check_data %s %s\n", name, content)
+                  : STATUS_FAILED;
+        free(name);
+    }
+    yaml_free(root);
+    free(path);
+    return rc == STATUS_OK ? output_format(s->out, s->err, "\n") : rc;
 }
 
 static status write_data(script *s, const planned_run *r) {
@@ -211,6 +245,7 @@ static status write_all(script *s, const words *models) {
     const planned_runs *runs = s->runs;
     status rc;
     TRY(output_format(s->out, s->err, "%s", HEAD));
+    if (s->p->settings->values[SETTING_DATA]) TRY(write_check(s, &runs->items[0]));
     for (size_t i = 0; i < runs->count; i++) TRY(write_data(s, &runs->items[i]));
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
@@ -250,10 +285,6 @@ char *run_again_sources(const pipeline *p, const planned_runs *runs, error *err)
         char *longer = memory_format(err, "%s%s`%s=`", text, i ? " " : "", names.items[i]);
         free(text);
         text = longer;
-    }
-    if (text && !*text) {
-        free(text);
-        text = memory_string("—", err);
     }
     words_release(&names);
     return text;

@@ -14,7 +14,7 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
                        const words *models, error *err) MUST_CHECK;
 
 // Returns the settings for the data's location, as a submission's README lists them: "`A=` `B=`";
-// free() it.
+// "" if nothing is fetched. free() it.
 char *run_again_sources(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 #endif

@@ -139,8 +139,9 @@ static status describe_run(submission *s, const yaml_node *train, const yaml_nod
     status rc;
     snprintf(digits, sizeof digits, "%s", content);
     TRY(words_add(&s->models, content, err));
-    TRY(append(&s->run_rows, err, "| %s | %s | %s | `%s` |\n", place, yaml_text_at(train, "tool"),
-               yaml_text_at(evaluate, "results.accuracy"), digits));
+    TRY(append(&s->run_rows, err, "| %s | %s | %.2f %% | `%s` |\n", place,
+               yaml_text_at(train, "tool"), 100 * yaml_number_at(evaluate, "results.accuracy"),
+               digits));
     if (run) TRY(yaml_put(s->environment, place, yaml_copy(run, err), err));
     if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"), err);
@@ -243,6 +244,28 @@ static status keep_report(const submission *s, error *err) {
 
 // ---- The README ----
 
+// A paragraph of the template that begins with one of these is for that kind of data only.
+static const char OWN[] = "@OWN@", FETCHED[] = "@FETCHED@", DRAWN[] = "@DRAWN@";
+
+static void cut(char *from, char *to) {
+    memmove(from, to, strlen(to) + 1);
+}
+
+// Removes the paragraphs for other kinds of data, and the marker of `kind`.
+static void choose_paragraphs(char *text, const char *kind) {
+    const char *const kinds[] = {OWN, FETCHED, DRAWN};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (char *at = text; (at = strstr(at, kinds[i]));) {
+            char *end = strstr(at, "\n\n");
+            if (kinds[i] == kind)
+                cut(at, at + strlen(kind));
+            else
+                cut(at, end ? end + 2 : at + strlen(at));
+        }
+    for (size_t n = strlen(text); n > 1 && text[n - 1] == '\n' && text[n - 2] == '\n';)
+        text[--n] = 0;
+}
+
 // Returns `text` with every @NAME@ replaced; free() it.
 static char *fill_in(const char *text, const char *const pairs[][2], size_t count, error *err) {
     char *filled = memory_string("", err);
@@ -272,6 +295,9 @@ static status write_readme(const submission *s, error *err) {
     TRY(rc);
     TRY(plugin_find(template, NULL, &from, err));
     TRY(read_file(from, &text, err));
+    choose_paragraphs(text, s->p->settings->values[SETTING_DATA] ? OWN
+                            : *sources                           ? FETCHED
+                                                                 : DRAWN);
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
     s->run_rows[strlen(s->run_rows) - 1] = 0; // the newline is in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;

@@ -73,12 +73,12 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
     else if (v->missing == MISSING_IDLE_MACHINE)
         text_format(out,
                     words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
-                                "(EXECUTIONS=%zu adds more)"),
+                                "(again with EXECUTIONS=%zu when it is idle)"),
                     v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
     else
         text_format(out,
                     words_in(l, "no verdict: the executions of the two sides were not interleaved "
-                                "(EXECUTIONS=%zu adds more, interleaved)"),
+                                "(EXECUTIONS=%zu adds interleaved ones)"),
                     most + VERDICT_EXECUTIONS);
     if (c->crowded) append_place(out, c->crowded, l);
 }

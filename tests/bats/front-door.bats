@@ -287,3 +287,11 @@ stop_early() {
     succeeds pipeline experiment "$TINY" DRY_RUN=1
     [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }
+
+@test "own data with another number of classes have an estimate" {
+    "$BIN/synth-cifar" -q --shape 3,8,8 --classes 3 --train 200 --test 30 --out "$WORK/three"
+    printf '%s\n' 'schema: lockstep.model/1' 'name: three' 'input: [3, 8, 8]' 'layers: [flatten, linear: {out: 3}]' \
+        >"$WORK/three.yaml"
+    succeeds pipeline experiment "$TINY" DATA="$WORK/three" SET="model=$WORK/three.yaml; epochs=5" DRY_RUN=1
+    [[ $output == *"estimate  all: about "* && $output != *"not measured"* ]] || fail "$output"
+}

@@ -367,7 +367,7 @@ END
     says out/report.md "2.49‡ |"
     says out/report.md "‡ Busy: during 3 of 3 executions of tiny the machine was also doing other work (on up to 1.4 of its 2 cores; threads waited for 73 % of the time in which they were ready to run)"
     says out/report.md "| 2.49× | [2.4"
-    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 adds more)"
+    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (again with EXECUTIONS=6 when it is idle)"
     lacks out/report.md "| faster |"
     # An old manifest has no figures, and a quiet one is not marked.
     lacks out/report.md "1.00‡"

@@ -77,7 +77,7 @@ has() {
     grep -qx 'model: small' submission-one-two-loader_workers=1/experiments/two.yaml
     cmp submission-one-two-loader_workers=1/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
     [ "$("$BIN/manifest" get submission-one-two-loader_workers=1/environment.yaml two/seed-42.execution.tool)" = train-dp ]
-    grep -q '| two/seed-42 | train-dp | 0\.' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
+    grep -Eq '\| two/seed-42 \| train-dp \| [0-9.]+ % \|' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
     if grep -n '@' submission-one-two-loader_workers=1/README.md; then fail "a placeholder was not replaced"; fi
 }
 
@@ -138,6 +138,12 @@ has() {
     run sh submission-two/run-again.sh none
     [ "$status" -ne 0 ]
     [[ $output == *DATA* ]] || fail "$output"
+    grep -qF 'compares their contents' submission-two/README.md || fail "$(cat submission-two/README.md)"
+    run ! grep -qE '@[A-Z]+@|pinned' submission-two/README.md
+    "$BIN/synth-cifar" -q --shape 3,12,12 --train 512 --test 128 --seed 10 --out "$WORK/other"
+    DATA=$WORK/other TOOL=run-again.sh fails_with 3 "'.*/other/train.st.zst' is another data set: expected the contents " \
+        sh submission-two/run-again.sh untouched
+    [ ! -e untouched ] || fail "$(find untouched)"
     # Any other folder is refused before anything is made.
     mkdir "$WORK/empty"
     ARTIFACTS=$WORK/none DATA=$WORK/empty fails_with 3 "DATA='$WORK/empty': it has no train.st.zst" \

@@ -37,6 +37,18 @@ synth() { "$BIN/synth-cifar" "$@"; }
     done
 }
 
+@test "--classes sets the number of classes; ten is the default" {
+    local count
+    for count in 3 25; do
+        synth -q --shape 3,8,8 --train 300 --test 10 --classes "$count" --out "$WORK/c$count"
+        run "$BIN/tensor" export --format csv "$WORK/c$count/train.st.zst" labels
+        [ "$(sort -un <<<"$output" | tail -n 1)" = $((count - 1)) ] || fail "$count: $output"
+    done
+    [ "$(synth --print-key --out a)" = "$(synth --print-key --classes 10 --out a)" ]
+    [ "$(synth --print-key --out a)" != "$(synth --print-key --classes 3 --out a)" ]
+    fails_with 2 "classes" "$BIN/synth-cifar" --classes 1 --out "$WORK/c1"
+}
+
 @test "image i does not depend on the number of images" {
     need_tool tensor
     synth --train 50 --test 10 --out "$WORK/a"

@@ -21,7 +21,7 @@ static void hash_split(const synthetic *s, int split, char text[SHA256_TEXT_BYTE
     static uint8_t image[IMAGE];
     sha256 *h = sha256_new(NULL);
     for (uint32_t i = 0; i < 200; i++) {
-        uint8_t label = synthetic_draw(s, split, i, image);
+        uint32_t label = synthetic_draw(s, split, i, image);
         sha256_update(h, &label, 1);
         sha256_update(h, image, sizeof image);
     }
@@ -32,7 +32,8 @@ static void hash_split(const synthetic *s, int split, char text[SHA256_TEXT_BYTE
 // Different bits would change every result on drawn images: raise BITS in synth-cifar with them.
 static void bits_do_not_change(void **state) {
     (void)state;
-    synthetic s = {.seed = 0, .channels = 3, .height = 32, .width = 32};
+    synthetic s = {
+        .seed = 0, .classes = SYNTHETIC_SHAPES, .channels = 3, .height = 32, .width = 32};
     char text[SHA256_TEXT_BYTES];
     hash_split(&s, 0, text);
     assert_string_equal(text, "73395fce9f9649989883f9b09cbd9088f2491cef13081943612c2844250dd62b");
@@ -58,15 +59,16 @@ static void seeds_and_splits_differ(void **state) {
 
 static void every_class_is_drawn(void **state) {
     (void)state;
-    const synthetic s = {.seed = 3, .channels = 3, .height = 32, .width = 32};
+    const synthetic s = {
+        .seed = 3, .classes = SYNTHETIC_SHAPES, .channels = 3, .height = 32, .width = 32};
     static uint8_t image[IMAGE];
-    int count[SYNTHETIC_CLASSES] = {0};
+    int count[SYNTHETIC_SHAPES] = {0};
     for (uint32_t i = 0; i < 1000; i++) {
-        uint8_t label = synthetic_draw(&s, 0, i, image);
-        assert_in_range(label, 0, SYNTHETIC_CLASSES - 1);
+        uint32_t label = synthetic_draw(&s, 0, i, image);
+        assert_in_range(label, 0, SYNTHETIC_SHAPES - 1);
         count[label]++;
     }
-    for (int k = 0; k < SYNTHETIC_CLASSES; k++) assert_in_range(count[k], 60, 140);
+    for (int k = 0; k < SYNTHETIC_SHAPES; k++) assert_in_range(count[k], 60, 140);
 }
 
 // Sizes at which a division by zero or a step outside the image would show (with sanitizers).
@@ -75,12 +77,15 @@ static void every_shape_can_be_drawn(void **state) {
     static const int shapes[][3] = {{1, 1, 1},  {1, 1, 40}, {16, 3, 2},     {1, 28, 28},
                                     {2, 64, 5}, {3, 4, 4},  {1, 1024, 1024}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-        synthetic s = {.seed = 5, .channels = shapes[k][0], .height = shapes[k][1]};
+        synthetic s = {.seed = 5,
+                       .classes = SYNTHETIC_SHAPES,
+                       .channels = shapes[k][0],
+                       .height = shapes[k][1]};
         s.width = shapes[k][2];
         size_t bytes = (size_t)s.channels * (size_t)s.height * (size_t)s.width;
         uint8_t *image = malloc(bytes);
         for (uint32_t i = 0; i < (bytes > 10000 ? 20 : 200); i++)
-            assert_in_range(synthetic_draw(&s, 0, i, image), 0, SYNTHETIC_CLASSES - 1);
+            assert_in_range(synthetic_draw(&s, 0, i, image), 0, SYNTHETIC_SHAPES - 1);
         free(image);
     }
 }

@@ -168,7 +168,7 @@ static void one_side_after_the_other(void **state) {
     const told after[] = {{1, 4, 1.0, 0.7, 0}, {1, 5, 1.01, 0.7, 0}, {1, 6, 0.99, 0.7, 0}};
     assert_int_equal(SAY(after, before).time.missing, MISSING_INTERLEAVING);
     starts_with(said, "no verdict: the executions of the two sides were not interleaved "
-                      "(EXECUTIONS=6 adds more, interleaved)");
+                      "(EXECUTIONS=6 adds interleaved ones)");
     // A single one in between changes little.
     const told mixed[] = {{1, 3, 1.0, 0.7, 0}, {1, 10, 1.01, 0.7, 0}, {1, 11, 0.99, 0.7, 0}};
     const told early[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 4, 1.98, 0.7, 0}};
@@ -209,7 +209,7 @@ static void a_busy_machine_gives_no_verdict(void **state) {
     comparison c = say(quick, 3, slow, 3, said, sizeof said);
     assert_int_equal(c.time.missing, MISSING_IDLE_MACHINE);
     starts_with(said, "no verdict: the machine was busy in 1 of 6 executions "
-                      "(EXECUTIONS=6 adds more)");
+                      "(again with EXECUTIONS=6 when it is idle)");
     // Three quiet ones are enough.
     c = SAY(quick, slow);
     assert_int_equal(c.time.kind, VERDICT_DIFFERENT);

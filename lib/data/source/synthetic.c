@@ -6,12 +6,12 @@
 #include "base/random.h"
 #include "data/dataset.h"
 
-const char *const synthetic_class_names[SYNTHETIC_CLASSES] = {
+const char *const synthetic_shape_names[SYNTHETIC_SHAPES] = {
     "disc",       "ring",     "square",   "triangle",     "cross",
     "horizontal", "vertical", "diagonal", "checkerboard", "gradient",
 };
 
-// Classes in the order of the names; HORIZONTAL and later ones fill the image.
+// Shapes in the order of the names; HORIZONTAL and later ones fill the image.
 enum {
     DISC,
     RING,
@@ -41,7 +41,7 @@ static int below(dice *d, int n) {
 // All random choices for one image. Coordinates are in half pixels, so that centres can lie between
 // pixels.
 typedef struct scene {
-    int class;
+    int shape;
     int x, y, radius;             // centre and half-size of a figure
     int period, phase_x, phase_y; // of stripes and squares, in pixels
     int slope_x, slope_y;         // of a gradient or of diagonal stripes
@@ -102,7 +102,7 @@ static int coverage(const scene *p, int column, int row) {
     int square = x * x + y * y;
     int across = (column + p->phase_x) / p->period, down = (row + p->phase_y) / p->period;
     bool in = false;
-    switch (p->class) {
+    switch (p->shape) {
     case DISC: in = square <= r * r; break;
     case RING: in = square <= r * r && 25 * square >= 9 * r * r; break;
     case SQUARE: in = far <= r; break;
@@ -147,19 +147,20 @@ static void paint(const synthetic *s, const scene *p, const random_stream *strea
             }
 }
 
-uint8_t synthetic_draw(const synthetic *s, int split, uint32_t index, uint8_t *image) {
+uint32_t synthetic_draw(const synthetic *s, int split, uint32_t index, uint8_t *image) {
     dice d = {{s->seed, RANDOM_SYNTHETIC, (uint32_t)split, 0, index}, 0};
-    scene p = {.class = below(&d, SYNTHETIC_CLASSES)};
+    const int class = below(&d, s->classes);
+    scene p = {.shape = class % SYNTHETIC_SHAPES};
     if (s->noise) {
         size_t bytes = (size_t)s->channels * (size_t)s->height * (size_t)s->width;
         uint32_t block[4] = {0};
         for (size_t i = 0; i < bytes; i++) image[i] = (uint8_t)noise_byte(&d.stream, i, block);
-        return (uint8_t)p.class;
+        return (uint32_t) class;
     }
     place_figure(&p, &d, s);
     place_pattern(&p, &d, s);
     place_cover(&p, &d, s);
     choose_colours(&p, &d, s->channels);
     paint(s, &p, &d.stream, image);
-    return (uint8_t)p.class;
+    return (uint32_t) class;
 }

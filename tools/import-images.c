@@ -7,6 +7,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/printable.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -138,8 +139,8 @@ static status describe_unreadable(const import_result *r, yaml_node *results, er
         const char *path = r->named[i].path, *why = r->named[i].why;
         yaml_node *one = yaml_new(YAML_MAPPING, err);
         TRY(yaml_append(list, one, err));
-        TRY(yaml_put(one, "path", yaml_new_string(yaml_can_write(path) ? path : "?", err), err));
-        TRY(yaml_put(one, "why", yaml_new_string(why && yaml_can_write(why) ? why : "?", err),
+        TRY(yaml_put(one, "path", yaml_new_string(printable_is_utf8(path) ? path : "?", err), err));
+        TRY(yaml_put(one, "why", yaml_new_string(why && printable_is_utf8(why) ? why : "?", err),
                      err));
     }
     return yaml_put(results, "unreadable", list, err);

@@ -3,7 +3,9 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,30 @@
 #include "base/output.h"
 #include "base/printable.h"
 
+// ---- Memory ----
+
+static _Thread_local bool memory_failed;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+
+static void *allocate(size_t bytes) {
+    void *memory = malloc(bytes);
+    memory_failed |= !memory;
+    return memory;
+}
+
+static void watch(void) {
+    json_set_alloc_funcs(allocate, free);
+}
+
+void json_memory_watch(void) {
+    (void)pthread_once(&watching, watch);
+    memory_failed = false;
+}
+
+bool json_memory_failed(void) {
+    return memory_failed;
+}
+
 // ---- Canonical text ----
 
 typedef struct text_buffer {
@@ -19,27 +45,47 @@ typedef struct text_buffer {
     size_t bytes, capacity;
 } text_buffer;
 
-static status put(text_buffer *b, const char *text, error *err) {
-    size_t length = strlen(text);
+static status put_bytes(text_buffer *b, const char *text, size_t length, error *err) {
     void *grown = b->text;
     status rc = memory_grow(&grown, &b->capacity, b->bytes + length + 1, 1, err);
     b->text = grown;
     if (rc != STATUS_OK) return rc;
-    memcpy(b->text + b->bytes, text, length + 1);
+    memcpy(b->text + b->bytes, text, length);
     b->bytes += length;
+    b->text[b->bytes] = 0;
     return STATUS_OK;
 }
 
+static status put(text_buffer *b, const char *text, error *err) {
+    return put_bytes(b, text, strlen(text), err);
+}
+
+// Quotation mark, backslash and control characters are escaped, by their short form if they have
+// one.
 static status put_string(text_buffer *b, const char *text, error *err) {
-    json_t *string = json_string(text);
-    if (!string && !printable_is_utf8(text))
+    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    status rc;
+    if (!printable_is_utf8(text))
         return error_set(err, STATUS_INPUT, "cannot write JSON: a string is not valid UTF-8");
-    if (!string) return error_set(err, STATUS_FAILED, "out of memory: cannot write JSON");
-    char *quoted = json_dumps(string, JSON_ENCODE_ANY);
-    json_decref(string);
-    if (!quoted) return error_set(err, STATUS_FAILED, "out of memory: cannot write JSON");
-    status rc = put(b, quoted, err);
-    free(quoted);
+    TRY(put(b, "\"", err));
+    while (*text) {
+        size_t plain = 0;
+        while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        TRY(put_bytes(b, text, plain, err));
+        text += plain;
+        if (!*text) break;
+        char code[8];
+        const char *place = strchr(escaped, *text);
+        if (place)
+            snprintf(code, sizeof code, "\\%c", letters[place - escaped]);
+        else
+            snprintf(code, sizeof code, "\\u%04X", (unsigned)(unsigned char)*text);
+        TRY(put(b, code, err));
+        text++;
+    }
+    TRY(put(b, "\"", err));
+out:
     return rc;
 }
 
@@ -159,7 +205,7 @@ yaml_node *json_new_number(double value, error *err) {
 yaml_node *json_new_string(const char *text, error *err) {
     char *copy = memory_string(text, err);
     if (!copy) return NULL;
-    const bool utf8 = yaml_can_write(copy);
+    const bool utf8 = printable_is_utf8(copy);
     for (char *c = copy; !utf8 && *c; c++)
         if ((unsigned char)*c >= 0x80) *c = '?';
     yaml_node *node = yaml_new_string(copy, err);
@@ -251,11 +297,12 @@ status json_to_yaml(const char *text, const char *name, yaml_node **root, error 
         return error_set(err, STATUS_INPUT, "%s: JSON is longer than %d bytes", name,
                          YAML_MAX_BYTES);
     json_error_t problem;
+    json_memory_watch();
     json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
-    // jansson reports some failed allocations as bad syntax. Bad text fails again.
-    if (!value) value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
-    if (!value && json_error_code(&problem) == json_error_out_of_memory)
+    if (json_memory_failed()) {
+        json_decref(value);
         return error_set(err, STATUS_FAILED, "out of memory: cannot parse JSON");
+    }
     if (!value)
         return error_set(err, STATUS_INPUT, "%s:%d:%d: %s", name, problem.line, problem.column,
                          problem.text);

@@ -9,6 +9,8 @@
 #ifndef LOCKSTEP_BASE_JSON_H
 #define LOCKSTEP_BASE_JSON_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/yaml_tree.h"
 
@@ -31,6 +33,12 @@ yaml_node *json_new_lines(const char *text, error *err) MUST_CHECK;
 // Reads JSON into a tree. `name` is for messages. Objects become mappings; strings become quoted
 // scalars.
 status json_to_yaml(const char *text, const char *name, yaml_node **root, error *err) MUST_CHECK;
+
+// For code that calls jansson itself. Without memory, version 2.14 loses characters of strings that
+// it reads or writes, and reports success. Call json_memory_watch() first; then
+// json_memory_failed() returns true if jansson has failed to allocate since, in this thread.
+void json_memory_watch(void);
+bool json_memory_failed(void);
 
 // Returns the version of jansson at run time: "2.14".
 const char *json_library_version(void);

@@ -253,15 +253,6 @@ static int collect(void *data, unsigned char *bytes, size_t count) {
     return 1;
 }
 
-bool yaml_can_write(const char *text) {
-    yaml_event_t event;
-    if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-                                      (int)strlen(text), 1, 1, YAML_ANY_SCALAR_STYLE))
-        return false;
-    yaml_event_delete(&event);
-    return true;
-}
-
 static bool emit_scalar(yaml_emitter_t *emitter, const char *text, bool quoted) {
     yaml_event_t event;
     yaml_scalar_style_t style = quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE;

@@ -113,9 +113,7 @@ bool yaml_equal(const yaml_node *a, const yaml_node *b);
 status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
 // The same into a string; free() it.
 status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
-// Returns whether a tree that holds this string can be written. Only UTF-8 can; file names may be
-// anything.
-bool yaml_can_write(const char *text);
+// Only strings that are UTF-8 (printable_is_utf8) can be written.
 
 // Returns the version of libyaml at run time: "0.2.5".
 const char *yaml_library_version(void);

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
+#include "base/printable.h"
 #include "base/process.h"
 #include "base/redact.h"
 
@@ -105,7 +106,7 @@ out:
 // Fails early rather than after the work, when the manifest is written.
 static status check_arguments(int argc, char **argv, error *err) {
     for (int i = 1; i < argc; i++) {
-        if (yaml_can_write(argv[i])) continue;
+        if (printable_is_utf8(argv[i])) continue;
         char *text = redact_urls(argv[i], err);
         if (text)
             error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
@@ -216,7 +217,7 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
         const yaml_node *path = yaml_find(list->items[i], "path");
         char *text = paths_relative(path->text, folder, err);
         if (!text) return STATUS_FAILED;
-        status rc = yaml_can_write(text)
+        status rc = printable_is_utf8(text)
                         ? put_text(list->items[i], "path", text, err)
                         : error_set(err, STATUS_INPUT,
                                     "cannot write manifest: the path '%s' is not UTF-8", text);

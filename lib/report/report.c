@@ -10,6 +10,7 @@
 #include "base/filter.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "report/document.h"
 #include "report/plot.h"
@@ -55,7 +56,7 @@ enum { DISCUSSION_MAX = 1 << 18 };
 static bool is_text(const char *written, size_t bytes) {
     for (const char *at = written; *at; at++)
         if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
-    return strlen(written) == bytes && yaml_can_write(written);
+    return strlen(written) == bytes && printable_is_utf8(written);
 }
 
 static status section_discussion(const results *r, const char *path, document *d, error *err) {

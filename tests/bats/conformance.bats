@@ -44,7 +44,7 @@ expect() {
         expect "another seed (must differ)" "differs"
         [[ $(row "instruction set") == "same bits, "* ]] || fail "$output"
     done
-    expect "2 and 4 ranks, without batch norm" "same bits, 2 of 2"
+    expect "2 and 4 ranks, no batch norm" "same bits, 2 of 2"
     suite 0 --jobs 2 --axes "ranks threads stop" lockstep:train-dp lockstep:train-mp
     [[ $output == *"| 2 and 4 ranks | same bits, 2 of 2 | same bits, 2 of 2 |"* ]] || fail "$output"
     # The table agrees with the trials.

@@ -81,7 +81,7 @@ def axes(work):
         Axis("repeat", "repeated", (("2nd", {}), ("3rd", {}))),
         Axis("threads", "2 and 3 threads", tuple((str(n), {"threads": n}) for n in (2, 3))),
         Axis("ranks", "2 and 4 ranks", ranks),
-        Axis("ranks-plain", "2 and 4 ranks, without batch norm", ranks, plain),
+        Axis("ranks-plain", "2 and 4 ranks, no batch norm", ranks, plain),
         Axis("workers", "1 and 2 loader workers", workers),
         Axis("workers-augmented", "1 and 2 loader workers, random crop and flip", workers, augmented),
         Axis("isa", "instruction set", tuple((name, {"isa": name}) for name in PROCESSOR)),

@@ -6,14 +6,23 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+// The allocation that fails: the one after so many; never if negative.
+static int allocations_before = -1;
+
+static void *fail_once(size_t bytes) {
+    return allocations_before-- == 0 ? NULL : malloc(bytes);
+}
+
+// The file itself, so that its allocations can fail.
+#define malloc fail_once
+#include "base/json.c"
+#undef malloc
 
 static void gives(const char *yaml, const char *json) {
     yaml_node *root;
@@ -114,17 +123,11 @@ static void values_for_listings(void **state) {
     prints_as(json_new_lines("a\n", &err), "[\"a\"]");
 }
 
-// jansson reports some failed allocations as bad text.
-static int allocations_before;
-
-static void *fail_once(size_t bytes) {
-    return allocations_before-- == 0 ? NULL : malloc(bytes);
-}
-
+// jansson reports some failed allocations as bad text, and others not at all: then characters are
+// missing.
 static void failed_allocations_are_not_bad_input(void **state) {
     (void)state;
     static const char json[] = "{\"a\":[1,\"b\",{\"c\":\"d\"}]}";
-    json_set_alloc_funcs(fail_once, free);
     for (int n = 0; n < 40; n++) {
         error err = {0};
         yaml_node *root;
@@ -133,13 +136,12 @@ static void failed_allocations_are_not_bad_input(void **state) {
         status rc = json_to_yaml(json, "m", &root, &err);
         assert_true(rc == STATUS_OK || rc == STATUS_FAILED);
         if (rc != STATUS_OK) continue;
-        allocations_before = n;
-        rc = json_from_yaml(root, &text, &err);
-        assert_true(rc == STATUS_OK || rc == STATUS_FAILED);
-        if (rc == STATUS_OK) free(text);
+        allocations_before = -1;
+        assert_int_equal(json_from_yaml(root, &text, &err), STATUS_OK);
+        assert_string_equal(text, json);
+        free(text);
         yaml_free(root);
     }
-    json_set_alloc_funcs(malloc, free);
 }
 
 int main(void) {

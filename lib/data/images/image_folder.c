@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 #include "base/yaml_tree.h"
 #include "data/labels.h"
 
@@ -117,7 +118,7 @@ static status list_class(image_folder *f, image_list *l, const char *inner, int 
 // ---- Classes ----
 
 static status check_class_name(const image_folder *f, const char *name, error *err) {
-    bool plain = yaml_can_write(name);
+    bool plain = printable_is_utf8(name);
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
     return error_set(err, STATUS_INPUT,

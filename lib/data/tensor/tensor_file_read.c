@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/zstream.h"
 #include "data/tensor/tensor_file.h"
@@ -107,14 +108,12 @@ static status parse_header(reading *r, error *err) {
     if (values > MAX_VALUES)
         return refuse(r, LENGTH_BYTES, err, "the header holds more than %d values", MAX_VALUES);
     json_error_t problem;
+    json_memory_watch();
     r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
-    // jansson reports some failed allocations as bad syntax. Bad text fails again.
-    if (!r->root)
-        r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
+    if (json_memory_failed())
+        return error_set(err, STATUS_FAILED, "out of memory: cannot parse a header");
     if (r->root && json_is_object(r->root)) return STATUS_OK;
     if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is not a JSON object");
-    if (json_error_code(&problem) == json_error_out_of_memory)
-        return error_set(err, STATUS_FAILED, "out of memory: cannot parse a header");
     return refuse(r, LENGTH_BYTES + (uint64_t)problem.position, err,
                   "the header is not valid JSON: %s", problem.text);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/zstream.h"
 #include "data/tensor/tensor_file.h"
@@ -80,11 +81,15 @@ refuse:
 static status make_head(const tensor_file *f, const tensor *const *order, unsigned char **head,
                         size_t *bytes, error *err) {
     json_t *root = NULL;
+    json_memory_watch();
     status rc = make_header(f, order, &root, err);
     if (rc != STATUS_OK) return rc;
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(root);
-    if (!text) return error_set(err, STATUS_FAILED, "out of memory: cannot write a header");
+    if (!text || json_memory_failed()) {
+        free(text);
+        return error_set(err, STATUS_FAILED, "out of memory: cannot write a header");
+    }
     size_t length = strlen(text);
     uint64_t padded = (length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
     *bytes = sizeof padded + padded;

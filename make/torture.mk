@@ -16,7 +16,7 @@ OBJ_ASAN     := $(BUILD)/obj/asan
 MEETING_TEST := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_meeting.c))
 
 .PHONY: torture torture-parts torture-asan torture-fuzzers
-torture: torture-parts ## Run the torture tests: one line per battery, about 35 minutes; BATTERIES="faults seeded", SLICE=1, LONG=1
+torture: torture-parts ## Run the torture tests: one line per battery, about an hour; BATTERIES="faults seeded", SLICE=1, LONG=1
 	@BIN='$(abspath $(BUILD)/bin)' ASAN_BIN='$(abspath $(ASAN_BIN))' FUZZ_BIN='$(abspath $(FUZZ_BIN))' \
 	    MEETING_TEST='$(abspath $(MEETING_TEST))' TORTURE_BUILD='$(abspath $(TORTURE))' CC='$(CC)' JOBS='$(JOBS)' SLICE='$(SLICE)' LONG='$(LONG)' \
 	    SEED='$(SEED)' BATTERIES='$(BATTERIES)' tests/torture/run

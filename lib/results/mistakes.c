@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/images/image_resize.h"
+#include "data/recorded.h"
 #include "results/predictions.h"
 
 void mistakes_release(mistakes *m) {
@@ -35,6 +36,15 @@ static char *data_path(const run *r, const char **content, error *err) {
                         : memory_format(err, "%s/%s", r->evaluation, path);
 }
 
+// According to their manifest, these are the data that were evaluated. Then a failure to read them
+// is one of the disk or of memory.
+static bool is_recorded(const char *path, const char *content) {
+    char recorded[SHA256_TEXT_BYTES] = "";
+    error ignored;
+    return recorded_content(path, recorded, &ignored) == STATUS_OK &&
+           strcmp(recorded, content) == 0;
+}
+
 // *there: the data set that was evaluated is in d, which the caller releases.
 static status read_data(const run *r, dataset *d, bool *there, error *err) {
     const char *content = "";
@@ -44,6 +54,7 @@ static status read_data(const run *r, dataset *d, bool *there, error *err) {
     char *path = r->evaluation ? data_path(r, &content, &unreadable) : NULL;
     if (!path) return STATUS_OK;
     status rc = dataset_read(path, d, &unreadable);
+    if (rc == STATUS_INPUT && is_recorded(path, content)) rc = STATUS_FAILED;
     free(path);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", unreadable.message);
     *there = rc == STATUS_OK && (d->channels == 1 || d->channels == 3) && d->file_count == 1 &&

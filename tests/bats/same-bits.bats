@@ -35,11 +35,15 @@ agrees() {
     same_model "$expected" run "$tool $*"
 }
 
-# ranks_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, if there are enough layers, as
-# stages.
-ranks_agree() {
+# replicas_agree EXPERIMENT TRAIN WORLD: as ranks and as replicas.
+replicas_agree() {
     agrees train-ddp "$1" "$2" --world-size "$3"
     agrees train-dp "$1" "$2" --world-size "$3"
+}
+
+# ranks_agree EXPERIMENT TRAIN WORLD: the same and, if there are enough layers, as stages.
+ranks_agree() {
+    replicas_agree "$@"
     [ "$3" -gt 5 ] || agrees train-mp "$1" "$2" --world-size "$3"
 }
 
@@ -130,8 +134,7 @@ END
     reference e.yaml "$data/610/train.st.zst"
     agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
     for world in 1 2 4; do
-        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
-        agrees train-dp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        replicas_agree e.yaml "$data/610/train.st.zst" "$world"
     done
     agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2
     export LOCKSTEP_ISA=v3
@@ -144,8 +147,7 @@ END
     reference e.yaml "$data/610/train.st.zst"
     agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
     for world in 1 2 4; do
-        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
-        agrees train-dp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        replicas_agree e.yaml "$data/610/train.st.zst" "$world"
     done
     # A stage can begin with the layer `wide`, and with the last one.
     agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2

@@ -65,27 +65,18 @@ void sequence_release(sequence *s) {
     *s = (sequence){0};
 }
 
-static operation_kind forward_of(const layer *alone) {
+static operation_kind operation_of(const layer *alone, bool backward) {
     switch (alone->kind) {
-    case LAYER_DROPOUT: return OP_DROPOUT;
+    case LAYER_DROPOUT: return backward ? OP_DROPOUT_BACKWARD : OP_DROPOUT;
     case LAYER_GELU:
-    case LAYER_SILU: return OP_ACTIVATION;
-    default: return OP_POOL;
-    }
-}
-
-static operation_kind backward_of(const layer *alone) {
-    switch (alone->kind) {
-    case LAYER_DROPOUT: return OP_DROPOUT_BACKWARD;
-    case LAYER_GELU:
-    case LAYER_SILU: return OP_ACTIVATION_BACKWARD;
-    default: return OP_POOL_BACKWARD;
+    case LAYER_SILU: return backward ? OP_ACTIVATION_BACKWARD : OP_ACTIVATION;
+    default: return backward ? OP_POOL_BACKWARD : OP_POOL;
     }
 }
 
 static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
     if (u->layers.alone) {
-        add(s, e, forward_of(u->layers.alone), u);
+        add(s, e, operation_of(u->layers.alone, false), u);
         return;
     }
     add(s, e, OP_CORE, u);
@@ -98,7 +89,7 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
 
 static void add_backward(sequence *s, const engine *e, const unit *u) {
     if (u->layers.alone) {
-        if (!u->layers.first) add(s, e, backward_of(u->layers.alone), u);
+        if (!u->layers.first) add(s, e, operation_of(u->layers.alone, true), u);
         return;
     }
     if (u->layers.norm) {

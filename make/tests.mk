@@ -53,13 +53,17 @@ RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
 # ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward, and all
 # executions of a step. The longest compilation (conv.cu) and test go first; with -j one sanitizer
 # continues while the other waits for them.
-.PHONY: sanitize-asan with-asan with-tsan
-sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
+.PHONY: sanitize-asan sanitize-tsan with-asan with-tsan
+sanitize: ## Run the unit tests under ASan + UBSan, those with threads under TSan; the CUDA backend under ASan
 	@$(MAKE) --no-print-directory -k with-asan with-tsan
 with-asan:
 	@$(MAKE) --no-print-directory MODE=asan sanitize-asan
 with-tsan:
-	@$(MAKE) --no-print-directory MODE=tsan test-unit
+	@$(MAKE) --no-print-directory MODE=tsan sanitize-tsan
+# A program that does not call pthread_create has one thread, and no data race to find.
+sanitize-tsan: check-test-deps $(UNIT_TESTS)
+	@threaded=$$(for p in $(UNIT_TESTS); do ! nm -u "$$p" | grep -q ' pthread_create\(@\|$$\)' || echo "$$p"; done); \
+	    $(RUN_TESTS) $$threaded
 sanitize-asan: check-test-deps $(EMULATED_SO) $(CUDA_TESTS) $(UNIT_TESTS)
 	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) \
 	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)

@@ -30,9 +30,11 @@ GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(o
 unexport $(GIVEN)
 endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
+HAS_PIPELINE = $(if $(TOOLS_BUILT),,[ -x $(call word_of,$(BIN)/pipeline) ] || { \
+    echo $(call word_of,make $@: BIN='$(BIN)' has no program 'pipeline': leave BIN out to build the tools) >&2; exit 2; };)
 # The pipeline ends when this make ends, even if make is killed: make is the parent of the shell
 # that the pipeline replaces.
-RUN_PIPELINE = exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
+RUN_PIPELINE = $(HAS_PIPELINE) exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
 PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 
 .PHONY: quickstart $(EXPERIMENT_GOALS)

@@ -24,6 +24,10 @@ static const char NOTES[] =
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
     "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
     "\n"
+    "--tta averages the logits of several views of each image: mirror, of the image\n"
+    "and its mirror image; mirror-shift, also of both shifted by a pixel to the upper\n"
+    "left and to the lower right, with half the weight.\n"
+    "\n"
     "For pictures (--image, JPEG or PNG) it prints the most probable classes, and\n"
     "writes nothing. They are resized and cropped as by import-images, and normalised\n"
     "as in training:\n"
@@ -42,7 +46,7 @@ typedef struct arguments {
     evaluate_settings settings;
     devices devices;
     cli_list images;
-    const char *classes, *out, *device;
+    const char *classes, *out, *device, *tta;
     int64_t top, threads;
     bool only_key, json;
 } arguments;
@@ -52,25 +56,31 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
-static status print_json(const evaluation *v, error *err) {
+static status print_json(const evaluation *v, test_views views, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING, err);
     status rc = answer ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v), err), err));
     TRY(yaml_put(answer, "loss", json_new_number(v->loss, err), err));
     TRY(yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples, err), err));
+    if (views != VIEWS_NONE)
+        TRY(yaml_put(answer, "views", json_new_string(views_word(views), err), err));
     rc = json_print(answer, err);
 out:
     yaml_free(answer);
     return rc;
 }
 
-static status print_result(const evaluation *v, error *err) {
+static status print_result(const evaluation *v, test_views views, error *err) {
     output *out = NULL;
     status rc;
     TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s)\n", evaluation_accuracy(v),
+    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v),
                       v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
+    if (views != VIEWS_NONE)
+        TRY(output_format(out, err, ", %d views of each: %s", views_count(views),
+                          views_word(views)));
+    TRY(output_format(out, err, ")\n"));
     TRY(output_commit(out, err));
 out:
     output_free(out);
@@ -92,7 +102,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool json
     TRY(evaluate_model_init(&e, s, m, err));
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
-    TRY(json ? print_json(&e.result, err) : print_result(&e.result, err));
+    TRY(json ? print_json(&e.result, s->views, err) : print_result(&e.result, s->views, err));
 out:
     evaluate_model_release(&e);
     output_unlock_folder(lock);
@@ -221,6 +231,16 @@ out:
 
 // ---- The command line ----
 
+static status parse_views(const char *word, test_views *views, error *err) {
+    const char *words[VIEWS_KINDS];
+    if (views_find(word, views)) return STATUS_OK;
+    for (int k = 0; k < VIEWS_KINDS; k++) words[k] = views_word((test_views)k);
+    const char *near = cli_nearest(word, words, VIEWS_KINDS);
+    return error_set(err, STATUS_USAGE,
+                     "cannot start: '--tta %s': expected none, mirror or mirror-shift%s%s%s", word,
+                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 // Pictures write nothing, so they are not a stage.
 static status check_arguments(const arguments *a, error *err) {
     const evaluate_settings *s = &a->settings;
@@ -233,6 +253,9 @@ static status check_arguments(const arguments *a, error *err) {
                          s->data  ? "data"
                          : a->out ? "out"
                                   : "print-key");
+    if (a->images.count && s->views != VIEWS_NONE)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--tta': it is for a data set, not for --image");
     if (a->images.count) return STATUS_OK;
     if (a->classes)
         return error_set(err, STATUS_USAGE,
@@ -247,6 +270,7 @@ static status run(arguments *a, int argc, char **argv, const logger *log, error 
     evaluate_settings *s = &a->settings;
     manifest m = {0};
     status rc;
+    TRY(parse_views(a->tta, &s->views, err));
     TRY(check_arguments(a, err));
     s->threads = (int)a->threads;
     s->devices = &a->devices;
@@ -266,6 +290,7 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.settings.isa = getenv("LOCKSTEP_ISA"),
                    .device = "auto",
+                   .tta = "none",
                    .top = 5,
                    .threads = sysconf(_SC_NPROCESSORS_ONLN)};
     evaluate_settings *s = &a.settings;
@@ -273,6 +298,8 @@ int main(int argc, char **argv) {
         {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
         {"data", CLI_STRING, &s->data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
         {"out", CLI_STRING, &a.out, "DIR", "output folder for predictions and manifest", 0, 0},
+        {"tta", CLI_STRING, &a.tta, "VIEWS",
+         "average over views of each image: none, mirror or mirror-shift (default none)", 0, 0},
         {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a data set; may be repeated",
          0, 0},
         {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,

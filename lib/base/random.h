@@ -24,6 +24,8 @@ typedef enum random_purpose {
     RANDOM_AFFINE = 7,
     RANDOM_SYNTHETIC = 8, // drawn images: sample = index of the image
     RANDOM_TRIAL = 9,     // noise and labels of calibrations
+    RANDOM_CUTOUT = 16,
+    RANDOM_VALIDATION = 17, // samples left out of training: sample id (key: validation.seed)
 } random_purpose;
 
 // Identifies one stream of numbers.

@@ -15,6 +15,7 @@
 typedef struct reader {
     yaml_parser_t parser;
     const char *text, *name;
+    size_t bytes; // of the text
     yaml_node *root;
     yaml_node *open[YAML_MAX_DEPTH]; // collections not yet closed, outermost first
     int depth;
@@ -28,15 +29,59 @@ static status refuse(reader *r, yaml_mark_t mark, const char *why) {
                      mark.column + 1, why);
 }
 
+static const char tab_found[] = "a tab: indent with blanks";
+
+// libyaml's messages are about its grammar: what they mean to the author of a file. `begin`: the
+// fault is where the construct begins, and libyaml notices it later.
+static const struct {
+    const char *problem, *meaning;
+    bool begin;
+} meanings[] = {
+    {"found character that cannot start any token",
+     "a value cannot begin with this character: quote it; indent with blanks, not tabs", false},
+    {"found a tab character that violates indentation", tab_found, false},
+    {"mapping values are not allowed in this context",
+     "unexpected ':': is this line, or the one before it, indented wrongly? A text with ': ' needs "
+     "quotes",
+     false},
+    {"did not find expected key",
+     "unexpected text: is this line indented wrongly? The keys of one mapping begin in one column",
+     false},
+    {"could not find expected ':'", "expected KEY: VALUE, with a blank after the colon", true},
+    {"did not find expected ',' or '}'", "this '{' is not closed by '}', or a ',' is missing",
+     true},
+    {"did not find expected ',' or ']'", "this '[' is not closed by ']', or a ',' is missing",
+     true},
+    {"found unexpected end of stream", "this quote is not closed", true},
+};
+
+static bool is_indented_by_tab(const reader *r, size_t line) {
+    const char *c = r->text, *end = c + r->bytes;
+    while (line && c < end) line -= *c++ == '\n';
+    while (c < end && *c == ' ') c++;
+    return c < end && *c == '\t';
+}
+
+static status refuse_grammar(reader *r) {
+    const yaml_parser_t *p = &r->parser;
+    const yaml_mark_t *at = &p->problem_mark;
+    const bool tab = is_indented_by_tab(r, at->line);
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if (strcmp(p->problem, meanings[i].problem) != 0) continue;
+        if (meanings[i].begin && p->context) at = &p->context_mark;
+        return refuse(r, *at, tab ? tab_found : meanings[i].meaning);
+    }
+    return error_set(r->err, STATUS_INPUT, "%s:%zu:%zu: %s%s%s", r->name, at->line + 1,
+                     at->column + 1, p->problem, p->context ? ", " : "",
+                     p->context ? p->context : "");
+}
+
 // libyaml's own error. Its reader gives a byte offset; its other parts give line and column.
 static status refuse_syntax(reader *r) {
     const yaml_parser_t *p = &r->parser;
     if (p->error == YAML_MEMORY_ERROR)
         return error_set(r->err, STATUS_FAILED, "out of memory: cannot read '%s'", r->name);
-    if (p->error != YAML_READER_ERROR)
-        return error_set(r->err, STATUS_INPUT, "%s:%zu:%zu: %s%s%s", r->name,
-                         p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem,
-                         p->context ? ", " : "", p->context ? p->context : "");
+    if (p->error != YAML_READER_ERROR) return refuse_grammar(r);
     yaml_mark_t mark = {0};
     for (size_t i = 0; i < p->problem_offset; i++) {
         unsigned char c = (unsigned char)r->text[i];
@@ -198,7 +243,7 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
         text += sizeof mark - 1;
         bytes -= sizeof mark - 1;
     }
-    reader r = {.text = text, .name = name, .err = err};
+    reader r = {.text = text, .bytes = bytes, .name = name, .err = err};
     if (!yaml_parser_initialize(&r.parser))
         return error_set(err, STATUS_FAILED, "out of memory: cannot read '%s'", name);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// augmentation.h - the source of each pixel of an augmented image: random crops, flips and affine
-// maps of bytes, before normalisation. Shared by the CPU (data/augment.h, whole images) and CUDA
-// devices (cuda/load.cu, one pixel per thread).
+// augmentation.h - the source of each pixel of an augmented image: random crops, flips, affine maps
+// and erased squares of bytes, before normalisation. Shared by the CPU (data/augment.h, whole
+// images) and CUDA devices (cuda/load.cu, one pixel per thread).
 //
 // The augmentation of a sample depends only on (seed, place in the list, epoch, sample id), so any
 // number of loader workers, ranks, devices and restarts gives the same pixels. Pixels from outside
-// the image are 0.
+// the image are 0, unless the entry says otherwise.
 //
 // Each entry of a list turns an image into another of the same size. A *map* gives the source
 // position of each pixel of the result. To find the source of a single pixel, apply the maps of a
 // list from the last entry to the first.
 //
-// The geometry is torchvision's, on PIL images: the same parameters give the same pixels.
+// The geometry of crops, flips and affine maps is torchvision's, on PIL images: the same parameters
+// give the same pixels. Cutout is DeVries and Taylor's (arXiv 1708.04552), for even sizes with the
+// same squares as their program. The alternating flip is that of cifar10-airbench (K. Jordan, arXiv
+// 2404.00498).
 // Coordinates are integers, computed from doubles by sums, products, quotients and rint, each
 // rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree.
 #ifndef LOCKSTEP_COMPUTE_AUGMENTATION_H
@@ -24,17 +27,23 @@
 #include "base/random.h"
 #include "compute/program.h"
 
-enum { AUGMENT_MAX = 16, AUGMENT_MAX_PADDING = 64 };
+enum { AUGMENT_MAX = 16, AUGMENT_MAX_PADDING = 64, AUGMENT_MAX_CHANNELS = 16 };
 
 typedef enum augment_kind {
-    AUGMENT_RANDOM_CROP,     // RandomCrop(size of the image, padding)
-    AUGMENT_HORIZONTAL_FLIP, // RandomHorizontalFlip(p)
+    AUGMENT_RANDOM_CROP,     // RandomCrop(size of the image, padding, padding_mode)
+    AUGMENT_HORIZONTAL_FLIP, // RandomHorizontalFlip(p), or alternating
     AUGMENT_RANDOM_AFFINE,   // RandomAffine(degrees, translate, scale), nearest, about the centre
+    AUGMENT_CUTOUT,          // a square with a random centre is erased
 } augment_kind;
 
 typedef struct augmentation {
     augment_kind kind;
     int padding;         // crop: 0 … AUGMENT_MAX_PADDING
+    bool reflect;        // crop: pixels outside are those inside, mirrored at the pixels of the
+                         // border; `padding` is then below height and width
+    bool alternate;      // flip: at random in epoch 0, then the other way round in every epoch
+    bool mean;           // cutout: filled with the list's `mean`, not with 0
+    int size;            // cutout: side of the square, in pixels; at least 1
     double p;            // flip: probability
     double degrees;      // affine: the angle is in [-degrees, degrees); 0 … 180
     double translate[2]; // affine: largest shift, as fractions of width and height; 0 … 1
@@ -45,6 +54,7 @@ typedef struct augmentation {
 typedef struct augment_list {
     int count;
     augmentation items[AUGMENT_MAX];
+    uint8_t mean[AUGMENT_MAX_CHANNELS]; // the byte that each channel has on average
 } augment_list;
 
 typedef struct augment_key {
@@ -55,8 +65,9 @@ typedef struct augment_key {
 // ---- Random choices for a sample ----
 //
 // Elements of the stream (purpose, layer = place in the list, epoch, sample id). Crop
-// (RANDOM_CROP): row, column. Flip (RANDOM_FLIP): one uniform number, compared with p. Affine
-// (RANDOM_AFFINE): angle, shift to the right, shift down, scale.
+// (RANDOM_CROP): row, column. Flip (RANDOM_FLIP): one uniform number, compared with p; an
+// alternating flip uses that of epoch 0 in all epochs. Affine (RANDOM_AFFINE): angle, shift to the
+// right, shift down, scale. Cutout (RANDOM_CUTOUT): row, column of the centre.
 
 HOST_DEVICE static inline random_stream augment_stream(random_purpose purpose,
                                                        const augment_key *key, int place) {
@@ -85,8 +96,24 @@ HOST_DEVICE static inline crop_choice augment_choose_crop(const augmentation *a,
 
 HOST_DEVICE static inline bool augment_choose_flip(const augmentation *a, const augment_key *key,
                                                    int place) {
-    const random_stream s = augment_stream(RANDOM_FLIP, key, place);
-    return (double)random_uniform(&s, 0) < a->p;
+    random_stream s = augment_stream(RANDOM_FLIP, key, place);
+    if (a->alternate) s.epoch = 0;
+    const bool flip = (double)random_uniform(&s, 0) < a->p;
+    return a->alternate && key->epoch % 2 ? !flip : flip;
+}
+
+typedef struct cutout_choice {
+    int top, left; // of the square, which may reach beyond the image
+} cutout_choice;
+
+HOST_DEVICE static inline cutout_choice augment_choose_cutout(const augmentation *a,
+                                                              const augment_key *key, int place,
+                                                              shape size) {
+    const random_stream s = augment_stream(RANDOM_CUTOUT, key, place);
+    cutout_choice c;
+    c.top = (int)random_below(&s, 0, (uint32_t)size.height) - a->size / 2;
+    c.left = (int)random_below(&s, 1, (uint32_t)size.width) - a->size / 2;
+    return c;
 }
 
 typedef struct affine_choice {
@@ -149,10 +176,12 @@ HOST_DEVICE static inline void augment_inverse(shape size, affine_choice c, doub
 
 // Source row and column of output pixel (y, x).
 typedef enum augment_map_kind {
-    MAP_SHIFT,  // y + row.shift, x + column.shift
-    MAP_MIRROR, // y, width - 1 - x
-    MAP_LINES,  // row.line and column.line, both at (y, x)
-    MAP_RAMPS,  // row.ramp at y, column.ramp at x
+    MAP_SHIFT,   // y + row.shift, x + column.shift
+    MAP_REFLECT, // the same, mirrored at the pixels of the border
+    MAP_MIRROR,  // y, width - 1 - x
+    MAP_LINES,   // row.line and column.line, both at (y, x)
+    MAP_RAMPS,   // row.ramp at y, column.ramp at x
+    MAP_ERASE,   // y, x; none within both row.span and column.span
 } augment_map_kind;
 
 // start + x · per_x + y · per_y, in fixed point with 16 fractional bits, as in Pillow.
@@ -166,20 +195,28 @@ typedef struct augment_ramp {
     double start, step;
 } augment_ramp;
 
+// start … end - 1
+typedef struct augment_span {
+    int start, end;
+} augment_span;
+
 typedef union augment_axis {
     int shift;
     augment_line line;
     augment_ramp ramp;
+    augment_span span;
 } augment_axis;
 
 typedef struct augment_map {
     augment_map_kind kind;
+    bool mean; // a pixel without a source has the list's `mean`, not 0
     augment_axis row, column;
 } augment_map;
 
 HOST_DEVICE static inline augment_map augment_map_shift(int down, int right) {
     augment_map map;
     map.kind = MAP_SHIFT;
+    map.mean = false;
     map.row.shift = down;
     map.column.shift = right;
     return map;
@@ -209,6 +246,7 @@ HOST_DEVICE static inline augment_map augment_map_affine(shape size, affine_choi
     augment_map map;
     double m[6];
     augment_inverse(size, c, m);
+    map.mean = false;
     if (c.angle == 0) {
         map.kind = MAP_RAMPS;
         map.row.ramp = augment_map_ramp(m[4], m[5]);
@@ -221,6 +259,17 @@ HOST_DEVICE static inline augment_map augment_map_affine(shape size, affine_choi
     return map;
 }
 
+HOST_DEVICE static inline augment_map augment_map_erase(const augmentation *a, cutout_choice c) {
+    augment_map map;
+    map.kind = MAP_ERASE;
+    map.mean = a->mean;
+    map.row.span.start = c.top;
+    map.row.span.end = c.top + a->size;
+    map.column.span.start = c.left;
+    map.column.span.end = c.left + a->size;
+    return map;
+}
+
 // Returns the map of entry `a`, at this place of a list, for one sample.
 HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, const augment_key *key,
                                                      int place, shape size) {
@@ -228,15 +277,28 @@ HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, cons
     switch (a->kind) {
     case AUGMENT_RANDOM_CROP: {
         const crop_choice c = augment_choose_crop(a, key, place);
-        return augment_map_shift(c.top - a->padding, c.left - a->padding);
+        map = augment_map_shift(c.top - a->padding, c.left - a->padding);
+        if (a->reflect) map.kind = MAP_REFLECT;
+        return map;
     }
     case AUGMENT_HORIZONTAL_FLIP:
         if (augment_choose_flip(a, key, place)) map.kind = MAP_MIRROR;
         return map;
     case AUGMENT_RANDOM_AFFINE:
         return augment_map_affine(size, augment_choose_affine(a, key, place, size));
+    case AUGMENT_CUTOUT: return augment_map_erase(a, augment_choose_cutout(a, key, place, size));
     }
     return map;
+}
+
+// Mirrors a position that is outside 0 … size - 1 by less than `size` at the first or last pixel.
+HOST_DEVICE static inline int64_t augment_reflect(int64_t at, int size) {
+    if (at < 0) return -at;
+    return at < size ? at : 2 * (int64_t)size - 2 - at;
+}
+
+HOST_DEVICE static inline bool augment_within(augment_span s, int64_t at) {
+    return at >= s.start && at < s.end;
 }
 
 HOST_DEVICE static inline int64_t augment_line_at(const augment_line *l, int y, int x) {
@@ -254,13 +316,18 @@ HOST_DEVICE static inline bool augment_inside(shape size, int64_t row, int64_t c
     return (uint64_t)row < (uint64_t)size.height && (uint64_t)column < (uint64_t)size.width;
 }
 
-// Replaces the position of a result pixel by its source position. False: it is outside the image.
+// Replaces the position of a result pixel by its source position. False: it has none; its value is
+// then augment_outside.
 HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, int *y, int *x) {
     int64_t row = *y, column = *x;
     switch (m->kind) {
     case MAP_SHIFT:
         row += m->row.shift;
         column += m->column.shift;
+        break;
+    case MAP_REFLECT:
+        row = augment_reflect(row + m->row.shift, size.height);
+        column = augment_reflect(column + m->column.shift, size.width);
         break;
     case MAP_MIRROR: column = size.width - 1 - column; break;
     case MAP_LINES:
@@ -271,10 +338,20 @@ HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, 
         row = augment_ramp_at(&m->row.ramp, *y);
         column = augment_ramp_at(&m->column.ramp, *x);
         break;
+    case MAP_ERASE:
+        if (augment_within(m->row.span, row) && augment_within(m->column.span, column))
+            return false;
+        break;
     }
     *y = (int)row;
     *x = (int)column;
     return augment_inside(size, row, column);
+}
+
+// Returns the byte of a pixel of channel `channel` for which map `m` of the list has no source.
+HOST_DEVICE static inline uint8_t augment_outside(const augment_list *list, const augment_map *m,
+                                                  int channel) {
+    return m->mean ? list->mean[channel] : (uint8_t)0;
 }
 
 #endif

@@ -103,6 +103,8 @@ typedef struct engine_options {
         std[ENGINE_MAX_CHANNELS]; // pixels become (byte/255 - mean) / std
     uint64_t seed;                // of dropout and augmentation
     bool sync_batch_norm;
+    // s of the loss (1 - s) · CE + s / K · the sum of CE over all K classes as labels; 0: CE alone
+    float label_smoothing;
     engine_exchange exchange;
     void *exchange_context;
     bool deferred; // updates may be pending: the caller collects their results
@@ -116,6 +118,9 @@ typedef struct engine_options {
     const uint8_t *const *images;
     uint32_t image_count;
     const augment_list *augment; // NULL: none
+    // The group (update_rule) of the parameters in each line of ARENA_ALIGNMENT floats of the
+    // parameter arena. NULL: all are in group 0. Must outlive the engine.
+    const uint8_t *groups;
     // A pipeline stage: the program is part of a network and runs shard by shard. `receives`: its
     // input is an activation, not bytes. `sends`: its output is an activation, not logits.
     bool stage, receives, sends;
@@ -139,17 +144,48 @@ static inline bool engine_can_normalise(float mean, float std) {
            fabs(shift) <= (double)FLT_MAX; // false for a NaN
 }
 
+// Parameters form *groups*, as in torch.optim: each is updated with a rate and a decay of its own.
+enum { UPDATE_GROUPS = 32 }; // at most, with group 0
+
+typedef struct update_group {
+    float lr, weight_decay;
+    bool frozen; // parameters and their state stay as they are, without decay
+} update_group;
+
 // Everything that an update needs in addition to the reduced record.
 typedef enum update_kind { UPDATE_SGD, UPDATE_ADAM, UPDATE_ADAMW } update_kind;
 
 typedef struct update_rule {
     update_kind kind;
-    float lr, weight_decay;
+    float lr, weight_decay; // of group 0
     float momentum;
     bool nesterov;
     float beta1, beta2, eps;
-    uint64_t step; // global step, from 0: Adam's bias correction
+    uint64_t step; // global step, from 0: Adam's bias correction, in all groups
+    // The other groups: groups[g - 1] is group g; UPDATE_GROUPS - 1 of them. Only read if the
+    // engine's parameters are in groups.
+    const update_group *groups;
+    // Above 0: the gradient is multiplied by `factor`, which its caller derives from the gradient's
+    // norm (train/clipping.h).
+    double clip_norm, factor;
 } update_rule;
+
+// Returns the factor from sums over the samples of a step to the gradient of the update.
+static inline double update_scale(const update_rule *r, int samples) {
+    return (r->clip_norm > 0 ? r->factor : 1.0) / samples;
+}
+
+// Returns the rule of one group: its rate and decay take the place of those of group 0.
+static inline update_rule update_rule_of_group(const update_rule *rule, int number, bool *frozen) {
+    update_rule own = *rule;
+    *frozen = false;
+    if (number == 0) return own;
+    const update_group *g = &rule->groups[number - 1];
+    own.lr = g->lr;
+    own.weight_decay = g->weight_decay;
+    *frozen = g->frozen;
+    return own;
+}
 
 typedef struct update_result {
     float loss;      // mean over the samples of the step, before the update

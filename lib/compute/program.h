@@ -33,6 +33,7 @@ typedef enum layer_kind {
     LAYER_ADD,
     LAYER_GELU,
     LAYER_SILU,
+    LAYER_SCALE,
     LAYER_KINDS
 } layer_kind;
 
@@ -50,11 +51,14 @@ typedef struct layer {
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
-    bool has_bias;                                            // conv, linear
-    double eps, momentum;                                     // batch norm
-    double rate;                                              // dropout: probability of zero
+    int groups;           // conv: parts of the channels that are convolved apart; 0 is 1
+    bool has_bias;        // conv, linear
+    double eps, momentum; // batch norm
+    double rate;          // dropout: probability of zero
+    double factor;        // scale
     size_t weight,
-        bias; // parameter arena: conv [out][in][kh][kw], linear [out][in], batch norm [channels]
+        bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], batch norm
+              // [channels]
     size_t mean, variance; // buffer arena: batch norm
 } layer;
 
@@ -93,11 +97,24 @@ static inline size_t shape_size(shape s) {
     return (size_t)s.channels * (size_t)s.height * (size_t)s.width;
 }
 
+static inline int layer_groups(const layer *l) {
+    return l->groups > 1 ? l->groups : 1;
+}
+
+// Returns a convolution like each of those that make up `l`: of its first channels, without groups.
+static inline layer layer_part(const layer *l) {
+    layer part = *l;
+    part.in.channels /= layer_groups(l);
+    part.out.channels /= layer_groups(l);
+    part.groups = 1;
+    return part;
+}
+
 // Returns the number of floats in the layer's weight tensor; 0 if it has none.
 static inline size_t layer_weights(const layer *l) {
     switch (l->kind) {
     case LAYER_CONV:
-        return (size_t)l->out.channels * (size_t)l->in.channels *
+        return (size_t)l->out.channels * (size_t)(l->in.channels / layer_groups(l)) *
                (size_t)(l->kernel_h * l->kernel_w);
     case LAYER_LINEAR: return shape_size(l->out) * shape_size(l->in);
     case LAYER_BATCH_NORM: return (size_t)l->out.channels;

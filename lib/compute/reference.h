@@ -56,6 +56,9 @@ void reference_gelu_backward(size_t n, const double *x, const double *dy, double
 void reference_silu(size_t n, const double *x, double *y);
 void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx);
 
+// Multiplies by the layer's factor: the function and its gradient.
+void reference_scale(const layer *l, size_t n, const double *x, double *y);
+
 // y = a + b; y may be one of them.
 void reference_add(size_t n, const double *a, const double *b, double *y);
 
@@ -74,10 +77,11 @@ void reference_avg_pool_backward(const layer *l, int samples, const double *dy, 
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask);
 
-// Softmax cross-entropy: returns the sum of the losses and writes the gradient of this sum to
-// dlogits, unless that is NULL.
+// Softmax cross-entropy with label smoothing s, as in PyTorch: (1 - s) · the cross-entropy of the
+// label, plus s · the mean of the cross-entropies of all classes. Returns the sum of the losses and
+// writes the gradient of this sum to dlogits, unless that is NULL.
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint32_t *labels, double *dlogits);
+                               const uint32_t *labels, double smoothing, double *dlogits);
 
 // ---- Networks ----
 
@@ -91,6 +95,7 @@ typedef struct reference_batch {
     uint32_t epoch;
     uint64_t seed;
     bool sync_batch_norm; // batch norm over all samples instead of one shard
+    double label_smoothing;
 } reference_batch;
 
 // Runs forward, loss and backward of a training step. `record` (record_floats(p) values) is a
@@ -109,8 +114,9 @@ status reference_infer(const program *p, const double *parameters, const double 
 
 // Applies one step of SGD, Adam or AdamW to n parameters, by PyTorch's formulas. The gradient is
 // scale · gradient[i]. `state` is update_state_arrays(rule->kind) arrays of n, initially zero.
-void reference_update(const update_rule *rule, double scale, size_t n, const double *gradient,
-                      double *parameters, double *state);
+// `groups` is that of engine_options; it may be NULL.
+void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
+                      const double *gradient, double *parameters, double *state);
 
 // Moves the running statistics in `buffers` towards those in the record of a step. If no count
 // reaches 2, the running variance is unchanged.

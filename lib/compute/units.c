@@ -18,6 +18,7 @@ typedef struct cutting {
     int *readers; // layers
     int *unit;    // that computes it
     int at;       // the next layer
+    bool logits;  // the program ends in logits
 } cutting;
 
 static void count_readers(const cutting *c) {
@@ -34,15 +35,46 @@ static bool continues_unit(const cutting *c) {
 
 static bool take_tail_layer(unit_layers *u, const layer *l) {
     // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
-    if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)
+    if (u->smooth) return false;
+    if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool && !u->plus)
         u->norm = l;
     else if (l->kind == LAYER_RELU && !u->relu)
         u->relu = true;
-    else if (is_tail_pool(l) && !u->pool)
+    else if (is_tail_pool(l) && !u->pool && !u->plus)
         u->pool = true;
+    else if ((l->kind == LAYER_GELU || l->kind == LAYER_SILU) && !u->relu && !u->pool && !u->plus)
+        u->smooth = l;
     else
         return false;
     return true;
+}
+
+static bool has_tail(const unit_layers *u) {
+    return u->norm || u->relu || u->pool || u->smooth || u->plus;
+}
+
+// A sum after a convolution or linear layer, unless 2×2 pooling follows it or its ReLU: the unit of
+// the sum has that in its tail.
+static bool take_sum(unit_layers *u, cutting *c) {
+    const layer *l = &c->p->layers[c->at];
+    if (l->kind != LAYER_ADD || !u->core || u->plus || u->relu || u->pool || u->smooth)
+        return false;
+    cutting ahead = *c;
+    ahead.at++;
+    if (continues_unit(&ahead) && c->p->layers[ahead.at].kind == LAYER_RELU) ahead.at++;
+    if (continues_unit(&ahead) && is_tail_pool(&c->p->layers[ahead.at])) return false;
+    u->plus = true;
+    u->second.unit = c->unit[layer_second_source(c->p, c->at) + 1];
+    return true;
+}
+
+static void take_logits_scale(unit_layers *u, cutting *c) {
+    const layer *l = &c->p->layers[c->at];
+    if (!c->logits || c->at != c->p->count - 1 || l->kind != LAYER_SCALE || !continues_unit(c))
+        return;
+    if (!u->core || has_tail(u)) return;
+    u->scale = l;
+    c->at++;
 }
 
 // Samples are innermost, so a flattened activation lies in memory as the image does, unless another
@@ -72,12 +104,15 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
     case LAYER_AVG_POOL:
     case LAYER_DROPOUT:
     case LAYER_GELU:
-    case LAYER_SILU: u->alone = l; return STATUS_OK;
+    case LAYER_SILU:
+    case LAYER_SCALE: u->alone = l; return STATUS_OK;
     default:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);
     }
-    while (continues_unit(c) && take_tail_layer(u, &c->p->layers[c->at])) c->at++;
+    while (continues_unit(c) && (take_tail_layer(u, &c->p->layers[c->at]) || take_sum(u, c)))
+        c->at++;
+    take_logits_scale(u, c);
     return STATUS_OK;
 }
 
@@ -97,7 +132,7 @@ static status check_ends(const unit_list *l, bool sends, error *err) {
     if (l->count == 0)
         return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
-    if (!sends && (!last->core || last->norm || last->relu || last->pool))
+    if (!sends && (!last->core || has_tail(last)))
         return error_set(err, STATUS_USAGE,
                          "cannot run this model: its last layer is not a linear layer");
     return STATUS_OK;
@@ -129,8 +164,9 @@ static status cut(cutting *c, error *err) {
 static void find_gradients(const unit_list *l, bool receives, bool *written) {
     for (int i = l->count - 1; i >= 0; i--) {
         unit_layers *u = &l->units[i];
-        unit_source *sources[] = {&u->source, &u->second};
-        for (int k = 0; k < (u->sum ? 2 : 1); k++) {
+        // The gradient reaches the second operand of a tail's sum first.
+        unit_source *sources[] = {&u->source, &u->second, &u->source};
+        for (int k = u->plus; k < 1 + u->plus + unit_has_second(u); k++) {
             unit_source *s = sources[k];
             s->gradient = s->unit != UNIT_INPUT || receives;
             s->adds = written[s->unit + 1];
@@ -144,6 +180,7 @@ status units_init(unit_list *l, const program *p, bool receives, bool sends, err
     const size_t values = (size_t)p->count + 1;
     cutting c = {.p = p,
                  .list = l,
+                 .logits = !sends,
                  .readers = memory_new(values, sizeof *c.readers, err),
                  .unit = memory_new(values, sizeof *c.unit, err)};
     bool *written = memory_new(values, sizeof *written, err);

@@ -20,6 +20,17 @@ void image_crop(shape size, int padding, crop_choice c, const uint8_t *from, uin
         }
 }
 
+void image_crop_reflect(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to) {
+    const int down = c.top - padding, right = c.left - padding;
+    for (ptrdiff_t plane = 0; plane < size.channels; plane++)
+        for (int y = 0; y < size.height; y++) {
+            const ptrdiff_t source = augment_reflect(y + down, size.height);
+            const uint8_t *row = from + (plane * size.height + source) * size.width;
+            for (int x = 0; x < size.width; x++)
+                *to++ = row[augment_reflect(x + right, size.width)];
+        }
+}
+
 void image_flip(shape size, const uint8_t *from, uint8_t *to) {
     const ptrdiff_t rows = (ptrdiff_t)size.channels * size.height, width = size.width;
     for (ptrdiff_t row = 0; row < rows; row++, from += width, to += width)
@@ -65,13 +76,31 @@ void image_affine(shape size, affine_choice c, const uint8_t *from, uint8_t *to)
         follow_lines(size, &m, from, to);
 }
 
+// ---- Cutout ----
+
+void image_cutout(shape size, int side, cutout_choice c, const uint8_t *fill, const uint8_t *from,
+                  uint8_t *to) {
+    const int top = c.top < 0 ? 0 : c.top, left = c.left < 0 ? 0 : c.left;
+    const int bottom = c.top + side < size.height ? c.top + side : size.height;
+    const int right = c.left + side < size.width ? c.left + side : size.width;
+    memcpy(to, from, shape_size(size));
+    if (left >= right) return;
+    for (ptrdiff_t plane = 0; plane < size.channels; plane++)
+        for (ptrdiff_t y = top; y < bottom; y++)
+            memset(to + (plane * size.height + y) * size.width + left, fill[plane],
+                   (size_t)(right - left));
+}
+
 // ---- A sample ----
 
-static void apply(const augmentation *a, const augment_key *key, int place, shape size,
+static void apply(const augment_list *list, const augment_key *key, int place, shape size,
                   const uint8_t *from, uint8_t *to) {
+    static const uint8_t black[AUGMENT_MAX_CHANNELS];
+    const augmentation *a = &list->items[place];
     switch (a->kind) {
     case AUGMENT_RANDOM_CROP:
-        image_crop(size, a->padding, augment_choose_crop(a, key, place), from, to);
+        (a->reflect ? image_crop_reflect
+                    : image_crop)(size, a->padding, augment_choose_crop(a, key, place), from, to);
         break;
     case AUGMENT_HORIZONTAL_FLIP:
         if (augment_choose_flip(a, key, place))
@@ -82,6 +111,10 @@ static void apply(const augmentation *a, const augment_key *key, int place, shap
     case AUGMENT_RANDOM_AFFINE:
         image_affine(size, augment_choose_affine(a, key, place, size), from, to);
         break;
+    case AUGMENT_CUTOUT:
+        image_cutout(size, a->size, augment_choose_cutout(a, key, place, size),
+                     a->mean ? list->mean : black, from, to);
+        break;
     }
 }
 
@@ -91,7 +124,7 @@ void augment_sample(const augment_list *list, const augment_key *key, shape size
     // Alternates between the two buffers so that the last result ends up in `to`.
     for (int i = 0; i < list->count; i++) {
         uint8_t *out = (list->count - i) % 2 ? to : scratch;
-        apply(&list->items[i], key, i, size, from, out);
+        apply(list, key, i, size, from, out);
         from = out;
     }
 }

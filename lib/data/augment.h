@@ -16,8 +16,14 @@ void augment_sample(const augment_list *list, const augment_key *key, shape size
 // Copies the rows and columns that begin at (top - padding, left - padding). The size stays the
 // same.
 void image_crop(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to);
+// The same, with pixels outside the image mirrored at its border; padding < height, width.
+void image_crop_reflect(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to);
 void image_flip(shape size, const uint8_t *from, uint8_t *to);
 // torchvision.transforms.functional.affine(image, angle, (right, down), scale, shear=0, nearest).
 void image_affine(shape size, affine_choice c, const uint8_t *from, uint8_t *to);
+// Copies, but fills the part of a square of `side` pixels that is inside the image with
+// fill[channel].
+void image_cutout(shape size, int side, cutout_choice c, const uint8_t *fill, const uint8_t *from,
+                  uint8_t *to);
 
 #endif

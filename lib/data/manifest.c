@@ -244,9 +244,11 @@ static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
 }
 
 // Returns the parameters without the display-only ones: a new name or a corrected title must not
-// cause a new training.
+// cause a new training. `tta` is what an experiment's evaluation does; in that one's own manifest
+// it is `views`.
 static yaml_node *key_parameters(const yaml_node *all, error *err) {
-    static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
+    static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
+                                        "published", "tta"};
     yaml_node *parameters = yaml_copy(all, err);
     for (size_t i = 0; parameters && i < sizeof shown / sizeof *shown; i++)
         yaml_remove(parameters, shown[i]);

@@ -58,10 +58,10 @@ status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
 status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_CHECK;
 
 // Computes the stage key: SHA-256 of canonical JSON of (tool, bits, parameters, input hashes in
-// order). An input hash is the content hash, or the file's SHA-256 if it has none. Display-only
-// parameters (name, title, repeats, target_accuracy, published) are left out. Two invocations with
-// equal keys write equal content, apart from clocks. Outputs, results and run are left out too, so
-// the key is available before the work is done.
+// order). An input hash is the content hash, or the file's SHA-256 if it has none. Parameters that
+// do not change the stage's outputs (name, title, repeats, target_accuracy, published, tta) are
+// left out. Two invocations with equal keys write equal content, apart from clocks. Outputs,
+// results and run are left out too, so the key is available before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // Computes the key of a manifest from manifest_read by the same rules, whatever key it records: a
 // manifest of an earlier version, whose key covered the name, gets the key that its stage has now.

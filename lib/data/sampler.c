@@ -38,6 +38,17 @@ void sampler_release(sampler *s) {
     memset(s, 0, sizeof *s);
 }
 
+status sampler_drop_last(sampler *s, error *err) {
+    const uint64_t steps = s->deal->size[s->deal->shards - 1] / s->per_step; // the shortest shard
+    if (steps == 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot train with 'drop_last': '%zu' samples do not fill a global batch "
+                         "of %zu",
+                         s->total, (size_t)s->per_step * (size_t)s->deal->shards);
+    s->steps = steps;
+    return STATUS_OK;
+}
+
 uint64_t sampler_steps_per_epoch(const sampler *s) {
     return s->steps;
 }

@@ -4,8 +4,9 @@
 // In epoch e, shard v visits its samples in a random order keyed by (seed, e, v): RANDOM_ORDER with
 // layer = v. Each step takes the next global_batch / V samples of every shard; the last step of an
 // epoch takes the rest, to which some shards may contribute fewer samples, or none. Every sample
-// comes exactly once per epoch: no padding, no dropped remainder. In every step the counts are
-// non-increasing in v.
+// comes exactly once per epoch, without padding. In every step the counts are non-increasing in v.
+// With sampler_drop_last an epoch ends before the first step that is not full, in any shard; the
+// samples left out differ from epoch to epoch.
 //
 // Threads: sampler_begin_epoch computes the orders, which do not change afterwards, so any number
 // of threads may call sampler_step. Two epochs are held at a time: loaders may run ahead into epoch
@@ -36,6 +37,10 @@ status sampler_init(sampler *s, const deal *d, int global_batch, uint64_t seed,
                     error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void sampler_release(sampler *s);
+
+// Leaves out the steps of an epoch that are not full: samples / global_batch of them remain,
+// rounded down. STATUS_INPUT if none does.
+status sampler_drop_last(sampler *s, error *err) MUST_CHECK;
 
 uint64_t sampler_steps_per_epoch(const sampler *s);
 

@@ -7,29 +7,54 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static status augment_crop(const yaml_node *options, augmentation *a, yaml_node *out, error *err) {
-    static const char *const keys[] = {"padding"};
+// Reads one of two words; the first is the default.
+static status augment_word(const yaml_node *options, const char *key, const char *const words[2],
+                           bool *second, error *err) {
+    const yaml_node *node = yaml_find(options, key);
+    *second = false;
+    if (!node) return STATUS_OK;
+    if (node->kind == YAML_SCALAR && strcmp(node->text, words[0]) == 0) return STATUS_OK;
+    *second = node->kind == YAML_SCALAR && strcmp(node->text, words[1]) == 0;
+    return *second ? STATUS_OK
+                   : yaml_error(node, err, "'%s': expected %s or %s", key, words[0], words[1]);
+}
+
+static status augment_crop(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
+                           error *err) {
+    static const char *const keys[] = {"padding", "padding_mode"};
+    static const char *const modes[] = {"constant", "reflect"};
     const yaml_node *node = yaml_find(options, "padding");
     int64_t padding;
     status rc = STATUS_OK;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_crop' needs 'padding'");
     TRY(yaml_integer(node, "padding", 0, AUGMENT_MAX_PADDING, &padding, err));
+    TRY(augment_word(options, "padding_mode", modes, &a->reflect, err));
+    if (a->reflect && (padding >= image.height || padding >= image.width))
+        return yaml_error(node, err,
+                          "'padding' is %d: to reflect, it must be below the height and the width "
+                          "of the images, which are %d×%d",
+                          (int)padding, image.height, image.width);
     a->padding = (int)padding;
     TRY(yaml_put(out, "padding", yaml_new_integer(padding, err), err));
+    if (a->reflect) TRY(yaml_put(out, "padding_mode", yaml_new_string(modes[1], err), err));
 out:
     return rc;
 }
 
-static status augment_flip(const yaml_node *options, augmentation *a, yaml_node *out, error *err) {
-    static const char *const keys[] = {"p"};
-    const yaml_node *node = yaml_find(options, "p");
+static status augment_flip(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
+                           error *err) {
+    static const char *const keys[] = {"p", "alternate"};
+    const yaml_node *node = yaml_find(options, "p"), *alternate = yaml_find(options, "alternate");
     status rc = STATUS_OK;
+    (void)image;
     a->p = 0.5;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
     if (node) TRY(yaml_number(node, "p", &a->p, err));
     if (a->p < 0 || a->p > 1) return yaml_error(node, err, "'p' must be between 0 and 1");
+    if (alternate) TRY(yaml_boolean(alternate, "alternate", &a->alternate, err));
     TRY(yaml_put(out, "p", yaml_new_number(a->p, err), err));
+    if (a->alternate) TRY(yaml_put(out, "alternate", yaml_new_boolean(true, err), err));
 out:
     return rc;
 }
@@ -61,13 +86,14 @@ static status augment_range(const yaml_node *options, const char *key, double mi
     return rc;
 }
 
-static status augment_affine(const yaml_node *options, augmentation *a, yaml_node *out,
+static status augment_affine(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
                              error *err) {
     static const char *const keys[] = {"degrees", "translate", "scale", "interpolation"};
     const yaml_node *node = yaml_find(options, "degrees");
     const yaml_node *interpolation = yaml_find(options, "interpolation");
     const char *word = "nearest";
     status rc = STATUS_OK;
+    (void)image;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_affine' needs 'degrees'");
     TRY(yaml_number(node, "degrees", &a->degrees, err));
@@ -84,14 +110,36 @@ out:
     return rc;
 }
 
+static status augment_cutout(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
+                             error *err) {
+    static const char *const keys[] = {"size", "fill"};
+    static const char *const fills[] = {"0", "mean"};
+    const yaml_node *node = yaml_find(options, "size");
+    const int most = image.height > image.width ? image.height : image.width;
+    int64_t size;
+    status rc = STATUS_OK;
+    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    if (!node) return yaml_error(options, err, "'cutout' needs 'size'");
+    TRY(yaml_integer(node, "size", 1, most, &size, err));
+    TRY(augment_word(options, "fill", fills, &a->mean, err));
+    a->size = (int)size;
+    TRY(yaml_put(out, "size", yaml_new_integer(size, err), err));
+    TRY(yaml_put(out, "fill", a->mean ? yaml_new_string("mean", err) : yaml_new_integer(0, err),
+                 err));
+out:
+    return rc;
+}
+
 // Indexed by augment_kind.
 static const struct {
     const char *word;
-    status (*read)(const yaml_node *options, augmentation *a, yaml_node *out, error *err);
+    status (*read)(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
+                   error *err);
 } augmentations[] = {
     [AUGMENT_RANDOM_CROP] = {"random_crop", augment_crop},
     [AUGMENT_HORIZONTAL_FLIP] = {"horizontal_flip", augment_flip},
     [AUGMENT_RANDOM_AFFINE] = {"random_affine", augment_affine},
+    [AUGMENT_CUTOUT] = {"cutout", augment_cutout},
 };
 
 static status unknown_augmentation(const yaml_node *item, const char *word, error *err) {
@@ -104,8 +152,8 @@ static status unknown_augmentation(const yaml_node *item, const char *word, erro
 
 // Reads an item, `horizontal_flip` or {horizontal_flip: {p: 0.5}}, and appends it to `list`, with
 // defaults written out.
-static status read_augmentation(const yaml_node *item, augmentation *a, yaml_node *list,
-                                error *err) {
+static status read_augmentation(const yaml_node *item, shape image, augmentation *a,
+                                yaml_node *list, error *err) {
     const yaml_node none = {
         .kind = YAML_MAPPING, .file = item->file, .line = item->line, .column = item->column};
     const yaml_node *options = &none;
@@ -123,7 +171,7 @@ static status read_augmentation(const yaml_node *item, augmentation *a, yaml_nod
     a->kind = (augment_kind)k;
     yaml_node *entry = field_new_flow(YAML_MAPPING, err), *out = field_new_flow(YAML_MAPPING, err);
     rc = yaml_put(entry, word, out, err);
-    if (rc == STATUS_OK) rc = augmentations[k].read(options, a, out, err);
+    if (rc == STATUS_OK) rc = augmentations[k].read(options, image, a, out, err);
     if (rc == STATUS_OK) return yaml_append(list, entry, err);
     yaml_free(entry);
 out:
@@ -139,6 +187,7 @@ status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_nod
         return yaml_error(node, r->err, "'augment': more than %d entries", AUGMENT_MAX);
     augment_list *list = &r->e->augment;
     for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
-        rc = read_augmentation(node->items[i], &list->items[list->count++], *resolved, r->err);
+        rc = read_augmentation(node->items[i], r->e->model.program.input,
+                               &list->items[list->count++], *resolved, r->err);
     return rc;
 }

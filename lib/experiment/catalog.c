@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/plugin.h"
+#include "experiment/names.h"
 
 // Generous limits for folders of experiments.
 enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
@@ -218,4 +221,43 @@ static status refuse(const catalog *c, const char *name, error *err) {
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found, error *err) {
     *found = look_up(c, name, c->count);
     return *found ? STATUS_OK : refuse(c, name, err);
+}
+
+// ---- The command line ----
+
+status catalog_find_root(char **root, error *err) {
+    static const char own[] = "experiments";
+    *root = NULL;
+    if (access(own, R_OK) != 0) {
+        status rc = plugin_find(own, NULL, root, err);
+        if (rc != STATUS_OK || access(*root, R_OK) == 0) return rc;
+        free(*root);
+    }
+    *root = memory_string(own, err);
+    return *root ? STATUS_OK : STATUS_FAILED;
+}
+
+status catalog_find_file(const char *word, char **path, error *err) {
+    const catalog_entry *entry;
+    catalog known = {0};
+    char *root = NULL;
+    status rc = STATUS_OK;
+    *path = NULL;
+    if (!names_is_path(word) && access(word, F_OK) != 0) {
+        TRY(catalog_find_root(&root, err));
+        if (access(root, R_OK) != 0)
+            TRY(error_set(err, STATUS_INPUT,
+                          "cannot find experiment: '%s': no such file, and no folder '%s' that has "
+                          "experiments by name",
+                          word, root));
+        TRY(catalog_read(&known, root, err));
+        TRY(catalog_find(&known, word, &entry, err));
+        word = entry->path;
+    }
+    *path = memory_string(word, err);
+    rc = *path ? STATUS_OK : STATUS_FAILED;
+out:
+    catalog_release(&known);
+    free(root);
+    return rc;
 }

@@ -23,6 +23,10 @@ typedef struct catalog {
     char *root; // for messages
 } catalog;
 
+// Finds the folder of the experiments: `experiments` in the current folder, or else the installed
+// one. If neither exists, *root is the former, for messages. free() it.
+status catalog_find_root(char **root, error *err) MUST_CHECK;
+
 // Reads all *.yaml below the folder `root`, of any kind, each only up to its schema. Skips hidden
 // files and folders, and links to folders. STATUS_INPUT if a folder or file cannot be read, or if
 // two experiments or studies have the same name: the message names both.
@@ -33,6 +37,10 @@ void catalog_release(catalog *c);
 // all, if there is none. *found points into the catalogue.
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found,
                     error *err) MUST_CHECK;
+
+// Finds the file that a word on a command line stands for: a path, a file that exists, or the name
+// of an experiment in the catalogue above. free() *path.
+status catalog_find_file(const char *word, char **path, error *err) MUST_CHECK;
 
 // Both return false for models, claims and other files.
 bool catalog_is_experiment(const catalog_entry *entry);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/experiment.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,8 @@ static status check_keys(const yaml_node *root, error *err) {
 
 // The paths that --set may name: fields, and whole groups.
 static size_t known_paths(const char *known[2 * MAX_KNOWN]) {
-    static const char *const groups[] = {"normalize", "optimizer", "schedule", "lr_scaling"};
+    static const char *const groups[] = {"normalize", "optimizer",  "schedule",      "lr_scaling",
+                                         "average",   "validation", "early_stopping"};
     size_t count = 0;
     for (size_t i = 0; i < experiment_field_count; i++) known[count++] = experiment_fields[i].path;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
@@ -196,8 +198,36 @@ static status check_optimizer(const experiment *e, const yaml_node *root, error 
                           "'optimizer.nesterov' needs a momentum above 0");
     if (e->schedule.warmup_epochs > e->epochs)
         return yaml_error(node_at_fault(root, warmup, 2), err,
-                          "'schedule.warmup_epochs' is %d: more than the %d epochs",
+                          "'schedule.warmup_epochs' is %d: more than the %g epochs",
                           e->schedule.warmup_epochs, e->epochs);
+    return STATUS_OK;
+}
+
+// Only validation samples may choose: test data must not.
+static status check_validation(const experiment *e, const yaml_node *root, error *err) {
+    static const char *const keep[] = {"keep"}, *const stopping[] = {"early_stopping.patience"},
+                             *const delta[] = {"early_stopping.min_delta"},
+                             *const seed[] = {"validation.seed"};
+    const bool none = e->validation.samples == 0;
+    if (none && e->keep == KEEP_BEST)
+        return yaml_error(node_at_fault(root, keep, 1), err,
+                          "'keep: best' needs 'validation': the best epoch is that with the best "
+                          "accuracy on validation samples");
+    if (e->keep == KEEP_BEST && e->epochs != floor(e->epochs))
+        return yaml_error(node_at_fault(root, keep, 1), err,
+                          "'keep: best' needs a whole number of 'epochs', not %g: if the run is "
+                          "continued, the model after the shorter epoch is no model of an epoch",
+                          e->epochs);
+    if (none && e->early_stopping.patience)
+        return yaml_error(node_at_fault(root, stopping, 1), err,
+                          "'early_stopping' needs 'validation': it ends training by the accuracy "
+                          "on validation samples");
+    if (!e->early_stopping.patience && e->early_stopping.min_delta > 0)
+        return yaml_error(node_at_fault(root, delta, 1), err,
+                          "'early_stopping.min_delta' needs 'early_stopping.patience'");
+    if (none && e->validation.seed)
+        return yaml_error(node_at_fault(root, seed, 1), err,
+                          "'validation.seed' needs 'validation.samples'");
     return STATUS_OK;
 }
 
@@ -214,6 +244,7 @@ static status resolve(experiment_reading *r) {
     TRY(check_shards(e, r->root, r->err));
     TRY(check_stages(e, r->root, r->err));
     TRY(check_optimizer(e, r->root, r->err));
+    TRY(check_validation(e, r->root, r->err));
     rc = yaml_put(e->resolved, "architecture", yaml_copy(e->model.description, r->err), r->err);
 out:
     return rc;
@@ -261,8 +292,21 @@ status experiment_read_updates(experiment *e, const yaml_node *parameters, error
 void experiment_release(experiment *e) {
     model_release(&e->model);
     free(e->model_path);
+    free(e->tensors);
+    tensor_groups_release(&e->groups);
     yaml_free(e->resolved);
     *e = (experiment){0};
+}
+
+// ---- Lengths ----
+
+uint64_t experiment_steps(const experiment *e, uint64_t steps_per_epoch) {
+    const double steps = e->epochs * (double)steps_per_epoch, whole = nearbyint(steps);
+    return (uint64_t)(fabs(steps - whole) <= 1e-12 * steps ? whole : ceil(steps));
+}
+
+int experiment_epochs(const experiment *e, uint64_t steps_per_epoch) {
+    return (int)((experiment_steps(e, steps_per_epoch) + steps_per_epoch - 1) / steps_per_epoch);
 }
 
 // ---- Comparing ----
@@ -270,8 +314,8 @@ void experiment_release(experiment *e) {
 static bool changes_bits(const char *key) {
     // "model" is only the name; "architecture" holds the description.
     static const char *const free_keys[] = {
-        "schema",   "name",   "title",      "model",          "repeats",
-        "strategy", "stages", "world_size", "loader_workers", "target_accuracy"};
+        "schema", "name",       "title",          "model",           "repeats", "strategy",
+        "stages", "world_size", "loader_workers", "target_accuracy", "tta"};
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
         if (!strcmp(key, free_keys[i])) return false;
     return true;
@@ -301,28 +345,37 @@ const char *experiment_difference(const yaml_node *a, const yaml_node *b, char k
     return differs(a, b, "", "", key) || differs(b, a, "", "", key) ? key : NULL;
 }
 
-static int64_t epochs_of(const yaml_node *resolved) {
+double experiment_epochs_of(const yaml_node *resolved) {
     const yaml_node *node = yaml_find(resolved, "epochs");
-    int64_t epochs;
+    double epochs;
     error unreadable;
-    if (!node || yaml_integer(node, "epochs", 1, INT32_MAX, &epochs, &unreadable) != STATUS_OK)
-        return 0;
+    if (!node || yaml_number(node, "epochs", &epochs, &unreadable) != STATUS_OK) return 0;
     return epochs;
+}
+
+static bool needs_total(const char *kind) {
+    return !strcmp(kind, "cosine") || !strcmp(kind, "one_cycle");
 }
 
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]) {
     enum { WHY = 256 };
     char key[64];
-    const long long had = epochs_of(before), wanted = epochs_of(now);
+    const double had = experiment_epochs_of(before), wanted = experiment_epochs_of(now);
     const yaml_node *kind = yaml_get(now, "schedule.kind");
+    const yaml_node *average = yaml_get(now, "average.kind");
     if (differs(before, now, "", "epochs", key) || differs(now, before, "", "epochs", key))
         snprintf(why, WHY, "it is from a run with a different '%s'", key);
     else if (wanted < had)
-        snprintf(why, WHY, "it is from a run with more 'epochs': %lld, not %lld", had, wanted);
-    else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
+        snprintf(why, WHY, "it is from a run with more 'epochs': %.12g, not %.12g", had, wanted);
+    else if (wanted > had && kind && kind->text && needs_total(kind->text))
         snprintf(why, WHY,
-                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number "
+                 "it is from a run of %.12g 'epochs', not %.12g: in a %.20s schedule their number "
                  "sets the learning rate of every step",
+                 had, wanted, kind->text);
+    else if (wanted > had && average && average->text && !strcmp(average->text, "lookahead"))
+        snprintf(why, WHY,
+                 "it is from a run of %.12g 'epochs', not %.12g: with lookahead the last of them "
+                 "ends with the averaged weights",
                  had, wanted);
     else
         return NULL;

@@ -12,8 +12,10 @@
 #include "base/error.h"
 #include "base/yaml_tree.h"
 #include "data/augment.h"
+#include "data/views.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
+#include "nn/tensor_settings.h"
 
 typedef enum strategy_kind {
     STRATEGY_SINGLE,
@@ -22,14 +24,33 @@ typedef enum strategy_kind {
     STRATEGY_MP
 } strategy_kind;
 
-enum { EXPERIMENT_MAX_CHANNELS = 16, EXPERIMENT_MAX_STAGES = 63 };
+enum {
+    EXPERIMENT_MAX_CHANNELS = 16,
+    EXPERIMENT_MAX_STAGES = 63,
+    EXPERIMENT_MAX_PATTERNS = 24,  // of `tensors`
+    EXPERIMENT_PATTERN_BYTES = 64, // of one of them, with a NUL
+};
+
+typedef enum kept_model { KEEP_LAST, KEEP_BEST } kept_model;
+
+// Training samples that choose the model or the end of training.
+typedef struct validation {
+    int samples; // left out of training; 0: none
+    uint64_t seed;
+} validation;
+
+typedef struct early_stopping {
+    int patience;     // epochs without a better accuracy, after which training ends; 0: never
+    double min_delta; // a better accuracy is larger than the best one by more than this
+} early_stopping;
 
 typedef struct experiment {
     const char *name, *title, *dataset; // strings live in `resolved`
     strategy_kind strategy;
     int world_size, virtual_shards;
     uint64_t shard_seed, seed;
-    int global_batch, epochs, repeats;
+    int global_batch, repeats;
+    double epochs;      // not necessarily whole: the last one is then shorter
     bool has_normalize; // else the dataset's own mean and std
     int normalize_channels;
     float mean[EXPERIMENT_MAX_CHANNELS], std[EXPERIMENT_MAX_CHANNELS];
@@ -38,7 +59,16 @@ typedef struct experiment {
     optimizer optimizer;
     schedule schedule;
     lr_scaling lr_scaling;
+    tensor_settings *tensors; // [model.tensor_count]; NULL: nothing is set for any of them
+    tensor_groups groups;     // the same for updates
+    averaging average;
     bool sync_batch_norm;
+    double label_smoothing;
+    bool drop_last; // an epoch has full steps only
+    validation validation;
+    kept_model keep; // best: after the first epoch with the best validation accuracy
+    early_stopping early_stopping;
+    test_views tta;         // of the evaluation: training does not depend on it
     double target_accuracy; // 0: none
     model model;
     char *model_path; // the model's file, relative to the current folder
@@ -62,21 +92,34 @@ void experiment_release(experiment *e);
 // experiment_release even after a failure.
 status experiment_read_updates(experiment *e, const yaml_node *parameters, error *err) MUST_CHECK;
 
+// The steps of a run: epochs · steps_per_epoch, rounded up. A product that is whole but for the
+// rounding of `epochs` (1.1 · 10) is whole.
+uint64_t experiment_steps(const experiment *e, uint64_t steps_per_epoch);
+// The epochs in which these steps are, the last of which may be shorter than the others.
+int experiment_epochs(const experiment *e, uint64_t steps_per_epoch);
+
 // Checks that --set would accept all keys of a mapping. STATUS_INPUT, with the place and the
 // nearest key, at the first that it would not. The values are checked when an experiment is read
 // with them.
 status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_CHECK;
 
+// Has the patience run out after these epochs? A function of their accuracies alone, so that a
+// resumed run ends after the same epoch.
+bool early_stopping_is_due(const early_stopping *rule, const double *accuracy, int epochs);
+
 // Returns the first key on which two resolved experiments differ in a way that changes the bits (so
-// not name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or
+// not name, title, repeats, strategy, world_size, loader_workers, tta, target_accuracy, stages), or
 // NULL. --resume names it when it refuses. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
 // May a run resolved as `now` continue one resolved as `before`, finished or not? It may if their
 // first steps are the same: of the keys that change the bits only `epochs` may differ, `now` must
-// have at least as many, and the schedule must not depend on their number (constant and multistep
-// do not). Returns NULL for yes, else the reason, for users, in `why`: "it is from a run with a
-// different 'seed'".
+// have at least as many, and neither the schedule (cosine, one_cycle) nor the average (lookahead)
+// may depend on their number. Returns NULL for yes, else the reason, for users, in `why`: "it is
+// from a run with a different 'seed'".
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]);
+
+// Returns `epochs` of a resolved experiment; 0 if it has none.
+double experiment_epochs_of(const yaml_node *resolved);
 
 #endif

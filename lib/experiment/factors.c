@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/factors.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "experiment/patterns.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const factor_names[FACTORS] = {
-    "loader-workers", "world-size", "virtual-shards", "global-batch", "learning-rate",
-    "epochs",         "rest"};
+static const char *const factor_names[FACTORS] = {"loader-workers",
+                                                  "world-size",
+                                                  "virtual-shards",
+                                                  "global-batch",
+                                                  "learning-rate",
+                                                  "epochs",
+                                                  "label-smoothing",
+                                                  "averaged-weights",
+                                                  "gradient-clipping",
+                                                  "drop-last",
+                                                  "validation",
+                                                  "test-views",
+                                                  "rest"};
 
 // The keys of every factor but the last, which has all others. Stages belong to the world.
 static const struct {
@@ -25,10 +38,21 @@ static const struct {
     {"lr_scaling", FACTOR_RATE},
     {"schedule", FACTOR_RATE},
     {"epochs", FACTOR_EPOCHS},
+    {"label_smoothing", FACTOR_SMOOTHING},
+    {"average", FACTOR_AVERAGE},
+    {"optimizer.clip_norm", FACTOR_CLIPPING},
+    {"drop_last", FACTOR_DROP_LAST},
+    {"validation", FACTOR_VALIDATION},
+    {"keep", FACTOR_VALIDATION},
+    {"early_stopping", FACTOR_VALIDATION},
+    {"tta", FACTOR_VIEWS},
 };
 
-const char *factor_name(factor f) {
-    return factor_names[f];
+const char *factor_name(const difference_list *list, int f) {
+    if (f < FACTORS) return factor_names[f];
+    size_t i = 0;
+    while (list->items[i].factor != f) i++;
+    return list->items[i].name;
 }
 
 bool factors_is_label(const char *key) {
@@ -39,10 +63,6 @@ bool factors_is_label(const char *key) {
     return false;
 }
 
-const char *factors_key_name(const char *key) {
-    return strcmp(key, "architecture") == 0 ? "model" : key;
-}
-
 // ---- Differences between runs ----
 
 static bool has_factor(const char *key) {
@@ -51,17 +71,18 @@ static bool has_factor(const char *key) {
     return false;
 }
 
-static bool covers_but_rate(const yaml_node *a, const yaml_node *b) {
+// Keys of the optimizer that are factors of their own.
+static bool covers_but_factors(const yaml_node *a, const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++) {
         const yaml_node *other = yaml_find(b, a->keys[i]);
-        if (strcmp(a->keys[i], "lr") == 0) continue;
+        if (strcmp(a->keys[i], "lr") == 0 || strcmp(a->keys[i], "clip_norm") == 0) continue;
         if (!other || !yaml_equal(a->items[i], other)) return false;
     }
     return true;
 }
 
-static bool differ_in_rate_alone(const yaml_node *a, const yaml_node *b) {
-    return covers_but_rate(a, b) && covers_but_rate(b, a);
+static bool differ_in_factors_alone(const yaml_node *a, const yaml_node *b) {
+    return covers_but_factors(a, b) && covers_but_factors(b, a);
 }
 
 static void add_difference(difference_list *list, const experiment *a, const experiment *b,
@@ -69,31 +90,58 @@ static void add_difference(difference_list *list, const experiment *a, const exp
     const yaml_node *from = yaml_get(a->resolved, key), *to = yaml_get(b->resolved, key);
     bool same = from && to ? yaml_equal(from, to) : from == to;
     if (same || list->count == DIFFERENCES_MAX) return;
-    list->items[list->count++] = (difference){key, f, from, to};
+    difference *d = &list->items[list->count++];
+    *d = (difference){.key = key, .factor = (int)f, .from = from, .to = to};
+    snprintf(d->name, sizeof d->name, "%s", strcmp(key, "architecture") == 0 ? "model" : key);
+}
+
+// Adds a factor for each pattern that differs. If there is no common order in which they could
+// change one by one, the key changes as a whole.
+static void add_patterns(difference_list *list, const experiment *a, const experiment *b) {
+    pattern_pair pairs[PATTERN_PAIRS_MAX];
+    size_t count;
+    if (!patterns_merge(a, b, pairs, &count)) {
+        add_difference(list, a, b, "tensors", FACTOR_REST);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!patterns_differ(&pairs[i]) || list->count == DIFFERENCES_MAX) continue;
+        difference *d = &list->items[list->count++];
+        *d = (difference){.key = "tensors",
+                          .pattern = pairs[i].pattern,
+                          .factor = list->factors++,
+                          .from = pairs[i].from,
+                          .to = pairs[i].to};
+        snprintf(d->name, sizeof d->name, "tensors.%s", pairs[i].pattern);
+    }
 }
 
 // Adds the keys of `of` that belong to no other factor, except those in `done`.
 static void add_rest(difference_list *list, const experiment *a, const experiment *b,
                      const yaml_node *of, const yaml_node *done) {
-    bool rate_alone = differ_in_rate_alone(yaml_find(a->resolved, "optimizer"),
-                                           yaml_find(b->resolved, "optimizer"));
+    bool factors_alone = differ_in_factors_alone(yaml_find(a->resolved, "optimizer"),
+                                                 yaml_find(b->resolved, "optimizer"));
     for (size_t i = 0; i < of->count; i++) {
         const char *key = of->keys[i];
         if (factors_is_label(key) || has_factor(key) || (done && yaml_find(done, key))) continue;
-        if (rate_alone && strcmp(key, "optimizer") == 0) continue;
+        if (factors_alone && strcmp(key, "optimizer") == 0) continue;
+        if (strcmp(key, "tensors") == 0) continue;
         add_difference(list, a, b, key, FACTOR_REST);
     }
 }
 
-// A learning rate has no meaning for another kind of optimizer: then it changes with the optimizer.
+// A learning rate has no meaning for another kind of optimizer: then it changes with the optimizer,
+// and so does the rest of the group.
 void factors_find(const experiment *from, const experiment *to, difference_list *list) {
     bool same_kind = from->optimizer.kind == to->optimizer.kind;
     list->count = 0;
+    list->factors = FACTORS;
     for (size_t i = 0; i < COUNT(factor_keys); i++)
-        if (same_kind || strcmp(factor_keys[i].key, "optimizer.lr") != 0)
+        if (same_kind || strncmp(factor_keys[i].key, "optimizer.", 10) != 0)
             add_difference(list, from, to, factor_keys[i].key, factor_keys[i].factor);
     add_rest(list, from, to, from->resolved, NULL);
     add_rest(list, from, to, to->resolved, from->resolved);
+    add_patterns(list, from, to);
 }
 
 // ---- Differences for published figures ----

@@ -10,7 +10,8 @@
 #include "base/yaml_tree.h"
 #include "experiment/experiment.h"
 
-// In the order of the ladder. The last factor has every key that belongs to no other.
+// In the order of the ladder. The last factor has every key that belongs to no other. Each pattern
+// of `tensors` that differs is a factor, too: these are numbered from FACTORS on.
 typedef enum factor {
     FACTOR_LOADER_WORKERS,
     FACTOR_WORLD,
@@ -18,32 +19,40 @@ typedef enum factor {
     FACTOR_BATCH,
     FACTOR_RATE,
     FACTOR_EPOCHS,
+    FACTOR_SMOOTHING,
+    FACTOR_AVERAGE,
+    FACTOR_CLIPPING,
+    FACTOR_DROP_LAST,
+    FACTOR_VALIDATION,
+    FACTOR_VIEWS,
     FACTOR_REST,
     FACTORS
 } factor;
 
-const char *factor_name(factor f); // "loader-workers"
-
-// A key whose value differs; a node is NULL if the key is absent. All point into the two
-// experiments.
+// A key whose value differs, or a pattern of the key `tensors` whose settings differ; a node is
+// NULL if it is absent. All point into the two experiments.
 typedef struct difference {
     const char *key;
-    factor factor;
+    const char *pattern; // NULL: the whole key
+    int factor;
     const yaml_node *from, *to;
+    char name[16 + EXPERIMENT_PATTERN_BYTES]; // "epochs", "model", "tensors.conv1.weight"
 } difference;
 
-enum { DIFFERENCES_MAX = 40 }; // more keys than an experiment has
+// More keys than an experiment has, and all patterns of two.
+enum { DIFFERENCES_MAX = 40 + 2 * EXPERIMENT_MAX_PATTERNS };
 
 typedef struct difference_list {
     difference items[DIFFERENCES_MAX];
     size_t count;
+    int factors; // FACTORS, and the patterns that differ
 } difference_list;
+
+// Returns the name of one of the first FACTORS, "loader-workers", or of a pattern.
+const char *factor_name(const difference_list *list, int f);
 
 // Does the key change neither the work nor its result (names, repeats, targets)?
 bool factors_is_label(const char *key);
-
-// Returns a key's name in experiment files: "model" for the model's description.
-const char *factors_key_name(const char *key);
 
 // Lists the differences between the runs of the two experiments.
 void factors_find(const experiment *from, const experiment *to, difference_list *list);

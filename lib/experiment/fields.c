@@ -20,8 +20,9 @@ bool experiment_is_set(const yaml_node *node) {
 #define AT(member) .place = (int)offsetof(experiment, member)
 #define ONLY_FOR(member, ...) \
     .kind = (int)offsetof(experiment, member), .kinds = (unsigned)(__VA_ARGS__)
-#define ADAMS  (1 << OPTIMIZER_ADAM | 1 << OPTIMIZER_ADAMW)
-#define SCALED (1 << LR_SCALING_LINEAR | 1 << LR_SCALING_SQRT)
+#define ADAMS    (1 << OPTIMIZER_ADAM | 1 << OPTIMIZER_ADAMW)
+#define SCALED   (1 << LR_SCALING_LINEAR | 1 << LR_SCALING_SQRT)
+#define AVERAGES (1 << AVERAGING_EMA | 1 << AVERAGING_LOOKAHEAD)
 
 // In the order of the resolved tree. A choice precedes the fields that depend on it, and the model
 // the fields that are checked against it.
@@ -36,7 +37,7 @@ const field experiment_fields[] = {
     {"virtual_shards", FIELD_INTEGER, false, AT(virtual_shards), 1, ENGINE_MAX_SHARDS},
     {"shard_seed", FIELD_SEED, false, AT(shard_seed)},
     {"global_batch", FIELD_INTEGER, true, AT(global_batch), 1, MAX_BATCH},
-    {"epochs", FIELD_INTEGER, true, AT(epochs), 1, MAX_EPOCHS},
+    {"epochs", FIELD_NUMBER, true, AT(epochs), 0, MAX_EPOCHS, .above = true},
     {"seed", FIELD_SEED, false, AT(seed), .otherwise = 42},
     {"repeats", FIELD_INTEGER, false, AT(repeats), 1, 1000, .otherwise = 1},
     {"normalize.mean", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_mean},
@@ -54,19 +55,54 @@ const field experiment_fields[] = {
     {"optimizer.eps", FIELD_NUMBER, false, AT(optimizer.eps), 0, 1, .above = true, .single = true,
      .otherwise = 1e-8, ONLY_FOR(optimizer.kind, ADAMS)},
     {"optimizer.weight_decay", FIELD_NUMBER, false, AT(optimizer.weight_decay), 0, 1e6},
+    {"optimizer.clip_norm", FIELD_NUMBER, false, AT(optimizer.clip_norm), 0, 1e9, .silent = true},
     {"schedule.kind", FIELD_CHOICE, false, AT(schedule.kind),
-     .words = {"constant", "multistep", "cosine"}},
+     .words = {"constant", "multistep", "cosine", "linear", "one_cycle"}},
     {"schedule.milestones", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_milestones,
      ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
     {"schedule.gamma", FIELD_NUMBER, false, AT(schedule.gamma), 0, 1, .above = true,
      .otherwise = 0.1, ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
-    {"schedule.warmup_epochs", FIELD_INTEGER, false, AT(schedule.warmup_epochs), 0, MAX_EPOCHS},
+    {"schedule.warmup_epochs", FIELD_INTEGER, false, AT(schedule.warmup_epochs), 0, MAX_EPOCHS,
+     ONLY_FOR(schedule.kind,
+              1 << SCHEDULE_CONSTANT | 1 << SCHEDULE_MULTISTEP | 1 << SCHEDULE_COSINE)},
+    {"schedule.points", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_points,
+     ONLY_FOR(schedule.kind, 1 << SCHEDULE_LINEAR)},
+    {"schedule.pct_start", FIELD_NUMBER, false, AT(schedule.pct_start), 0, 1, .otherwise = 0.3,
+     ONLY_FOR(schedule.kind, 1 << SCHEDULE_ONE_CYCLE)},
+    {"schedule.div_factor", FIELD_NUMBER, false, AT(schedule.div_factor), 0, 1e9, .above = true,
+     .otherwise = 25, ONLY_FOR(schedule.kind, 1 << SCHEDULE_ONE_CYCLE)},
+    {"schedule.final_div_factor", FIELD_NUMBER, false, AT(schedule.final_div_factor), 0, 1e9,
+     .above = true, .otherwise = 1e4, ONLY_FOR(schedule.kind, 1 << SCHEDULE_ONE_CYCLE)},
+    {"schedule.anneal", FIELD_CHOICE, false, AT(schedule.anneal), .words = {"cos", "linear"},
+     ONLY_FOR(schedule.kind, 1 << SCHEDULE_ONE_CYCLE)},
     {"lr_scaling.kind", FIELD_CHOICE, false, AT(lr_scaling.kind),
      .words = {"none", "linear", "sqrt"}},
     {"lr_scaling.base_batch", FIELD_INTEGER, true, AT(lr_scaling.base_batch), 1, MAX_BATCH,
      ONLY_FOR(lr_scaling.kind, SCALED)},
+    {"tensors", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_tensors},
     {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm)},
+    {"label_smoothing", FIELD_NUMBER, false, AT(label_smoothing), 0, 1, .below = true,
+     .single = true, .silent = true},
+    {"validation.samples", FIELD_INTEGER, false, AT(validation.samples), 0, INT32_MAX,
+     .silent = true},
+    {"validation.seed", FIELD_SEED, false, AT(validation.seed), .silent = true},
+    {"keep", FIELD_CHOICE, false, AT(keep), .silent = true, .words = {"last", "best"}},
+    {"early_stopping.patience", FIELD_INTEGER, false, AT(early_stopping.patience), 0, MAX_EPOCHS,
+     .silent = true},
+    {"early_stopping.min_delta", FIELD_NUMBER, false, AT(early_stopping.min_delta), 0, 1,
+     .below = true, .silent = true},
+    {"tta", FIELD_CHOICE, false, AT(tta), .silent = true,
+     .words = {"none", "mirror", "mirror-shift"}},
     {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages},
+    {"drop_last", FIELD_FLAG, false, AT(drop_last), .silent = true},
+    {"average.kind", FIELD_CHOICE, false, AT(average.kind), .words = {"none", "ema", "lookahead"},
+     .silent = true},
+    {"average.decay", FIELD_NUMBER, true, AT(average.decay), 0, 1, .below = true,
+     ONLY_FOR(average.kind, AVERAGES)},
+    {"average.every", FIELD_INTEGER, false, AT(average.every), 1, 1000000, .otherwise = 1,
+     ONLY_FOR(average.kind, AVERAGES)},
+    {"average.ramp", FIELD_INTEGER, false, AT(average.ramp), 0, 16,
+     ONLY_FOR(average.kind, 1 << AVERAGING_LOOKAHEAD)},
     {"target_accuracy", FIELD_NUMBER, false, AT(target_accuracy), 0, 1},
     {"published", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_published},
 };
@@ -103,7 +139,10 @@ static void *place_of(experiment *e, int offset) {
 _Static_assert(sizeof(strategy_kind) == sizeof(unsigned) &&
                    sizeof(optimizer_kind) == sizeof(unsigned) &&
                    sizeof(schedule_kind) == sizeof(unsigned) &&
-                   sizeof(lr_scaling_kind) == sizeof(unsigned),
+                   sizeof(anneal_kind) == sizeof(unsigned) &&
+                   sizeof(averaging_kind) == sizeof(unsigned) &&
+                   sizeof(lr_scaling_kind) == sizeof(unsigned) &&
+                   sizeof(test_views) == sizeof(unsigned) && sizeof(kept_model) == sizeof(unsigned),
                "choices are written as unsigned");
 
 static status read_word(experiment_reading *r, const field *f, const yaml_node *node,
@@ -211,6 +250,19 @@ static status missing(experiment_reading *r, const field *f) {
     return yaml_error(parent ? parent : r->root, r->err, "'%s' is missing", f->path);
 }
 
+static bool has_default(experiment *e, const field *f) {
+    const void *place = place_of(e, f->place);
+    switch (f->type) {
+    case FIELD_CHOICE: return *(const unsigned *)place == (unsigned)f->otherwise;
+    case FIELD_INTEGER: return *(const int *)place == (int)f->otherwise;
+    case FIELD_SEED: return *(const uint64_t *)place == (uint64_t)f->otherwise;
+    case FIELD_NUMBER: return *(const double *)place == f->otherwise;
+    case FIELD_FLAG: return *(const bool *)place == (f->otherwise != 0);
+    case FIELD_CUSTOM: break;
+    }
+    return false;
+}
+
 status experiment_read_field(experiment_reading *r, const field *f) {
     const yaml_node *node = yaml_get(r->root, f->path);
     yaml_node *resolved = NULL;
@@ -238,5 +290,8 @@ status experiment_read_field(experiment_reading *r, const field *f) {
         return rc;
     }
     }
-    return resolved ? put_resolved(r, f, resolved) : r->err->code;
+    if (!resolved) return r->err->code;
+    if (!f->silent || !has_default(r->e, f)) return put_resolved(r, f, resolved);
+    yaml_free(resolved);
+    return STATUS_OK;
 }

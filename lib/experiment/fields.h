@@ -33,8 +33,9 @@ typedef struct field {
     double min, max;      // FIELD_INTEGER, FIELD_NUMBER
     bool above, below;    // FIELD_NUMBER: min and max themselves are excluded
     bool single;          // FIELD_NUMBER: used as a float, which must be in the range, too
+    bool silent;          // not in the resolved experiment if it has its default
     double otherwise;     // the default of a number, an integer, a choice or a flag
-    const char *words[4]; // FIELD_CHOICE
+    const char *words[6]; // FIELD_CHOICE
     // The field applies only to some values of the choice at offset `kind`: bit k of `kinds` for
     // value k. 0: always.
     unsigned kinds;

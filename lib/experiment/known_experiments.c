@@ -63,6 +63,7 @@ status known_experiments_read(known_experiments *k, const char *a, const char *b
     int of_a = names_folder_length(a), of_b = names_folder_length(b);
     *k = (known_experiments){0};
     TRY(published_read(&k->published, a, err));
+    TRY(published_add_beside(&k->published, b, err));
     TRY(add(k, a, err));
     TRY(add(k, b, err));
     TRY(add_folder(k, a, a, b, err));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/names.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "base/memory.h"
 #include "experiment/catalog.h"
 
@@ -28,6 +30,11 @@ static status as_path(const char *from, const char *word, char **path, error *er
     *path = memory_format(err, "%.*s%s", folder, from, word);
     return *path ? STATUS_OK : STATUS_FAILED;
 }
+
+typedef struct name_list {
+    char **items;
+    size_t count, capacity;
+} name_list;
 
 // ---- Searching upward ----
 
@@ -126,6 +133,49 @@ status names_find(const char *from, const char *folder, const char *word, char *
 status names_find_run(const char *from, const char *folder, const char *word, char **path,
                       error *err) {
     return find(from, folder, word, true, path, err);
+}
+
+// ---- Suggestions ----
+
+// Adds the names of the YAML files in PLACE/FOLDER.
+static status add_names(const place *p, const char *folder, name_list *names, error *err) {
+    char *path = memory_format(err, "%s%s", p->folder, folder);
+    DIR *open = path ? opendir(path) : NULL;
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    for (const struct dirent *e; open && rc == STATUS_OK && (e = readdir(open));) {
+        const size_t length = strlen(e->d_name);
+        if (*e->d_name == '.' || !names_is_path(e->d_name)) continue;
+        rc = memory_grow((void **)&names->items, &names->capacity, names->count + 1,
+                         sizeof *names->items, err);
+        if (rc != STATUS_OK) break;
+        char *name = memory_format(err, "%.*s", (int)length - 5, e->d_name);
+        if (name) names->items[names->count++] = name;
+        rc = name ? STATUS_OK : STATUS_FAILED;
+    }
+    if (open) closedir(open);
+    free(path);
+    return rc;
+}
+
+status names_nearest(const char *from, const char *folder, const char *word, char **near,
+                     error *err) {
+    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    name_list names = {0};
+    status rc = look_at(&p, err);
+    *near = NULL;
+    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
+        TRY(add_names(&p, folder, &names, err));
+        if (p.is_root || p.is_catalog) break;
+        TRY(go_up(&p, err));
+    }
+    const char *found = cli_nearest(word, (const char *const *)names.items, names.count);
+    if (found) *near = memory_string(found, err);
+    if (found && !*near) rc = STATUS_FAILED;
+out:
+    for (size_t i = 0; i < names.count; i++) free(names.items[i]);
+    free(names.items);
+    free(p.folder);
+    return rc;
 }
 
 status names_catalog(const char *from, catalog *c, bool *found, error *err) {

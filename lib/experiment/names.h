@@ -24,9 +24,14 @@ bool names_is_path(const char *word);
 status names_find(const char *from, const char *folder, const char *word, char **path,
                   error *err) MUST_CHECK;
 
-// The same for experiments and studies, which lie in these folders themselves, in FOLDER of one of
-// them (unless it is ""), or anywhere in the catalogue. STATUS_INPUT, with the nearest name, if a
-// catalogue was searched and has none of that name.
+// Finds the name nearest to `word` in the folders that names_find searches, for a message; NULL if
+// none is near. free() it.
+status names_nearest(const char *from, const char *folder, const char *word, char **near,
+                     error *err) MUST_CHECK;
+
+// The same as names_find for experiments and studies, which lie in these folders themselves, in
+// FOLDER of one of them (unless it is ""), or anywhere in the catalogue. STATUS_INPUT, with the
+// nearest name, if a catalogue was searched and has none of that name.
 status names_find_run(const char *from, const char *folder, const char *word, char **path,
                       error *err) MUST_CHECK;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plans the ladder from one experiment to another, one factor at a time.
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "experiment/factors.h"
 #include "experiment/known_experiments.h"
 #include "experiment/names.h"
+#include "experiment/patterns.h"
 #include "experiment/plan.h"
 
 enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
@@ -18,7 +20,7 @@ typedef struct ladder {
     const char *from_path, *to_path;
     experiment from, to, now; // `now`: the current rung
     difference_list differences;
-    unsigned pending;   // bit f: factor f still has to change
+    uint64_t pending;   // bit f: factor f still has to change
     char *model;        // the name of the model of `to` in a --set
     const char **set;   // the assignments that lead to `now`
     size_t given, sets; // the caller's, which are not freed here; all
@@ -66,6 +68,20 @@ static status add_set(ladder *l, const char *key, const yaml_node *value, error 
     return STATUS_OK;
 }
 
+// Adds the assignment of `tensors` in which the patterns of the factors in `kept` are still as in
+// `from`.
+static status add_patterns(ladder *l, uint64_t kept, error *err) {
+    pattern_pair pairs[PATTERN_PAIRS_MAX];
+    size_t count;
+    yaml_node *list = NULL;
+    if (!patterns_merge(&l->from, &l->to, pairs, &count))
+        return error_set(err, STATUS_FAILED, "cannot change the patterns of 'tensors' one by one");
+    status rc = patterns_mix(pairs, count, kept >> FACTORS, &list, err);
+    if (rc == STATUS_OK) rc = add_set(l, "tensors", list, err);
+    yaml_free(list);
+    return rc;
+}
+
 static void drop_sets(ladder *l, size_t keep) {
     while (l->sets > keep) free((char *)l->set[--l->sets]);
 }
@@ -73,14 +89,15 @@ static void drop_sets(ladder *l, size_t keep) {
 // ---- Steps ----
 
 // Changes these factors and reads the result; if it is not a valid experiment, changes nothing.
-static status change(ladder *l, unsigned factors, error *err) {
+static status change(ladder *l, uint64_t factors, error *err) {
     status rc = STATUS_OK;
     experiment next = {0};
     size_t before = l->sets;
     for (size_t i = 0; i < l->differences.count; i++) {
         const difference *d = &l->differences.items[i];
-        if (factors >> d->factor & 1u) TRY(add_set(l, d->key, d->to, err));
+        if (factors >> d->factor & 1u && !d->pattern) TRY(add_set(l, d->key, d->to, err));
     }
+    if (factors >> FACTORS) TRY(add_patterns(l, l->pending & ~factors, err));
     TRY(experiment_read(&next, l->from_path, l->set, l->sets, err));
     experiment_release(&l->now);
     l->now = next;
@@ -99,18 +116,18 @@ static void keep_reason(const error *from, char why[WHY_BYTES]) {
 
 // Takes the next step: the first factor that can change now, else the first ones together. `why` is
 // the reason that held the first one back, or "".
-static status step(ladder *l, unsigned *factors, char why[WHY_BYTES], error *err) {
-    unsigned together = 0;
+static status step(ladder *l, uint64_t *factors, char why[WHY_BYTES], error *err) {
+    uint64_t together = 0;
     *why = 0;
-    for (int f = 0; f < FACTORS; f++) {
-        *factors = 1u << f;
+    for (int f = 0; f < l->differences.factors; f++) {
+        *factors = UINT64_C(1) << f;
         if (!(l->pending & *factors)) continue;
         status rc = change(l, *factors, err);
         if (rc == STATUS_OK || rc == STATUS_FAILED) return rc;
         if (!*why) keep_reason(err, why);
     }
-    for (int f = 0; f < FACTORS; f++) {
-        together |= l->pending & 1u << f;
+    for (int f = 0; f < l->differences.factors; f++) {
+        together |= l->pending & UINT64_C(1) << f;
         *factors = together;
         if (!together || change(l, together, err) != STATUS_OK) continue;
         return STATUS_OK;
@@ -129,7 +146,7 @@ static const char *shown(const ladder *l, const difference *d, const yaml_node *
 }
 
 // `changes: {KEY: [from, to]}`, for the keys of these factors.
-static status put_changes(const ladder *l, yaml_node *run, unsigned factors, error *err) {
+static status put_changes(const ladder *l, yaml_node *run, uint64_t factors, error *err) {
     status rc = STATUS_FAILED;
     char *from = NULL, *to = NULL;
     yaml_node *changes = yaml_new(YAML_MAPPING, err);
@@ -139,7 +156,7 @@ static status put_changes(const ladder *l, yaml_node *run, unsigned factors, err
         if (!(factors >> d->factor & 1u)) continue;
         const char *a = shown(l, d, d->from, &from, err), *b = shown(l, d, d->to, &to, err);
         yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
-        TRY(yaml_put(changes, factors_key_name(d->key), pair, err));
+        TRY(yaml_put(changes, d->name, pair, err));
         pair->flow = true;
         TRY(a && b ? STATUS_OK : STATUS_FAILED);
         TRY(yaml_append(pair, yaml_new_string(a, err), err));
@@ -160,18 +177,18 @@ static status put_published_factors(yaml_node *run, const experiment *from, cons
                                     error *err) {
     status rc = STATUS_OK;
     difference_list found;
-    unsigned done = 0;
+    uint64_t done = 0;
     factors_find_published(from, to, &found);
     if (!found.count) return STATUS_OK;
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     TRY(yaml_put(run, "published_factors", list, err));
     list->flow = true;
     for (size_t i = 0; i < found.count; i++) {
-        factor f = found.items[i].factor;
-        bool rest = f == FACTOR_REST;
-        const char *name = rest ? factors_key_name(found.items[i].key) : factor_name(f);
+        const int f = found.items[i].factor;
+        const bool rest = f == FACTOR_REST;
+        const char *name = rest ? found.items[i].name : factor_name(&found, f);
         if (!rest && done >> f & 1u) continue;
-        done |= 1u << f;
+        done |= UINT64_C(1) << f;
         TRY(yaml_append(list, yaml_new_string(name, err), err));
     }
 out:
@@ -189,7 +206,7 @@ static status put_same(yaml_node *run, const experiment *is, const experiment *k
     TRY(yaml_put(run, "same_but", list, err));
     list->flow = true;
     for (size_t i = 0; i < found.count; i++)
-        TRY(yaml_append(list, yaml_new_string(factors_key_name(found.items[i].key), err), err));
+        TRY(yaml_append(list, yaml_new_string(found.items[i].name, err), err));
 out:
     return rc;
 }
@@ -204,7 +221,7 @@ static status put_known(ladder *l, yaml_node *run, const experiment *is, bool as
     if (known) TRY(put_same(run, is, known, err));
     if (!figures) goto out;
     TRY(yaml_put(run, "published", yaml_copy(figures, err), err));
-    TRY(yaml_put(run, "published_epochs", yaml_new_integer(known->epochs, err), err));
+    TRY(yaml_put(run, "published_epochs", yaml_new_number(known->epochs, err), err));
     if (aside) goto out;
     if (l->figures) TRY(put_published_factors(run, l->figures, known, err));
     l->figures = known;
@@ -229,35 +246,44 @@ out:
     return rc;
 }
 
-static const char *name_step(const ladder *l, unsigned factors, char name[NAME_BYTES]) {
+// Leaves the characters that a name may have.
+static void make_plain(char *name) {
+    char *to = name;
+    for (const char *at = name; *at; at++)
+        if (isalnum((unsigned char)*at) || strchr("._-", *at)) *to++ = *at;
+    *to = 0;
+}
+
+static const char *name_step(const ladder *l, uint64_t factors, char name[NAME_BYTES]) {
     const char *rest = NULL;
     size_t used = 0, rest_count = 0;
     *name = 0;
     for (size_t i = 0; i < l->differences.count; i++) {
         if (l->differences.items[i].factor != FACTOR_REST) continue;
-        rest = factors_key_name(l->differences.items[i].key);
+        rest = l->differences.items[i].name;
         rest_count++;
     }
-    for (int f = 0; f < FACTORS && used < NAME_BYTES; f++) {
+    for (int f = 0; f < l->differences.factors && used < NAME_BYTES; f++) {
         bool alone = f == FACTOR_REST && rest_count == 1;
         if (!(factors >> f & 1u)) continue;
         used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s", used ? "-and-" : "",
-                                 alone ? rest : factor_name((factor)f));
+                                 alone ? rest : factor_name(&l->differences, f));
     }
+    make_plain(name);
     return name;
 }
 
-static status put_reason(yaml_node *run, unsigned factors, unsigned pending, const char *why,
+static status put_reason(const ladder *l, yaml_node *run, uint64_t factors, const char *why,
                          error *err) {
     int first = 0;
     if (!*why) return STATUS_OK;
-    while (!((factors | pending) >> first & 1u)) first++;
-    const char *name = factor_name((factor)first);
+    while (!((factors | l->pending) >> first & 1u)) first++;
+    const char *name = factor_name(&l->differences, first);
     status rc = yaml_put(run, "kept", yaml_new_string(name, err), err);
     return rc == STATUS_OK ? yaml_put(run, "because", yaml_new_string(why, err), err) : rc;
 }
 
-static status add_step(ladder *l, unsigned factors, const char *why, error *err) {
+static status add_step(ladder *l, uint64_t factors, const char *why, error *err) {
     status rc = STATUS_OK;
     char name[NAME_BYTES];
     yaml_node *run, *list = NULL;
@@ -265,11 +291,11 @@ static status add_step(ladder *l, unsigned factors, const char *why, error *err)
     list = yaml_new(YAML_SEQUENCE, err);
     TRY(yaml_put(run, "factors", list, err));
     list->flow = true;
-    for (int f = 0; f < FACTORS; f++)
+    for (int f = 0; f < l->differences.factors; f++)
         if (factors >> f & 1u)
-            TRY(yaml_append(list, yaml_new_string(factor_name((factor)f), err), err));
+            TRY(yaml_append(list, yaml_new_string(factor_name(&l->differences, f), err), err));
     TRY(put_changes(l, run, factors, err));
-    TRY(put_reason(run, factors, l->pending, why, err));
+    TRY(put_reason(l, run, factors, why, err));
 out:
     return rc;
 }
@@ -305,7 +331,10 @@ static status add_control(ladder *l, error *err) {
     yaml_node *run, *changes = yaml_new(YAML_MAPPING, err);
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
-    bool warm_up = grows && l->now.epochs > 1 && l->now.schedule.warmup_epochs == 0;
+    const schedule *s = &l->now.schedule;
+    bool rises =
+        s->warmup_epochs > 0 || s->kind == SCHEDULE_LINEAR || s->kind == SCHEDULE_ONE_CYCLE;
+    bool warm_up = grows && l->now.epochs > 1 && !rises;
     char scaling[64];
     snprintf(scaling, sizeof scaling, "{kind: linear, base_batch: %d}", l->from.global_batch);
     if (!changes) return STATUS_FAILED;
@@ -343,7 +372,7 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     TRY(experiment_read(&l->to, l->to_path, set, set_count, err));
     factors_find(&l->from, &l->to, &l->differences);
     for (size_t i = 0; i < l->differences.count; i++)
-        l->pending |= 1u << l->differences.items[i].factor;
+        l->pending |= UINT64_C(1) << l->differences.items[i].factor;
     if (!l->pending)
         return error_set(err, STATUS_USAGE, "cannot explain '%s' by '%s': they would run the same",
                          l->to.name, l->from.name);
@@ -369,7 +398,7 @@ out:
 static status walk(ladder *l, error *err) {
     status rc = STATUS_OK;
     while (l->pending) {
-        unsigned factors;
+        uint64_t factors = 0;
         char why[WHY_BYTES];
         TRY(step(l, &factors, why, err));
         TRY(add_step(l, factors, why, err));

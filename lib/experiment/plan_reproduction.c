@@ -154,7 +154,7 @@ static status check_quick(const reproduction *p, const char *file, const yaml_no
 static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
     experiment e = {0};
     status rc = plan_experiment(file, set, &e, err);
-    if (rc == STATUS_OK) rc = yaml_put(run, "full_epochs", yaml_new_integer(e.epochs, err), err);
+    if (rc == STATUS_OK) rc = yaml_put(run, "full_epochs", yaml_new_number(e.epochs, err), err);
     experiment_release(&e);
     return rc;
 }

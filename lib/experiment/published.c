@@ -203,12 +203,31 @@ out:
     return rc;
 }
 
-static status add_beside(published *p, const char *from, error *err) {
+status published_add_beside(published *p, const char *from, error *err) {
     char *path = memory_format(err, "%.*sclaim.yaml", names_folder_length(from), from);
     status rc = path ? STATUS_OK : STATUS_FAILED;
     if (path && access(path, F_OK) == 0) rc = published_add(p, path, err);
     free(path);
     return rc;
+}
+
+// Does the claim lie in the folder of `from`?
+static bool is_beside(const char *claim, const char *from) {
+    char own[PATH_MAX], other[PATH_MAX];
+    return realpath(from, own) && realpath(claim, other) &&
+           names_folder_length(own) == names_folder_length(other) &&
+           strncmp(own, other, (size_t)names_folder_length(own)) == 0;
+}
+
+// A claim of another report that cannot be read concerns only that report: it is left out.
+static status add_of_catalog(published *p, const char *path, const char *from, error *err) {
+    published alone = {yaml_new(YAML_MAPPING, err), yaml_new(YAML_SEQUENCE, err)};
+    error ignored;
+    status rc = alone.entries && alone.claims ? STATUS_OK : STATUS_FAILED;
+    const bool broken = rc == STATUS_OK && published_add(&alone, path, &ignored) == STATUS_INPUT;
+    published_release(&alone);
+    if (rc != STATUS_OK || (broken && !is_beside(path, from))) return rc;
+    return published_add(p, path, err);
 }
 
 status published_read(published *p, const char *from, error *err) {
@@ -217,9 +236,10 @@ status published_read(published *p, const char *from, error *err) {
     *p = (published){yaml_new(YAML_MAPPING, err), yaml_new(YAML_SEQUENCE, err)};
     if (!p->entries || !p->claims) return STATUS_FAILED;
     status rc = names_catalog(from, &c, &found, err);
-    if (rc == STATUS_OK && !found) return add_beside(p, from, err);
+    if (rc == STATUS_OK && !found) return published_add_beside(p, from, err);
     for (size_t i = 0; rc == STATUS_OK && i < c.count; i++)
-        if (strcmp(c.items[i].schema, SCHEMA) == 0) rc = published_add(p, c.items[i].path, err);
+        if (strcmp(c.items[i].schema, SCHEMA) == 0)
+            rc = add_of_catalog(p, c.items[i].path, from, err);
     if (found) catalog_release(&c);
     return rc;
 }

@@ -17,11 +17,14 @@ typedef struct published {
 
 // Reads the claims of the catalogue that the file `from` lies in (names.h), or, if it lies in none,
 // the claim.yaml in the same folder. STATUS_INPUT if a claim has no list of rows, or an
-// experiment's figure is not a number; other checks are left to `audit`. Release `p` even after a
+// experiment's figure is not a number; other checks are left to `audit`. Such a claim in another
+// folder of the catalogue than that of `from` is left out instead. Release `p` even after a
 // failure.
 status published_read(published *p, const char *from, error *err) MUST_CHECK;
 // Reads one more claim, unless it was read already.
 status published_add(published *p, const char *path, error *err) MUST_CHECK;
+// The same for the claim.yaml in the folder of `from`, if there is one.
+status published_add_beside(published *p, const char *from, error *err) MUST_CHECK;
 void published_release(published *p);
 
 // Returns the entries of an experiment, or of a variant of `study` (NULL: none); NULL if there are

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/names.h"
@@ -132,6 +133,43 @@ out:
     return rc;
 }
 
+// Reads one [epoch, factor] of a linear schedule.
+static status read_point(experiment_reading *r, const yaml_node *node, yaml_node *list) {
+    static const char key[] = "schedule.points";
+    schedule *s = &r->e->schedule;
+    double point[2];
+    yaml_node *pair = NULL;
+    status rc = field_read_numbers(node, key, 2, 2, point, &pair, r->err);
+    const status put = pair ? yaml_append(list, pair, r->err) : STATUS_OK;
+    if (rc != STATUS_OK || put != STATUS_OK) return rc != STATUS_OK ? rc : put;
+    if (!(point[0] >= 0 && point[0] <= MAX_EPOCHS))
+        return yaml_error(node->items[0], r->err, "'%s': expected an epoch from 0 to %d, got %.40s",
+                          key, MAX_EPOCHS, node->items[0]->text);
+    if (s->point_count && point[0] <= s->points[s->point_count - 1].epoch)
+        return yaml_error(node->items[0], r->err, "'%s' must increase, got epoch %g after %g", key,
+                          point[0], s->points[s->point_count - 1].epoch);
+    if (!(point[1] >= 0 && point[1] <= 1e6))
+        return yaml_error(node->items[1], r->err,
+                          "'%s': expected a factor from 0 to 1e+06, got %.40s", key,
+                          node->items[1]->text);
+    s->points[s->point_count++] = (schedule_point){point[0], point[1]};
+    return STATUS_OK;
+}
+
+status field_read_points(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    static const char key[] = "schedule.points";
+    status rc = field_need_list(node, key, r->err);
+    if (rc != STATUS_OK) return rc;
+    if (!node->count || node->count > SCHEDULE_MAX_POINTS)
+        return yaml_error(node, r->err, "'%s': expected 1 to %d pairs [epoch, factor], got %zu",
+                          key, SCHEDULE_MAX_POINTS, node->count);
+    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    for (size_t i = 0; i < node->count; i++) TRY(read_point(r, node->items[i], *resolved));
+out:
+    return rc;
+}
+
 // ---- Names, model, stages ----
 
 // Reads a word that may become a folder name; *text lives in *resolved.
@@ -182,11 +220,28 @@ static status find_model(const experiment_reading *r, const yaml_node *node, cha
     return names_find(from, "models", node->text, path, r->err);
 }
 
+// A name without a file is probably misspelt.
+static status check_model(const experiment_reading *r, const yaml_node *node) {
+    const char *from = experiment_is_set(node) ? r->path : node->file;
+    char *near = NULL;
+    if (names_is_path(node->text) || access(r->e->model_path, F_OK) == 0) return STATUS_OK;
+    status rc = names_nearest(from, "models", node->text, &near, r->err);
+    if (rc == STATUS_OK && near)
+        rc = yaml_error(node, r->err, "'model': there is no model '%s': did you mean '%s'?",
+                        node->text, near);
+    else if (rc == STATUS_OK)
+        rc = yaml_error(node, r->err, "'model': there is no model '%s': '%s' does not exist",
+                        node->text, r->e->model_path);
+    free(near);
+    return rc;
+}
+
 status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     const char *name;
     status rc = yaml_string(node, "model", &name, r->err);
     if (rc != STATUS_OK) return rc;
     rc = find_model(r, node, &r->e->model_path);
+    if (rc == STATUS_OK) rc = check_model(r, node);
     if (rc != STATUS_OK) return rc;
     const char *path = r->e->model_path;
     error local;

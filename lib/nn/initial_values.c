@@ -4,6 +4,8 @@
 
 #include "base/random.h"
 #include "nn/model.h"
+#include "nn/normal.h"
+#include "nn/tensor_settings.h"
 
 static void fill(float *values, size_t count, float value) {
     for (size_t i = 0; i < count; i++) values[i] = value;
@@ -33,5 +35,58 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
             s.sample = 1;
             if (l->has_bias) fill_uniform(&s, bound, parameters + l->bias, channels);
         }
+    }
+}
+
+// ---- Tensors with other values ----
+
+// The stream of model_init_parameters.
+static random_stream stream_of(const model *m, const model_tensor *t, uint64_t seed) {
+    const layer *l = &m->program.layers[t->layer];
+    return (random_stream){.seed = seed,
+                           .purpose = RANDOM_INIT,
+                           .layer = (uint32_t)l->number,
+                           .sample = t->offset == l->weight ? 0 : 1};
+}
+
+static void fill_normal(const random_stream *s, double deviation, float *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(deviation * normal_number(s, (uint64_t)i));
+}
+
+// As torch.nn.init.dirac_ does with the first filters, one for each channel; the others keep their
+// values.
+static void fill_dirac(const model_tensor *t, float *values) {
+    const size_t outputs = (size_t)t->shape[0], inputs = (size_t)t->shape[1];
+    const size_t height = (size_t)t->shape[2], width = (size_t)t->shape[3], plane = height * width;
+    const size_t filters = outputs < inputs ? outputs : inputs;
+    fill(values, filters * inputs * plane, 0);
+    for (size_t f = 0; f < filters; f++)
+        values[(f * inputs + f) * plane + height / 2 * width + width / 2] = 1;
+}
+
+static void init_tensor(const model *m, const model_tensor *t, init_kind kind, uint64_t seed,
+                        float *values) {
+    const random_stream s = stream_of(m, t, seed);
+    const double fan_in = (double)t->count / (double)t->shape[0];
+    const double fan_out = t->rank > 1 ? (double)t->count / (double)t->shape[1] : 1;
+    switch (kind) {
+    case INIT_KAIMING_NORMAL: fill_normal(&s, sqrt(2 / fan_in), values, t->count); break;
+    case INIT_KAIMING_UNIFORM: fill_uniform(&s, (float)sqrt(6 / fan_in), values, t->count); break;
+    case INIT_XAVIER_UNIFORM:
+        fill_uniform(&s, (float)sqrt(6 / (fan_in + fan_out)), values, t->count);
+        break;
+    case INIT_ZERO: fill(values, t->count, 0); break;
+    case INIT_ONE: fill(values, t->count, 1); break;
+    case INIT_DIRAC: fill_dirac(t, values); break;
+    default: break;
+    }
+}
+
+void tensor_settings_init(const model *m, const tensor_settings *settings, uint64_t seed,
+                          float *parameters) {
+    for (int i = 0; i < m->tensor_count; i++) {
+        const model_tensor *t = &m->tensors[i];
+        if (!t->is_buffer) init_tensor(m, t, settings[i].init, seed, parameters + t->offset);
     }
 }

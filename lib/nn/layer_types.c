@@ -125,6 +125,23 @@ static status need_image(builder *b, const reading *r) {
                       r->l->name);
 }
 
+// Described only if there are several.
+static status read_groups(builder *b, const reading *r, int channels) {
+    const yaml_node *node = layer_option(r, "groups");
+    layer *l = r->l;
+    int64_t groups = 1;
+    status rc = node ? yaml_integer(node, "groups", 1, MAX_FEATURES, &groups, b->err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    if (l->in.channels % groups || channels % groups)
+        return yaml_error(node, b->err,
+                          "'groups': layer '%s' has %d channels in and %d out; %d does not divide "
+                          "both",
+                          l->name, l->in.channels, channels, (int)groups);
+    l->groups = (int)groups;
+    if (groups == 1) return STATUS_OK;
+    return yaml_put(r->written, "groups", yaml_new_integer(groups, b->err), b->err);
+}
+
 static status read_conv(builder *b, reading *r) {
     layer *l = r->l;
     int channels;
@@ -136,8 +153,9 @@ static status read_conv(builder *b, reading *r) {
     TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
     TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
     TRY(read_bias(b, r));
+    TRY(read_groups(b, r, channels));
     TRY(slide_window(b, r, channels));
-    int64_t dims[] = {channels, l->in.channels, l->kernel_h, l->kernel_w};
+    int64_t dims[] = {channels, l->in.channels / l->groups, l->kernel_h, l->kernel_w};
     TRY(add_tensor(b, r, "weight", false, 4, dims, &l->weight));
     if (l->has_bias) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
 out:
@@ -219,6 +237,15 @@ static status read_dropout(builder *b, reading *r) {
     return rc;
 }
 
+static status read_scale(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "factor");
+    if (!node) return yaml_error(r->place, b->err, "'factor' is missing");
+    status rc = read_number(b, r, "factor", &r->l->factor);
+    if (rc == STATUS_OK && ((float)r->l->factor == 0 || !isfinite((float)r->l->factor)))
+        return yaml_error(node, b->err, "'factor' must not be 0 or infinite in single precision");
+    return rc;
+}
+
 // An average over the whole image: a pool of that size, and described as one.
 static status read_global_pool(builder *b, reading *r) {
     layer *l = r->l;
@@ -267,8 +294,11 @@ static status read_plain(builder *b, reading *r) {
 }
 
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_CONV] =
-        {"conv", "conv", LAYER_CONV, {"out", "kernel", "stride", "padding", "bias"}, read_conv},
+    [LAYER_CONV] = {"conv",
+                    "conv",
+                    LAYER_CONV,
+                    {"out", "kernel", "stride", "padding", "bias", "groups"},
+                    read_conv},
     [LAYER_LINEAR] = {"linear", "fc", LAYER_LINEAR, {"out", "bias"}, read_linear},
     [LAYER_BATCH_NORM] =
         {"batch_norm", "bn", LAYER_BATCH_NORM, {"eps", "momentum"}, read_batch_norm},
@@ -282,5 +312,6 @@ const layer_type layer_types[LAYER_TYPES] = {
     [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},
     [LAYER_GELU] = {"gelu", "gelu", LAYER_GELU, {0}, read_plain},
     [LAYER_SILU] = {"silu", "silu", LAYER_SILU, {0}, read_plain},
+    [LAYER_SCALE] = {"scale", "scale", LAYER_SCALE, {"factor"}, read_scale},
     {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
 };

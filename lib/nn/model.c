@@ -262,13 +262,21 @@ static status check_readers(const builder *b, const yaml_node *list) {
     return rc;
 }
 
+// A linear layer, or one whose outputs are scaled.
+static bool ends_in_logits(const program *p) {
+    const layer *last = &p->layers[p->count - 1];
+    if (last->kind == LAYER_SCALE && last->skip == 0 && p->count > 1) last--;
+    return last->kind == LAYER_LINEAR;
+}
+
 static status read_layers(builder *b, const yaml_node *list) {
     const program *p = &b->m->program;
     status rc;
     TRY(read_list(b, list, "layers"));
-    if (p->layers[p->count - 1].kind != LAYER_LINEAR)
+    if (!ends_in_logits(p))
         TRY(yaml_error(list->items[list->count - 1], b->err,
-                       "the last layer must be linear: its outputs are the classes"));
+                       "the last layer must be linear, or the scale of one: its outputs are the "
+                       "classes"));
     TRY(check_readers(b, list));
 out:
     return rc;

@@ -28,8 +28,51 @@ static double cosine_factor(uint64_t step, uint64_t warmup_steps, uint64_t total
     return 0.5 * (1 + cos(pi * progress));
 }
 
+static double linear_factor(const schedule *s, uint64_t step, uint64_t steps_per_epoch) {
+    const double epoch = steps_per_epoch ? (double)step / (double)steps_per_epoch : 0;
+    const schedule_point *p = s->points;
+    const int last = s->point_count - 1;
+    int i = 0;
+    if (epoch <= p[0].epoch) return p[0].factor;
+    if (epoch >= p[last].epoch) return p[last].factor;
+    while (epoch >= p[i + 1].epoch) i++;
+    const double slope = (p[i + 1].factor - p[i].factor) / (p[i + 1].epoch - p[i].epoch);
+    return slope * (epoch - p[i].epoch) + p[i].factor;
+}
+
+// (1 + cos πx) / 2 for x from 0 to 1, which is cos² πx/2, by Taylor's series up to a quarter of π:
+// the error is that of rounding.
+static double half_cosine(double x) {
+    const double pi = 3.14159265358979323846;
+    if (x > 0.5) return 1 - half_cosine(1 - x);
+    const double square = pi / 2 * x * (pi / 2 * x);
+    double cosine = 1;
+    for (int k = 18; k > 0; k -= 2) cosine = 1 - cosine * square / (k * (k - 1));
+    return cosine * cosine;
+}
+
+static double anneal(anneal_kind kind, double from, double to, double part) {
+    if (kind == ANNEAL_LINEAR) return (to - from) * part + from;
+    return to + (from - to) * half_cosine(part);
+}
+
+// The two phases end at steps that need not be whole.
+static double one_cycle_factor(const schedule *s, uint64_t step, uint64_t total_steps) {
+    const double first = 1 / s->div_factor, last = first / s->final_div_factor;
+    const double end = (double)total_steps - 1, here = (double)step;
+    const double top = s->pct_start * (double)total_steps - 1;
+    if (here >= end) return s->pct_start < 1 ? last : 1;
+    if (here < top) return anneal(s->anneal, first, 1, here / top);
+    return anneal(s->anneal, 1, last, (here - top) / (end - top));
+}
+
+bool schedule_needs_total(schedule_kind kind) {
+    return kind == SCHEDULE_COSINE || kind == SCHEDULE_ONE_CYCLE;
+}
+
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
-                     int global_batch, uint64_t step, uint64_t steps_per_epoch, int epochs) {
+                     int global_batch, uint64_t step, uint64_t steps_per_epoch,
+                     uint64_t total_steps) {
     uint64_t warmup_steps = (uint64_t)s->warmup_epochs * steps_per_epoch;
     double lr = o->lr * scaling_factor(scaling, global_batch);
     switch (s->kind) {
@@ -37,9 +80,9 @@ double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *sc
     case SCHEDULE_MULTISTEP:
         lr *= multistep_factor(s, steps_per_epoch ? step / steps_per_epoch : 0);
         break;
-    case SCHEDULE_COSINE:
-        lr *= cosine_factor(step, warmup_steps, (uint64_t)epochs * steps_per_epoch);
-        break;
+    case SCHEDULE_COSINE: lr *= cosine_factor(step, warmup_steps, total_steps); break;
+    case SCHEDULE_LINEAR: lr *= linear_factor(s, step, steps_per_epoch); break;
+    case SCHEDULE_ONE_CYCLE: lr *= one_cycle_factor(s, step, total_steps); break;
     }
     if (step < warmup_steps) lr *= (double)(step + 1) / (double)warmup_steps;
     return lr;

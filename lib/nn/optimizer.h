@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// optimizer.h - descriptions of update rules and learning-rate schedules. The backend's kernels
-// compute the updates.
+// optimizer.h - descriptions of update rules, learning-rate schedules and averages of weights. The
+// backend's kernels compute the updates.
 #ifndef LOCKSTEP_NN_OPTIMIZER_H
 #define LOCKSTEP_NN_OPTIMIZER_H
 
@@ -16,19 +16,46 @@ typedef struct optimizer {
     bool nesterov;            // sgd
     double beta1, beta2, eps; // adam, adamw
     double weight_decay;
+    double clip_norm; // of the gradient, at most; 0: any
 } optimizer;
 
-typedef enum schedule_kind { SCHEDULE_CONSTANT, SCHEDULE_MULTISTEP, SCHEDULE_COSINE } schedule_kind;
+typedef enum schedule_kind {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_MULTISTEP,
+    SCHEDULE_COSINE,
+    SCHEDULE_LINEAR,
+    SCHEDULE_ONE_CYCLE
+} schedule_kind;
 
-enum { SCHEDULE_MAX_MILESTONES = 64 };
+typedef enum anneal_kind { ANNEAL_COS, ANNEAL_LINEAR } anneal_kind;
+
+enum { SCHEDULE_MAX_MILESTONES = 64, SCHEDULE_MAX_POINTS = 64 };
+
+typedef struct schedule_point {
+    double epoch, factor;
+} schedule_point;
 
 typedef struct schedule {
     schedule_kind kind;
     int milestones[SCHEDULE_MAX_MILESTONES]; // epochs, increasing
     int milestone_count;
     double gamma;
-    int warmup_epochs;
+    int warmup_epochs;                          // constant, multistep, cosine
+    schedule_point points[SCHEDULE_MAX_POINTS]; // linear: epochs increasing
+    int point_count;
+    double pct_start, div_factor, final_div_factor; // one_cycle, as in OneCycleLR
+    anneal_kind anneal;
 } schedule;
+
+typedef enum averaging_kind { AVERAGING_NONE, AVERAGING_EMA, AVERAGING_LOOKAHEAD } averaging_kind;
+
+// An average of the weights over the steps (train/average.h).
+typedef struct averaging {
+    averaging_kind kind;
+    double decay;
+    int every; // steps
+    int ramp;  // lookahead: exponent of the progress
+} averaging;
 
 typedef enum lr_scaling_kind {
     LR_SCALING_NONE,
@@ -41,11 +68,24 @@ typedef struct lr_scaling {
     int base_batch;
 } lr_scaling;
 
-// Returns the learning rate of global step `step` (from 0): optimizer.lr, times (batch /
-// base_batch) or its square root, times gamma for each milestone passed (or half a cosine from the
-// end of the warm-up down to 0 at the end of training), times (step + 1) / warm-up steps during the
-// warm-up. In double; the caller rounds.
+// Returns the learning rate of global step `step` (from 0) of `total_steps`: optimizer.lr, times
+// (batch / base_batch) or its square root, times a factor of the schedule:
+//
+// multistep   gamma for each milestone passed
+// cosine      half a cosine from the end of the warm-up down to 0 at the end of training
+// linear      straight lines between the points, at step / steps_per_epoch; before the first point
+//             and after the last one, their factors (numpy.interp)
+// one_cycle   torch.optim.lr_scheduler.OneCycleLR in two phases, with optimizer.lr as the maximum
+//             and without a cycle of the momentum. A first phase without steps is left out, where
+//             PyTorch divides by 0
+//
+// and, except for the last two, times (step + 1) / warm-up steps during the warm-up. In double; the
+// caller rounds. Only `cosine` depends on the C library's cosine.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
-                     int global_batch, uint64_t step, uint64_t steps_per_epoch, int epochs);
+                     int global_batch, uint64_t step, uint64_t steps_per_epoch,
+                     uint64_t total_steps);
+
+// Does the rate of a step depend on the number of steps to come?
+bool schedule_needs_total(schedule_kind kind);
 
 #endif

@@ -114,18 +114,17 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
 // Is this manifest's run the one with `key`, except for its epochs? *epochs is its number of
 // epochs.
 static status is_shorter(const yaml_node *root, const experiment *e, const char *key, bool *shorter,
-                         int64_t *epochs, error *err) {
+                         double *epochs, error *err) {
     char other[SHA256_TEXT_BYTES];
     status rc = STATUS_OK;
     *shorter = false;
-    const yaml_node *own = yaml_get(root, "parameters.epochs");
-    if (!own || yaml_integer(own, "epochs", 1, INT64_MAX, epochs, NULL) != STATUS_OK ||
-        *epochs >= e->epochs)
-        return rc;
+    const yaml_node *own = yaml_find(root, "parameters");
+    *epochs = own ? experiment_epochs_of(own) : 0;
+    if (!(*epochs > 0 && *epochs < e->epochs)) return rc;
     yaml_node *trial = yaml_copy(root, err);
     if (!trial) return STATUS_FAILED;
     TRY(yaml_put((yaml_node *)yaml_find(trial, "parameters"), "epochs",
-                 yaml_new_integer(e->epochs, err), err));
+                 yaml_new_number(e->epochs, err), err));
     TRY(manifest_key_of(trial, other, err));
     *shorter = strcmp(other, key) == 0;
 out:
@@ -135,7 +134,7 @@ out:
 
 typedef struct candidate {
     char *folder; // of the execution; NULL: there is none
-    int64_t epochs;
+    double epochs;
     char why[256]; // why it cannot be continued; "" if it can
 } candidate;
 
@@ -173,7 +172,7 @@ static void check_state(const execution *x, char why[256]) {
 static status consider(const execution *x, const planned_run *r, const planned_seed *s,
                        candidate *best, error *err) {
     bool shorter;
-    int64_t epochs;
+    double epochs;
     if (!x->train) return STATUS_OK;
     status rc = is_shorter(x->train, &r->e, s->key, &shorter, &epochs, err);
     if (rc != STATUS_OK || !shorter || (best->folder && epochs <= best->epochs)) return rc;
@@ -225,14 +224,14 @@ status change_describe(const pipeline *p, const planned_run *r, const planned_se
     TRY(find_candidate(p, r, s, &c, err));
     if (!c.folder) goto out;
     if (*c.why) {
-        snprintf(why, size, "epochs %lld → %d, from the start: %s", (long long)c.epochs,
-                 r->e.epochs, c.why);
+        snprintf(why, size, "epochs %.12g → %.12g, from the start: %s", c.epochs, r->e.epochs,
+                 c.why);
         goto out;
     }
     TRY(copy_state(p, &c, s->key, err));
     *resume = true;
-    snprintf(why, size, "epochs %lld → %d: continues %s, so it has no times of its own",
-             (long long)c.epochs, r->e.epochs, c.folder);
+    snprintf(why, size, "epochs %.12g → %.12g: continues %s, so it has no times of its own",
+             c.epochs, r->e.epochs, c.folder);
 out:
     free(c.folder);
     return rc;

@@ -24,6 +24,23 @@ static void say_planned(const pipeline *p, const planned_runs *runs) {
     }
 }
 
+// A dry run needs the data: a run's key depends on their contents, and its time on their number.
+static void say_downloads(const pipeline *p, const planned_runs *runs) {
+    words said = {0};
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const bool official = settings_source_name(r->e.dataset) != NULL;
+        if (p->settings->values[SETTING_DATA] || !official || data_is_there(r) ||
+            settings_source(p->settings, r->e.dataset) || words_has(&said, r->data))
+            continue;
+        p->say("note", r->data,
+               "DRY_RUN=1 downloads these data first, because keys and times depend on them; "
+               "nothing is trained");
+        (void)!words_add(&said, r->data, NULL);
+    }
+    words_release(&said);
+}
+
 static bool is_comparison(pipeline_command c) {
     return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
 }
@@ -31,6 +48,7 @@ static bool is_comparison(pipeline_command c) {
 static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     int rounds;
     status rc;
+    if (p->settings->dry_run) say_downloads(p, runs);
     TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
     if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);

@@ -75,8 +75,10 @@ out:
 
 static status trial_command(const measuring *m, const planned_run *r, const char *drawn,
                             words *line, error *err) {
-    static const char *const other[] = {"epochs=2", "dataset=synthetic", "schedule=null",
-                                        "repeats=1"};
+    // A trial has fewer samples than a validation may leave out.
+    static const char *const other[] = {"epochs=2",           "dataset=synthetic", "schedule=null",
+                                        "repeats=1",          "validation=null",   "keep=null",
+                                        "early_stopping=null"};
     words command = {0};
     status rc;
     TRY(words_add(&command, r->tool, err));
@@ -116,7 +118,8 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
         const double first = yaml_number_at(root, "results.epochs.0.seconds");
         const double second = yaml_number_at(root, "results.epochs.1.seconds");
         const double tests = yaml_number_at(root, "results.total_seconds") - first - second;
-        m->rates[m->count++] = (rate){*key, second / samples, fmax(tests, 0) / 2 / samples};
+        const double seen = yaml_number_at(root, "results.samples"); // fewer with drop_last
+        m->rates[m->count++] = (rate){*key, second / seen, fmax(tests, 0) / 2 / samples};
         *key = NULL;
     }
     yaml_free(root);
@@ -179,7 +182,8 @@ static double share_left(const execution *x, const planned_run *r, double sample
     double left = 1;
     if (path && tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
         const char *step = tensor_file_metadata(&f, "step");
-        const double steps = r->e.epochs * ceil(samples / r->e.global_batch);
+        const double batches = samples / r->e.global_batch;
+        const double steps = r->e.epochs * (r->e.drop_last ? floor(batches) : ceil(batches));
         if (step && steps > 0) left = 1 - strtod(step, NULL) / steps;
     }
     tensor_file_release(&f);
@@ -197,9 +201,12 @@ static bool read_times(const execution_list *list, run_estimate *e) {
         if (!x->finished || !own || own->kind != YAML_SCALAR || strcmp(own->text, host) != 0)
             continue;
         e->train = yaml_number_at(x->train, "results.total_seconds");
-        char *folder = memory_format(NULL, "%s/evaluate", x->folder);
-        e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
-        free(folder);
+        e->evaluate = NAN;
+        for (int v = 0; v < VIEWS_KINDS && isnan(e->evaluate); v++) {
+            char *folder = memory_format(NULL, "%s/%s", x->folder, views_folder((test_views)v));
+            e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
+            free(folder);
+        }
         return !isnan(e->train) && !isnan(e->evaluate);
     }
     return false;
@@ -208,7 +215,8 @@ static bool read_times(const execution_list *list, run_estimate *e) {
 static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, error *err) {
     execution_list list;
     const rate *found = NULL;
-    const double samples = recorded(r->data, "results.train_samples");
+    const int left_out = r->e.validation.samples;
+    const double samples = recorded(r->data, "results.train_samples") - left_out;
     const double tests = recorded(r->data, "results.test_samples");
     *e = (run_estimate){.train = NAN, .evaluate = NAN, .left = 1};
     status rc = store_read(m->p->artifacts, r->seeds[0].key, &list, err);
@@ -221,7 +229,9 @@ static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, 
     if (known || e->left == 0) return STATUS_OK;
     rc = find_rate_of(m, r, &found, e->why, err);
     if (rc != STATUS_OK || !found) return rc;
-    e->train = r->e.epochs * (samples * found->train + tests * found->test);
+    const double batch = r->e.global_batch;
+    const double seen = r->e.drop_last ? floor(samples / batch) * batch : samples;
+    e->train = r->e.epochs * (seen * found->train + (left_out ? left_out : tests) * found->test);
     e->evaluate = tests * found->test;
     return STATUS_OK;
 }

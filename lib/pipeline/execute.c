@@ -88,10 +88,13 @@ static void release(execution_set *s) {
     free(s->counting);
 }
 
-static status find_executions(const pipeline *p, const planned_runs *runs, const char *key,
-                              int wanted, execution_set *s, error *err) {
+// An execution that was not evaluated with the run's views is not finished: it lacks only that.
+static status find_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                              const planned_seed *seed, int wanted, execution_set *s, error *err) {
     *s = (execution_set){0};
-    status rc = store_read(p->artifacts, key, &s->list, err);
+    status rc = store_read(p->artifacts, seed->key, &s->list, err);
+    for (size_t i = 0; i < s->list.count; i++)
+        s->list.items[i].finished &= s->list.items[i].views >> r->e.tta & 1u;
     if (rc != STATUS_OK) return rc;
     s->counting = memory_new(s->list.count, sizeof *s->counting, err);
     if (!s->counting) {
@@ -109,7 +112,7 @@ status execute_missing_of(const pipeline *p, const planned_runs *runs, const pla
     *missing = 0;
     for (size_t k = 0; k < r->seed_count; k++) {
         execution_set s;
-        status rc = find_executions(p, runs, r->seeds[k].key, wanted, &s, err);
+        status rc = find_executions(p, runs, r, &r->seeds[k], wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         if ((int)s.count < wanted) *missing += wanted - (int)s.count;
         release(&s);
@@ -191,7 +194,7 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const planned_run *r = &runs->items[i];
         const int wanted = execute_wanted(r, rounds);
         execution_set s;
-        status rc = find_executions(p, runs, r->seeds[0].key, wanted, &s, err);
+        status rc = find_executions(p, runs, r, &r->seeds[0], wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
@@ -214,6 +217,7 @@ typedef struct execution_work {
     bool begun;   // it exists, but is not finished
     bool remade;  // it was finished: the stage reports what is missing
     bool current; // the one that the link points to
+    bool later;   // the link shows a finished execution until this one is finished
     bool resume;
     const char *reason;       // why it trains; NULL: unknown
     const yaml_node *trained; // the first train manifest of this key; NULL: none
@@ -227,8 +231,9 @@ static status open_work(execution_work *w, error *err) {
     char *run = store_folder(w->p->artifacts, w->seed->key, err);
     w->file = run ? memory_format(err, "%s/experiment.yaml", run) : NULL;
     free(run);
-    w->shown = w->current ? memory_format(err, "%s/%s", w->p->artifacts, w->seed->place)
-                          : memory_string(w->folder ? w->folder : "", err);
+    w->shown = w->current && !w->later
+                   ? memory_format(err, "%s/%s", w->p->artifacts, w->seed->place)
+                   : memory_string(w->folder ? w->folder : "", err);
     return w->folder && w->file && w->shown ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -307,14 +312,16 @@ out:
 
 static status run_evaluate(execution_work *w, error *err) {
     words command = {0};
-    char *dir = memory_format(err, "%s/evaluate", w->folder);
-    char *shown = memory_format(err, "%s/evaluate", w->shown);
+    const test_views views = w->r->e.tta;
+    char *dir = memory_format(err, "%s/%s", w->folder, views_folder(views));
+    char *shown = memory_format(err, "%s/%s", w->shown, views_folder(views));
     status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     TRY(words_add(&command, "evaluate", err));
     TRY(words_add(&command, "--model", err));
     TRY(words_format(&command, err, "%s/train/model.st.zst", w->folder));
     TRY(words_option(&command, "--data", w->r->test, err));
+    if (views != VIEWS_NONE) TRY(words_option(&command, "--tta", views_word(views), err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
     // All executions give the same result: only the current one is reported.
@@ -351,13 +358,18 @@ static status compare_models(const execution_work *w, error *err) {
     return rc;
 }
 
+static status link_to(const execution_work *w, error *err) {
+    return store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err);
+}
+
 static status run_execution(execution_work *w, error *err) {
     status rc;
     TRY(open_work(w, err));
-    if (w->current) TRY(store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err));
+    if (w->current && !w->later) TRY(link_to(w, err));
     TRY(keep_experiment(w, err));
     TRY(run_train(w, err));
     TRY(run_evaluate(w, err));
+    if (w->later) TRY(link_to(w, err));
     TRY(compare_models(w, err));
 out:
     close_work(w);
@@ -426,7 +438,7 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     char why[512];
     execution_set s;
     execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
-    status rc = find_executions(p, runs, seed->key, wanted, &s, err);
+    status rc = find_executions(p, runs, r, seed, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
     w.trained = first_manifest(&s.list);
@@ -435,6 +447,8 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;
+    // A training that fails does not take the link from a finished run.
+    w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
     // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
     release(&s);

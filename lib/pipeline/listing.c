@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/median.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "data/manifest.h"
@@ -71,30 +70,35 @@ static void describe_difference(const catalog *known, const yaml_node *parameter
     experiment_release(&e);
 }
 
+// Of several evaluations, that without views.
 static void read_evaluation(const char *folder, row *w) {
-    yaml_node *root = NULL;
-    char *path = memory_format(NULL, "%s/evaluate/manifest.yaml", folder);
-    if (path && manifest_read(path, &root, NULL) == STATUS_OK)
-        w->accuracy = yaml_number_at(root, "results.accuracy");
-    yaml_free(root);
-    free(path);
+    for (int v = 0; v < VIEWS_KINDS && isnan(w->accuracy); v++) {
+        yaml_node *root = NULL;
+        char *path =
+            memory_format(NULL, "%s/%s/manifest.yaml", folder, views_folder((test_views)v));
+        if (path && manifest_read(path, &root, NULL) == STATUS_OK)
+            w->accuracy = yaml_number_at(root, "results.accuracy");
+        yaml_free(root);
+        free(path);
+    }
 }
 
-// The median over the executions; one that was stopped and resumed has no time.
-static double median_seconds(const execution_list *list) {
-    double *seconds = memory_new(list->count, sizeof *seconds, NULL);
+// The geometric mean over the executions, as in a report; one that was stopped and resumed has no
+// time.
+static double mean_seconds(const execution_list *list) {
+    double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; seconds && i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         const yaml_node *segments =
             list->items[i].train ? yaml_get(list->items[i].train, "run.execution") : NULL;
         const double one = segments && segments->kind == YAML_MAPPING
                                ? yaml_number_at(list->items[i].train, "results.seconds_per_epoch")
                                : NAN;
-        if (!isnan(one)) seconds[count++] = one;
+        if (!(one > 0)) continue;
+        sum += log(one);
+        count++;
     }
-    const double middle = seconds ? median(seconds, count) : NAN;
-    free(seconds);
-    return middle;
+    return count ? exp(sum / (double)count) : NAN;
 }
 
 static void read_execution(const execution *x, const catalog *known, row *w) {
@@ -134,7 +138,7 @@ static status read_row(const pipeline *p, const catalog *known, char *key, row *
         return STATUS_OK;
     }
     for (size_t i = 0; i < list.count; i++) read_execution(&list.items[i], known, w);
-    w->seconds = median_seconds(&list);
+    w->seconds = mean_seconds(&list);
     if (folder) w->bytes = size_of(folder);
     if (folder && !w->executions) name_unfinished(folder, w);
     free(folder);
@@ -202,7 +206,7 @@ static status print_json(const row *rows, size_t count, error *err) {
 
 static void print_table(const pipeline *p, const row *rows, size_t count) {
     uint64_t bytes = 0;
-    bool unfinished = false;
+    bool unfinished = false, repeated = false;
     char size[16];
     if (!count) {
         printf("no runs in %s/runs\n", p->artifacts);
@@ -214,8 +218,12 @@ static void print_table(const pipeline *p, const row *rows, size_t count) {
         print_row(&rows[i]);
         bytes += rows[i].bytes;
         unfinished = unfinished || rows[i].unfinished;
+        repeated = repeated || rows[i].executions > 1;
     }
     show_size(bytes, size);
+    if (repeated)
+        printf("S/EPOCH: geometric mean over the executions; a report leaves out those of another "
+               "version, host or number of threads\n");
     if (unfinished) printf("+N: executions that were stopped or are running\n");
     printf("%zu run%s, %s; make compare RUNS=\"KEY KEY\" compares two, make clean-runs "
            "RUNS=\"KEY KEY\" removes\n",
@@ -297,12 +305,16 @@ static status check_all_unused(const pipeline *p, const char *key, error *err) {
 static status remove_run(const pipeline *p, const char *key, error *err) {
     char *folder = store_folder(p->artifacts, key, err);
     char *gone = memory_format(err, "%s/runs/.removed-%s", p->artifacts, key);
+    words links = {0};
     status rc = folder && gone ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK && access(gone, F_OK) == 0) rc = work_remove_tree(gone, err);
     if (rc == STATUS_OK && rename(folder, gone) != 0)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", folder);
+    if (rc == STATUS_OK) rc = store_remove_links(p->artifacts, key, &links, err);
     if (rc == STATUS_OK) rc = work_remove_tree(gone, err);
     if (rc == STATUS_OK) p->say("remove", folder, "removed");
+    for (size_t i = 0; i < links.count; i++) p->say("remove", links.items[i], "was a link to it");
+    words_release(&links);
     free(gone);
     free(folder);
     return rc;

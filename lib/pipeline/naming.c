@@ -243,19 +243,36 @@ char *naming_joined(const char *prefix, const yaml_node *plan, error *err) {
     return naming_shortened(joined, err);
 }
 
-char *naming_suffix(const settings *s, error *err) {
-    char *text = memory_string("", err), *data = NULL, *tamed;
-    for (size_t i = 0; text && i < s->assignments.count; i++) {
-        char *longer = memory_format(err, "%s%c%s", text, i ? ',' : '-', s->assignments.items[i]);
-        free(text);
-        text = longer;
-    }
-    if (text && s->values[SETTING_DATA]) {
-        data = memory_format(err, "%s%cDATA=%s", text, *text ? ',' : '-', s->values[SETTING_DATA]);
-        free(text);
-        text = data;
-    }
+// Adds "-PART", or ",PART" to an earlier part; NULL stays NULL.
+static char *with_part(char *text, const char *name, const char *value, error *err) {
+    if (!text || !value) return text;
+    char *longer = memory_format(err, "%s%c%s%s", text, *text ? ',' : '-', name, value);
+    free(text);
+    return longer;
+}
+
+// The language of the report; wrong flags are refused later, by `report` itself.
+static char *language_of(const settings *s, error *err) {
+    words flags = {0};
+    const char *value = NULL;
+    if (words_options(&flags, s->values[SETTING_REPORT_FLAGS], NULL) == STATUS_OK)
+        value = words_value(&flags, "--lang");
+    char *language = memory_string(value ? value : "en", err);
+    words_release(&flags);
+    return language;
+}
+
+char *naming_suffix(const settings *s, bool of_report, error *err) {
+    char *language = language_of(s, err);
+    char *text = language ? memory_string("", err) : NULL, *tamed;
+    for (size_t i = 0; i < s->assignments.count; i++)
+        text = with_part(text, "", s->assignments.items[i], err);
+    text = with_part(text, "DATA=", s->values[SETTING_DATA], err);
+    text = with_part(text, "THREADS=", s->values[SETTING_THREADS], err);
+    if (language && of_report && strcmp(language, "en") != 0)
+        text = with_part(text, "lang=", language, err);
     tamed = text ? tame(text, err) : NULL;
     free(text);
+    free(language);
     return tamed;
 }

@@ -35,8 +35,10 @@ char *naming_shortened(char *name, error *err) MUST_CHECK;
 // folder. free() it.
 char *naming_joined(const char *prefix, const yaml_node *plan, error *err) MUST_CHECK;
 
-// Returns the suffix for reports with assignments: "-epochs=3,seed=1"; "" without. Other characters
-// than letters, digits and "=._,-+" become '_', with a hash appended. free() it.
-char *naming_suffix(const settings *s, error *err) MUST_CHECK;
+// Returns the suffix of plans and reports for settings that change the figures:
+// "-epochs=3,seed=1,THREADS=2"; "" without. Reports in another language also have "lang=zh"; their
+// plan is the same. Other characters than letters, digits and "=._,-+" become '_', with a hash
+// appended. free() it.
+char *naming_suffix(const settings *s, bool of_report, error *err) MUST_CHECK;
 
 #endif

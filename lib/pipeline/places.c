@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Finds the folders of tools, experiment files and outputs.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/memory.h"
-#include "base/plugin.h"
 #include "base/program.h"
+#include "experiment/catalog.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/work.h"
 
@@ -15,26 +14,16 @@ static char *find_tools(error *err) {
     return program_folder(folder, err) == STATUS_OK ? memory_string(folder, err) : NULL;
 }
 
-// The checkout's experiments, or, if there are none, the installed ones. If these are missing too,
-// messages name the former.
-static char *find_experiments(error *err) {
-    char *installed;
-    if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
-    if (plugin_find("experiments", NULL, &installed, err) != STATUS_OK) return NULL;
-    if (access(installed, R_OK) == 0) return installed;
-    free(installed);
-    return memory_string("experiments", err);
-}
-
 status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) {
     if (!artifacts) artifacts = "artifacts";
     p->work.lock = -1;
     p->bin = tools ? memory_string(tools, err) : find_tools(err);
     if (!p->bin) return STATUS_FAILED;
-    p->experiments = find_experiments(err);
+    status rc = catalog_find_root(&p->experiments, err);
+    if (rc != STATUS_OK) return rc;
     // A folder whose name begins with '-' would be parsed as an option.
     p->artifacts = memory_format(err, "%s%s", *artifacts == '-' ? "./" : "", artifacts);
-    return p->experiments && p->artifacts ? STATUS_OK : STATUS_FAILED;
+    return p->artifacts ? STATUS_OK : STATUS_FAILED;
 }
 
 void pipeline_release(pipeline *p) {

@@ -217,7 +217,7 @@ status planned_run_command(const pipeline *p, const planned_run *r, const planne
         TRY(words_format(command, err, "seed=%llu", (unsigned long long)s->seed));
     }
     TRY(words_option(command, "--train", r->train, err));
-    TRY(words_option(command, "--test", r->test, err));
+    if (!r->e.validation.samples) TRY(words_option(command, "--test", r->test, err));
     TRY(words_add_all(command, &r->device, err));
     TRY(words_option(command, "--threads", p->settings->values[SETTING_THREADS], err));
 out:
@@ -241,7 +241,8 @@ static status put_keys(const planned_run *r, error *err) {
     status rc = yaml_put(r->entry, "keys", keys, err);
     for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++)
         rc = yaml_append(keys, yaml_new_string(r->seeds[i].key, err), err);
-    return rc;
+    if (rc != STATUS_OK || r->e.tta == VIEWS_NONE) return rc;
+    return yaml_put(r->entry, "views", yaml_new_string(views_word(r->e.tta), err), err);
 }
 
 // Labels are not part of the key, so a run may have been trained with other labels: the plan has
@@ -262,11 +263,11 @@ out:
 static status check_distinct(const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < i; k++)
-            if (*runs->items[i].seeds->key &&
+            if (*runs->items[i].seeds->key && runs->items[i].e.tta == runs->items[k].e.tta &&
                 strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
                 return error_set(err, STATUS_USAGE,
                                  "'%s' and '%s' are the same run: nothing that affects training "
-                                 "differs, so there is nothing to compare",
+                                 "or testing differs, so there is nothing to compare",
                                  runs->items[k].name, runs->items[i].name);
     return STATUS_OK;
 }

@@ -50,16 +50,18 @@ out:
 }
 
 // Sets the report's folder and the plan's file, below ARTIFACTS. `joined` names the question; with
-// assignments, both get a suffix.
+// settings that change the figures, both get a suffix.
 static status place(const pipeline *p, planned_runs *runs, const char *joined, const char *report,
                     error *err) {
-    char *suffix = naming_suffix(p->settings, err);
-    if (suffix) {
+    char *suffix = naming_suffix(p->settings, false, err);
+    char *of_report = naming_suffix(p->settings, true, err);
+    if (suffix && of_report) {
         runs->report = memory_format(err, "%s/%s%s%s%s", p->artifacts, joined, *report ? "/" : "",
-                                     report, suffix);
+                                     report, of_report);
         runs->file = memory_format(err, "%s/%s%splan%s.yaml", p->artifacts, joined,
                                    *report ? "/" : "-", suffix);
     }
+    free(of_report);
     free(suffix);
     return runs->report && runs->file ? STATUS_OK : STATUS_FAILED;
 }

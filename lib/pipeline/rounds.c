@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "base/memory.h"
+#include "pipeline/busy.h"
 #include "pipeline/estimate.h"
 #include "pipeline/execute.h"
 
@@ -60,9 +61,9 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     const char *plural = r->e.epochs == 1 ? "" : "s";
     duration_text(e->train * e->left, time);
     if (isnan(e->train))
-        snprintf(what, sizeof what, "%d epoch%s, not measured: %s", r->e.epochs, plural, e->why);
+        snprintf(what, sizeof what, "%.9g epoch%s, not measured: %s", r->e.epochs, plural, e->why);
     else
-        snprintf(what, sizeof what, "%d epoch%s, %s%s", r->e.epochs, plural, time,
+        snprintf(what, sizeof what, "%.9g epoch%s, %s%s", r->e.epochs, plural, time,
                  e->left < 1 ? " left" : "");
     if (place && e->left > 0) p->say("estimate", place, what);
     free(place);
@@ -168,13 +169,16 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
     const int before = s->executions ? 0 : rounds_before(runs);
     int missing = 1;
+    busy_moment begin;
     status rc = STATUS_OK;
     *rounds = s->executions ? s->executions : asks ? before : 1;
     if (*rounds) TRY(execute_missing(p, runs, *rounds, &missing, err));
+    busy_begin(&begin);
     if (missing && (asks || s->dry_run)) {
         TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
     }
+    if (missing && (asks || *rounds > 1)) busy_warn(p, runs, &begin);
     if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing left to run");
     TRY(yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err));
     rc = list_once(runs, err);

@@ -167,15 +167,17 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     TRY(words_add(&train, "--set", s->err));
     TRY(words_format(&train, s->err, "seed=%llu", (unsigned long long)seed->seed));
     TRY(words_option(&train, "--train", r->train, s->err));
-    TRY(words_option(&train, "--test", r->test, s->err));
+    if (!r->e.validation.samples) TRY(words_option(&train, "--test", r->test, s->err));
     TRY(words_add(&train, "--out", s->err));
     TRY(words_format(&train, s->err, "%s/%s/train", artifacts, seed->place));
     TRY(words_add(&evaluate, "evaluate", s->err));
     TRY(words_add(&evaluate, "--model", s->err));
     TRY(words_format(&evaluate, s->err, "%s/%s/train/model.st.zst", artifacts, seed->place));
     TRY(words_option(&evaluate, "--data", r->test, s->err));
+    if (r->e.tta != VIEWS_NONE) TRY(words_option(&evaluate, "--tta", views_word(r->e.tta), s->err));
     TRY(words_add(&evaluate, "--out", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/evaluate", artifacts, seed->place));
+    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->place,
+                     views_folder(r->e.tta)));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:

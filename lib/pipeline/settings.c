@@ -48,8 +48,9 @@ static const struct {
                               "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
                              "largest model to pack, in MiB (default: 4)"},
-    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
-                         "1: fetch data, print the planned runs and expected time"},
+    [SETTING_DRY_RUN] =
+        {"DRY_RUN", TRAINS,
+         "1: fetch missing data, then print the runs and their time"},
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 
@@ -208,6 +209,17 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     return STATUS_OK;
 }
 
+static status check_epochs(const settings *s, error *err) {
+    const char *text = s->values[SETTING_EPOCHS];
+    char *end;
+    if (!text) return STATUS_OK;
+    const double number = strtod(text, &end);
+    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= MOST_EPOCHS)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a number above 0 and at most %d",
+                     table[SETTING_EPOCHS].name, text, MOST_EPOCHS);
+}
+
 static status read_flag(const settings *s, setting which, bool *value, error *err) {
     int64_t number = *value;
     status rc = read_integer(s, which, 0, 1, &number, err);
@@ -222,7 +234,7 @@ static status read_values(settings *s, error *err) {
     s->model_limit = 4;
     TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
-    TRY(read_integer(s, SETTING_EPOCHS, 1, MOST_EPOCHS, &checked, err));
+    TRY(check_epochs(s, err));
     TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
@@ -233,9 +245,25 @@ out:
     return rc;
 }
 
+// Refuses "epochs=1 seed=3": a blank does not separate assignments. Only a title may contain such a
+// text.
+static status check_separators(const char *assignment, error *err) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_.";
+    for (const char *c = assignment; strncmp(assignment, "title", 5) != 0 && *c; c++) {
+        const size_t blanks = strspn(c, " \t"), name = strspn(c + blanks, letters);
+        if (!blanks || !name || c[blanks + name] != '=') continue;
+        return error_set(err, STATUS_USAGE,
+                         "SET: '%.200s': assignments are separated by ';': SET=\"%.*s; %.100s\"",
+                         assignment, (int)(c - assignment), assignment, c + blanks);
+    }
+    return STATUS_OK;
+}
+
 static status read_assignments(settings *s, error *err) {
     status rc;
     TRY(words_split(&s->assignments, s->values[SETTING_SET], ";", err));
+    for (size_t i = 0; i < s->assignments.count; i++)
+        TRY(check_separators(s->assignments.items[i], err));
     if (s->values[SETTING_EPOCHS])
         TRY(words_format(&s->assignments, err, "epochs=%s", s->values[SETTING_EPOCHS]));
     if (s->values[SETTING_SEED])
@@ -253,13 +281,23 @@ static status need_names(const settings *s, size_t least, size_t most, error *er
                      commands[s->command].call);
 }
 
+static status need_two(const settings *s, error *err) {
+    const char *of = s->values[SETTING_RUNS] ? "RUNS" : "EXPS";
+    const char *other = s->values[SETTING_RUNS] ? "KEY" : "NAME";
+    if (s->names.count != 1) return need_names(s, 2, SIZE_MAX, err);
+    return error_set(err, STATUS_USAGE,
+                     "compare: a second name is missing: expected %s=\"%.200s %s\", the first one "
+                     "is the baseline; for one alone: experiment",
+                     of, s->names.items[0], other);
+}
+
 // Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);
     case COMMAND_REPRODUCE: return need_names(s, 0, 1, err);
-    case COMMAND_COMPARE: return need_names(s, s->values[SETTING_RUNS] ? 2 : 1, SIZE_MAX, err);
+    case COMMAND_COMPARE: return need_two(s, err);
     case COMMAND_SUBMISSION:
     case COMMAND_CLEAN_RUNS: return need_names(s, 1, SIZE_MAX, err);
     case COMMAND_RUNS:

@@ -14,9 +14,9 @@
 
 #include "base/memory.h"
 #include "base/output.h"
-#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
+#include "data/views.h"
 
 // ---- Folders ----
 
@@ -70,11 +70,15 @@ static status check_key(const execution *x, const char *key, error *err) {
 }
 
 static status read_execution(execution *x, const char *key, error *err) {
-    bool trained = false, evaluated = false;
+    bool trained = false;
     status rc = read_stage(x->folder, "train", &trained, &x->train, err);
     if (rc == STATUS_OK && trained) rc = check_key(x, key, err);
-    if (rc == STATUS_OK) rc = read_stage(x->folder, "evaluate", &evaluated, NULL, err);
-    x->finished = trained && evaluated;
+    for (int v = 0; rc == STATUS_OK && v < VIEWS_KINDS; v++) {
+        bool evaluated = false;
+        rc = read_stage(x->folder, views_folder((test_views)v), &evaluated, NULL, err);
+        if (evaluated) x->views |= 1u << v;
+    }
+    x->finished = trained && x->views;
     x->complete = is_there(x->folder, "train/manifest.yaml");
     x->saved = !x->complete && is_there(x->folder, "train/state.st.zst");
     return rc;
@@ -216,10 +220,10 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
 // ---- Use ----
 
 status store_check_unused(const char *folder, error *err) {
-    static const char *const locks[] = {".train.lock", "train/.lock", ".evaluate.lock",
-                                        "evaluate/.lock"};
-    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
-        char *path = memory_format(err, "%s/%s", folder, locks[i]);
+    for (int i = 0; i < 2 * (VIEWS_KINDS + 1); i++) {
+        const char *stage = i / 2 == VIEWS_KINDS ? "train" : views_folder((test_views)(i / 2));
+        char *path = i % 2 ? memory_format(err, "%s/%s/.lock", folder, stage)
+                           : memory_format(err, "%s/.%s.lock", folder, stage);
         if (!path) return STATUS_FAILED;
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         const bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -312,63 +316,5 @@ status store_keep_experiment(const char *folder, const yaml_node *train, bool *c
     rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, changed, err);
     yaml_free(own);
-    return rc;
-}
-
-// ---- Links ----
-
-// Returns the relative path of `runs/KEY12/N` from the folder that holds the link `path`, which may
-// itself be a link.
-static char *link_target(const char *artifacts, const char *path, const char *key, int number,
-                         error *err) {
-    char folder[PATH_MAX + 1], *target = NULL;
-    char *runs = memory_format(err, "%s/runs", artifacts);
-    paths_real_folder(path, folder);
-    char *seen = runs ? paths_relative(runs, folder, err) : NULL;
-    if (seen) target = memory_format(err, "%s/%.*s/%d", seen, STORE_KEY_DIGITS, key, number);
-    free(seen);
-    free(runs);
-    return target;
-}
-
-// Makes the link under a temporary name, then renames it.
-static status put_link(const char *path, const char *target, error *err) {
-    status rc = STATUS_OK;
-    char *new_link = memory_format(err, "%s.new-%ld", path, (long)getpid());
-    if (!new_link) return STATUS_FAILED;
-    (void)unlink(new_link);
-    if (symlink(target, new_link) || rename(new_link, path)) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot link '%s'", path);
-        (void)unlink(new_link);
-    }
-    free(new_link);
-    return rc;
-}
-
-static status make_parent(const char *path, error *err) {
-    char *parent = memory_format(err, "%.*s", (int)(strrchr(path, '/') - path), path);
-    status rc = parent ? output_make_folder(parent, err) : STATUS_FAILED;
-    free(parent);
-    return rc;
-}
-
-status store_link(const char *artifacts, const char *place, const char *key, int number,
-                  error *err) {
-    char old[4096];
-    char *path = memory_format(err, "%s/%s", artifacts, place), *target = NULL;
-    status rc = path ? make_parent(path, err) : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    target = link_target(artifacts, path, key, number, err);
-    TRY(target ? STATUS_OK : STATUS_FAILED);
-    ssize_t length = readlink(path, old, sizeof old - 1);
-    if (length >= 0) old[length] = 0;
-    if (length >= 0 && strcmp(old, target) == 0) goto out;
-    if (length < 0 && errno == EINVAL)
-        rc =
-            error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
-    if (rc == STATUS_OK) rc = put_link(path, target, err);
-out:
-    free(target);
-    free(path);
     return rc;
 }

@@ -5,6 +5,8 @@
 //     ARTIFACTS/runs/KEY12/N/{train,evaluate}/        its executions: N = 1, 2, …
 //     ARTIFACTS/EXPERIMENT/seed-S                     a link to the current execution
 //
+// While a training runs, the link stays on a finished execution.
+//
 // KEY12 is the first 12 digits of the train stage's key, a hash of everything that determines the
 // bits of the model (manifest.h). So other settings give another folder, repeated settings find
 // their run, and experiments that are the same run share it. A key is executed again only for
@@ -18,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
+#include "pipeline/words.h"
 
 enum { STORE_KEY_DIGITS = 12 };
 
@@ -25,7 +28,8 @@ typedef struct execution {
     int number;
     char *folder;     // ARTIFACTS/runs/KEY12/N
     yaml_node *train; // the training's manifest; NULL: not finished
-    bool finished;    // trained and evaluated
+    bool finished;    // trained and evaluated, with any views
+    unsigned views;   // bit v: evaluated with the test_views v (data/views.h)
     bool complete;    // the training has a manifest; if not `finished`, outputs are missing
     bool saved;       // it has none, but a state to resume from
 } execution;
@@ -78,6 +82,11 @@ status store_keep_experiment(const char *folder, const yaml_node *train, bool *c
 // execution is replaced atomically; anything else there is STATUS_FAILED.
 status store_link(const char *artifacts, const char *place, const char *key, int number,
                   error *err) MUST_CHECK;
+// Is ARTIFACTS/`place` a link to an execution that was trained and evaluated?
+bool store_links_finished(const char *artifacts, const char *place);
+// Removes the links to executions of KEY12, in ARTIFACTS, adding their paths to `removed`.
+status store_remove_links(const char *artifacts, const char *key, words *removed,
+                          error *err) MUST_CHECK;
 
 // Moves a folder of an earlier version, at ARTIFACTS/`place` where a link belongs now, into the
 // store, under the key that its manifest gives it; an unfinished one is renamed to

@@ -157,8 +157,8 @@ static status read_stage(const char *run, const char *name, yaml_node **root, er
     return rc;
 }
 
-static status keep_run(submission *s, const char *place, error *err) {
-    static const char *const stages[] = {"train", "evaluate"};
+static status keep_run(submission *s, const planned_run *r, const char *place, error *err) {
+    const char *const stages[] = {"train", views_folder(r->e.tta)};
     yaml_node *roots[2] = {NULL, NULL};
     char *run = memory_format(err, "%s/%s", s->p->artifacts, place);
     status rc = run ? STATUS_OK : STATUS_FAILED;
@@ -372,7 +372,7 @@ static status fill(submission *s, error *err) {
         const planned_run *r = &s->runs->items[i];
         TRY(keep_experiment(s, r, err));
         TRY(keep_data(s, r, err));
-        for (size_t k = 0; k < r->seed_count; k++) TRY(keep_run(s, r->seeds[k].place, err));
+        for (size_t k = 0; k < r->seed_count; k++) TRY(keep_run(s, r, r->seeds[k].place, err));
     }
     collectives = reporting_collectives(s->p, s->runs);
     if (collectives) TRY(keep_manifest(s, collectives, below_artifacts(s, collectives), err));
@@ -391,7 +391,7 @@ static char *find_name(const pipeline *p, const planned_runs *runs, error *err) 
     settings own = *p->settings;
     own.values[SETTING_DATA] = NULL;
     char *joined = naming_joined("submission", runs->plan, err);
-    char *suffix = joined ? naming_suffix(&own, err) : NULL;
+    char *suffix = joined ? naming_suffix(&own, true, err) : NULL;
     char *name = suffix ? memory_format(err, "%s%s", joined, suffix) : NULL;
     free(suffix);
     free(joined);

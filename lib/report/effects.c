@@ -20,7 +20,13 @@ static const char *factor_message(const char *name) {
                    {"virtual-shards", WORD("V, batch norm group")},
                    {"global-batch", WORD("Global batch")},
                    {"learning-rate", WORD("Learning-rate rule")},
-                   {"epochs", WORD("Epochs")}};
+                   {"epochs", WORD("Epochs")},
+                   {"label-smoothing", WORD("Label smoothing")},
+                   {"averaged-weights", WORD("Averaged weights")},
+                   {"gradient-clipping", WORD("Gradient clipping")},
+                   {"drop-last", WORD("Full batches only")},
+                   {"validation", WORD("Validation")},
+                   {"test-views", WORD("Views of the test images")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i].name) == 0) return factors[i].label;
     return NULL;
@@ -37,16 +43,19 @@ static void append_keys(text *out, const char *format, const yaml_node *changes)
 
 void effect_append_factor(const results *r, text *out, const planned *one) {
     const yaml_node *factors = yaml_find(one->entry, "factors");
+    bool rest = false; // written once, with all keys
     if (one->role == PLANNED_START) text_format(out, say(r, "Start: %s"), r->plan.from);
     if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Control: scaled rate"));
     for (size_t i = 0; factors && factors->kind == YAML_SEQUENCE && i < factors->count; i++) {
         const yaml_node *node = factors->items[i];
         const char *m = factor_message(node->kind == YAML_SCALAR ? node->text : "");
+        if (!m && rest) continue;
         if (i) text_append(out, " + ");
         if (m)
             text_append(out, say(r, m));
         else
             append_keys(out, say(r, "Rest: %s"), yaml_find(one->entry, "changes"));
+        rest |= !m;
     }
 }
 
@@ -70,7 +79,13 @@ const char *effect_factor_phrase(const results *r, const char *name) {
                    {"virtual-shards", WORD("the batch norm group")},
                    {"global-batch", WORD("the global batch")},
                    {"learning-rate", WORD("the learning-rate rule")},
-                   {"epochs", WORD("the number of epochs")}};
+                   {"epochs", WORD("the number of epochs")},
+                   {"label-smoothing", WORD("label smoothing")},
+                   {"averaged-weights", WORD("averaged weights")},
+                   {"gradient-clipping", WORD("gradient clipping")},
+                   {"drop-last", WORD("full batches only")},
+                   {"validation", WORD("the validation")},
+                   {"test-views", WORD("the views of the test images")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].phrase);
     return name;

@@ -29,8 +29,9 @@ static const char style_sheet[] =
     "monospace;font-size:.8125rem}\n"
     "sup{line-height:0;font-size:.8em}sup a{color:inherit;text-decoration:none}\n"
     "td.n sup{display:inline-block;width:0}td.n:has(sup){padding-right:1.1rem}\n"
-    "@media(min-width:60rem){.first{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));"
-    "gap:0 "
+    // The table beside the drawing has seven columns at most, and needs more room than half.
+    "@media(min-width:68rem){.first{display:grid;grid-template-columns:minmax(0,2fr) "
+    "minmax(0,3fr);gap:0 "
     "2.5rem}.first>*{grid-column:1/"
     "-1}.first>.figures:has(>figure:only-child):has(+.scroll>table:not(.w)){"
     "grid-column:1}.first>.figures:has(>figure:only-child)+.scroll:not(:has(>table.w)){"
@@ -65,6 +66,7 @@ static const char style_sheet[] =
     // When a table is scrolled, the names of its rows stay.
     "@media screen and (max-width:60rem){tbody th{position:sticky;left:0;background:var(--back)}}\n"
     "@media screen and (max-width:72rem){table{font-size:.82rem}th,td{padding-right:.6rem}}\n"
+    "@media screen and (max-width:84rem){table.w th,table.w td{padding-right:.55rem}}\n"
     ".n{text-align:right}\n"
     "td.s{min-width:7rem;white-space:normal;word-break:keep-all}\n"
     "td.t{min-width:9.5rem;max-width:28rem;white-space:normal}\n"

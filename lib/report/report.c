@@ -262,12 +262,24 @@ out:
     return rc;
 }
 
+// Appends why a run has no times, as far as its manifest tells.
+static void append_no_times(const results *r, text *out, const run *one) {
+    if (!one->train)
+        text_append(out, say(r, "no times: it has no training run"));
+    else if (run_has_time(one))
+        text_append(out, say(r, "no times"));
+    else if (one->restarted)
+        text_append(out, say(r, "no times: it was restarted after a process died"));
+    else
+        text_append(out, say(r, "no times: it was stopped and resumed"));
+}
+
 static void append_summary(const results *r, text *out, const run *one) {
     char count[COUNT_TEXT];
     text_format(out, "%s: ", one->name);
     if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
     if (!run_has_time(one) || isnan(one->seconds_per_epoch))
-        text_append(out, say(r, "no times"));
+        append_no_times(r, out, one);
     else
         text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
                     one->simulated ? say(r, ", SIMULATED") : "");

@@ -39,7 +39,7 @@ static status raw_losses(const run *one, points *p, error *err) {
     if (rc != STATUS_OK) return rc;
     rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
     size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
-    double per_epoch = (double)s.count / (double)(one->epoch_count ? one->epoch_count : 1);
+    const double per_epoch = one->epoch_count ? one->steps_per_epoch : (double)s.count;
     if (rc == STATUS_OK) rc = new_points(p, THIN_TO, err);
     for (size_t i = 0; rc == STATUS_OK && i < s.count; i += stride) {
         p->x[p->count] = ((double)i + 0.5) / per_epoch;
@@ -53,7 +53,8 @@ static status raw_losses(const run *one, points *p, error *err) {
 static status by_epoch(const run *one, bool loss, points *p, error *err) {
     status rc = new_points(p, one->epoch_count, err);
     for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
-        p->x[p->count] = (double)i + (loss ? 0.5 : 1);
+        const double length = run_epoch_steps(one, i) / one->steps_per_epoch;
+        p->x[p->count] = (double)i + (loss ? length / 2 : length);
         p->y[p->count++] = loss ? one->epochs[i].loss : 100 * one->epochs[i].accuracy;
     }
     return rc;
@@ -69,6 +70,19 @@ static status by_time(const run *one, points *p, error *err) {
         p->y[p->count++] = 100 * one->epochs[i].accuracy;
     }
     return rc;
+}
+
+// Returns the name of the accuracies after epochs: of test data, of validation samples, or of both.
+static const char *accuracy_name(const results *r) {
+    size_t trained = 0, validated = 0;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        trained += one->train != NULL;
+        validated += *run_text(one->train, "parameters.validation.samples") != 0;
+    }
+    return !validated             ? WORD("Test accuracy")
+           : validated == trained ? WORD("Validation accuracy")
+                                  : WORD("Accuracy");
 }
 
 // Repeats share a colour. Only the first is in the legend, and there is no legend for a single
@@ -180,19 +194,25 @@ out:
 
 status section_accuracy_figure(const results *r, document *d, error *err) {
     const plot_axes axes = {.id = "accuracy",
-                            .title = say(r, "Test accuracy"),
+                            .title = say(r, accuracy_name(r)),
                             .x = say(r, "Epoch"),
-                            .y = say(r, "Test accuracy"),
+                            .y = say(r, accuracy_name(r)),
                             .percent = true};
-    return accuracy_figure(r, d, &axes, say(r, "Test accuracy after each epoch."), err);
+    return accuracy_figure(r, d, &axes,
+                           say(r, strcmp(accuracy_name(r), "Test accuracy") == 0
+                                      ? WORD("Test accuracy after each epoch.")
+                                      : WORD("Accuracy after each epoch.")),
+                           err);
 }
 
 // Nothing for a single experiment: its curve is the same as by epoch.
 static status time_figure(const results *r, document *d, error *err) {
+    const bool validated = strcmp(accuracy_name(r), "Test accuracy") != 0;
     const plot_axes axes = {.id = "accuracytime",
-                            .title = say(r, "Test accuracy over training time"),
+                            .title = say(r, validated ? WORD("Accuracy over training time")
+                                                      : WORD("Test accuracy over training time")),
                             .x = say(r, "Seconds of training"),
-                            .y = say(r, "Test accuracy"),
+                            .y = say(r, accuracy_name(r)),
                             .seconds = true,
                             .percent = true};
     bool simulated = false;
@@ -200,15 +220,19 @@ static status time_figure(const results *r, document *d, error *err) {
     if (r->group_count < 2) return STATUS_OK;
     return accuracy_figure(
         r, d, &axes,
-        say(r, simulated ? WORD("Test accuracy over training time, without tests and saves. Some "
-                                "of these times are simulated.")
-                         : WORD("Test accuracy over training time, without tests and saves.")),
+        say(r, validated && simulated
+                   ? WORD("Accuracy over training time, without tests and saves. Some of these "
+                          "times are simulated.")
+               : validated ? WORD("Accuracy over training time, without tests and saves.")
+               : simulated ? WORD("Test accuracy over training time, without tests and saves. Some "
+                                  "of these times are simulated.")
+                           : WORD("Test accuracy over training time, without tests and saves.")),
         err);
 }
 
 // A table of a single run; with several it would be too wide, and report.csv has all values.
 static void epoch_table(const results *r, document *d, const run *one) {
-    static const wording head[] = {"Epoch", "Train loss", "Test accuracy", "Seconds"};
+    const wording head[] = {"Epoch", "Train loss", accuracy_name(r), "Seconds"};
     static const char *const columns[] = {"loss", "accuracy", "seconds"};
     document_table(d, 4, "");
     head_cells(r, d, head, 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first screen of a page: results, duration, and the evidence for them.
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,10 +130,19 @@ bool any_speedup(const results *r) {
     return false;
 }
 
+// The epochs after which the model was kept.
+static double epochs_of_model(const run *one) {
+    int64_t best;
+    error ignored;
+    if (run_count(one->train, "results.best_epoch", &best, &ignored) == STATUS_OK && best > 0)
+        return (double)best;
+    const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
+    return stops ? (double)one->epoch_count : one->planned_epochs;
+}
+
 static void write_accuracy_of_one(const results *r, text *out, const run *one) {
     char value[32], low[32], high[32], count[COUNT_TEXT];
-    const char *epochs =
-        say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
+    const char *epochs = say_count(r, epochs_of_model(one), "%.9g epoch", "%.9g epochs", count);
     if (!one->train || isnan(one->accuracy)) return;
     snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
     const figure *f = results_figure(r, one->name, "accuracy");
@@ -236,6 +246,44 @@ static void write_times(const results *r, text *out) {
     if (listed > LISTED_MAX) text_format(&all, say(r, "; %zu more below"), listed - LISTED_MAX);
     if (all.length) text_format(out, say(r, "Time per epoch: %s."), text_string(&all));
     text_release(&all);
+}
+
+// ---- The arithmetic ----
+
+// Appends "single 1, ddp4 4", or the least and the most of many.
+static void append_shards(const results *r, text *out) {
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const int64_t own = r->groups[i].runs[0]->virtual_shards;
+        if (own < least) least = own;
+        if (own > most) most = own;
+        if (r->group_count <= LISTED_MAX)
+            text_format(out, "%s%s %lld", i ? say(r, ", ") : "", r->groups[i].name, (long long)own);
+    }
+    if (r->group_count > LISTED_MAX)
+        text_format(out, say(r, "%lld to %lld"), (long long)least, (long long)most);
+}
+
+// Runs with different V are often compared by mistake, as V follows the ranks if a file lacks it.
+static void write_shards(const results *r, document *d) {
+    bool differ = false;
+    text shards, out;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const int64_t own = r->groups[i].runs[0]->virtual_shards;
+        if (own < 1) return; // no training is known
+        differ |= own != r->groups[0].runs[0]->virtual_shards;
+    }
+    if (!differ) return;
+    text_init(&shards, d->err);
+    text_init(&out, d->err);
+    append_shards(r, &shards);
+    text_format(&out,
+                say(r, "V (virtual_shards) differs: %s. Another V means another order of sums and "
+                       "other groups of samples for batch norm, so accuracies may differ for this "
+                       "reason alone."),
+                text_string(&shards));
+    lead(d, &out);
+    text_release(&shards);
 }
 
 // ---- The evidence ----
@@ -383,6 +431,7 @@ static void write_results(const results *r, document *d) {
         write_times(r, &time);
     lead(d, &accuracy);
     lead(d, &time);
+    if (!alone) write_shards(r, d);
 }
 
 void section_byline(const results *r, const report_options *o, document *d) {

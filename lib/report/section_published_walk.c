@@ -193,8 +193,8 @@ static void write_length(const results *r, document *d, const published_walk *w)
         const size_t at[] = {w->steps[i].from, w->steps[i].to};
         for (int k = 0; k < 2; k++) {
             const planned *one = &r->plan.items[at[k]];
-            const int64_t here = one->runs.runs[0]->planned_epochs;
-            if (here < 0 || (double)here == figures[k]->epochs) continue;
+            const double here = one->runs.runs[0]->planned_epochs;
+            if (isnan(here) || here == figures[k]->epochs) continue;
             char theirs[COUNT_TEXT], ours[COUNT_TEXT];
             document_add(d, BLOCK_PARAGRAPH,
                          say(r, "%s trained for %s, but %s trains for %s here: speeds can be "
@@ -202,7 +202,7 @@ static void write_length(const results *r, document *d, const published_walk *w)
                          w->source,
                          say_count(r, figures[k]->epochs, "%.9g epoch", "%.9g epochs", theirs),
                          run_text(one->entry, "same_as"),
-                         say_count(r, (double)here, "%.9g epoch", "%.9g epochs", ours));
+                         say_count(r, here, "%.9g epoch", "%.9g epochs", ours));
             return;
         }
     }

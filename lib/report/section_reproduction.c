@@ -13,12 +13,12 @@
 // ---- The table of all rows ----
 
 static void epochs_cell(const results *r, document *d, const group *g) {
-    int64_t full = reproduction_full_epochs(r->reproduction, g->name);
-    int64_t epochs = g->runs[0]->planned_epochs;
-    if (full < 0 || full == epochs)
-        cell_count(d, epochs);
+    const double full = reproduction_full_epochs(r->reproduction, g->name);
+    const double epochs = g->runs[0]->planned_epochs;
+    if (full < 0 || full == epochs || isnan(epochs))
+        cell_number(d, "%.9g", epochs);
     else
-        document_cell(d, CELL_NUMBER, say(r, "%lld of %lld"), (long long)epochs, (long long)full);
+        document_cell(d, CELL_NUMBER, say(r, "%.9g of %.9g"), epochs, full);
     cell_shows(d, 0, results_group_figure(r, g, "epochs"));
 }
 
@@ -31,7 +31,7 @@ static bool is_of_whole(published_key key) {
 // has a different number of epochs, the published figure carries a note.
 static status pair_cells(const results *r, const results *view, document *d, const group *g,
                          published_key key, error *err) {
-    const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
+    const double full = reproduction_full_epochs(r->reproduction, g->name);
     text published, other;
     text_init(&published, err);
     text_init(&other, err);
@@ -77,7 +77,7 @@ static status add_difference(const results *r, const results *view, bars *b, con
                              const group *g) {
     const yaml_node *list = published_of(g->runs[0]);
     const figure *f = results_group_figure(view, g, "accuracy");
-    const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
+    const double full = reproduction_full_epochs(r->reproduction, g->name);
     char name[LABEL_TEXT];
     snprintf(name, sizeof name, "%s %s", source, g->name);
     if (!f || isnan(f->value) || (full >= 0 && full != g->runs[0]->planned_epochs))

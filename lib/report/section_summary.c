@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/views.h"
 #include "report/sections.h"
 #include "results/machine_use.h"
 
@@ -105,6 +106,46 @@ static void note_busy(const results *r, document *d, const run *one) {
                  100 * u.waited / (u.waited + u.cpu));
 }
 
+// 5000 as 5,000.
+static void group_digits(const char *digits, char *grouped, size_t size) {
+    const size_t length = strlen(digits);
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 2 < size; i++) {
+        if (i && (length - i) % 3 == 0) grouped[used++] = ',';
+        grouped[used++] = digits[i];
+    }
+    grouped[used] = 0;
+}
+
+// States what validation samples chose, and that test data did not.
+static void note_validation(const results *r, document *d, const run *one) {
+    const char *digits = run_text(one->train, "parameters.validation.samples");
+    const bool best = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
+    const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
+    const char *test =
+        say(r, one->evaluate ? WORD("test data was read once") : WORD("test data was not read"));
+    char samples[40];
+    if (!*digits) return;
+    group_digits(digits, samples, sizeof samples);
+    if (best)
+        document_add(d, BLOCK_NOTE,
+                     say(r, "%s: its model, that after epoch %s, was chosen by %s validation "
+                            "samples of the training data; %s. Accuracies after epochs are of the "
+                            "validation samples."),
+                     one->name, run_text(one->train, "results.best_epoch"), samples, test);
+    else if (stops)
+        document_add(d, BLOCK_NOTE,
+                     say(r, "%s: its number of epochs, %zu, was chosen by %s validation samples of "
+                            "the training data; %s. Accuracies after epochs are of the validation "
+                            "samples."),
+                     one->name, one->epoch_count, samples, test);
+    else
+        document_add(d, BLOCK_NOTE,
+                     say(r, "%s: %s samples of the training data were left out for validation; %s. "
+                            "Accuracies after epochs are of the validation samples."),
+                     one->name, samples, test);
+}
+
 // Writes the notes on times and evaluations below the table.
 static void summary_notes(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
@@ -117,6 +158,7 @@ static void summary_notes(const results *r, document *d) {
         const run *one = &r->list.runs[i];
         char why[512];
         note_busy(r, d, one);
+        note_validation(r, d, one);
         if (one->train && !run_has_time(one)) {
             snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
@@ -126,6 +168,11 @@ static void summary_notes(const results *r, document *d) {
                                                  "%s."),
                          why);
         }
+        if (strcmp(one->views, views_word(VIEWS_NONE)) != 0)
+            document_add(d, BLOCK_NOTE,
+                         say(r, "The accuracy of %s is that of the mean logits of several views of "
+                                "each test image (tta: %s)."),
+                         one->name, one->views);
         if (!one->train)
             document_add(
                 d, BLOCK_NOTE,

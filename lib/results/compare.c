@@ -214,7 +214,8 @@ out:
     return rc;
 }
 
-// Does every run of `a` have a run in `b` with the same seed and the same model?
+// Does every run of `a` have a run in `b` with the same seed, the same model and the same views of
+// the test images?
 static bool has_models(const group *a, const group *b) {
     for (size_t i = 0; i < a->count; i++) {
         const run *one = a->runs[i];
@@ -224,6 +225,7 @@ static bool has_models(const group *a, const group *b) {
             if (one->seed != other->seed) continue;
             if (!*one->model_content || strcmp(one->model_content, other->model_content) != 0)
                 return false;
+            if (strcmp(one->views, other->views) != 0) return false;
             found = true;
         }
         if (!found) return false;

@@ -12,8 +12,8 @@
 // Parameters that repeats may differ in: the seed, and those that change no bit. The name compared
 // is the experiment's, as a plan may rename it.
 static bool may_differ(const char *key) {
-    static const char *const keys[] = {"name",  "seed",      "repeats",
-                                       "title", "published", "target_accuracy"};
+    static const char *const keys[] = {
+        "name", "seed", "repeats", "title", "published", "target_accuracy", "tta"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return false;
@@ -35,6 +35,7 @@ static bool same_parameters(const yaml_node *a, const yaml_node *b) {
 
 static bool are_repeats(const run *a, const run *b) {
     return a->train && b->train && strcmp(a->experiment, b->experiment) == 0 &&
+           strcmp(a->views, b->views) == 0 &&
            same_parameters(yaml_find(a->train, "parameters"), yaml_find(b->train, "parameters")) &&
            like_repeated(a, b);
 }

@@ -40,7 +40,9 @@ static const condition conditions[] = {
     {WORD("Global batch"), MANIFEST, "parameters.global_batch", COMPARED, "global_batch", NULL},
     {WORD("Epochs"), MANIFEST, "parameters.epochs", COMPARED, "epochs", NULL},
     {WORD("Augmentation"), MANIFEST, "parameters.augment", COMPARED, "augment", NULL},
+    {WORD("Validation"), MANIFEST, "parameters.validation", COMPARED, "validation", NULL},
     {WORD("Optimizer"), MANIFEST, "parameters.optimizer.kind", COMPARED, "optimizer", NULL},
+    {WORD("Averaged weights"), MANIFEST, "parameters.average", COMPARED, "average", NULL},
     {WORD("Precision"), MANIFEST, "parameters.precision", COMPARED, "precision", NULL},
     {WORD("Host"), MANIFEST, "run.host", COMPARED | MADE, NULL, NULL},
     {WORD("CPU"), MANIFEST, "run.cpu", COMPARED | MADE, NULL, NULL},
@@ -249,13 +251,12 @@ status like_arithmetic(const run *a, const run *b, language l, char **difference
 
 // ---- Published figures ----
 
-void like_append_published(const run *r, int64_t epochs, const char *dataset, language l,
+void like_append_published(const run *r, double epochs, const char *dataset, language l,
                            text *out) {
     text reasons;
     text_init(&reasons, out->err);
     if (epochs > 0 && r->planned_epochs > 0 && epochs != r->planned_epochs)
-        text_format(&reasons, words_in(l, "%lld of %lld epochs"), (long long)r->planned_epochs,
-                    (long long)epochs);
+        text_format(&reasons, words_in(l, "%.9g of %.9g epochs"), r->planned_epochs, epochs);
     if (*dataset) append_text(WORD("Data"), r->dataset, dataset, l, &reasons);
     text_append(out, text_string(&reasons));
     text_release(&reasons);

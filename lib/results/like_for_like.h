@@ -41,8 +41,7 @@ status like_arithmetic(const run *a, const run *b, language l, char **difference
 
 // Appends how the work of a run differs from that of a published figure: "2 of 25 epochs; data
 // synthetic vs cifar10". Appends nothing if it is the same or not stated (epochs below 1, data "").
-void like_append_published(const run *r, int64_t epochs, const char *dataset, language l,
-                           text *out);
+void like_append_published(const run *r, double epochs, const char *dataset, language l, text *out);
 
 // Why a run has no times, as text to follow its name.
 const char *like_no_time(const run *r);

@@ -10,8 +10,9 @@
 
 // The shares of a run's timed epochs.
 static size_t shares_of(const run *r, double *share) {
-    size_t count = 0, first = r->epoch_count > 1 ? 1 : 0;
-    for (size_t i = first; run_has_time(r) && i < r->epoch_count; i++) {
+    size_t count = 0;
+    const run_timed timed = run_timed_epochs(r);
+    for (size_t i = timed.first; run_has_time(r) && i < timed.end; i++) {
         double part = r->epochs[i].phase[RUN_LOAD] / r->epochs[i].seconds;
         if (isfinite(part)) share[count++] = part;
     }

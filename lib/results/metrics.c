@@ -18,7 +18,7 @@ static double known(int64_t count) {
 
 // Converts milliseconds per step to microseconds per sample: the same unit for all batch sizes.
 static double samples_scale(const run *r) {
-    return 1000 * (double)r->steps / (double)r->epoch_count / (double)r->samples;
+    return 1000 * r->steps_per_epoch / (double)r->samples;
 }
 
 #define VALUE(name, expression)                       \
@@ -36,7 +36,7 @@ VALUE(step_count, known(r->steps))
 VALUE(world_size, known(r->world_size))
 VALUE(virtual_shards, known(r->virtual_shards))
 VALUE(global_batch, known(r->global_batch))
-VALUE(planned_epochs, known(r->planned_epochs))
+VALUE(planned_epochs, r->planned_epochs)
 VALUE(learning_rate, r->lr)
 VALUE(seconds_to_target, run_time_to(r, run_target(r)))
 VALUE(phase, run_time_split(r).phase[member])
@@ -89,10 +89,6 @@ static interval range_of_class(const run *r, size_t member) {
 
 // ---- Counts used in recomputing ----
 
-static double steps_of_epoch(const run *r) {
-    return r->epoch_count ? (double)((size_t)r->steps / r->epoch_count) : 0;
-}
-
 static double epochs_to_target(const run *r) {
     size_t epochs = 0;
     while (epochs < r->epoch_count && !(r->epochs[epochs].accuracy >= run_target(r))) epochs++;
@@ -110,8 +106,8 @@ OF(of_all_samples, (double)r->test_samples, NAN)
 OF(of_class, (double)r->classes[member].right, (double)r->classes[member].count)
 OF(of_file, NAN, NAN)
 OF(of_epochs, (double)r->timed, NAN)
-OF(of_steps, steps_of_epoch(r) * (double)(r->epoch_count - (r->epoch_count > 1)), NAN)
-OF(of_epoch, steps_of_epoch(r), NAN)
+OF(of_steps, run_timed_epochs(r).steps, NAN)
+OF(of_epoch, run_epoch_steps(r, member), NAN)
 OF(of_target, epochs_to_target(r), NAN)
 OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 
@@ -154,7 +150,7 @@ static const metric_row table[] = {
     {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
      .key = "results.steps", .value = step_count, STEPS("values in the file", of_file)},
 
-    {"epochs", "", WORD("Epochs"), COUNT, METRIC_PARAMETER,
+    {"epochs", "", WORD("Epochs"), {"%.9g", 1, ""}, METRIC_PARAMETER,
      .key = "parameters.epochs", .value = planned_epochs},
     {"world_size", "", WORD("Ranks"), COUNT, METRIC_PARAMETER,
      .key = "run.execution.world_size", .value = world_size},
@@ -254,7 +250,7 @@ static const metric_row table[] = {
      .tested = "results.confusion.#", .value = confused, PREDICTIONS("values in the file", of_file)},
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.loss", .value = epoch_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
-    {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
+    {"epochs.#.accuracy", "fraction", WORD("Accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.accuracy", .value = epoch_accuracy, STEPS("value in the file", of_file)},
     {"epochs.#.seconds", "s", WORD("Seconds"), SECONDS, METRIC_TIME, OVER_EPOCHS,
      .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS("sum of %g step%s", of_epoch)},

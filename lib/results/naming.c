@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/views.h"
 
 bool naming_is_all(const yaml_node *plan_root) {
     return strcmp(run_text(plan_root, "kind"), "runs") == 0;
@@ -60,6 +61,12 @@ static status count_runs(const yaml_node *root, size_t *count, error *err) {
     return STATUS_OK;
 }
 
+// Entries without `views` are evaluated without them.
+static const char *views_of(const yaml_node *entry) {
+    const char *views = run_text(entry, "views");
+    return *views ? views : views_word(VIEWS_NONE);
+}
+
 static bool has_key(const yaml_node *entry, const char *key) {
     const yaml_node *keys = yaml_find(entry, "keys");
     for (size_t i = 0; i < keys->count; i++)
@@ -69,9 +76,10 @@ static bool has_key(const yaml_node *entry, const char *key) {
 
 // ---- Runs ----
 
-static const run *find_run(const run_list *list, const char *key) {
+static const run *find_run(const run_list *list, const char *key, const char *views) {
     for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->runs[i].key, key) == 0) return &list->runs[i];
+        if (strcmp(list->runs[i].key, key) == 0 && strcmp(list->runs[i].views, views) == 0)
+            return &list->runs[i];
     return NULL;
 }
 
@@ -89,7 +97,7 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
                         error *err) {
     const yaml_node *keys = yaml_find(entry, "keys");
     for (size_t i = 0; i < keys->count; i++) {
-        const run *one = find_run(list, keys->items[i]->text);
+        const run *one = find_run(list, keys->items[i]->text, views_of(entry));
         if (!one)
             return error_set(err, STATUS_INPUT,
                              "cannot report on the plan: no run of '%s' with key %.12s among the "
@@ -102,7 +110,8 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
     return STATUS_OK;
 }
 
-// Without this check, a run that no entry names would be dropped silently.
+// Without this check, a run that no entry names would be dropped silently. Other evaluations of a
+// training that an entry names are another experiment's.
 static status check_named(const run_list *list, const yaml_node *entries, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];

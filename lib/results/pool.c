@@ -13,6 +13,10 @@ static bool same_key(const run *a, const run *b) {
     return *a->key && strcmp(a->key, b->key) == 0;
 }
 
+static bool same_run(const run *a, const run *b) {
+    return same_key(a, b) && strcmp(a->views, b->views) == 0;
+}
+
 // Equal settings give equal bits: if they did not, no figure of the run is meaningful.
 static status check_models(const run_list *list, error *err) {
     for (size_t i = 0; i < list->execution_count; i++) {
@@ -43,7 +47,7 @@ static size_t gather_run(run *executions, size_t count, bool apart) {
     size_t end = 1;
     for (size_t i = 1; i < count; i++) {
         const bool same_side = !apart || executions[i].baseline == executions[0].baseline;
-        if (same_key(&executions[0], &executions[i]) && same_side)
+        if (same_run(&executions[0], &executions[i]) && same_side)
             move_execution(executions, i, end++);
     }
     return end;

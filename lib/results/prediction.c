@@ -211,8 +211,8 @@ static status count_communication(prediction *p, double *seconds, error *err) {
     double messages;
     status rc = count_bytes(p->subject->runs[0], &p->bytes, &messages, err);
     if (rc != STATUS_OK) return rc;
-    const double steps = (double)basis->steps / (double)basis->epoch_count;
-    *seconds = steps * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
+    *seconds =
+        basis->steps_per_epoch * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
     return STATUS_OK;
 }
 

@@ -63,18 +63,31 @@ static double sum_seconds(const uint64_t *ns, size_t first, size_t count) {
     return ns ? (double)sum / 1e9 : NAN;
 }
 
+// The file has the steps. Those of a whole epoch are the manifest's only if the last one is
+// shorter; numbers that do not fit the file leave whole epochs.
+static void count_steps(run *r, size_t count) {
+    const double epochs = (double)r->epoch_count;
+    r->steps = (int64_t)count;
+    const bool fits = yaml_get(r->train, "results.steps_per_epoch") && r->steps_per_epoch >= 1 &&
+                      ceil((double)count / r->steps_per_epoch) == epochs;
+    r->steps_per_epoch = !r->epoch_count ? 0
+                         : fits          ? floor(r->steps_per_epoch)
+                                         : (double)(count / r->epoch_count);
+}
+
 static void rebuild_epochs(run *r, const steps *s) {
-    const size_t count = r->epoch_count ? s->count / r->epoch_count : 0;
+    count_steps(r, s->count);
+    const size_t whole = (size_t)r->steps_per_epoch;
+    const run_timed timed = run_timed_epochs(r);
     for (size_t i = 0; i < r->epoch_count; i++) {
         run_epoch *e = &r->epochs[i];
-        e->loss = mean_loss(r, s->loss + i * count, count);
+        const size_t first = i * whole, count = (size_t)run_epoch_steps(r, i);
+        e->loss = mean_loss(r, s->loss + first, count);
         e->accuracy = s->accuracy ? s->accuracy[i] : NAN;
-        e->seconds = sum_seconds(s->wall, i * count, count);
-        for (int p = 0; p < RUN_PHASES; p++)
-            e->phase[p] = sum_seconds(s->phase[p], i * count, count);
-        if (i > 0 || r->epoch_count == 1) r->seconds[r->timed++] = e->seconds;
+        e->seconds = sum_seconds(s->wall, first, count);
+        for (int p = 0; p < RUN_PHASES; p++) e->phase[p] = sum_seconds(s->phase[p], first, count);
+        if (i >= timed.first && i < timed.end) r->seconds[r->timed++] = e->seconds * timed.scale;
     }
-    r->steps = (int64_t)s->count;
     r->train_loss = r->epoch_count ? r->epochs[r->epoch_count - 1].loss : NAN;
     r->seconds_per_epoch = median(r->seconds, r->timed);
     r->total_seconds = s->total_seconds;

@@ -190,7 +190,7 @@ void reproduction_release(reproduction *p) {
     *p = (reproduction){0};
 }
 
-int64_t reproduction_full_epochs(const reproduction *p, const char *name) {
+double reproduction_full_epochs(const reproduction *p, const char *name) {
     const char *epochs = run_text(entry_of(yaml_find(p->root, "runs"), name), "full_epochs");
-    return *epochs ? strtoll(epochs, NULL, 10) : -1;
+    return *epochs ? strtod(epochs, NULL) : -1;
 }

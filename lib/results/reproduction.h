@@ -45,7 +45,7 @@ status reproduction_open(yaml_node *root, const results *all, reproduction *p,
 void reproduction_release(reproduction *p);
 
 // Returns the epochs of that experiment when nothing is changed; -1 if unknown.
-int64_t reproduction_full_epochs(const reproduction *p, const char *name);
+double reproduction_full_epochs(const reproduction *p, const char *name);
 
 // Returns the comparison of a row, or NULL.
 const comparison *reproduction_comparison(const results *rows, const group *row);

@@ -57,6 +57,7 @@ status run_count(const yaml_node *root, const char *path, int64_t *value, error 
 
 void run_init(run *r) {
     *r = (run){.key = "",
+               .views = "none",
                .experiment = "",
                .title = "",
                .dataset = "",
@@ -73,7 +74,8 @@ void run_init(run *r) {
                .samples = -1,
                .virtual_shards = -1,
                .global_batch = -1,
-               .planned_epochs = -1,
+               .planned_epochs = NAN,
+               .steps_per_epoch = NAN,
                .world_size = -1,
                .threads = -1,
                .loader_workers = -1,
@@ -128,9 +130,18 @@ static status read_epochs(run *r, error *err) {
         status rc = read_epoch(list->items[i], &r->epochs[i], err);
         if (rc != STATUS_OK) return rc;
         r->epoch_count++;
-        bool timed = (i > 0 || list->count == 1) && r->epochs[i].seconds > 0;
-        if (timed) r->seconds[r->timed++] = r->epochs[i].seconds;
     }
+    return STATUS_OK;
+}
+
+// Only the manifest of a run with a shorter last epoch gives the steps of a whole one.
+static status read_lengths(run *r, error *err) {
+    status rc = run_number(r->train, "results.steps_per_epoch", &r->steps_per_epoch, err);
+    if (rc != STATUS_OK || !r->epoch_count) return rc;
+    if (isnan(r->steps_per_epoch)) r->steps_per_epoch = (double)r->steps / (double)r->epoch_count;
+    const run_timed timed = run_timed_epochs(r);
+    for (size_t i = timed.first; i < timed.end; i++)
+        if (r->epochs[i].seconds > 0) r->seconds[r->timed++] = r->epochs[i].seconds * timed.scale;
     return STATUS_OK;
 }
 
@@ -262,7 +273,7 @@ status run_read_train(run *r, error *err) {
     TRY(run_count(r->train, "parameters.seed", &r->seed, err));
     TRY(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
     TRY(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
-    TRY(run_count(r->train, "parameters.epochs", &r->planned_epochs, err));
+    TRY(run_number(r->train, "parameters.epochs", &r->planned_epochs, err));
     TRY(run_count(r->train, "results.steps", &r->steps, err));
     TRY(run_count(r->train, "results.samples", &r->samples, err));
     TRY(run_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
@@ -274,6 +285,7 @@ status run_read_train(run *r, error *err) {
     TRY(read_lr(r, err));
     TRY(read_execution(r, err));
     TRY(read_epochs(r, err));
+    TRY(read_lengths(r, err));
 out:
     return rc;
 }
@@ -331,6 +343,8 @@ status run_read_evaluation(run *r, error *err) {
     TRY(run_number(r->evaluate, "results.accuracy", &accuracy, err));
     TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
+    if (*run_text(r->evaluate, "parameters.views"))
+        r->views = run_text(r->evaluate, "parameters.views");
     TRY(read_classes(r, err));
     TRY(read_confusion(r, err));
 out:
@@ -339,12 +353,24 @@ out:
 
 // ---- Times ----
 
+double run_epoch_steps(const run *r, size_t i) {
+    return fmin(r->steps_per_epoch, (double)r->steps - (double)i * r->steps_per_epoch);
+}
+
+run_timed run_timed_epochs(const run *r) {
+    const double last = r->epoch_count ? run_epoch_steps(r, r->epoch_count - 1) : 0;
+    const bool shorter = last < r->steps_per_epoch - 0.5;
+    const size_t wholes = r->epoch_count - shorter;
+    if (shorter && !wholes) return (run_timed){0, 1, last, r->steps_per_epoch / last};
+    const size_t first = wholes > 1 ? 1 : 0;
+    return (run_timed){first, wholes, r->steps_per_epoch * (double)(wholes - first), 1};
+}
+
 run_split run_time_split(const run *r) {
     run_split split = {.sum = 0, .wall = 0};
-    size_t first = r->epoch_count > 1 ? 1 : 0;
-    double steps = (double)r->steps / (double)r->epoch_count * (double)(r->epoch_count - first);
-    double scale = run_has_time(r) && r->steps > 0 && r->epoch_count ? 1000 / steps : NAN;
-    for (size_t i = first; i < r->epoch_count; i++) {
+    const run_timed timed = run_timed_epochs(r);
+    double scale = run_has_time(r) && r->steps > 0 && r->epoch_count ? 1000 / timed.steps : NAN;
+    for (size_t i = timed.first; i < timed.end; i++) {
         split.wall += r->epochs[i].seconds * scale;
         for (int p = 0; p < RUN_PHASES; p++) split.phase[p] += r->epochs[i].phase[p] * scale;
     }

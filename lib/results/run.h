@@ -31,15 +31,20 @@ typedef struct run_class { // a class of the test data
 } run_class;
 
 typedef struct run {
-    char *name;                     // unique in a report; prefix of its figures' ids
-    char *folder;                   // of train; NULL if there is none
-    char *evaluation;               // folder of evaluate; NULL if there is none
-    yaml_node *train, *evaluate;    // their manifests
-    const char *key;                // of the train stage; runs with the same key are one. "": none
+    char *name;                  // unique in a report; prefix of its figures' ids
+    char *folder;                // of train; NULL if there is none
+    char *evaluation;            // folder of evaluate; NULL if there is none
+    yaml_node *train, *evaluate; // their manifests
+    const char *key;             // of the train stage. "": none
+    const char *views;           // of the test images: "none", "mirror", "mirror-shift". Runs with
+                                 // the same key and views are one
     const char *experiment, *title; // as a plan or else the manifests give them; "" when absent
     const yaml_node *published;     // likewise: a list, or NULL
     const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *reduce;
-    int64_t seed, virtual_shards, global_batch, planned_epochs, steps, samples;
+    int64_t seed, virtual_shards, global_batch, steps;
+    int64_t samples;                                    // of a whole epoch
+    double planned_epochs;                              // not necessarily whole
+    double steps_per_epoch;                             // of a whole one
     int64_t world_size, threads, loader_workers, cores; // as executed
     double lr;                                          // after scaling, before the schedule
     char device[16];                                    // kind: "cpu", "cuda"
@@ -50,7 +55,7 @@ typedef struct run {
     bool simulated; // more replicas · threads than cores, or several replicas on one GPU
     run_epoch *epochs;
     size_t epoch_count;
-    double *seconds; // of the epochs that are timed: all but the first if there are several
+    double *seconds; // of the epochs that are timed (run_timed_epochs)
     size_t timed;
     double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
     double target;        // accuracy to be reached, from a plan or the manifest; 0: none
@@ -103,6 +108,17 @@ const yaml_node *run_last_segment(const run *r, int *segments);
 // when absent.
 status run_number(const yaml_node *root, const char *path, double *value, error *err) MUST_CHECK;
 status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) MUST_CHECK;
+
+// The steps of epoch i: fewer than steps_per_epoch if it is a shorter last one.
+double run_epoch_steps(const run *r, size_t i);
+// The timed epochs, [first, end): all whole ones but the first, which warms up, if there are
+// several. Without a whole epoch, the shorter one, whose time counts in proportion to its steps.
+typedef struct run_timed {
+    size_t first, end;
+    double steps; // in them
+    double scale; // from their time to that of whole epochs; 1 if they are
+} run_timed;
+run_timed run_timed_epochs(const run *r);
 
 // Milliseconds per step by phase over the timed epochs, their sum, and the wall time per step; NAN
 // if unknown.

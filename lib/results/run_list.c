@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "data/manifest.h"
+#include "data/views.h"
 #include "results/pool.h"
 
 // ---- Folders ----
@@ -82,11 +83,12 @@ static bool evaluates(const run *r, const yaml_node *evaluate) {
     return false;
 }
 
-static status add_execution(run_list *list, const char *path, error *err) {
+// Adds an execution with one of its evaluations.
+static status add_pair(run_list *list, const char *path, const char *evaluation, error *err) {
     status rc = STATUS_OK;
     run *r;
     char *train = memory_format(err, "%s/train", path);
-    char *evaluate = memory_format(err, "%s/evaluate", path);
+    char *evaluate = memory_format(err, "%s/%s", path, evaluation);
     rc = train && evaluate ? new_run(list, &r, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     if (exists(path, "train")) TRY(add_stage(r, train, err));
@@ -99,6 +101,22 @@ static status add_execution(run_list *list, const char *path, error *err) {
 out:
     free(train);
     free(evaluate);
+    return rc;
+}
+
+// Adds a run for each evaluation of an execution: one without views, or an unfinished one, and
+// those with views.
+static status add_execution(run_list *list, const char *path, error *err) {
+    bool any = false;
+    status rc = STATUS_OK;
+    for (int k = VIEWS_KINDS; rc == STATUS_OK && k-- > 0;) {
+        const char *folder = views_folder((test_views)k);
+        char name[64];
+        snprintf(name, sizeof name, "%s/manifest.yaml", folder);
+        const bool there = exists(path, name);
+        if (there || (k == VIEWS_NONE && !any)) rc = add_pair(list, path, folder, err);
+        any = any || there;
+    }
     return rc;
 }
 
@@ -202,6 +220,7 @@ static bool same_folder(const char *a, const char *b) {
 
 // Is it the same folder, through any links, or a copy? Manifests hold times, so no two are equal.
 static bool same_execution(const run *a, const run *b) {
+    if (a->evaluation && b->evaluation && strcmp(a->views, b->views) != 0) return false;
     if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
     return same_folder(a->folder, b->folder) ||
            (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));

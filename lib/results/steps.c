@@ -66,7 +66,7 @@ double steps_samples(const run *r, size_t step) {
 
 double steps_micro_batches(const run *r) {
     const bool together = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
-    const size_t n = r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
+    const size_t n = r->epoch_count ? (size_t)r->steps_per_epoch : 0;
     double sum = 0;
     if (r->virtual_shards < 1 || r->samples < 1) return NAN;
     for (size_t i = 0; i < n; i++)

@@ -83,10 +83,32 @@ static status verify_number(const verifying *v, const yaml_node *node, const cha
 
 // Counts the samples of an epoch's steps.
 static double count_samples(const run *r) {
-    const size_t count = r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
+    const size_t count = r->epoch_count ? (size_t)r->steps_per_epoch : 0;
     double sum = 0;
     for (size_t i = 0; i < count; i++) sum += steps_samples(r, i);
     return count ? sum : NAN;
+}
+
+// The index of the epoch whose model was kept: the first of the best ones, or the last.
+static size_t kept_epoch(const run *r) {
+    const bool best = strcmp(run_text(r->train, "parameters.keep"), "best") == 0;
+    size_t kept = best ? 0 : r->epoch_count - 1;
+    for (size_t i = 1; best && i < r->epoch_count; i++)
+        if (r->epochs[i].accuracy > r->epochs[kept].accuracy) kept = i;
+    return kept;
+}
+
+// Checks the choice among the epochs.
+static status verify_choice(const verifying *v) {
+    const run *r = v->r, *recomputed = &v->b->run;
+    status rc = STATUS_OK;
+    if (!r->epoch_count) return rc;
+    const size_t kept = kept_epoch(recomputed);
+    TRY(verify_number(v, r->train, "results.validation_accuracy",
+                      recomputed->epochs[kept].accuracy));
+    TRY(verify_number(v, r->train, "results.best_epoch", (double)kept + 1));
+out:
+    return rc;
 }
 
 // Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
@@ -96,6 +118,7 @@ static status verify_training(const verifying *v) {
     const char *model = run_text(r->train, "results.model");
     status rc;
     TRY(verify_number(v, r->train, "results.test_accuracy", last));
+    TRY(verify_choice(v));
     TRY(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
     for (int p = 0; r->epoch_count && p < RUN_PHASES; p++) {
         char key[64];

@@ -14,7 +14,7 @@
 
 static const char SCHEMA[] = "lockstep.state/1";
 
-static const char MODEL_PREFIX[] = "model.";
+static const char MODEL_PREFIX[] = "model.", AVERAGE_PREFIX[] = "average.", BEST_PREFIX[] = "best.";
 
 // Prefixes of the optimizer's arrays: PyTorch's names for them.
 static const char *optimizer_prefix(update_kind kind, int array) {
@@ -22,8 +22,8 @@ static const char *optimizer_prefix(update_kind kind, int array) {
     return array == 0 ? "optimizer.exp_avg." : "optimizer.exp_avg_sq.";
 }
 
-status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs,
-                       uint64_t steps_per_epoch, error *err) {
+status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs, uint64_t steps,
+                       error *err) {
     status rc = STATUS_FAILED;
     size_t n = m->program.parameters;
     *c = (checkpoint){.model = m, .kind = kind, .epochs = epochs};
@@ -34,14 +34,46 @@ status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epoc
     c->execution = yaml_new(YAML_SEQUENCE, err);
     if (!c->parameters || !c->buffers || !c->optimizer || !c->accuracy || !c->execution) goto out;
     for (int e = 0; e < epochs; e++) c->accuracy[e] = NAN;
-    TRY(timeline_init(&c->timeline, (uint64_t)epochs * steps_per_epoch, err));
+    TRY(timeline_init(&c->timeline, steps, err));
     return STATUS_OK;
 out:
     checkpoint_release(c);
     return rc;
 }
 
+status checkpoint_begin_best(checkpoint *c, error *err) {
+    c->best = memory_new_aligned(c->model->program.parameters, sizeof(float), err);
+    c->best_buffers = memory_new_aligned(c->model->program.buffers, sizeof(float), err);
+    return c->best && c->best_buffers ? STATUS_OK : STATUS_FAILED;
+}
+
+// The first of equals: only a better one replaces it.
+void checkpoint_keep_best(checkpoint *c, int epoch) {
+    const program *p = &c->model->program;
+    if (!c->best || isnan(c->accuracy[epoch])) return;
+    if (c->best_epoch && !(c->accuracy[epoch] > c->accuracy[c->best_epoch - 1])) return;
+    const float *buffers, *parameters = checkpoint_model(c, &buffers);
+    c->best_epoch = epoch + 1;
+    memcpy(c->best, parameters, p->parameters * sizeof(float));
+    if (p->buffers) memcpy(c->best_buffers, buffers, p->buffers * sizeof(float));
+}
+
+status checkpoint_begin_average(checkpoint *c, bool is_model, error *err) {
+    const size_t n = c->model->program.parameters, buffers = c->model->program.buffers;
+    c->average = memory_new_aligned(n, sizeof(float), err);
+    c->average_buffers = memory_new_aligned(buffers, sizeof(float), err);
+    if (!c->average || !c->average_buffers) return STATUS_FAILED;
+    memcpy(c->average, c->parameters, n * sizeof *c->average);
+    if (buffers) memcpy(c->average_buffers, c->buffers, buffers * sizeof *c->average_buffers);
+    c->average_is_model = is_model;
+    return STATUS_OK;
+}
+
 void checkpoint_release(checkpoint *c) {
+    free(c->best);
+    free(c->best_buffers);
+    free(c->average);
+    free(c->average_buffers);
     free(c->parameters);
     free(c->buffers);
     free(c->optimizer);
@@ -69,6 +101,11 @@ static bool find_bad_tensor(const model *m, const char *prefix, const float *par
 bool checkpoint_find_bad(const checkpoint *c, bad_place *bad) {
     const model *m = c->model;
     if (find_bad_tensor(m, MODEL_PREFIX, c->parameters, c->buffers, false, bad)) return true;
+    if (c->best && find_bad_tensor(m, BEST_PREFIX, c->best, c->best_buffers, false, bad))
+        return true;
+    if (c->average &&
+        find_bad_tensor(m, AVERAGE_PREFIX, c->average, c->average_buffers, false, bad))
+        return true;
     for (int a = 0; a < update_state_arrays(c->kind); a++)
         if (find_bad_tensor(m, optimizer_prefix(c->kind, a),
                             c->optimizer + (size_t)a * m->program.parameters, NULL, a == 1, bad))
@@ -152,6 +189,12 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
         TRY(model_file_store(c->model, optimizer_prefix(c->kind, a),
                              c->optimizer + (size_t)a * c->model->program.parameters, NULL, f,
                              err));
+    if (c->best_epoch) {
+        TRY(add_number(f, "best_epoch", (uint64_t)c->best_epoch, err));
+        TRY(model_file_store(c->model, BEST_PREFIX, c->best, c->best_buffers, f, err));
+    }
+    if (c->average)
+        TRY(model_file_store(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, f, err));
     TRY(timeline_store(&c->timeline, "steps.", f, err));
     TRY(tensor_file_add(f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
     TRY(tensor_file_write(path, f, err));
@@ -208,11 +251,6 @@ status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *their
         err, STATUS_INPUT,
         "cannot resume: '%s': %s; train without --resume (make: RESUME=0) to start again", path,
         why);
-}
-
-int checkpoint_epochs(const yaml_node *parameters) {
-    const yaml_node *epochs = yaml_find(parameters, "epochs");
-    return epochs && epochs->text ? (int)strtol(epochs->text, NULL, 10) : 0;
 }
 
 static status check_hash(const tensor_file *f, const char *path, const char *key, const char *what,
@@ -276,6 +314,18 @@ static status read_execution(checkpoint *c, const tensor_file *f, const char *pa
                      path);
 }
 
+// Before the first epoch ends there is no best one.
+static status read_best(checkpoint *c, const tensor_file *f, const char *path, error *err) {
+    uint64_t epoch;
+    status rc = STATUS_OK;
+    if (!c->best || !tensor_file_metadata(f, "best_epoch")) return rc;
+    TRY(read_number(f, path, "best_epoch", (uint64_t)c->epochs, &epoch, err));
+    TRY(model_file_load(c->model, BEST_PREFIX, c->best, c->best_buffers, f, path, err));
+    c->best_epoch = (int)epoch;
+out:
+    return rc;
+}
+
 status checkpoint_read(checkpoint *c, const run_identity *run, const char *path, error *err) {
     const int64_t any[1] = {-1};
     const tensor *accuracy;
@@ -290,6 +340,10 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
     for (int a = 0; a < update_state_arrays(c->kind); a++)
         TRY(model_file_load(c->model, optimizer_prefix(c->kind, a),
                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, &f, path,
+                            err));
+    TRY(read_best(c, &f, path, err));
+    if (c->average)
+        TRY(model_file_load(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, &f, path,
                             err));
     TRY(timeline_load(&c->timeline, "steps.", c->step, &f, path, err));
     TRY(tensor_file_require(&f, path, "epochs.accuracy", TENSOR_F64, 1, any, &accuracy, err));

@@ -28,23 +28,46 @@ typedef struct checkpoint {
     update_kind kind;                        // selects the optimizer state
     uint64_t step;                           // steps done, over all epochs
     float *parameters, *buffers, *optimizer; // arenas; `optimizer`: update_state_arrays of them
+    float *average, *average_buffers;        // of the weights (average.h); NULL: none
+    bool average_is_model;                   // else the average only serves training
     timeline timeline;                       // of the steps done
     int epochs;
-    double *accuracy;     // test accuracy after each epoch; NaN: not measured
-    uint64_t total_ns;    // wall time of all segments so far
-    yaml_node *execution; // list of segments: tool, devices, ranks, …
+    double *accuracy;           // accuracy after each epoch; NaN: not measured
+    float *best, *best_buffers; // model of the epoch with the best accuracy so far; NULL: not kept
+    int best_epoch;             // that epoch, from 1; 0: none yet
+    uint64_t total_ns;          // wall time of all segments so far
+    yaml_node *execution;       // list of segments: tool, devices, ranks, …
 } checkpoint;
 
 // Key of a segment that --max-restarts started: the number of restarts since the segment before it,
 // including those that saved nothing.
 #define CHECKPOINT_RESTARTS "restarts"
 
-// Prepares an empty run with room for `epochs` epochs of `steps_per_epoch` steps; the arenas are
-// zero.
-status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs,
-                       uint64_t steps_per_epoch, error *err) MUST_CHECK;
+// Prepares an empty run with room for `steps` steps in `epochs` epochs; the arenas are zero.
+status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs, uint64_t steps,
+                       error *err) MUST_CHECK;
+// Makes room for the best model.
+status checkpoint_begin_best(checkpoint *c, error *err) MUST_CHECK;
+// If there is room for the best model, and the accuracy after this epoch (from 0) is better than
+// all before it, keeps the current model.
+void checkpoint_keep_best(checkpoint *c, int epoch);
 // A zeroed struct is fine.
 void checkpoint_release(checkpoint *c);
+
+// Adds an average, which begins with the current weights. A state then has one, too.
+status checkpoint_begin_average(checkpoint *c, bool is_model, error *err) MUST_CHECK;
+// The weights and statistics that are the model after the current step.
+static inline const float *checkpoint_model(const checkpoint *c, const float **buffers) {
+    *buffers = c->average_is_model ? c->average_buffers : c->buffers;
+    return c->average_is_model ? c->average : c->parameters;
+}
+// Those that a finished run writes: of the best epoch, if it was kept.
+static inline const float *checkpoint_best_model(const checkpoint *c, const float **buffers) {
+    const float *parameters = checkpoint_model(c, buffers);
+    if (c->best_epoch == 0) return parameters;
+    *buffers = c->best_buffers;
+    return c->best;
+}
 
 // Writes `path`, whole or not at all. Stores the file's hashes in `f`, which may be NULL; release
 // it.
@@ -79,7 +102,5 @@ int64_t checkpoint_restarts(const checkpoint *c);
 // (experiment_continues).
 status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
                                    error *err) MUST_CHECK;
-// Returns `epochs` of a resolved experiment; 0 if it has none.
-int checkpoint_epochs(const yaml_node *parameters);
 
 #endif

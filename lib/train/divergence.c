@@ -9,8 +9,8 @@
 // "tensor 'bn1.running_var' holds nan": a model's tensors go without the prefix that they have in a
 // state.
 static void describe(const bad_place *bad, char text[160]) {
-    const bool optimizer = strncmp(bad->prefix, "optimizer.", 10) == 0;
-    snprintf(text, 160, "tensor '%s%s' holds %g", optimizer ? bad->prefix : "", bad->tensor->name,
+    const bool of_model = strcmp(bad->prefix, "model.") == 0;
+    snprintf(text, 160, "tensor '%s%s' holds %g", of_model ? "" : bad->prefix, bad->tensor->name,
              bad->value.value);
 }
 

@@ -43,31 +43,10 @@ static double read_waited(void) {
     return sum;
 }
 
-// Adds up a line "cpu3 user nice system idle iowait irq softirq steal …", without idle and iowait.
-static void read_core(const char *line, double ticks, machine_counts *now) {
-    unsigned core;
-    double t[8];
-    if (sscanf(line, "cpu%u %lf %lf %lf %lf %lf %lf %lf %lf", &core, &t[0], &t[1], &t[2], &t[3],
-               &t[4], &t[5], &t[6], &t[7]) != 9 ||
-        core >= MACHINE_CORES)
-        return;
-    now->used[core] = (t[0] + t[1] + t[2] + t[5] + t[6] + t[7]) / ticks;
-    now->stolen[core] = t[7] / ticks;
-}
-
-static void read_cores(machine_counts *now) {
-    char line[512];
-    const long ticks = sysconf(_SC_CLK_TCK);
-    for (int i = 0; i < MACHINE_CORES; i++) now->used[i] = now->stolen[i] = NAN;
-    FILE *file = ticks > 0 ? fopen("/proc/stat", "re") : NULL;
-    while (file && fgets(line, sizeof line, file)) read_core(line, (double)ticks, now);
-    if (file) fclose(file);
-}
-
 void machine_use_count(machine_counts *now) {
     now->cpu = read_cpu();
     now->waited = read_waited();
-    read_cores(now);
+    core_use_read(&now->cores);
     if (getloadavg(&now->load, 1) != 1) now->load = NAN;
     now->clock = clock_now();
 }
@@ -90,10 +69,10 @@ static status put_others(yaml_node *machine, const machine_counts *before,
                          const machine_counts *now, const cpu_set_t *cores, double cpu,
                          error *err) {
     double used = 0, stolen = 0;
-    for (size_t i = 0; i < MACHINE_CORES && i < CPU_SETSIZE; i++) {
+    for (size_t i = 0; i < CORE_USE_CORES && i < CPU_SETSIZE; i++) {
         if (!CPU_ISSET(i, cores)) continue;
-        used += now->used[i] - before->used[i];
-        stolen += now->stolen[i] - before->stolen[i];
+        used += now->cores.used[i] - before->cores.used[i];
+        stolen += now->cores.stolen[i] - before->cores.stolen[i];
     }
     status rc = put(machine, "others_seconds", isnan(used) ? NAN : fmax(0, used - cpu), err);
     if (rc == STATUS_OK) rc = put(machine, "stolen_seconds", stolen, err);

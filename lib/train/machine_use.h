@@ -6,20 +6,18 @@
 
 #include <stdint.h>
 
+#include "base/core_use.h"
 #include "base/error.h"
 #include "base/yaml_tree.h"
 #include "dist/comm.h"
 
-enum { MACHINE_CORES = 1024 };
-
 // Kernel counters at one moment; NAN: not available.
 typedef struct machine_counts {
     uint64_t clock;
-    double cpu;                   // CPU seconds of this process
-    double waited;                // seconds for which its threads were runnable without a core
-    double used[MACHINE_CORES];   // busy seconds of each core, all processes, stolen time included
-    double stolen[MACHINE_CORES]; // the stolen part: taken by a hypervisor
-    double load;                  // load average of the last minute
+    double cpu;    // CPU seconds of this process
+    double waited; // seconds for which its threads were runnable without a core
+    core_use cores;
+    double load; // load average of the last minute
 } machine_counts;
 
 void machine_use_count(machine_counts *now);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "dist/device_group.h"
+#include "train/clipping.h"
 
 struct executor {
     const backend *backend;
@@ -21,6 +22,8 @@ struct executor {
     phase_times own;                // measured here, in addition to the engine's times
     uint64_t steps, vectors, bytes; // reductions; vectors contributed and bytes sent by this rank
     uint64_t hidden;                // ns of reduction that overlapped backward
+    bool clips;                     // then the reduced record is needed on the host
+    clipping clipping;
 };
 
 // Requests are the last floats of a record: a sum above 0 means that some rank makes the request.
@@ -41,7 +44,7 @@ void strategy_give_data(const executor_options *o, engine_options *e) {
     if (!o->data) return;
     e->images = o->data->pixels;
     e->image_count = o->data->samples;
-    e->augment = &o->experiment->augment;
+    e->augment = o->augment;
 }
 
 // Each rank owns the same number of contiguous shards, so an all-gather puts them in order.
@@ -64,7 +67,7 @@ static status join_group(executor *x, const logger *log, error *err) {
     const engine_group g = device_group(x->comm);
     error why = {0};
     status rc = STATUS_OK;
-    if (c->size == 1 || !x->backend->group_join) return rc;
+    if (c->size == 1 || x->clips || !x->backend->group_join) return rc;
     TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
               x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
@@ -88,6 +91,9 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     x->local_shards = e->virtual_shards / o->comm->size;
     x->first_shard = o->comm->rank * x->local_shards;
     x->record = record_floats(&e->model.program);
+    x->clips = e->optimizer.clip_norm > 0;
+    TRY(clipping_init(&x->clipping, &e->model, e->groups.of_line, err));
+    rc = STATUS_FAILED;
     x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf, err);
     if (!x->first_leaf) goto out;
     engine_options options = {
@@ -100,6 +106,8 @@ status replica_open(const executor_options *o, executor **out, error *err) {
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
+        .groups = e->groups.of_line,
+        .label_smoothing = (float)e->label_smoothing,
         .deferred = true,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
         .exchange_context = x,
@@ -123,6 +131,7 @@ out:
 void replica_close(executor *x) {
     if (!x) return;
     x->backend->close(x->engine);
+    clipping_release(&x->clipping);
     free(x->first_leaf);
     free(x);
 }
@@ -240,8 +249,22 @@ out:
     return rc;
 }
 
+// The record of an engine that has all shards becomes the reduced one.
+static void clip(executor *x, const batch *b, update_rule *rule) {
+    int count;
+    const uint64_t begin = clock_now();
+    float *out = x->backend->reduced(x->engine);
+    if (x->comm->size == 1) {
+        float *const *records = x->backend->records(x->engine, &count);
+        if (out != records[0]) memcpy(out, records[0], x->record * sizeof *out);
+    }
+    clipping_apply(&x->clipping, out, b, rule);
+    book(x, PHASE_UPDATE, begin, clock_now());
+}
+
 status replica_step(executor *x, const batch *b, const update_rule *rule,
                     const bool request[REQUESTS], step_result *result, error *err) {
+    update_rule own = *rule;
     status rc;
     TRY(x->backend->step(x->engine, b, err));
     if (x->way.transport)
@@ -250,7 +273,8 @@ status replica_step(executor *x, const batch *b, const update_rule *rule,
         TRY(reduce_here(x, request, result->agreed, err));
     else // the record of all shards is already the reduced one
         memcpy(result->agreed, request, sizeof result->agreed);
-    TRY(x->backend->update(x->engine, rule, &result->update, err));
+    if (x->clips) clip(x, b, &own);
+    TRY(x->backend->update(x->engine, &own, &result->update, err));
     if (x->way.transport) TRY(collect_requests(x, result->agreed, err));
     x->steps++;
 out:

@@ -46,6 +46,21 @@ out:
     return rc;
 }
 
+// In a run whose last epoch is shorter, the manifest gives the steps of a whole one.
+static status find_steps_per_epoch(run_series *s, error *err) {
+    const uint64_t steps = s->timeline.steps, epochs = s->epochs->count;
+    const yaml_node *node = yaml_get(s->root, "results.steps_per_epoch");
+    int64_t whole = (int64_t)(steps / epochs);
+    status rc = node ? yaml_integer(node, "steps_per_epoch", 1, INT64_MAX, &whole, err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    s->steps_per_epoch = (uint64_t)whole;
+    const bool fits = node ? whole && (steps + (uint64_t)whole - 1) / (uint64_t)whole == epochs
+                           : steps % epochs == 0;
+    if (fits) return STATUS_OK;
+    return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
+                      s->epochs->count, steps, s->steps);
+}
+
 static status read_epochs(run_series *s, error *err) {
     if (!s->manifest) return STATUS_OK;
     status rc;
@@ -54,10 +69,7 @@ static status read_epochs(run_series *s, error *err) {
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
         return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
-    if (s->timeline.steps % s->epochs->count)
-        return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
-                          s->epochs->count, s->timeline.steps, s->steps);
-    s->steps_per_epoch = s->timeline.steps / s->epochs->count;
+    TRY(find_steps_per_epoch(s, err));
     rc = experiment_read_updates(&s->updates, parameters, err);
 out:
     return rc;
@@ -88,7 +100,12 @@ double run_series_rate(const run_series *s, uint64_t step) {
     const experiment *e = &s->updates;
     if (!s->steps_per_epoch) return NAN;
     return learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, step,
-                         s->steps_per_epoch, e->epochs);
+                         s->steps_per_epoch, experiment_steps(e, s->steps_per_epoch));
+}
+
+bool run_series_ends_epoch(const run_series *s, uint64_t step) {
+    if (!s->steps_per_epoch) return false;
+    return (step + 1) % s->steps_per_epoch == 0 || step + 1 == s->timeline.steps;
 }
 
 double run_series_epoch(const run_series *s, const char *key, uint64_t epoch) {
@@ -223,7 +240,7 @@ static status write_csv_head(output *out, error *err) {
 }
 
 static status write_csv_step(const run_series *s, uint64_t step, output *out, error *err) {
-    const bool last = s->steps_per_epoch && (step + 1) % s->steps_per_epoch == 0;
+    const bool last = run_series_ends_epoch(s, step);
     status rc = write_csv_text(out, s->name, err);
     for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++)
         rc = output_format(out, err, ",%s", column_value(s, c, step).text);

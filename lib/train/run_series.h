@@ -33,6 +33,8 @@ void run_series_release(run_series *s);
 // `results.epochs` of the manifest; NAN if unknown.
 double run_series_rate(const run_series *s, uint64_t step);
 double run_series_epoch(const run_series *s, const char *key, uint64_t epoch);
+// Is the step (from 0) the last one of an epoch?
+bool run_series_ends_epoch(const run_series *s, uint64_t step);
 // The time of the first step's begin, in seconds since 1970: `run.end` less the wall time of all
 // steps, since manifests do not record the times of evaluations and interruptions. 0 without a
 // manifest.

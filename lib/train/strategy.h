@@ -50,7 +50,8 @@ typedef struct executor_options {
     const devices *devices; // devices_index gives the one of each rank, replica or stage
     const experiment *experiment;
     normalization normalization;
-    const dataset *data; // for backends that keep it; NULL: batches bring their pixels
+    const augment_list *augment; // the experiment's, with the means of the data set
+    const dataset *data;         // for backends that keep it; NULL: batches bring their pixels
     comm *comm;
     int world_size;  // ranks; replicas or stages in one process
     int local_rank;  // among the ranks of this host, which take its devices in turn

@@ -53,6 +53,7 @@ static void close(executor *x) {
         free(p->ids);
         free(p->rows);
     }
+    clipping_release(&x->clipping);
     void *own[] = {x->parts, x->engines, x->copies, x->cover, x->terms, x->sync};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
     free(x);
@@ -101,6 +102,8 @@ static status open_part(executor *x, int number, const executor_options *o, erro
                               .shard_samples = (int)shard_samples,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm,
+                              .groups = e->groups.of_line,
+                              .label_smoothing = (float)e->label_smoothing,
                               .exchange = x->replicas > 1 ? dp_exchange : NULL,
                               .exchange_context = p,
                               .apart = true,
@@ -162,6 +165,8 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->kept = o->data != NULL;
     x->record = record_floats(x->program);
     x->reduce_fast = o->reduce_fast;
+    x->clips = o->experiment->optimizer.clip_norm > 0;
+    TRY(clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line, err));
     TRY(take_memory(x, err));
     for (int r = 0; r < x->replicas; r++) TRY(open_part(x, r, o, err));
     TRY(open_master(x, o, err));

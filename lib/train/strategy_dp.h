@@ -7,6 +7,7 @@
 
 #include "base/reduction_tree.h"
 #include "compute/cpu/team.h"
+#include "train/clipping.h"
 #include "train/strategy.h"
 
 // The activities of a step, in order.
@@ -49,6 +50,8 @@ struct executor {
     size_t sample_bytes, record;
     bool kept; // the engines have the data set
     bool reduce_fast;
+    bool clips; // then the reduced record is needed on the host
+    clipping clipping;
     team *team;    // one member per replica
     activity what; // of all replicas at once; `body` performs it
     void (*body)(void *, int);

@@ -150,7 +150,7 @@ static status reduce_to_master(executor *x, error *err) {
     const uint64_t begin = clock_now();
     status rc = STATUS_OK;
     cover_replicas(x);
-    if (x->backend->reduce_engines)
+    if (x->backend->reduce_engines && !x->clips)
         rc = x->backend->reduce_engines(x->engines, x->replicas, !x->reduce_fast, err);
     else
         reduce_on_host(x);
@@ -190,7 +190,9 @@ status dp_step(executor *x, const batch *b, const update_rule *rule, const bool 
     TRY(reduce_to_master(x, err));
     count_traffic(x);
     begin = clock_now();
-    TRY(x->backend->update(x->engines[0], rule, &result->update, err));
+    update_rule own = *rule;
+    if (x->clips) clipping_apply(&x->clipping, x->backend->reduced(x->engines[0]), b, &own);
+    TRY(x->backend->update(x->engines[0], &own, &result->update, err));
     dp_alone(x, UPDATE, PHASE_UPDATE, begin);
     const uint64_t end = trace_clock(x->parts[0].track);
     for (int r = 0; r < x->replicas; r++)

@@ -13,58 +13,14 @@
 // wait. With sync_batch_norm all shards must meet in every batch norm, so they form one
 // micro-batch. Each stage updates its own parameters. On a CPU a stage is one or more threads with
 // a separate engine.
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "compute/cpu/team.h"
 #include "train/stages.h"
-#include "train/strategy.h"
-
-enum { MAX_STAGES = EXPERIMENT_MAX_STAGES };
-
-typedef struct stage {
-    program program; // this stage's layers
-    engine *engine;
-    trace_track *track;
-    // Activations and gradients of the stage's output, all groups; NULL for the last stage. The
-    // sender writes into the receiver's memory: activations lie with the next stage, gradients with
-    // this one. So the copy is part of the sender's time, and the receiver may work on another
-    // micro-batch meanwhile.
-    float *activations, *gradients;
-    int forward_done, backward_done; // micro-batches of this step
-    phase_times spent;
-    update_result result;
-    uint64_t busy, waiting; // ns so far; the rest is copying and reducing
-    uint64_t sent;          // bytes to its neighbours
-    status rc;
-    error err;
-} stage;
-
-struct executor {
-    const backend *backend;
-    const program *program;
-    stage *stages;
-    engine *whole;         // all layers, for inference
-    const char *transport; // of transfers between stages; NULL: not applicable
-    int count, shards;
-    bool together; // sync_batch_norm: one micro-batch
-    team *team;
-    pthread_mutex_t lock; // guards the counters of finished micro-batches, and `failed`
-    pthread_cond_t moved;
-    bool failed;
-    uint64_t began; // clock at the beginning of the step
-    const batch *batch;
-    const update_rule *rule;
-    size_t arrays;                           // of optimizer state
-    float *parameters, *buffers, *state;     // whole arenas, for copying from a stage
-    float *whole_parameters, *whole_buffers; // assembled, for inference
-    phase_times own;
-    uint64_t wall, steps, micro_batches;
-};
+#include "train/strategy_mp.h"
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     int first[MAX_STAGES + 1];
@@ -134,6 +90,20 @@ static bool run_backward(executor *x, int number, int m) {
     return s->rc == STATUS_OK;
 }
 
+// Gives this stage's part of the gradient's norm to all, and waits for theirs. Returns false if
+// another stage failed.
+static bool clip(executor *x, int number, update_rule *rule) {
+    stage *s = &x->stages[number];
+    if (rule->clip_norm <= 0) return true;
+    clipping_add(&x->clipping, s->first_layer, s->first_layer + s->program.count,
+                 x->backend->reduced(s->engine));
+    done(x, &s->squares_done, STATUS_OK);
+    for (int i = 0; i < x->count; i++)
+        if (!wait_for(x, &x->stages[i].squares_done, 0)) return false;
+    clipping_finish(&x->clipping, x->batch, rule);
+    return true;
+}
+
 static void stage_body(void *argument, int number) {
     executor *x = argument;
     stage *s = &x->stages[number];
@@ -149,7 +119,9 @@ static void stage_body(void *argument, int number) {
     t.ns[PHASE_COMM] += reduced - begin;
     trace_phase(s->track, phase_name(PHASE_COMM), begin, reduced);
     trace_operation(s->track, "reduce", TRACE_UNNUMBERED, begin, reduced);
-    s->rc = x->backend->update(s->engine, x->rule, &s->result, &s->err);
+    update_rule rule = *x->rule;
+    if (!clip(x, number, &rule)) return;
+    s->rc = x->backend->update(s->engine, &rule, &s->result, &s->err);
     trace_operation(s->track, phase_name(PHASE_UPDATE), TRACE_UNNUMBERED, reduced,
                     trace_clock(s->track));
     const phase_times u = x->backend->times(s->engine);
@@ -196,6 +168,7 @@ static status step(executor *x, const batch *b, const update_rule *rule,
     x->failed = false;
     for (int i = 0; i < x->count; i++) {
         x->stages[i].forward_done = x->stages[i].backward_done = 0;
+        x->stages[i].squares_done = 0;
         x->stages[i].spent = (phase_times){0};
     }
     team_run(x->team, stage_body, x);
@@ -234,6 +207,7 @@ static void close(executor *x) {
     x->backend->close(x->whole);
     pthread_cond_destroy(&x->moved);
     pthread_mutex_destroy(&x->lock);
+    clipping_release(&x->clipping);
     free(x->stages);
     free(x->state);
     free(x->buffers);
@@ -247,6 +221,7 @@ static status open_stage(executor *x, int number, const int *first, const execut
                          engine_options options, error *err) {
     stage *s = &x->stages[number];
     s->program = *x->program;
+    s->first_layer = first[number];
     s->program.layers = x->program->layers + first[number];
     s->program.count = first[number + 1] - first[number];
     s->program.input = s->program.layers[0].in;
@@ -295,7 +270,9 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
                               .local_shards = x->shards,
                               .shard_samples = e->global_batch / e->virtual_shards,
                               .seed = e->seed,
-                              .sync_batch_norm = e->sync_batch_norm};
+                              .sync_batch_norm = e->sync_batch_norm,
+                              .groups = e->groups.of_line,
+                              .label_smoothing = (float)e->label_smoothing};
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     TRY(stages_cut(e, x->count, first, err));
@@ -339,6 +316,13 @@ static status open(const executor_options *o, executor **out, error *err) {
     if (!x->stages || !x->state || !x->parameters || !x->buffers || !x->whole_parameters ||
         !x->whole_buffers)
         goto out;
+    if (o->experiment->optimizer.clip_norm > 0 && strcmp(o->backend->name, "cpu") != 0) {
+        rc = error_set(err, STATUS_USAGE,
+                       "cannot train in stages on GPUs with 'optimizer.clip_norm': a stage's "
+                       "gradients stay on its GPU; --device cpu, or another tool, works");
+        goto out;
+    }
+    TRY(clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line, err));
     TRY(open_stages(x, o, err));
     TRY(team_new(x->count, false, &x->team, err));
     *out = x;
@@ -420,64 +404,6 @@ static bool has_images(const executor *x) {
     return x->backend->has_images(x->stages[0].engine);
 }
 
-static status put_stage(const executor *x, const stage *s, yaml_node *list, error *err) {
-    yaml_node *item = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!item) return rc;
-    item->flow = true;
-    const program *p = &s->program;
-    const double busy = x->wall ? (double)s->busy / (double)x->wall : 0;
-    const double waiting = x->wall ? (double)s->waiting / (double)x->wall : 0;
-    const int64_t sent = x->steps ? (int64_t)(s->sent / x->steps) : 0;
-    const int64_t bytes = (int64_t)x->backend->memory(s->engine);
-    TRY(yaml_put(item, "first", yaml_new_string(p->layers[0].name, err), err));
-    TRY(yaml_put(item, "last", yaml_new_string(p->layers[p->count - 1].name, err), err));
-    TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
-    TRY(yaml_put(item, "waiting", yaml_new_number(waiting, err), err));
-    TRY(yaml_put(item, "bytes_sent_per_step", yaml_new_integer(sent, err), err));
-    TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
-    return yaml_append(list, item, err);
-out:
-    yaml_free(item);
-    return rc;
-}
-
-// The bubble: the measured fraction of time in which stages were idle, and the fraction that fill
-// and drain alone predict.
-static status put_bubble(const executor *x, yaml_node *segment, error *err) {
-    uint64_t waiting = 0, sent = 0;
-    status rc;
-    for (int i = 0; i < x->count; i++) {
-        waiting += x->stages[i].waiting;
-        sent += x->stages[i].sent;
-    }
-    const double stages = x->count, m = (double)x->micro_batches / (double)x->steps;
-    const double measured = (double)waiting / ((double)x->wall * stages);
-    const double predicted = (stages - 1) / (m + stages - 1);
-    const int64_t bytes = (int64_t)(sent / x->steps);
-    TRY(yaml_put(segment, "micro_batches", yaml_new_number(m, err), err));
-    TRY(yaml_put(segment, "bubble_measured", yaml_new_number(measured, err), err));
-    TRY(yaml_put(segment, "bubble_predicted", yaml_new_number(predicted, err), err));
-    TRY(yaml_put(segment, "bytes_per_step", yaml_new_integer(bytes, err), err));
-out:
-    return rc;
-}
-
-static status describe(const executor *x, yaml_node *segment, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = STATUS_FAILED;
-    if (!list) return rc;
-    for (int i = 0; i < x->count; i++) TRY(put_stage(x, &x->stages[i], list, err));
-    rc = yaml_put(segment, "stages", list, err);
-    list = NULL; // yaml_put owns it now
-    if (rc == STATUS_OK && x->transport)
-        rc = yaml_put(segment, "transport", yaml_new_string(x->transport, err), err);
-    if (rc == STATUS_OK && x->steps > 0) rc = put_bubble(x, segment, err);
-out:
-    yaml_free(list);
-    return rc;
-}
-
 const strategy strategy_mp = {
     .name = "mp",
     .track = "stage 0",
@@ -494,5 +420,5 @@ const strategy strategy_mp = {
     .isa = isa,
     .memory = memory,
     .has_images = has_images,
-    .describe = describe,
+    .describe = mp_describe,
 };

@@ -141,14 +141,18 @@ status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figur
     return STATUS_OK;
 }
 
-// The first epoch also warms up: it counts only if there is no other.
-static status median_seconds(const checkpoint *c, uint64_t steps_per_epoch, double *middle,
-                             error *err) {
-    int first = c->epochs > 1 ? 1 : 0, count = c->epochs - first;
+// The first epoch also warms up: it counts only if there is no other whole one. A shorter epoch
+// counts only if it is the only one, by the time of its steps.
+static status median_seconds(const checkpoint *c, const experiment *e, uint32_t samples,
+                             double *middle, error *err) {
+    const uint64_t whole = trainer_steps_per_epoch(e, samples);
+    const uint64_t last = trainer_epoch_steps(e, samples, c->epochs - 1);
+    const int wholes = c->epochs - (last < whole), first = wholes > 1 ? 1 : 0;
+    const int count = wholes > 1 ? wholes - 1 : 1;
     double *seconds = memory_new((size_t)count, sizeof *seconds, err);
     if (!seconds) return STATUS_FAILED;
-    for (int i = 0; i < count; i++)
-        seconds[i] = trainer_epoch_seconds(c, steps_per_epoch, first + i);
+    for (int i = 0; i < count; i++) seconds[i] = trainer_epoch_seconds(c, e, samples, first + i);
+    if (wholes == 0) seconds[0] *= (double)whole / (double)last;
     *middle = median(seconds, (size_t)count);
     free(seconds);
     return STATUS_OK;
@@ -172,17 +176,17 @@ static yaml_node *phases_of(const timeline *t, uint64_t first, uint64_t steps, e
 
 static status append_epoch(yaml_node *list, const checkpoint *c, const experiment *e,
                            uint32_t samples, int epoch, error *err) {
-    uint64_t steps = trainer_steps_per_epoch(e, samples);
+    const uint64_t first = (uint64_t)epoch * trainer_steps_per_epoch(e, samples);
+    const uint64_t steps = trainer_epoch_steps(e, samples, epoch);
     status rc = STATUS_FAILED;
     yaml_node *node = yaml_new(YAML_MAPPING, err);
     if (!node) return rc;
     double loss = trainer_epoch_loss(c, e, samples, epoch), accuracy = c->accuracy[epoch];
     TRY(yaml_put(node, "loss", yaml_new_number(loss, err), err));
     if (!isnan(accuracy)) TRY(yaml_put(node, "accuracy", yaml_new_number(accuracy, err), err));
-    TRY(yaml_put(node, "seconds", yaml_new_number(trainer_epoch_seconds(c, steps, epoch), err),
+    TRY(yaml_put(node, "seconds", yaml_new_number(trainer_epoch_seconds(c, e, samples, epoch), err),
                  err));
-    TRY(yaml_put(node, "phases", phases_of(&c->timeline, (uint64_t)epoch * steps, steps, err),
-                 err));
+    TRY(yaml_put(node, "phases", phases_of(&c->timeline, first, steps, err), err));
     return yaml_append(list, node, err);
 out:
     yaml_free(node);
@@ -202,19 +206,26 @@ static status put_execution(manifest *m, const checkpoint *c, error *err) {
 status train_manifest_results(manifest *m, const checkpoint *c, const experiment *e,
                               uint32_t samples, const char *model_content, error *err) {
     yaml_node *results = manifest_results(m), *epochs = yaml_new(YAML_SEQUENCE, err);
-    double seconds, accuracy = c->accuracy[c->epochs - 1];
+    const int kept = c->best_epoch ? c->best_epoch : c->epochs;
+    double seconds, accuracy = c->accuracy[kept - 1];
     double loss = trainer_epoch_loss(c, e, samples, c->epochs - 1);
+    const uint64_t per_epoch = trainer_steps_per_epoch(e, samples);
     status rc = STATUS_FAILED;
     if (!epochs) goto out;
     for (int i = 0; i < c->epochs; i++) TRY(append_epoch(epochs, c, e, samples, i, err));
-    TRY(median_seconds(c, trainer_steps_per_epoch(e, samples), &seconds, err));
+    TRY(median_seconds(c, e, samples, &seconds, err));
     TRY(yaml_put(results, "seconds_per_epoch", yaml_new_number(seconds, err), err));
     TRY(yaml_put(results, "total_seconds", yaml_new_number((double)c->total_ns / 1e9, err), err));
     TRY(yaml_put(results, "train_loss", yaml_new_number(loss, err), err));
     if (!isnan(accuracy))
-        TRY(yaml_put(results, "test_accuracy", yaml_new_number(accuracy, err), err));
+        TRY(yaml_put(results, e->validation.samples ? "validation_accuracy" : "test_accuracy",
+                     yaml_new_number(accuracy, err), err));
+    if (c->best_epoch) TRY(yaml_put(results, "best_epoch", yaml_new_integer(kept, err), err));
     TRY(yaml_put(results, "steps", yaml_new_integer((int64_t)c->step, err), err));
-    TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)samples, err), err));
+    if (c->step % per_epoch)
+        TRY(yaml_put(results, "steps_per_epoch", yaml_new_integer((int64_t)per_epoch, err), err));
+    TRY(yaml_put(results, "samples",
+                 yaml_new_integer((int64_t)trainer_epoch_samples(e, samples), err), err));
     TRY(yaml_put(results, "model", yaml_new_string(model_content, err), err));
     rc = yaml_put(results, "epochs", epochs, err);
     epochs = NULL; // yaml_put owns it now

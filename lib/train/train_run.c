@@ -21,8 +21,8 @@
 #include "data/sampler.h"
 #include "data/shard_files.h"
 #include "train/hosts.h"
-#include "train/model_import.h"
 #include "train/trace_file.h"
+#include "train/train_data.h"
 #include "train/train_manifest.h"
 #include "train/train_start.h"
 #include "train/trainer.h"
@@ -31,95 +31,16 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 
 // ---- Reading and checking ----
 
-// The message suggests an option of the command that was typed: make and `pipeline` have SET.
-static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {
-    const bool set = r->settings->command;
-    return error_set(err, STATUS_INPUT,
-                     "cannot use dataset: '%s': it is '%s', experiment '%s' needs '%s': pass other "
-                     "data, or %sdataset=%s%s",
-                     path, d->name, r->experiment->name, r->experiment->dataset,
-                     set ? "SET=\"" : "--set ", d->name, set ? "\"" : "");
-}
-
-static status check_fit(const train_run *r, const dataset *d, const char *path, error *err) {
-    const experiment *e = r->experiment;
-    const program *p = &e->model.program;
-    if (strcmp(e->dataset, d->name) != 0) return other_dataset(r, d, path, err);
-    if (d->channels != p->input.channels || d->height != p->input.height ||
-        d->width != p->input.width)
-        return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': its images are %d×%d×%d, model '%s' takes "
-                         "%d×%d×%d: import the images at that size, or write 'input: [%d, %d, %d]' "
-                         "in the model",
-                         path, d->channels, d->height, d->width, e->model.name, p->input.channels,
-                         p->input.height, p->input.width, d->channels, d->height, d->width);
-    if (d->classes != p->classes)
-        return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: its last "
-                         "layer must be 'linear: {out: %d}'",
-                         path, d->classes, e->model.name, p->classes, d->classes);
-    return STATUS_OK;
-}
-
-static status set_normalization(train_run *r, error *err) {
-    const experiment *e = r->experiment;
-    normalization *n = &r->normalization;
-    const float *mean = e->has_normalize ? e->mean : r->train.mean;
-    const float *std = e->has_normalize ? e->std : r->train.std;
-    n->channels = r->train.channels;
-    if (e->has_normalize && e->normalize_channels != n->channels)
-        return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': 'normalize' has %d channels, the images have %d",
-                         e->name, e->normalize_channels, n->channels);
-    memcpy(n->mean, mean, (size_t)n->channels * sizeof *mean);
-    memcpy(n->std, std, (size_t)n->channels * sizeof *std);
-    const int bad = normalization_bad_channel(n);
-    if (bad >= 0)
-        return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': channel %d has mean %g and standard deviation %g",
-                         e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
-                         (double)n->std[bad]);
-    return STATUS_OK;
-}
-
-static status read_data(train_run *r, error *err) {
-    const train_settings *s = r->settings;
-    status (*const read)(const char *, dataset *, error *) =
-        s->dry_run ? dataset_read_header : dataset_read;
-    status rc;
-    TRY(read(s->train, &r->train, err));
-    TRY(check_fit(r, &r->train, s->train, err));
-    TRY(train_manifest_dataset(r->manifest, &r->train, err));
-    TRY(set_normalization(r, err));
-    if (s->test) {
-        TRY(read(s->test, &r->test, err));
-        TRY(check_fit(r, &r->test, s->test, err));
-        TRY(train_manifest_dataset(r->manifest, &r->test, err));
-    }
-out:
-    return rc;
-}
-
-static status read_init(train_run *r, error *err) {
-    const train_settings *s = r->settings;
-    checkpoint *c = &r->checkpoint;
-    tensor_file f = {0};
-    status rc;
-    TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
-                     train_start_leads(s) ? s->log : NULL, err));
-    TRY(train_manifest_input(r->manifest, s->init, &f, err));
-    memcpy(r->init_content, f.content, sizeof r->init_content);
-out:
-    tensor_file_release(&f);
-    return rc;
+uint32_t train_run_samples(const train_run *r) {
+    return r->train.samples - r->left_out.count;
 }
 
 // Refuses shards that do not match, before anything is touched.
 static status check_deal(const train_run *r, error *err) {
     const experiment *e = r->experiment;
     deal dealt;
-    status rc = deal_init(&dealt, &r->train, e->virtual_shards, e->shard_seed, err);
+    status rc =
+        deal_init_without(&dealt, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err);
     if (rc == STATUS_OK) deal_release(&dealt);
     return rc;
 }
@@ -145,11 +66,14 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
-    TRY(read_data(r, err));
-    TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer), e->epochs,
-                        trainer_steps_per_epoch(e, r->train.samples), err));
-    model_init_parameters(&e->model, e->seed, r->checkpoint.parameters, r->checkpoint.buffers);
-    if (s->init) TRY(read_init(r, err));
+    TRY(train_data_read(r, err));
+    const uint32_t samples = train_run_samples(r);
+    TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer),
+                        trainer_epochs(e, samples), trainer_steps(e, samples), err));
+    if (e->keep == KEEP_BEST) TRY(checkpoint_begin_best(&r->checkpoint, err));
+    TRY(train_start_model(r, err));
+    if (e->average.kind != AVERAGING_NONE)
+        TRY(checkpoint_begin_average(&r->checkpoint, e->average.kind == AVERAGING_EMA, err));
     TRY(check_deal(r, err));
     TRY(check_output_files(s, err));
     TRY(share_flag(r, err));
@@ -172,6 +96,7 @@ out:
 void train_run_release(train_run *r) {
     dataset_release(&r->train);
     dataset_release(&r->test);
+    holdout_release(&r->left_out);
     checkpoint_release(&r->checkpoint);
     yaml_free(r->segment);
     if (r->cleared) munmap(r->cleared, sizeof *r->cleared);
@@ -224,10 +149,11 @@ static status dump_order(const train_run *r, error *err) {
     sampler order = {0};
     output *out = NULL;
     status rc;
-    TRY(deal_init(&dealt, &r->train, e->virtual_shards, e->shard_seed, err));
+    TRY(deal_init_without(&dealt, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&order, &dealt, e->global_batch, e->seed, err));
+    if (e->drop_last) TRY(sampler_drop_last(&order, err));
     TRY(output_open(s->dump_order, &out, err));
-    uint64_t per_epoch = sampler_steps_per_epoch(&order), end = per_epoch * (uint64_t)e->epochs;
+    uint64_t per_epoch = sampler_steps_per_epoch(&order), end = experiment_steps(e, per_epoch);
     if (s->stop_after_steps && s->stop_after_steps < end) end = s->stop_after_steps;
     for (uint64_t step = 0; step < end; step++) {
         uint32_t epoch = (uint32_t)(step / per_epoch);
@@ -278,11 +204,11 @@ out:
 static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;
     const char *classes = tensor_file_metadata(&r->train.files[0], "classes");
+    const float *buffers, *parameters = checkpoint_best_model(c, &buffers);
     char *path;
     status rc = train_start_path(r->settings->out, MODEL, &path, err);
     if (rc != STATUS_OK) return rc;
-    rc = model_file_write(path, c->model, c->parameters, c->buffers, &r->normalization, classes, f,
-                          err);
+    rc = model_file_write(path, c->model, parameters, buffers, &r->normalization, classes, f, err);
     if (rc == STATUS_OK) rc = train_manifest_output(r->manifest, path, f, err);
     free(path);
     return rc;
@@ -332,7 +258,7 @@ static status write_outputs(train_run *r, error *err) {
     TRY(write_steps(r, err));
     TRY(write_state(r, err));
     TRY(train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures, err));
-    TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, r->train.samples,
+    TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_run_samples(r),
                                written.content, err));
     TRY(train_start_path(r->settings->out, MANIFEST, &path, err));
     TRY(manifest_write(r->manifest, path, err));
@@ -426,6 +352,7 @@ static status train_rank(void *argument, comm *c, error *err) {
                      .devices = &s->devices,
                      .experiment = r->experiment,
                      .normalization = r->normalization,
+                     .augment = &r->augment,
                      .comm = c,
                      .world_size = s->world.size,
                      .local_rank =
@@ -437,7 +364,10 @@ static status train_rank(void *argument, comm *c, error *err) {
                      .log = lead ? s->log : NULL,
                      .trace = tracing.trace},
         .train = &r->train,
-        .test = s->test ? &r->test : NULL,
+        .left_out = &r->left_out,
+        .test = r->left_out.count ? &r->left_out.samples
+                : s->test         ? &r->test
+                                  : NULL,
         .loader_workers = s->loader_workers,
         .stop_after_steps = s->stop_after_steps,
         .checkpoint_steps = s->checkpoint_steps,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "compute/devices.h"
 #include "data/dataset.h"
+#include "data/holdout.h"
 #include "data/manifest.h"
 #include "experiment/experiment.h"
 #include "train/checkpoint.h"
@@ -47,7 +48,9 @@ typedef struct train_run {
     const experiment *experiment;
     manifest *manifest;
     dataset train, test;
+    holdout left_out; // of `train`, for validation
     normalization normalization;
+    augment_list augment; // the experiment's, with the data's mean bytes
     checkpoint checkpoint;
     char init_content[SHA256_TEXT_BYTES];
     int threads;
@@ -65,6 +68,9 @@ typedef struct train_run {
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) MUST_CHECK;
 void train_run_release(train_run *r);
+
+// Returns the number of samples that are trained on.
+uint32_t train_run_samples(const train_run *r);
 
 // STATUS_USAGE if the run would write a file that it reads, or two outputs to one file. `file` is
 // the experiment file.

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "train/initial_model.h"
+#include "train/model_import.h"
 #include "train/train_manifest.h"
 
 static const char MANIFEST[] = "manifest.yaml";
@@ -23,6 +25,34 @@ run_identity train_start_identity(const train_run *r) {
 
 bool train_start_leads(const train_settings *s) {
     return !s->world.environment.joined || s->world.environment.rank == 0;
+}
+
+// ---- The model before the first step ----
+
+static status read_init(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    checkpoint *c = &r->checkpoint;
+    tensor_file f = {0};
+    status rc;
+    TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
+    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
+                     train_start_leads(s) ? s->log : NULL, err));
+    TRY(train_manifest_input(r->manifest, s->init, &f, err));
+    memcpy(r->init_content, f.content, sizeof r->init_content);
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+status train_start_model(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    checkpoint *c = &r->checkpoint;
+    if (!s->init)
+        return initial_model(r->experiment, &r->train, &r->normalization, c->parameters, c->buffers,
+                             err);
+    if (initial_model_is_set(r->experiment) && train_start_leads(s))
+        log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
+    return read_init(r, err);
 }
 
 // ---- Finding where to begin ----
@@ -45,7 +75,7 @@ static status check_manifest(yaml_node *root, const char *path, const experiment
     yaml_remove(parameters, "backend");
     yaml_remove(parameters, "reduce");
     rc = checkpoint_check_parameters(e->resolved, parameters, path, err);
-    if (rc == STATUS_OK) *longer = checkpoint_epochs(parameters) < e->epochs;
+    if (rc == STATUS_OK) *longer = experiment_epochs_of(parameters) < e->epochs;
     return rc;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/output.h"
 #include "base/signals.h"
+#include "experiment/catalog.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
 #include "train/train_start.h"
@@ -48,7 +49,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
                       .stop_after_steps = -1,
                       .max_restarts = 0};
     const cli_option options[] = {
-        {"experiment", CLI_STRING, &t->experiment, "FILE", "experiment to train", 0, 0},
+        {"experiment", CLI_STRING, &t->experiment, "FILE",
+         "experiment to train: a file, or a name in experiments/", 0, 0},
         {"train", CLI_STRING, &t->train, "FILE|DIR|-",
          "training data: a file, a folder of shards, or standard input", 0, 0},
         {"test", CLI_STRING, &t->test, "FILE", "test data, evaluated after every epoch", 0, 0},
@@ -158,7 +160,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .tool = t->cli.name,
         .strategy = t->strategy,
         .train = t->train,
-        .test = t->test,
+        .test = e->validation.samples ? NULL : t->test, // with validation, epochs do not see it
         .out = t->out,
         .init = t->init,
         .trace = t->trace,
@@ -181,6 +183,9 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
                          "cannot read test data: '-': only --train can be standard input");
     TRY(find_ranks(t, e, s, err));
     s->reduce_fast = s->reduce_fast && t->strategy->reduces && s->world.size > 1;
+    if (t->test && !s->test && train_start_leads(s))
+        log_info(log, "test data are not read: epochs are tested on the %d validation samples",
+                 e->validation.samples);
     s->world.supervised = s->max_restarts > 0;
     if (s->world.supervised && s->world.environment.joined)
         return error_set(
@@ -199,9 +204,12 @@ out:
 
 // ---- Modes ----
 
-static status read_experiment(const train_tool *t, experiment *e, error *err) {
+// *file is what the name of an experiment stands for; free() it.
+static status read_experiment(train_tool *t, char **file, experiment *e, error *err) {
     status rc;
     TRY(need(t->experiment, "experiment", err));
+    TRY(catalog_find_file(t->experiment, file, err));
+    t->experiment = *file;
     TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
 out:
     return rc;
@@ -258,8 +266,8 @@ static status check(const train_tool *t, const train_settings *s, const experime
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));
     if (train_start_leads(s))
-        log_info(s->log, "dry run: ready to train %d epoch%s of %" PRIu64 " steps", e->epochs,
-                 e->epochs == 1 ? "" : "s", trainer_steps_per_epoch(e, run.train.samples));
+        log_info(s->log, "dry run: ready to train %.9g epoch%s of %" PRIu64 " steps", e->epochs,
+                 e->epochs == 1 ? "" : "s", trainer_steps_per_epoch(e, train_run_samples(&run)));
 out:
     train_run_release(&run);
     return rc;
@@ -296,13 +304,14 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     logger log = {t->cli.name, LOG_NORMAL};
     cli_list operands = {0};
     experiment e = {0};
+    char *file = NULL;
     manifest m = {0};
     train_settings settings;
     bool done = false;
     status rc;
     TRY(cli_parse(&t->cli, argc, argv, &log, &operands, &done, err));
     if (done) goto out;
-    TRY(read_experiment(t, &e, err));
+    TRY(read_experiment(t, &file, &e, err));
     if (t->print_parameters) {
         TRY(devices_parse(&settings.devices, t->device, err));
         rc = print_parameters(&e, err);
@@ -322,6 +331,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
 out:
     manifest_release(&m);
     experiment_release(&e);
+    free(file);
     cli_list_release(&operands);
     cli_list_release(&t->set);
     return rc;

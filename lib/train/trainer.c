@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "data/loader.h"
+#include "train/average.h"
 #include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/machine_use.h"
@@ -42,47 +43,11 @@ typedef struct trainer {
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below this one are means over all ranks
     machine_counts machine; // before the first step
+    update_group groups[UPDATE_GROUPS - 1]; // of the current step's rule
 } trainer;
 
-// ---- Arithmetic of steps and epochs ----
-
-// Samples of one shard: those at places p of the deal with p mod V = v.
-static uint32_t shard_size(const experiment *e, uint32_t samples, int shard) {
-    uint32_t shards = (uint32_t)e->virtual_shards;
-    return samples / shards + ((uint32_t)shard < samples % shards);
-}
-
-static uint32_t per_step(const experiment *e) {
-    return (uint32_t)(e->global_batch / e->virtual_shards);
-}
-
-uint64_t trainer_steps_per_epoch(const experiment *e, uint32_t samples) {
-    return (shard_size(e, samples, 0) + per_step(e) - 1) / per_step(e);
-}
-
-static uint64_t step_samples(const experiment *e, uint32_t samples, uint64_t step) {
-    uint64_t sum = 0, per = per_step(e);
-    for (int v = 0; v < e->virtual_shards; v++) {
-        uint64_t size = shard_size(e, samples, v), first = step * per;
-        if (first < size) sum += size - first < per ? size - first : per;
-    }
-    return sum;
-}
-
-double trainer_epoch_loss(const checkpoint *c, const experiment *e, uint32_t samples, int epoch) {
-    uint64_t steps = trainer_steps_per_epoch(e, samples);
-    double sum = 0;
-    for (uint64_t i = 0; i < steps; i++)
-        sum += (double)c->timeline.loss[(uint64_t)epoch * steps + i] *
-               (double)step_samples(e, samples, i);
-    return sum / samples;
-}
-
-double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int epoch) {
-    uint64_t ns = 0;
-    for (uint64_t i = 0; i < steps_per_epoch; i++)
-        ns += c->timeline.wall[(uint64_t)epoch * steps_per_epoch + i];
-    return (double)ns / 1e9;
+static uint32_t trained_samples(const trainer_options *o) {
+    return o->train->samples - (o->left_out ? o->left_out->count : 0);
 }
 
 // ---- Communication other than the reduction ----
@@ -173,27 +138,32 @@ static status average_times(trainer *t, error *err) {
     return rc;
 }
 
-// *stop becomes true if it is true on any rank.
-static status agree_to_stop(trainer *t, bool *stop, error *err) {
-    uint8_t mine = *stop;
+// *stop and *over become true if they are true on any rank.
+static status agree_to_stop(trainer *t, bool *stop, bool *over, error *err) {
+    uint8_t mine = (uint8_t)(*stop | *over << 1);
     uint8_t *all = memory_new((size_t)t->comm->size, 1, err);
     if (!all) return STATUS_FAILED;
     status rc = t->comm->ops->all_gather(t->comm, &mine, 1, all, err);
-    for (int r = 0; r < t->comm->size; r++) *stop |= all[r] != 0;
+    for (int r = 0; r < t->comm->size; r++) {
+        *stop |= (all[r] & 1) != 0;
+        *over |= (all[r] & 2) != 0;
+    }
     free(all);
     return rc;
 }
 
 // ---- Steps ----
 
-static update_rule rule_of(const trainer *t) {
+static update_rule rule_of(trainer *t) {
     const experiment *e = t->experiment;
     const optimizer *o = &e->optimizer;
-    uint64_t step = t->c->step;
+    const uint64_t step = t->c->step;
+    const double lr = learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
+                                    t->steps_per_epoch, t->total);
+    tensor_groups_rule(&e->groups, lr, o->weight_decay, step / t->steps_per_epoch, t->groups);
     return (update_rule){
         .kind = strategy_update_kind(o),
-        .lr = (float)learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
-                                   t->steps_per_epoch, e->epochs),
+        .lr = (float)lr,
         .weight_decay = (float)o->weight_decay,
         .momentum = (float)o->momentum,
         .nesterov = o->nesterov,
@@ -201,6 +171,8 @@ static update_rule rule_of(const trainer *t) {
         .beta2 = (float)o->beta2,
         .eps = (float)o->eps,
         .step = step,
+        .groups = t->groups,
+        .clip_norm = o->clip_norm,
     };
 }
 
@@ -267,6 +239,26 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     return shown || t->unsettled == ENGINE_PENDING ? collect(t, err) : STATUS_OK;
 }
 
+// Takes the weights into their average. The time is part of the step that is done.
+static status take_average(trainer *t, error *err) {
+    const strategy *s = t->o->strategy;
+    checkpoint *c = t->c;
+    bool changed;
+    status rc;
+    TRY(collect(t, err));
+    const uint64_t begin = clock_now();
+    TRY(s->read(t->executor, c->parameters, c->buffers, NULL, err));
+    average_take(&t->experiment->average, c, t->total, &changed);
+    if (changed) s->write(t->executor, c->parameters, c->buffers, NULL);
+    (void)s->times(t->executor);
+    t->mark = clock_now();
+    c->timeline.time[PHASE_UPDATE][c->step - 1] += t->mark - begin;
+    c->timeline.wall[c->step - 1] += t->mark - begin;
+    trace_operation(t->track, "average", TRACE_UNNUMBERED, begin, t->mark);
+out:
+    return rc;
+}
+
 // Checks the tensors that will be saved or evaluated.
 static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
@@ -302,11 +294,22 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
     return t->o->strategy->infer(t->executor, pixels, samples, logits, err);
 }
 
+// Exchanges the weights of training, which the checkpoint holds, for those of the model, and back.
+static void show_model(trainer *t, bool shown) {
+    const checkpoint *c = t->c;
+    const float *buffers = c->buffers, *parameters = c->parameters;
+    if (!c->average_is_model) return;
+    if (shown) parameters = checkpoint_model(c, &buffers);
+    t->o->strategy->write(t->executor, parameters, buffers, NULL);
+}
+
 // If a signal arrives, leaves NaN and sets *done to false: a resumed run will measure the accuracy.
 static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
     evaluation e;
     const uint64_t begin = trace_clock(t->track);
+    show_model(t, true);
     status rc = evaluation_infer(infer, t, t->o->test, t->logits, NULL, done, err);
+    show_model(t, false);
     trace_operation(t->track, "evaluate", TRACE_UNNUMBERED, begin, trace_clock(t->track));
     if (rc != STATUS_OK || !*done) return rc;
     rc = evaluation_init(&e, t->o->test, t->logits, err);
@@ -317,25 +320,43 @@ static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *
     return STATUS_OK;
 }
 
+// Ends the run after this epoch, on every rank.
+static void end_early(trainer *t, int epochs) {
+    if (t->lead && epochs < t->c->epochs)
+        log_info(t->o->log,
+                 "early stopping after epoch %d: no better validation accuracy in %d epoch%s",
+                 epochs, t->experiment->early_stopping.patience,
+                 t->experiment->early_stopping.patience == 1 ? "" : "s");
+    t->c->epochs = epochs;
+    t->total = t->c->step;
+}
+
 // Follows the last step of an epoch. Also called once if a resumed run begins between epochs, as
 // the accuracy may be missing.
 static status end_epoch(trainer *t, bool *stop, error *err) {
     const experiment *e = t->experiment;
-    int epoch = (int)(t->c->step / t->steps_per_epoch) - 1;
+    int epoch = (int)((t->c->step - 1) / t->steps_per_epoch);
     double *accuracy = &t->c->accuracy[epoch];
-    bool done = true;
+    bool done = true, over = false;
     if (t->lead && t->o->test && isnan(*accuracy)) {
         status rc = measure_accuracy(t, accuracy, &done, err);
         if (rc != STATUS_OK) return rc;
     }
+    if (t->lead && done) {
+        checkpoint_keep_best(t->c, epoch);
+        over = early_stopping_is_due(&e->early_stopping, t->c->accuracy, epoch + 1);
+    }
     if (t->lead && done && t->c->step > t->progress.first_step) {
-        const epoch_figures figures = {trainer_epoch_loss(t->c, e, t->o->train->samples, epoch),
-                                       *accuracy,
-                                       trainer_epoch_seconds(t->c, t->steps_per_epoch, epoch)};
+        const uint32_t samples = trained_samples(t->o);
+        const epoch_figures figures = {trainer_epoch_loss(t->c, e, samples, epoch), *accuracy,
+                                       trainer_epoch_seconds(t->c, e, samples, epoch),
+                                       t->o->left_out && t->o->left_out->count};
         training_progress_epoch(&t->progress, clock_now(), epoch, &figures);
     }
     *stop |= !done || signals_pending();
-    return agree_to_stop(t, stop, err);
+    status rc = agree_to_stop(t, stop, &over, err);
+    if (rc == STATUS_OK && over) end_early(t, epoch + 1);
+    return rc;
 }
 
 // Records the part of an epoch that this run has done, with evaluation and saving. Epochs count
@@ -347,18 +368,24 @@ static void trace_epoch(trainer *t) {
     t->epoch_began = t->mark;
 }
 
+static bool is_end_of_epoch(const trainer *t) {
+    const uint64_t step = t->c->step;
+    return step > 0 && (step % t->steps_per_epoch == 0 || step == t->total);
+}
+
 static status run(trainer *t, trainer_end *end, error *err) {
     const trainer_options *o = t->o;
     checkpoint *c = t->c;
     bool stop = false, agreed[REQUESTS];
     status rc = STATUS_OK;
-    if (c->step > 0 && c->step % t->steps_per_epoch == 0) TRY(end_epoch(t, &stop, err));
+    if (is_end_of_epoch(t)) TRY(end_epoch(t, &stop, err));
     t->mark = t->epoch_began = clock_now();
     while (!stop && c->step < t->total) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
         TRY(train_step(t, agreed, err));
         stop = agreed[REQUEST_STOP];
-        const bool whole_epoch = c->step % t->steps_per_epoch == 0;
+        if (average_is_due(&t->experiment->average, c->step, t->total)) TRY(take_average(t, err));
+        const bool whole_epoch = is_end_of_epoch(t);
         const bool saving = stop || whole_epoch || agreed[REQUEST_CHECKPOINT] ||
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
@@ -416,12 +443,13 @@ static status open_trainer(trainer *t, error *err) {
                               .workers = o->loader_workers,
                               .first_step = t->c->step,
                               .end_step = t->total,
-                              .augment = kept ? NULL : &e->augment,
+                              .augment = kept ? NULL : o->executor.augment,
                               .trace = o->executor.trace};
     working.data = kept ? o->train : NULL;
     TRY(check_same_run(t, err));
-    TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
+    TRY(deal_init_without(&t->deal, o->train, o->left_out, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
+    if (e->drop_last) TRY(sampler_drop_last(&t->sampler, err));
     TRY(o->strategy->open(&working, &t->executor, err));
     o->strategy->shards(t->executor, &loading.first_shard, &loading.end_shard);
     o->strategy->write(t->executor, t->c->parameters, t->c->buffers, t->c->optimizer);
@@ -437,6 +465,11 @@ out:
     return rc;
 }
 
+// If the run continues one that ended within an epoch, that epoch's accuracy is still to come.
+static void forget_shorter_epoch(trainer *t) {
+    if (!is_end_of_epoch(t)) t->c->accuracy[t->c->step / t->steps_per_epoch] = NAN;
+}
+
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, error *err) {
     const experiment *e = o->executor.experiment;
     trainer t = {.o = o,
@@ -445,18 +478,20 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
                  .comm = o->executor.comm,
                  .lead = o->executor.comm->rank == 0,
                  .track = trace_first(o->executor.trace),
-                 .steps_per_epoch = trainer_steps_per_epoch(e, o->train->samples),
+                 .steps_per_epoch = trainer_steps_per_epoch(e, trained_samples(o)),
                  .began = clock_now(),
                  .before = c->total_ns,
                  .averaged = c->step};
     status rc;
-    t.total = t.steps_per_epoch * (uint64_t)e->epochs;
+    t.total = trainer_steps(e, trained_samples(o));
     t.saved = t.began;
+    forget_shorter_epoch(&t);
     TRY(open_trainer(&t, err));
     TRY(t.comm->ops->barrier(t.comm, err)); // a rank that failed to open has ended by now
     if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
-    training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(), e->epochs,
-                            t.steps_per_epoch, c->step);
+    training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(),
+                            experiment_epochs(e, t.steps_per_epoch), t.steps_per_epoch, t.total,
+                            c->step);
     machine_use_count(&t.machine);
     TRY(run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/dataset.h"
+#include "data/holdout.h"
 #include "train/checkpoint.h"
 #include "train/strategy.h"
 
@@ -15,7 +16,9 @@ typedef struct trainer_options {
     const strategy *strategy;
     executor_options executor;
     const dataset *train;
-    const dataset *test; // evaluated after every epoch; NULL: no evaluation
+    const holdout *left_out; // of `train`; NULL: nothing
+    const dataset *test; // evaluated after every epoch: left_out's samples, if there are any, else
+                         // test data; NULL: no evaluation
     int loader_workers;
     uint64_t stop_after_steps;                // of the whole run; 0: train to the end
     uint64_t checkpoint_steps, checkpoint_ns; // also save this often, not only after epochs; 0: no
@@ -36,20 +39,28 @@ typedef enum trainer_end {
 } trainer_end;
 
 // Trains from `c` on, and leaves the state reached in `c` (complete on rank 0; on other ranks only
-// the step). If it stops without an error, rank 0 has saved. STATUS_FAILED, without saving, if the
-// loss is no longer finite; all ranks fail at the same step.
+// the step). If early stopping ends it, c->epochs is the number of epochs done, and on rank 0 the
+// kept model of `keep: best` is in c->best. If it stops without an error, rank 0 has saved.
+// STATUS_FAILED, without saving, if the loss is no longer finite; all ranks fail at the same step.
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end,
                    error *err) MUST_CHECK;
 
-// Steps per epoch of `samples` training samples.
+// Of `samples` training samples: the steps of a whole epoch, and of the run;
+// the epochs in which these are.
 uint64_t trainer_steps_per_epoch(const experiment *e, uint32_t samples);
+uint64_t trainer_steps(const experiment *e, uint32_t samples);
+// The samples of a whole epoch: all, or with drop_last those of its full steps.
+uint64_t trainer_epoch_samples(const experiment *e, uint32_t samples);
+int trainer_epochs(const experiment *e, uint32_t samples);
+// The steps of an epoch (from 0), of which the last one may have fewer.
+uint64_t trainer_epoch_steps(const experiment *e, uint32_t samples, int epoch);
 
 // Returns the sizes of the largest messages that a run on `ranks` ranks sends.
 message_sizes trainer_message_sizes(const experiment *e, int ranks);
 
-// For a finished epoch (from 0): the mean loss over its samples, and its wall time without
-// evaluation and saving.
+// For a finished epoch (from 0): the mean loss over the samples of its steps, and its wall time
+// without evaluation and saving.
 double trainer_epoch_loss(const checkpoint *c, const experiment *e, uint32_t samples, int epoch);
-double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int epoch);
+double trainer_epoch_seconds(const checkpoint *c, const experiment *e, uint32_t samples, int epoch);
 
 #endif

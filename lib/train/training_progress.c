@@ -13,11 +13,12 @@ enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; perma
 static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between permanent lines
 
 void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
-                             uint64_t steps_per_epoch, uint64_t first_step) {
+                             uint64_t steps_per_epoch, uint64_t steps, uint64_t first_step) {
     *p = (training_progress){.log = log && log->level > LOG_QUIET ? log : NULL,
                              .terminal = isatty(STDERR_FILENO) == 1,
                              .epochs = epochs,
                              .steps_per_epoch = steps_per_epoch,
+                             .steps = steps,
                              .first_step = first_step,
                              .began = now,
                              .said = now};
@@ -34,8 +35,13 @@ static double seconds_per_step(const training_progress *p, uint64_t now, uint64_
 }
 
 static double seconds_left(const training_progress *p, uint64_t now, uint64_t step) {
-    const uint64_t total = p->steps_per_epoch * (uint64_t)p->epochs;
-    return seconds_per_step(p, now, step) * (double)(total - step);
+    return seconds_per_step(p, now, step) * (double)(p->steps - step);
+}
+
+// Steps until the end of an epoch.
+static uint64_t end_of(const training_progress *p, int epoch) {
+    const uint64_t end = (uint64_t)(epoch + 1) * p->steps_per_epoch;
+    return end < p->steps ? end : p->steps;
 }
 
 // Seconds between permanent lines.
@@ -94,7 +100,7 @@ void training_progress_step(training_progress *p, uint64_t now, uint64_t step, i
 // ---- Epochs ----
 
 static bool is_told(const training_progress *p, uint64_t now, int epoch) {
-    const uint64_t step = (uint64_t)(epoch + 1) * p->steps_per_epoch;
+    const uint64_t step = end_of(p, epoch);
     if (epoch + 1 == p->epochs || !p->said_epoch) return true;
     if (p->terminal && p->epochs <= LINES) return true;
     return seconds_since(p->said_epoch, now) >= spacing(p, now, step);
@@ -103,10 +109,11 @@ static bool is_told(const training_progress *p, uint64_t now, int epoch) {
 void training_progress_epoch(training_progress *p, uint64_t now, int epoch,
                              const epoch_figures *figures) {
     if (!p->log || !is_told(p, now, epoch)) return;
-    const double left = seconds_left(p, now, (uint64_t)(epoch + 1) * p->steps_per_epoch);
+    const double left = seconds_left(p, now, end_of(p, epoch));
     char measured[48] = "", span[DURATION_TEXT_BYTES], rest[DURATION_TEXT_BYTES + 16] = "";
     if (!isnan(figures->accuracy))
-        snprintf(measured, sizeof measured, ", test accuracy %.4f", figures->accuracy);
+        snprintf(measured, sizeof measured, ", %s accuracy %.4f",
+                 figures->validated ? "validation" : "test", figures->accuracy);
     if (!p->terminal && left >= SHORTEST_SPACING)
         snprintf(rest, sizeof rest, ", %s left", duration_text(left, span));
     training_progress_end(p);

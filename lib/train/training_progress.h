@@ -15,15 +15,16 @@ typedef struct training_progress {
     const logger *log; // NULL: silent
     bool terminal;
     int epochs;
-    uint64_t steps_per_epoch, first_step; // of this segment
-    uint64_t began, drawn;                // clock (ns)
-    uint64_t said, said_epoch;            // clock of the last permanent line; of the last epoch's
-    uint64_t images;                      // since `began`
+    uint64_t steps_per_epoch, steps; // in total
+    uint64_t first_step;             // of this segment
+    uint64_t began, drawn;           // clock (ns)
+    uint64_t said, said_epoch;       // clock of the last permanent line; of the last epoch's
+    uint64_t images;                 // since `began`
 } training_progress;
 
 // `now` is the clock, here and below (base/clock.h).
 void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
-                             uint64_t steps_per_epoch, uint64_t first_step);
+                             uint64_t steps_per_epoch, uint64_t steps, uint64_t first_step);
 
 // `step` steps are done in total; `images` is the number of images since the last call.
 void training_progress_step(training_progress *p, uint64_t now, uint64_t step, int images,
@@ -32,6 +33,7 @@ void training_progress_step(training_progress *p, uint64_t now, uint64_t step, i
 // The figures of an epoch; `accuracy` is NaN if it was not measured. Epochs count from 0.
 typedef struct epoch_figures {
     double loss, accuracy, seconds;
+    bool validated; // the accuracy is that of validation samples
 } epoch_figures;
 void training_progress_epoch(training_progress *p, uint64_t now, int epoch,
                              const epoch_figures *figures);

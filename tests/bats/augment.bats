@@ -84,13 +84,15 @@ expect() {
     expect
     hashes=$expected
     for set in "augment=[]" "augment=[{random_crop: {padding: 4}}]" "augment=[{horizontal_flip: {p: 0.5}}]" \
-        "augment=[{random_affine: {degrees: 10}}]" "augment=[{horizontal_flip: {p: 0}}]" "seed=12"; do
+        "augment=[{random_affine: {degrees: 10}}]" "augment=[{horizontal_flip: {p: 0}}]" "seed=12" \
+        "augment=[{random_crop: {padding: 4, padding_mode: reflect}}]" "augment=[{cutout: {size: 8}}]" \
+        "augment=[{horizontal_flip: {p: 0.5, alternate: true}}]" "augment=[{cutout: {size: 8, fill: mean}}]"; do
         rm -rf run
         train train-single run --train "$train" --set "$set"
         hashes+=$'\n'$(content run/model.st.zst)
     done
-    # A flip with probability 0 does nothing: one pair among the seven.
-    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 6 ] || fail "$hashes"
+    # A flip with probability 0 does nothing: one pair among the eleven.
+    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 10 ] || fail "$hashes"
     sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
     rm -rf run
     train train-single run --train "$train"

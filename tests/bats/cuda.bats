@@ -27,7 +27,7 @@ layers: [conv: {out: 6, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, conv:
 END
     # 90 samples in batches of 32: the last step has 26, 7 or 6 per shard.
     write_experiment e.yaml model=./net.yaml global_batch=32 \
-        "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5}}, {random_affine: {degrees: 20}}]"
+        "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5, alternate: true}}, {random_affine: {degrees: 20}}, {cutout: {size: 8, fill: mean}}]"
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cuda --device cuda
 }
@@ -94,7 +94,7 @@ agrees() {
 
 @test "a layer that GPUs cannot run is named, and nothing is written" {
     local layers case
-    for case in "residual: {body: [relu]}|add1" "gelu|gelu1"; do
+    for case in "residual: {body: [relu]}|add1" "gelu|gelu1" "scale: {factor: 2}|scale1" "conv: {name: g, out: 6, kernel: 1, groups: 2}|g"; do
         layers=${case%|*}
         sed "s/relu, max_pool/relu, $layers, max_pool/" "$made/net.yaml" >net.yaml
         fails_with 2 "cannot run layer '${case#*|}': .*--device cpu" "$BIN/train-single" -q --experiment e.yaml \
@@ -104,6 +104,30 @@ agrees() {
             --stop-after-steps 1
         rm -r run
     done
+}
+
+@test "settings of tensors: the same bits in every strategy, and frozen tensors as on the CPU" {
+    local tool
+    cat >>e.yaml <<'END'
+tensors:
+  conv1.weight: {init: whiten, trained_epochs: 0}
+  bn1.bias: {lr_factor: 8, weight_decay: 0.01}
+  conv2.*: {init: kaiming_normal, trained_epochs: 1}
+  conv2.bias: {init: zero}
+END
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cpu --device cpu
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cuda --device cuda
+    expected=$(content cuda/model.st.zst)
+    for tool in train-dp train-ddp train-mp; do
+        agrees "$tool" --device cuda --world-size 2
+    done
+    [ "$("$BIN/tensor" cat cuda/model.st.zst conv1.weight | sha256sum)" = \
+        "$("$BIN/tensor" cat cpu/model.st.zst conv1.weight | sha256sum)" ]
+    succeeds "$BIN/tensor" diff --atol 1e-3 cuda/model.st.zst cpu/model.st.zst
+    # Constant after the first epoch, which trained it.
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --set epochs=1
+    [ "$("$BIN/tensor" cat cuda/model.st.zst conv2.weight | sha256sum)" = \
+        "$("$BIN/tensor" cat one/model.st.zst conv2.weight | sha256sum)" ]
 }
 
 # key TOOL OPTION...: the stage key of such a training.
@@ -198,6 +222,43 @@ transport() {
     agrees train-mp --device cuda --world-size 2
 }
 
+@test "label smoothing" {
+    printf 'label_smoothing: 0.2\n' >>e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    local plain=$expected
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "label_smoothing has no effect"
+    agrees train-ddp --device cuda --world-size 2
+    agrees train-dp --device cuda --world-size 2
+    agrees train-mp --device cuda --world-size 2
+}
+
+@test "gradient clipping" {
+    sed -i 's/^optimizer: .*/optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.4}/' e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    local plain=$expected
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "clip_norm has no effect"
+    agrees train-ddp --device cuda --world-size 2
+    agrees train-dp --device cuda --world-size 2
+    fails_with 2 "stages on GPUs with 'optimizer.clip_norm'" "$BIN/train-mp" -q --experiment e.yaml \
+        --train "$made/data/train.st.zst" --out run --device cuda --world-size 2
+}
+
+@test "averages of the weights" {
+    printf 'average: {kind: lookahead, decay: 0.9, every: 2, ramp: 1}\n' >>e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    local plain=$expected
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "average has no effect"
+    agrees train-ddp --device cuda --world-size 2
+    agrees train-dp --device cuda --world-size 2
+    agrees train-mp --device cuda --world-size 2
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 3
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --world-size 2 --resume
+    same_model "$expected" run "resumed"
+}
+
 @test "synchronised batch norm over two GPUs" {
     need_gpus 2
     printf 'sync_batch_norm: true\n' >>e.yaml
@@ -205,6 +266,17 @@ transport() {
     expected=$(content one/model.st.zst)
     agrees train-dp --device cuda:0,cuda:1
     agrees train-mp --device cuda:0,cuda:1
+}
+
+# The engine holds the samples that are left out, too: rows name the others.
+@test "validation: the same bits, sharded or not" {
+    write_experiment e.yaml model=./net.yaml global_batch=32 epochs=3 'validation={samples: 20}' keep=best
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out first --device cuda
+    expected=$(content first/model.st.zst)
+    agrees train-ddp --device cuda --world-size 2
+    "$BIN/shard" -q --shards 4 --in "$made/data/train.st.zst" --out shards
+    "$BIN/train-single" -q --experiment e.yaml --train shards --out files --device cuda
+    same_model "$expected" files "shards"
 }
 
 @test "stopped, and resumed by another tool" {

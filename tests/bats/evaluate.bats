@@ -43,6 +43,36 @@ setup() {
     succeeds "$BIN/manifest" diff one/manifest.yaml two/manifest.yaml
 }
 
+@test "--tta: the views are in the output, the manifest, the predictions and the key" {
+    local views key keys
+    for views in none mirror mirror-shift; do
+        succeeds "$BIN/evaluate" --tta "$views" --model "$model" --data "$test" --out "$views"
+        [ "$views" = none ] || [[ $output == *" (90 images, "[26]" views of each: $views)" ]] || fail "$output"
+        succeeds "$BIN/manifest" verify "$views/manifest.yaml"
+        key=$("$BIN/evaluate" --tta "$views" --model "$model" --data "$test" --print-key)
+        [ "$key" = "$("$BIN/manifest" get "$views/manifest.yaml" key)" ] || fail "$views: another key"
+        keys+=$key$'\n'
+    done
+    [ "$(sort -u <<<"${keys%?}" | wc -l)" -eq 3 ] || fail "$keys"
+    [ "$("$BIN/manifest" get mirror/manifest.yaml parameters.views)" = mirror ]
+    "$BIN/tensor" info mirror/predictions.st.zst | grep -q 'views.*mirror' || fail "no views in the metadata"
+    # Without --tta everything is as before the option existed.
+    succeeds "$BIN/evaluate" --model "$model" --data "$test" --out plain
+    [ "$(content plain/predictions.st.zst)" = "$(content none/predictions.st.zst)" ]
+    [ "$(content plain/predictions.st.zst)" != "$(content mirror/predictions.st.zst)" ]
+    ! grep -q views plain/manifest.yaml || fail "$(grep views plain/manifest.yaml)"
+    succeeds "$BIN/evaluate" --json --tta mirror --model "$model" --data "$test" --out mirror --threads 1
+    [[ $output == *'"views":"mirror"'* ]] || [[ $output == *'"views": "mirror"'* ]] || fail "$output"
+}
+
+@test "--tta: an unknown name, and pictures, are refused" {
+    fails_with 2 "'--tta mirro': expected none, mirror or mirror-shift: did you mean 'mirror'" \
+        "$BIN/evaluate" --tta mirro --model "$model" --data "$test" --out out
+    fails_with 2 "'--tta': it is for a data set, not for --image" \
+        "$BIN/evaluate" --tta mirror --model "$model" --image x.png
+    nothing_in out
+}
+
 @test "accuracy, loss, classes and confusion follow from the predictions" {
     need_python
     "$BIN/evaluate" --model "$model" --data "$test" --out out

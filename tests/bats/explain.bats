@@ -59,6 +59,16 @@ effect() {
     [[ ${lines[0]} == *$'\tepochs=1\t'* ]]
 }
 
+@test "plan ladder: validation, and views of the test images, are rungs" {
+    an_experiment b validation='{samples: 20}' keep=best early_stopping='{patience: 3}' tta=mirror shard_seed=1
+    succeeds "$BIN/plan" ladder a.yaml b.yaml
+    [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-validation 02-test-views 03-shard_seed" ] || fail "$output"
+    [[ ${lines[1]} == *'validation={samples: 20}'*'keep=best'* ]] || fail "${lines[1]}"
+    # And back: the keys are absent there.
+    succeeds "$BIN/plan" ladder b.yaml a.yaml
+    [[ ${lines[1]} == *'validation=null'* && ${lines[2]} == *'tta=null'* ]] || fail "$output"
+}
+
 @test "plan: an error is reported in one line, and nothing is written" {
     fails_with 2 "they would run the same" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
     fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
@@ -108,6 +118,26 @@ effect() {
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
 }
 
+@test "make explain: views of the test images are a rung that trains nothing" {
+    need_tool synth-cifar train-single evaluate report
+    local folder=$ARTIFACTS/explain-a-b
+    an_experiment b loader_workers=1 tta=mirror-shift
+    succeeds explain
+    [ "$(grep -c '^train .*: running' <<<"$output")" -eq 2 ] || fail "$output"
+    [ "$(readlink "$folder/02-test-views/seed-42")" = "$(readlink "$folder/01-loader-workers/seed-42")" ] ||
+        fail "$(ls -l "$folder"/*)"
+    [ "$("$BIN/manifest" get "$folder/02-test-views/seed-42/evaluate-mirror-shift/manifest.yaml" parameters.views)" = mirror-shift ]
+    # The accuracies are those of the two evaluations.
+    for rung in 01-loader-workers/evaluate 02-test-views/evaluate-mirror-shift; do
+        [ "$(figure "$folder/report/report.csv" "${rung%/*}.accuracy")" = \
+            "$("$BIN/manifest" get "$folder/${rung%/*}/seed-42/${rung#*/}/manifest.yaml" results.accuracy)" ] || fail "$rung"
+    done
+    grep -qF '| **Views of the test images** |' "$folder/report/report.md"
+    grep -qF 'The accuracy of 02-test-views is that of the mean logits of several views' "$folder/report/report.md"
+    succeeds explain
+    [[ $output != *": running"* ]] || fail "$output"
+}
+
 @test "make explain passes on EPOCHS, SEED and SET; repeats give intervals over seeds" {
     need_tool synth-cifar shard train-single evaluate report
     an_experiment b optimizer='{kind: sgd, lr: 0.001, momentum: 0.9}'
@@ -123,6 +153,21 @@ effect() {
     [ "$("$BIN/manifest" get "$ARTIFACTS/explain-a-b/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
     grep -q "paired t-test over 3 seeds" "$ARTIFACTS/explain-a-b/report-repeats=3,epochs=1,seed=7/report.md"
     [ "$(sed -n '/^From a to b/,/^report: /p' <<<"$output" | grep -v '^report: ' | wc -L)" -le 100 ] || fail "$output"
+}
+
+@test "make explain has a rung for each pattern of 'tensors'" {
+    need_tool synth-cifar train-single evaluate report
+    an_experiment a 'tensors={bn1.bias: {lr_factor: 2}}'
+    an_experiment b 'tensors={"*.bias": {weight_decay: 0.1}, bn1.bias: {lr_factor: 2, trained_epochs: 1}, conv1.weight: {init: whiten}}'
+    succeeds explain
+    local folder=$ARTIFACTS/explain-a-b rung
+    for rung in 00-a 01-tensors..bias 02-tensors.bn1.bias 03-tensors.conv1.weight; do
+        [ -s "$folder/$rung/seed-42/evaluate/manifest.yaml" ] || fail "$rung did not run" "$output"
+    done
+    grep -qF 'Rest: tensors.conv1.weight' "$folder/report/report.md"
+    "$BIN/manifest" get "$folder/03-tensors.conv1.weight/seed-42/train/manifest.yaml" parameters.tensors >last
+    "$BIN/train-single" --experiment b.yaml --print-parameters >b.parameters
+    cmp last <("$BIN/manifest" get b.parameters tensors)
 }
 
 @test "make explain: errors are reported before anything runs" {

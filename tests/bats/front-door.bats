@@ -69,6 +69,24 @@ state_of() {
     [ "$(trained)" -eq 0 ]
 }
 
+@test "frequent slips have a message with the remedy" {
+    fails_with 2 "SET: 'epochs=1 seed=3': assignments are separated by ';': SET=\"epochs=1; seed=3\"" \
+        "$BIN/pipeline" experiment "$TINY" SET="epochs=1 seed=3"
+    fails_with 2 "SET=\"dataset=synthetic; optimizer.lr=0.1\"" \
+        "$BIN/pipeline" experiment "$TINY" SET="dataset=synthetic  optimizer.lr=0.1"
+    SET="title=a b=c; optimizer={kind: sgd, lr: 0.01}" succeeds pipeline experiment "$TINY" DRY_RUN=1
+    cd "$ROOT" || return
+    fails_with 2 "'model': there is no model 'resnet17': did you mean 'resnet18'\?$" \
+        "$BIN/pipeline" experiment single SET="model=resnet17"
+    fails_with 2 "there is no model 'zzzzzz': '.*/models/zzzzzz.yaml' does not exist$" \
+        "$BIN/pipeline" experiment single SET="model=zzzzzz"
+    fails_with 2 "compare: a second name is missing: expected EXPS=\"single NAME\", the first one is the baseline; for one alone: experiment" \
+        "$BIN/pipeline" compare EXPS=single
+    run make -C "$ROOT" -s BIN="$WORK/it's wrong" EXP=single ARTIFACTS="$ARTIFACTS" experiment
+    [ "$status" -eq 2 ]
+    [ "${lines[0]}" = "make experiment: BIN='$WORK/it's wrong' has no program 'pipeline': leave BIN out to build the tools" ] || fail "$output"
+}
+
 @test "other settings get a separate run, and earlier settings find theirs again" {
     local first
     first=$(readlink "$ARTIFACTS/tiny/seed-11")
@@ -136,7 +154,7 @@ END
     run by_make experiments EXP="$TINY"
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three
-    [[ $status -ne 0 && $output == *"pipeline: EPOCHS: 'three': expected a whole number from 1 to 2500"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: EPOCHS: 'three': expected a number above 0 and at most 2500"* ]] || fail "$output"
     [ "$(state_of "$ARTIFACTS")" = "$before" ]
 }
 
@@ -163,23 +181,29 @@ all_ended() {
     ! pgrep -f -- "$1" >/dev/null
 }
 
+# training_of LOG: the folder of the training that runs.
+training_of() {
+    wait_until grep -q '^train .*running' "$1"
+    sed -n 's/^train *\(.*\): running.*/\1/p' "$1"
+}
+
 # stop_early EPOCHS: stops a training once it has saved.
 stop_early() {
     local pid
     (cd "$ROOT" && EPOCHS=$1 exec "$BIN/pipeline" --by-make experiment EXP="$TINY" >"$WORK/log" 2>&1 3>&-) &
     pid=$!
-    wait_until grep -q '^train .*running' "$WORK/log"
-    wait_for "$ARTIFACTS/tiny/seed-11/train/state.st.zst"
+    wait_for "$(training_of "$WORK/log")/state.st.zst"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait "$pid" || return 0
 }
 
 @test "the same command resumes a stopped training; RESUME=0 starts over in a separate folder" {
-    local key
+    local train finished
+    finished=$(readlink "$ARTIFACTS/tiny/seed-11")
     stop_early 2500
     grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
-    key=$(dirname "$(readlink "$ARTIFACTS/tiny/seed-11")")
-    [ ! -e "$ARTIFACTS/tiny/seed-11/train/manifest.yaml" ]
+    train=$(training_of "$WORK/log")
+    [ ! -e "$train/manifest.yaml" ]
     # 2500 epochs take too long: only the start is checked.
     (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
     wait_until grep -q 'resuming from step' "$WORK/again"
@@ -187,21 +211,21 @@ stop_early() {
     wait $! || true
     grep -q 'running (resumes where it stopped; RESUME=0 starts over)' "$WORK/again" || fail "$(cat "$WORK/again")"
     (cd "$ROOT" && EPOCHS=2500 RESUME=0 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/anew" 2>&1 3>&-) &
-    wait_for "$ARTIFACTS/${key#../}/2/train/state.st.zst"
+    wait_for "${train%/1/train}/2/train/state.st.zst"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait $! || true
-    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$key/2" ] || fail "$(cat "$WORK/anew")"
-    [ -s "$ARTIFACTS/${key#../}/1/train/state.st.zst" ]
+    [ -s "$train/state.st.zst" ]
+    # Nothing replaces the finished run.
+    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$finished" ] || fail "$(cat "$WORK/anew")"
     succeeds pipeline runs
     [[ $output == *" 0+2 "*"+N: executions that were stopped or are running"* ]] || fail "$output"
 }
 
 @test "killing make stops the pipeline and the training, and the next make resumes" {
-    local make state=$ARTIFACTS/tiny/seed-11/train/state.st.zst
+    local make
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/log" 2>&1 3>&- &
     make=$!
-    wait_until grep -q '^train .*running' "$WORK/log"
-    wait_for "$state"
+    wait_for "$(training_of "$WORK/log")/state.st.zst"
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
@@ -288,10 +312,33 @@ stop_early() {
     [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }
 
+@test "DRY_RUN=1 says that it downloads, before it does" {
+    mkdir "$WORK/bin"
+    ln -s "$BIN"/* "$WORK/bin"
+    rm "$WORK/bin/pipeline" "$WORK/bin/fetch-cifar"
+    cp "$BIN/pipeline" "$WORK/bin"
+    printf '#!/bin/sh\necho "fetch-cifar: no network" >&2\nexit 1\n' >"$WORK/bin/fetch-cifar"
+    chmod +x "$WORK/bin/fetch-cifar"
+    DATA='' CIFAR10_FROM='' run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
+    [ "$status" -eq 1 ] || fail "$output" "$stderr"
+    [ "$output" = "note      $ARTIFACTS/data/cifar10: DRY_RUN=1 downloads these data first, because keys and times depend on them; nothing is trained" ] || fail "$output"
+    DATA='' CIFAR10_FROM=here run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
+    [[ $output != *"downloads"* ]] || fail "$output"
+}
+
 @test "own data with another number of classes have an estimate" {
     "$BIN/synth-cifar" -q --shape 3,8,8 --classes 3 --train 200 --test 30 --out "$WORK/three"
     printf '%s\n' 'schema: lockstep.model/1' 'name: three' 'input: [3, 8, 8]' 'layers: [flatten, linear: {out: 3}]' \
         >"$WORK/three.yaml"
     succeeds pipeline experiment "$TINY" DATA="$WORK/three" SET="model=$WORK/three.yaml; epochs=5" DRY_RUN=1
+    [[ $output == *"estimate  all: about "* && $output != *"not measured"* ]] || fail "$output"
+}
+
+@test "a validation of more samples than a trial has does not prevent an estimate" {
+    "$BIN/synth-cifar" -q --shape 3,8,8 --classes 3 --train 900 --test 30 --out "$WORK/many"
+    printf '%s\n' 'schema: lockstep.model/1' 'name: three' 'input: [3, 8, 8]' 'layers: [flatten, linear: {out: 3}]' \
+        >"$WORK/three.yaml"
+    succeeds pipeline experiment "$TINY" DATA="$WORK/many" DRY_RUN=1 \
+        SET="model=$WORK/three.yaml; epochs=5; validation={samples: 700}; keep=best; early_stopping={patience: 2}"
     [[ $output == *"estimate  all: about "* && $output != *"not measured"* ]] || fail "$output"
 }

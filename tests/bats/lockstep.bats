@@ -93,7 +93,7 @@ listed() {
     TOOL=pipeline fails_with 2 "unknown setting: 'SEDE=1': did you mean SEED\?" "$LOCKSTEP" experiment single SEDE=1
     cd "$ROOT" || return
     TOOL=pipeline fails_with 3 "cannot find experiment: 'singel': did you mean 'single'\?" \
-        "$LOCKSTEP" compare singel ARTIFACTS="$WORK/artifacts"
+        "$LOCKSTEP" compare singel single ARTIFACTS="$WORK/artifacts"
 }
 
 @test "an unknown name gives a suggestion and exit code 2" {

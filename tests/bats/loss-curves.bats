@@ -22,7 +22,7 @@ start_from() {
     INIT=$GOLDEN/$1-init.safetensors
 }
 
-# train SETTINGS: trains $MODEL from $INIT; leaves steps.st and order.u32 in $WORK. SETTINGS are lines
+# train SETTINGS: trains $MODEL for $LENGTH epochs from $INIT; leaves steps.st and order.u32 in $WORK. SETTINGS are lines
 # of the experiment.
 train() {
     cat >"$WORK/experiment.yaml" <<EOT
@@ -34,7 +34,7 @@ strategy: single
 world_size: 1
 virtual_shards: 1
 global_batch: 64
-epochs: 5
+epochs: ${LENGTH:-5}
 seed: 1
 $1
 EOT
@@ -101,6 +101,61 @@ schedule: {kind: multistep, milestones: [2, 4], gamma: 0.5, warmup_epochs: 1}" \
     live_curve "optimizer: {kind: sgd, lr: 0.00025, momentum: 0.9, weight_decay: 0.01}
 lr_scaling: {kind: linear, base_batch: 16}" \
         '{"batch": 64, "lr": 0.001, "momentum": 0.9, "weight_decay": 0.01}'
+}
+
+@test "lenet: rates on straight lines, and OneCycleLR, follow PyTorch (live)" {
+    need_torch
+    start_from lenet
+    live_curve "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: {kind: linear, points: [[0.3, 0.2], [1.75, 1], [4.4, 0.07]]}" \
+        '{"batch": 64, "lr": 0.05, "momentum": 0.9, "points": [[0.3, 0.2], [1.75, 1], [4.4, 0.07]]}'
+    live_curve "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: {kind: one_cycle}" '{"batch": 64, "lr": 0.05, "momentum": 0.9, "one_cycle": {}}'
+    live_curve "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: {kind: one_cycle, pct_start: 0.23, div_factor: 5, final_div_factor: 20, anneal: linear}" \
+        '{"batch": 64, "lr": 0.05, "momentum": 0.9,
+          "one_cycle": {"pct_start": 0.23, "div_factor": 5, "final_div_factor": 20, "anneal_strategy": "linear"}}'
+}
+
+@test "lenet-bn: full batches only, as PyTorch (live)" {
+    local LENGTH=6
+    need_torch
+    start_from lenet-bn
+    live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
+drop_last: true" '{"batch": 64, "lr": 0.001, "momentum": 0.9, "drop_last": true}'
+}
+
+@test "lenet: gradient clipping follows PyTorch (live)" {
+    need_torch
+    start_from lenet
+    live_curve "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, clip_norm: 0.3}" \
+        '{"batch": 64, "lr": 0.1, "momentum": 0.9, "clip_norm": 0.3}'
+    "$PYTHON" "$PEER" losses "$WORK/run/model.st.zst" "$INIT" "$IMAGES" "$WORK/order.u32" \
+        '{"batch": 64, "lr": 0.1, "momentum": 0.9}' >"$WORK/unclipped"
+    run "$PYTHON" "$COMPARE" "$WORK/steps.st" "$WORK/unclipped"
+    [ "$status" -ne 0 ] || fail "nothing was clipped"
+}
+
+@test "lenet-bn: averages of the weights follow PyTorch (live)" {
+    need_torch
+    start_from lenet-bn
+    live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
+average: {kind: lookahead, decay: 0.95, every: 4, ramp: 2}" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "average": {"kind": "lookahead", "decay": 0.95, "every": 4, "ramp": 2}}'
+    live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
+average: {kind: ema, decay: 0.9}" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "average": {"kind": "ema", "decay": 0.9}}'
+    run "$PYTHON" "$PEER" losses "$WORK/run/model.st.zst" "$INIT" "$IMAGES" "$WORK/order.u32" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "average": {"kind": "ema", "decay": 0.8}}'
+    [[ $status -ne 0 && $output == *differs* ]] || fail "another decay was not noticed"
+}
+
+@test "lenet-bn: label smoothing follows PyTorch (live)" {
+    need_torch
+    start_from lenet-bn
+    live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
+label_smoothing: 0.2" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.2}'
 }
 
 # Without dropout, whose random numbers differ.

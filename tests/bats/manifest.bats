@@ -70,7 +70,7 @@ END
 @test "manifest refuses files that are not manifests" {
     fails_with 3 "'absent.yaml': No such file" "$BIN/manifest" get absent.yaml tool
     printf 'a: [1\n' > broken.yaml
-    fails_with 3 'broken.yaml:2:1: ' "$BIN/manifest" get broken.yaml a
+    fails_with 3 'broken.yaml:1:4: ' "$BIN/manifest" get broken.yaml a
     printf 'schema: lockstep.model/1\n' > other.yaml
     fails_with 3 'other.yaml:1:9: not a manifest' "$BIN/manifest" verify other.yaml
     fails_with 3 'other.yaml:1:9: not a manifest' "$BIN/manifest" diff stage/manifest.yaml other.yaml

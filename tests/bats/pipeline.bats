@@ -90,7 +90,7 @@ did_not_run() {
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
     TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
-    REPORT_FLAGS="--lang zh" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --lang zh.*: ARTIFACTS=FOLDER names another folder" \
+    REPORT_FLAGS="--title x" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --title x.*: ARTIFACTS=FOLDER names another folder" \
         read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     SEED=8 TOOL=pipeline fails_with 1 "cannot write to '$ARTIFACTS': Read-only file system: ARTIFACTS=FOLDER names" \
         read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
@@ -144,14 +144,31 @@ END
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" parameters.optimizer.lr)" = 0.02 ]
 }
 
-@test "other report flags run only the report again" {
+@test "other report flags run only the report again, and another language has its own folder" {
     finished_run
+    local english
+    english=$(sha256sum <"$ARTIFACTS/tiny/report/report.html")
     REPORT_FLAGS="--lang zh" succeeds run_pipeline experiment "$TINY"
     did_not_run train
     did_not_run evaluate
     ran report
-    REPORT_FLAGS="--lang zh" succeeds run_pipeline experiment "$TINY"
+    [ -s "$ARTIFACTS/tiny/report-lang=zh/report.html" ]
+    [ "$(sha256sum <"$ARTIFACTS/tiny/report/report.html")" = "$english" ]
+    [ ! -e "$ARTIFACTS/tiny/plan-lang=zh.yaml" ] # the same plan
+    REPORT_FLAGS="--lang=zh" succeeds run_pipeline experiment "$TINY"
     did_not_run report
+    REPORT_FLAGS="--lang en" succeeds run_pipeline experiment "$TINY"
+    did_not_run report
+    [ ! -e "$ARTIFACTS/tiny/report-lang=en" ]
+}
+
+@test "other THREADS have their own report: its times are not comparable" {
+    finished_run
+    THREADS=1 succeeds run_pipeline experiment "$TINY"
+    [ -s "$ARTIFACTS/tiny/report-THREADS=1/report.html" ]
+    [ -s "$ARTIFACTS/tiny/plan-THREADS=1.yaml" ]
+    SET="epochs=1" THREADS=1 succeeds run_pipeline experiment "$TINY"
+    [ -s "$ARTIFACTS/tiny/report-epochs=1,THREADS=1/report.html" ]
 }
 
 @test "another seed has a separate folder; repeats run consecutive seeds" {

@@ -60,6 +60,17 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     [ ! -e plan.yaml ]
 }
 
+@test "plan: a broken claim stops only the plans that need it" {
+    cp -r "$ROOT/experiments" . || return
+    printf 'schema: lockstep.claim/1\nname: R001\nrows: [\n' >experiments/R001/claim.yaml
+    succeeds "$BIN/pipeline" experiment quickstart DRY_RUN=1
+    succeeds "$BIN/plan" ladder mnist-single-w0 mnist-ddp1-w0 -q --trainings
+    fails_with 3 "^plan: experiments/R001/claim.yaml:[0-9]+:" "$BIN/plan" ladder mnist-single-w0 ddp4 -q --trainings
+    fails_with 3 "^plan: experiments/R001/claim.yaml:[0-9]+:" "$BIN/plan" ladder single ddp4 -q --trainings
+    TOOL=pipeline fails_with 3 "^pipeline: experiments/R001/claim.yaml:[0-9]+:" "$BIN/pipeline" experiment single
+    TOOL=pipeline fails_with 3 "R001/claim.yaml:[0-9]+:" "$BIN/pipeline" reproduce QUICK=1 DRY_RUN=1
+}
+
 @test "plan: names of the catalogue, another output folder, bad data and devices, and no output over an input" {
     cp -r "$ROOT/experiments" . || return
     succeeds "$BIN/plan" ladder single ddp4 -q --trainings --artifacts "$WORK/b"

@@ -158,7 +158,7 @@ YAML
     fails_with 3 "bad.yaml:15:20: two runs are called 'a'; rename one with 'name'" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/set: {epochs: 1}, against: b/set: {epochs: none}, against: b/' list.yaml >bad.yaml
-    fails_with 3 "bad.yaml:11:9: run 'b': --set 'epochs=none': 'epochs': expected an integer" \
+    fails_with 3 "bad.yaml:11:9: run 'b': --set 'epochs=none': 'epochs': expected a number" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/claim:/claimm:/' list.yaml >bad.yaml
     fails_with 3 "unknown key 'claimm': did you mean 'claim'" "$BIN/plan" reproduction bad.yaml --out plan.yaml
@@ -168,7 +168,7 @@ YAML
 
 @test "plan reproduction: errors in the quick settings are reported with line and column, too" {
     sed 's/quick: {epochs: 1}/quick: {epochs: many}/' list.yaml >bad.yaml
-    fails_with 3 "bad.yaml:4:17: run 'a': 'epochs': expected an integer, got 'many'" \
+    fails_with 3 "bad.yaml:4:17: run 'a': 'epochs': expected a number, got 'many'" \
         "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
     sed 's/quick: {epochs: 1}/quick: {loader_workers: 1, epoch: 1}/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:4:28: unknown key 'epoch': did you mean 'epochs'" \
@@ -274,9 +274,9 @@ YAML
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" LIST="$PWD/list.yaml" REPORT_FLAGS="--lang zh" reproduce
     [ ! -e "$ARTIFACTS/a" ]
     [ "$("$BIN/manifest" get "$ARTIFACTS/rows-quick/a/seed-42/train/manifest.yaml" parameters.epochs)" = 1 ]
-    says "$ARTIFACTS/rows-quick/report/report.md" "已缩短或改动：每次运行都使用了 epochs=1。"
-    says "$ARTIFACTS/rows-quick/report/report.md" "1 / 2"
-    says "$ARTIFACTS/rows-quick/report/report.md" '“three”的速度是“four”的 3.00 倍：由各行得出的数字不同'
+    says "$ARTIFACTS/rows-quick/report-lang=zh/report.md" "已缩短或改动：每次运行都使用了 epochs=1。"
+    says "$ARTIFACTS/rows-quick/report-lang=zh/report.md" "1 / 2"
+    says "$ARTIFACTS/rows-quick/report-lang=zh/report.md" '“three”的速度是“four”的 3.00 倍：由各行得出的数字不同'
     REPORT_FLAGS='' succeeds reproduce
     says "$ARTIFACTS/rows-quick/report/report.md" "SHORTENED OR CHANGED: every run was made with epochs=1."
     cp "$ROOT/docs/results.md" results.md

@@ -104,6 +104,20 @@ restarts() {
         "manifest.yaml model.st.zst state.st.zst steps.st.zst " ]
 }
 
+@test "killed ranks keep the best model so far" {
+    local more=(--set epochs=60 --set 'validation={samples: 50}' --set keep=best)
+    "$BIN/train-single" -q --experiment e.yaml "${more[@]}" --train "$train" --out single
+    begin train-ddp --experiment e.yaml "${more[@]}" --max-restarts 9
+    wait_for out/state.st.zst
+    kill_child 0 1
+    some_time
+    kill_child 1 2
+    ends 0
+    cmp single/model.st.zst out/model.st.zst
+    [ "$("$BIN/manifest" get out/manifest.yaml results.best_epoch)" = \
+        "$("$BIN/manifest" get single/manifest.yaml results.best_epoch)" ]
+}
+
 @test "tools with one process are restarted, too" {
     local tool
     "$BIN/train-single" -q --experiment e.yaml --set epochs=60 --train "$train" --out single

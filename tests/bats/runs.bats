@@ -224,13 +224,27 @@ old_run() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
+    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
     succeeds pipeline experiment x EPOCHS=2
     trained 0
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
+}
+
+@test "a run that fails or is stopped leaves the link on the finished run" {
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6"
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [[ $output != *"seed-42/train: running"* ]] || fail "$output" # the folder named is that of the failed run
+    grep -q "^train  *$ARTIFACTS/runs/[0-9a-f]*/1/train: running" <<<"$output" || fail "$output"
+    # Without a finished run, the link shows the run in progress.
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6" SEED=3
+    [ -e "$ARTIFACTS/x/seed-3/train" ]
+    # One that succeeds takes it.
+    succeeds pipeline experiment x SET="optimizer.lr=0.01"
+    [ "$(key_of_link x/seed-42)" != "$KEY" ]
+    [ -s "$ARTIFACTS/x/seed-42/evaluate/manifest.yaml" ]
 }
 
 @test "a state without a revision of the arithmetic is not continued with more epochs" {
@@ -394,6 +408,23 @@ old_run() {
     [ ! -e "$WORK/none" ]
 }
 
+@test "runs and a report show the same seconds of a run with several executions" {
+    local n listed
+    succeeds pipeline experiment x EXECUTIONS=3
+    succeeds pipeline runs
+    listed=$(awk -v key="$KEY" '$1 == key { print $5 }' <<<"$output")
+    succeeds "$BIN/report" "$ARTIFACTS/runs/$KEY" --summary
+    [[ $output == *", $listed s per epoch (3 executions)"* ]] || fail "$listed: $output"
+    for n in 1 2 3; do
+        sed -i "s/seconds_per_epoch: .*/seconds_per_epoch: $((n * n))/" "$ARTIFACTS/runs/$KEY/$n/train/manifest.yaml"
+    done
+    succeeds pipeline runs
+    listed=$(awk -v key="$KEY" '$1 == key { print $5 }' <<<"$output")
+    # (1 · 4 · 9)^(1/3); the median is 4.
+    [ "$listed" = 3.302 ] || fail "$output"
+    [[ $output == *$'\n'"S/EPOCH: geometric mean over the executions; a report leaves out"* ]] || fail "$output"
+}
+
 @test "runs --json prints the same as a JSON list" {
     need_python
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
@@ -432,16 +463,36 @@ END
     [[ $output == *$'\n'"x: test accuracy "*$'\n'"y: test accuracy "* ]] || fail "$output"
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
     [ "$(all_of "$ARTIFACTS/compare-x-y")" = "$before" ]
-    fails_with 2 "compare: a name is missing" "$BIN/pipeline" compare RUNS="$KEY"
+    fails_with 2 "compare: a second name is missing: expected RUNS=\"$KEY KEY\"" "$BIN/pipeline" compare RUNS="$KEY"
     fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" compare RUNS="$KEY zz"
     fails_with 2 "is named twice|are the same run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
+}
+
+@test "a busy machine is reported before the runs begin, not only after them" {
+    local -a busy=()
+    local core
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    for ((core = $(nproc); core > 0; core--)); do
+        while :; do :; done 3>&- &
+        busy+=($!)
+    done
+    EXECUTIONS=1 run pipeline compare x y
+    kill "${busy[@]}"
+    [ "$status" -eq 0 ] || fail "$output"
+    grep -q "^note *machine: busy: other programs use [0-9.]* of its $(nproc) cores; the report gives no verdict" <<<"$output" || fail "$output"
+    local text=${output%%"/train: running"*}
+    [[ $text == *"machine: busy"* ]] || fail "$output"
+    # Not where nothing is timed.
+    succeeds pipeline experiment x SEED=9
+    [[ $output != *"machine: busy"* ]] || fail "$output"
 }
 
 @test "names given both as words and by a setting are refused" {
     fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
     fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
     # A variable left in the environment does not turn typed names into keys.
-    RUNS=abc DRY_RUN=1 succeeds pipeline compare x
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    RUNS=abc DRY_RUN=1 succeeds pipeline compare x y
     RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff
     [ -d "$ARTIFACTS/runs/$KEY" ]
 }
@@ -473,8 +524,11 @@ END
     local others
     others=$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")
     succeeds pipeline clean-runs "$five" "${five:0:10}"
-    [ "$output" = "remove    $ARTIFACTS/runs/$five: removed" ] || fail "$output"
+    [ "$output" = "remove    $ARTIFACTS/runs/$five: removed
+remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     [ ! -e "$ARTIFACTS/runs/$five" ]
+    [ ! -L "$ARTIFACTS/x/seed-5" ] # no link that leads nowhere
+    [ -e "$ARTIFACTS/x/seed-6/train" ]
     [ "$(ls -A "$ARTIFACTS/runs")" = "$(printf '%s\n' "$KEY" "$six" | sort)" ] || fail "$(ls -A "$ARTIFACTS/runs")"
     [ -s "$WORK/precious/file" ]
     [ "$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")" = "$others" ]

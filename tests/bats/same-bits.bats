@@ -160,6 +160,32 @@ END
     same_isa e.yaml "$data/610/train.st.zst"
 }
 
+# Momentum of a frozen tensor stays in the state; a stage updates its own tensors.
+@test "tensors with their own initial values, rates and epochs of training" {
+    local stop plain settings='tensors={conv1.weight: {init: whiten, trained_epochs: 0}, "bn*.bias": {lr_factor: 4, weight_decay: 0.01},
+        conv2.*: {init: kaiming_normal, trained_epochs: 1}, conv2.bias: {init: zero}, fc1.weight: {init: xavier_uniform, lr_factor: 0.5}}'
+    sed 's/name: lenet-bn/name: wide/; s/out: 6,/out: 24,/' "$ROOT/experiments/models/lenet-bn.yaml" >net.yaml
+    write_experiment e.yaml model=net.yaml
+    reference e.yaml "$data/610/train.st.zst"
+    plain=$expected
+    write_experiment e.yaml model=net.yaml "$settings"
+    reference e.yaml "$data/610/train.st.zst"
+    [ "$expected" != "$plain" ] || fail "tensors have no effect"
+    agrees train-single e.yaml "$data/610/shards" --threads 3
+    ranks_agree e.yaml "$data/610/train.st.zst" 4
+    for stop in 4 13; do
+        rm -rf run
+        "$BIN/train-mp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 3
+        succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size 2
+        same_model "$expected" run "stopped after step $stop"
+    done
+    # More epochs continue a finished run.
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --set epochs=3 --resume
+    (reference e.yaml "$data/610/train.st.zst" --set epochs=3 && same_model "$expected" run "with more epochs")
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/610/train.st.zst"
+}
+
 @test "sharded or not, from a pipe or not" {
     write_experiment e.yaml "$LENET_BN" epochs=1
     reference e.yaml "$data/610/train.st.zst"
@@ -179,6 +205,40 @@ END
     done
 }
 
+# Three epochs: an alternating flip differs from one to the next.
+@test "reflected crops, alternating flips and cutout" {
+    local world
+    write_experiment e.yaml epochs=3 'augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: true}, cutout: {size: 8, fill: mean}]'
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/shards" --loader-workers 3
+    for world in 2 4; do
+        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+    done
+    rm -rf run
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps 13
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size 2
+    same_model "$expected" run "resumed"
+}
+
+# Of 610 samples 100 are left out: eight steps of 510, and the tail has six.
+@test "validation, the best epoch, early stopping" {
+    local world stop
+    write_experiment e.yaml epochs=6 'optimizer={kind: sgd, lr: 0.03, momentum: 0.9}' \
+        'validation={samples: 100, seed: 4}' keep=best 'early_stopping={patience: 2}'
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/shards" --loader-workers 2
+    for world in 2 4; do
+        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+        agrees train-ddp e.yaml "$data/610/shards" --world-size "$world"
+    done
+    for stop in 5 8 16; do
+        rm -rf run
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/610/shards" --out run --resume
+        same_model "$expected" run "stopped after $stop"
+    done
+}
+
 @test "synchronised batch norm" {
     local world plain
     write_experiment e.yaml "$LENET_BN" epochs=1
@@ -191,6 +251,83 @@ END
     for world in 1 2 4; do
         ranks_agree e.yaml "$data/610/train.st.zst" "$world"
     done
+}
+
+# option_agrees KEY=VALUE...: the option changes the model, which is the same for all tools, and for
+# a run that was stopped and resumed.
+option_agrees() {
+    local plain
+    write_experiment e.yaml "$LENET_BN" epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    plain=$expected
+    write_experiment e.yaml "$LENET_BN" "$@"
+    reference e.yaml "$data/610/train.st.zst"
+    [ "$expected" != "$plain" ] || fail "$* has no effect"
+    agrees train-single e.yaml "$data/610/shards" --threads 3 --loader-workers 2
+    ranks_agree e.yaml "$data/610/train.st.zst" 2
+    replicas_agree e.yaml "$data/610/train.st.zst" 4
+    option_resumes train-single train-ddp 4
+    option_resumes train-mp train-dp 5
+}
+
+# option_resumes TOOL OTHER STEPS: stopped after STEPS steps, and continued by the other tool.
+option_resumes() {
+    rm -rf run
+    "$BIN/$1" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$3" \
+        --set world_size=2
+    succeeds "$BIN/$2" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --world-size 2
+    same_model "$expected" run "$1 until step $3, then $2"
+}
+
+@test "label smoothing" {
+    option_agrees epochs=1 label_smoothing=0.2
+}
+
+@test "rates on straight lines, and in one cycle" {
+    option_agrees epochs=1 'schedule={kind: linear, points: [[0.1, 0.2], [0.5, 1], [0.9, 0.07]]}'
+    write_experiment e.yaml "$LENET_BN" epochs=1 'schedule={kind: one_cycle}'
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-ddp e.yaml "$data/610/shards" --world-size 2
+    option_resumes train-dp train-ddp 3
+}
+
+@test "an epoch that ends early" {
+    option_agrees epochs=1.6
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 15 ]
+}
+
+@test "averages of the weights: ema and lookahead" {
+    option_agrees epochs=1.6 'average={kind: ema, decay: 0.9, every: 2}'
+    # The model is not the weights with which training went on.
+    option_agrees epochs=1.6 'average={kind: lookahead, decay: 0.95, every: 4, ramp: 3}'
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 15 ]
+}
+
+@test "gradient clipping" {
+    option_agrees epochs=1 'optimizer={kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.5}'
+    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 5
+    agrees train-single e.yaml "$data/610/train.st.zst"
+    # A norm that no gradient reaches changes nothing.
+    write_experiment e.yaml "$LENET_BN" epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    write_experiment e.yaml "$LENET_BN" epochs=1 'optimizer={kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 1000}'
+    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2
+}
+
+@test "full batches only" {
+    option_agrees epochs=1.7 drop_last=true
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 14 ]
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.samples)" = 576 ]
+    succeeds "$BIN/manifest" verify reference/manifest.yaml
+    # V that does not divide the samples; an epoch of one step; too few samples.
+    write_experiment e.yaml "$LENET_BN" epochs=2 drop_last=true virtual_shards=12 global_batch=600
+    reference e.yaml "$data/601/train.st.zst"
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 2 ]
+    agrees train-ddp e.yaml "$data/601/train.st.zst" --world-size 3
+    mkdir kept && echo kept >kept/model.st.zst
+    fails_with 3 "'drop_last': .*601 samples do not fill a global batch of 612" "$BIN/train-single" -q --experiment e.yaml \
+        --train "$data/601/train.st.zst" --out kept --set global_batch=612
+    [ "$(cat kept/model.st.zst)" = kept ]
 }
 
 # The tree splits 6 and 7 leaves at 4, and not in the middle; up to 4 leaves the two rules agree. An

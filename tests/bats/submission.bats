@@ -93,10 +93,11 @@ has() {
     local first
     first=$(sha256sum <"$ARCHIVE")
     REPORT_FLAGS="--lang zh" submit
-    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/README.md | grep -q '^## 重新运行'
-    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/report/report.md | grep -q '测试准确率'
-    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/run-again.sh | grep -q -- '^run report .* --lang zh$'
-    [ "$first" != "$(sha256sum <"$ARCHIVE")" ]
+    local chinese=submission-one-two-loader_workers=1,lang=zh
+    tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/README.md" | grep -q '^## 重新运行'
+    tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/report/report.md" | grep -q '测试准确率'
+    tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/run-again.sh" | grep -q -- '^run report .* --lang zh$'
+    [ "$first" = "$(sha256sum <"$ARCHIVE")" ] || fail "the English archive was replaced"
     touch "$ARTIFACTS"/*/seed-42/*/*
     submit
     [ "$first" = "$(sha256sum <"$ARCHIVE")" ] || fail "the archive has different bytes"
@@ -109,6 +110,13 @@ has() {
     [[ $output == *$'\none/seed-42: the same model\ntwo/seed-42: the same model' ]] || fail "$output"
     cmp again/one/seed-42/train/model.st.zst again/two/seed-42/train/model.st.zst
     [ -s again/report/report.html ]
+    # The README's command checks them.
+    local check
+    check=$(sed -n 's/^lockstep manifest //p' submission-one-two-loader_workers=1/README.md)
+    [[ $check == "verify again/"* ]] || fail "no command in the README"
+    # shellcheck disable=SC2086 # words, and a pattern
+    succeeds "$BIN/manifest" $check
+    [[ $stderr == "manifest: "*" files checked" ]] || fail "$stderr"
     sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two-loader_workers=1/experiments/two.yaml
     run sh submission-one-two-loader_workers=1/run-again.sh other
     [ "$status" -eq 4 ]

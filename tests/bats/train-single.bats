@@ -148,6 +148,22 @@ END
     [ "$one" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
 }
 
+@test "an experiment is a file, or a name in experiments/" {
+    cp e.yaml plain # a file that exists needs no suffix
+    succeeds "$BIN/train-single" --experiment plain --print-parameters
+    fails_with 3 "cannot find experiment: 'nope': no such file, and no folder 'experiments'|'nope': '.*' has these" \
+        "$BIN/train-single" --experiment nope --train "$train" --out out
+    mkdir -p experiments/deep
+    cp e.yaml experiments/deep/mine.yaml
+    succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out out --print-key
+    local key=$output
+    succeeds "$BIN/train-single" --experiment mine --train "$train" --out out --print-key
+    [ "$output" = "$key" ]
+    fails_with 3 "cannot find experiment: 'mien': did you mean 'mine'\?" \
+        "$BIN/train-single" --experiment mien --train "$train" --out out
+    nothing_in out
+}
+
 @test "--print-parameters prints the resolved experiment, without any data" {
     succeeds "$BIN/train-single" --experiment e.yaml --set epochs=7 --print-parameters
     [[ $output == *"epochs: 7"* && $output == *"architecture:"* ]]

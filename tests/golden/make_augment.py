@@ -3,12 +3,14 @@
 """Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision computes from them.
 
 The reference is torchvision on PIL images. Prints how many pixels differ in its tensor path, which computes
-coordinates in float32. Needs PyTorch, torchvision and Pillow.
+coordinates in float32. Cutout, which torchvision does not have, is done pixel by pixel in numpy, from its description.
+Needs PyTorch, torchvision, Pillow and numpy.
 """
 import os
 import random
 import sys
 
+import numpy
 import PIL
 import torch
 import torchvision
@@ -45,6 +47,29 @@ def crop(image, padding, top, left):
     padded = F.pad(to_pil(tensors[image]), padding)
     record("crop", image, {"padding": padding, "top": top, "left": left},
            from_pil(F.crop(padded, top, left, height, width)))
+
+
+def reflect(image, padding, top, left):
+    _, height, width = SHAPES[image]
+    padded = F.pad(to_pil(tensors[image]), padding, padding_mode="reflect")
+    record("reflect", image, {"padding": padding, "top": top, "left": left},
+           from_pil(F.crop(padded, top, left, height, width)))
+
+
+def cutout(image, size, row, column, fill):
+    """Erases the pixels whose row and column are from size // 2 before the centre to size - 1 after that."""
+    pixels = tensors[image].numpy().copy()
+    for (channel, y, x), _ in numpy.ndenumerate(pixels):
+        if 0 <= y - (row - size // 2) < size and 0 <= x - (column - size // 2) < size:
+            pixels[channel, y, x] = fill + channel if fill else 0
+    if size % 2 == 0:  # the slices of DeVries's program, clipped at the border
+        _, height, width = SHAPES[image]
+        sliced = tensors[image].numpy().copy()
+        y1, y2 = (int(numpy.clip(row + d, 0, height)) for d in (-size // 2, size // 2))
+        x1, x2 = (int(numpy.clip(column + d, 0, width)) for d in (-size // 2, size // 2))
+        sliced[:, y1:y2, x1:x2] = (numpy.arange(len(sliced)) + fill if fill else numpy.zeros(len(sliced)))[:, None, None]
+        assert (sliced == pixels).all()
+    record("cutout", image, {"size": size, "row": row, "column": column, "fill": fill}, torch.from_numpy(pixels))
 
 
 def flip(image):
@@ -91,6 +116,13 @@ def main():
     affine("odd", 0.0, 11, 0, 1.0)  # the image is moved out completely
     affine("odd", 33.0, 0, 0, 100.0)
     affine("odd", -33.0, 0, 0, 0.01)
+    for image, padding, top, left in (("colour", 4, 0, 0), ("colour", 4, 8, 8), ("colour", 2, 1, 3), ("odd", 2, 4, 1),
+                                      ("odd", 6, 0, 12), ("odd", 6, 12, 0), ("grey", 3, 3, 3), ("grey", 27, 54, 1)):
+        reflect(image, padding, top, left)
+    for image, size, row, column, fill in (("colour", 8, 16, 16, 0), ("colour", 8, 0, 31, 100), ("colour", 16, 31, 3, 7),
+                                           ("odd", 3, 0, 0, 0), ("odd", 3, 6, 10, 9), ("odd", 11, 3, 5, 1),
+                                           ("grey", 1, 27, 0, 50), ("grey", 28, 14, 14, 3), ("grey", 7, 2, 26, 0)):
+        cutout(image, size, row, column, fill)
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")
     made_by = f"make_augment.py, torchvision {torchvision.__version__}, Pillow {PIL.__version__}"
     safetensors_writer.save(path, tensors, {"made_by": made_by, **cases})

@@ -146,6 +146,55 @@ static const model_case models[] = {
                "batch_norm, silu, max_pool: {size: 2}, flatten, linear: {out: 19}, silu, linear: "
                "{out: 12}, gelu, linear: {out: 10}]",
      .graph = true},
+    {.name = "gelu and silu in tails",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 5, kernel: 2}, gelu, conv: {out: 18, kernel: 3, padding: 1, bias: "
+               "false}, max_pool: {size: 2}, batch_norm: {eps: 1e-12, momentum: 0.4}, gelu, conv: "
+               "{out: 17, kernel: 3, padding: 1}, batch_norm, silu, max_pool: {size: 3}, flatten, "
+               "batch_norm, gelu, linear: {out: 9}, gelu, linear: {out: 12}, batch_norm, silu, "
+               "linear: {out: 10}]",
+     .graph = true},
+    {.name = "batch norms in place, and not",
+     .input = "[2, 8, 7]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 2}, batch_norm, "
+               "batch_norm, relu, avg_pool: {size: 2, stride: 1}, batch_norm: {name: b}, silu, "
+               "conv: {from: b, out: 4, kernel: 1}, batch_norm, gelu, add: {with: silu1}, "
+               "batch_norm, dropout: {p: 0.25}, batch_norm, gelu, flatten, batch_norm, linear: "
+               "{out: 10}]",
+     .graph = true},
+    {.name = "winograd with blocks of one to four tiles",
+     .input = "[2, 9, 13]",
+     .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "
+               "1}, max_pool: {size: [2, 1]}, conv: {out: 18, kernel: 3, padding: 1}, max_pool: "
+               "{size: [1, 2]}, conv: {out: 35, kernel: 3, padding: 1, bias: false}, batch_norm, "
+               "relu, max_pool: {size: [1, 2]}, conv: {out: 66, kernel: 3, padding: 1}, flatten, "
+               "linear: {out: 10}]"},
+    {.name = "grouped and depthwise convolutions",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 32, kernel: 3, padding: 1, groups: 2}, relu, conv: {out: 32, kernel: "
+               "3, padding: 1, groups: 32, bias: false}, batch_norm, relu, conv: {out: 64, kernel: "
+               "3, padding: 1, groups: 2}, max_pool: {size: 2}, relu, conv: {out: 96, kernel: [3, "
+               "2], stride: 2, padding: 1, groups: 32}, relu, conv: {out: 12, kernel: 1, groups: "
+               "4}, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "strides larger than the kernel or than the image",
+     .input = "[2, 11, 13]",
+     .layers =
+         "[conv: {out: 5, kernel: 2}, relu, conv: {out: 4, kernel: [1, 2], stride: [3, 4], "
+         "padding: [1, 3]}, relu, conv: {out: 7, kernel: [2, 1], stride: [5, 2]}, relu, conv: "
+         "{out: 5, kernel: 3, stride: [4, 3], padding: [2, 4]}, flatten, linear: {out: 10}]"},
+    {.name = "scaled logits",
+     .input = "[2, 6, 5]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}, scale: "
+               "{factor: 0.1111}]",
+     .graph = true},
+    {.name = "scales between other layers",
+     .input = "[2, 7, 6]",
+     .layers = "[scale: {factor: -1.5}, conv: {out: 5, kernel: 3, padding: 1}, scale: {factor: 3}, "
+               "max_pool: {size: 2}, scale: {factor: 0.25}, residual: {body: [conv: {out: 5, "
+               "kernel: 1}, scale: {factor: 0.1}]}, flatten, linear: {out: 12}, scale: {factor: "
+               "2}, relu, linear: {out: 10, bias: false}, scale: {factor: 4}]",
+     .graph = true},
     {.name = "a residual block",
      .input = "[3, 8, 7]",
      .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, residual: {body: [conv: {out: 6, "
@@ -161,6 +210,19 @@ static const model_case models[] = {
                "batch_norm, relu, conv: {out: 18, kernel: 3, padding: 1, bias: false}, "
                "batch_norm], shortcut: [conv: {out: 18, kernel: 1, stride: 2, bias: false}, "
                "batch_norm]}, relu, global_avg_pool, flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "images of one tile of Winograd's algorithm, with batch norm",
+     .input = "[3, 8, 8]",
+     .layers = "[conv: {out: 17, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
+               "conv: {out: 20, kernel: 3, padding: 1, bias: false}, batch_norm, relu, max_pool: "
+               "{size: 2, stride: 1}, conv: {out: 18, kernel: 3, padding: 1}, batch_norm, relu, "
+               "flatten, linear: {out: 10}]"},
+    {.name = "residual blocks on images of two tiles of Winograd's algorithm",
+     .input = "[3, 4, 7]",
+     .layers = "[conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, residual: "
+               "{body: [conv: {out: 16, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 16, "
+               "kernel: 3, padding: 1}, batch_norm]}, relu, residual: {body: [relu, conv: {out: "
+               "16, kernel: 3, padding: 1}]}, flatten, linear: {out: 10}]",
      .graph = true},
     {.name = "residual blocks that normalise first",
      .input = "[2, 6, 6]",

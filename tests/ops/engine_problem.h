@@ -35,6 +35,7 @@ enum { PROBLEM_SEED = 11 }; // of dropout
 typedef struct problem {
     model m;
     const split *s;
+    double smoothing; // of the labels
     int samples;
     uint8_t *bytes; // the images
     const uint8_t **pixels;
@@ -42,6 +43,7 @@ typedef struct problem {
     uint32_t *ids;
     float *parameters, *buffers, *state; // state: room for two arrays
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
+    const uint8_t *groups; // engine_options.groups; NULL: none
     // The same in double, for the reference.
     double *inputs, *parameters64, *buffers64, *state64;
 } problem;
@@ -159,7 +161,8 @@ static reference_batch reference_batch_of(const problem *p) {
                              .labels = p->labels,
                              .ids = p->ids,
                              .seed = PROBLEM_SEED,
-                             .sync_batch_norm = p->s->sync};
+                             .sync_batch_norm = p->s->sync,
+                             .label_smoothing = p->smoothing};
 }
 
 // ---- Running engines ----
@@ -250,6 +253,8 @@ static void *run_rank(void *argument) {
                         .shard_samples = p->s->count[0],
                         .seed = PROBLEM_SEED,
                         .sync_batch_norm = p->s->sync,
+                        .groups = p->groups,
+                        .label_smoothing = (float)p->smoothing,
                         .exchange = r->x->engines > 1 ? exchange_rows : NULL,
                         .exchange_context = r};
     memcpy(o.mean, p->mean, sizeof o.mean);
@@ -427,7 +432,8 @@ static void compare_update(const problem *p, const outcome *o, const update_rule
     memcpy(expected, p->parameters64, n * sizeof *expected);
     memcpy(expected + n, p->buffers64, prog->buffers * sizeof *expected);
     memcpy(expected + n + prog->buffers, p->state64, states * n * sizeof *expected);
-    reference_update(rule, 1.0 / p->samples, n, record, expected, expected + n + prog->buffers);
+    reference_update(rule, p->groups, update_scale(rule, p->samples), n, record, expected,
+                     expected + n + prog->buffers);
     reference_update_buffers(prog, &b, record, expected + n);
     ops_near("parameters after the update", got, expected, n, 1e-6);
     ops_near("running statistics", got + n, expected + n, prog->buffers, 1e-6);

@@ -73,22 +73,131 @@ typedef struct update_case {
 static const update_case updates[] = {
     {"update: sgd", {.kind = UPDATE_SGD, .lr = 0.1f}},
     {"update: sgd, momentum", {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f}},
-    {"update: sgd, nesterov", {UPDATE_SGD, 0.1f, 0.0f, 0.9f, true, 0, 0, 0, 3}},
-    {"update: sgd, nesterov, weight decay", {UPDATE_SGD, 0.3f, 0.02f, 0.5f, true, 0, 0, 0, 3}},
-    {"update: adam, first step", {UPDATE_ADAM, 0.01f, 0.0f, 0, false, 0.9f, 0.999f, 1e-8f, 0}},
-    {"update: adam, weight decay", {UPDATE_ADAM, 0.01f, 0.1f, 0, false, 0.9f, 0.999f, 1e-8f, 9}},
-    {"update: adamw", {UPDATE_ADAMW, 0.01f, 0.1f, 0, false, 0.8f, 0.95f, 1e-4f, 1000}},
+    {"update: sgd, nesterov",
+     {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f, .nesterov = true, .step = 3}},
+    {"update: sgd, nesterov, weight decay",
+     {.kind = UPDATE_SGD,
+      .lr = 0.3f,
+      .weight_decay = 0.02f,
+      .momentum = 0.5f,
+      .nesterov = true,
+      .step = 3}},
+    {"update: adam, first step",
+     {.kind = UPDATE_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f}},
+    {"update: adam, weight decay",
+     {.kind = UPDATE_ADAM,
+      .lr = 0.01f,
+      .weight_decay = 0.1f,
+      .beta1 = 0.9f,
+      .beta2 = 0.999f,
+      .eps = 1e-8f,
+      .step = 9}},
+    {"update: sgd, clipped",
+     {.kind = UPDATE_SGD, .lr = 0.3f, .momentum = 0.9f, .clip_norm = 1, .factor = 0.0625}},
+    {"update: adamw",
+     {.kind = UPDATE_ADAMW,
+      .lr = 0.01f,
+      .weight_decay = 0.1f,
+      .beta1 = 0.8f,
+      .beta2 = 0.95f,
+      .eps = 1e-4f,
+      .step = 1000}},
 };
+
+static const model_case updated_model = {
+    .name = "update",
+    .input = "[2, 7, 7]",
+    .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
+              "linear: {out: 13}, batch_norm, relu, linear: {out: 10}]"};
+static const split updated_split = {.shards = 4, .count = {5, 5, 4, 4}};
 
 static void test_update(void **state) {
     const update_case *c = *state;
-    static const model_case m = {
-        .name = "update",
-        .input = "[2, 7, 7]",
-        .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
-                  "linear: {out: 13}, batch_norm, relu, linear: {out: 10}]"};
-    static const split s = {.shards = 4, .count = {5, 5, 4, 4}};
-    check(&m, &s, &c->rule);
+    check(&updated_model, &updated_split, &c->rule);
+}
+
+// ---- Groups of parameters ----
+
+enum { ARENA_LINES = 512, FROZEN_GROUP = 2, LAST_GROUP = 3 };
+
+static const update_group other_groups[UPDATE_GROUPS - 1] = {
+    {.lr = 0.04f, .weight_decay = 0.3f},
+    [FROZEN_GROUP - 1] = {.lr = 0.5f, .weight_decay = 0.5f, .frozen = true},
+    [LAST_GROUP - 1] = {.lr = 0.2f},
+};
+
+static int group_of_tensor(int i) {
+    return i % (LAST_GROUP + 1);
+}
+
+// Tensors in frozen groups keep their bits, and so does their state; the others change.
+static void check_frozen(const problem *p, const outcome *o, int arrays) {
+    const size_t n = p->m.program.parameters, after = n + p->m.program.buffers;
+    for (int i = 0; i < p->m.tensor_count; i++) {
+        const model_tensor *t = &p->m.tensors[i];
+        const bool frozen = group_of_tensor(i) == FROZEN_GROUP;
+        if (t->is_buffer) continue;
+        const size_t bytes = t->count * sizeof(float);
+        for (int a = -1; a < arrays; a++) {
+            const size_t at = t->offset + (a > 0 ? n : 0);
+            const float *before = a < 0 ? p->parameters + at : p->state + at;
+            const bool same = memcmp(o->updated + at + (a < 0 ? 0 : after), before, bytes) == 0;
+            if (same != frozen) fail_msg("%s: array %d: %s", t->name, a, same ? "same" : "changed");
+        }
+    }
+}
+
+static void test_groups(void **state) {
+    const update_case *c = *state;
+    update_rule rule = c->rule;
+    uint8_t groups[ARENA_LINES] = {0};
+    problem p;
+    execution x[MAX_EXECUTIONS];
+    outcome o = {0};
+    problem_init(&p, &updated_model, &updated_split);
+    assert_true(p.m.program.parameters <= (size_t)ARENA_LINES * ARENA_ALIGNMENT);
+    for (int i = 0; i < p.m.tensor_count; i++) {
+        const model_tensor *t = &p.m.tensors[i];
+        for (size_t k = 0; k < t->count && !t->is_buffer; k++)
+            groups[(t->offset + k) / ARENA_ALIGNMENT] = (uint8_t)group_of_tensor(i);
+    }
+    p.groups = groups;
+    rule.groups = other_groups;
+    check_problem(&p, &rule);
+    (void)suite.executions(p.s, x);
+    run(&p, &x[0], &rule, &o);
+    check_frozen(&p, &o, update_state_arrays(rule.kind));
+    outcome_release(&o);
+    problem_release(&p);
+}
+
+// ---- Label smoothing ----
+
+// GPUs have separate code for more than 16 classes.
+static const model_case smoothed[] = {
+    {.name = "label smoothing: 10 classes",
+     .input = "[2, 6, 6]",
+     .layers = "[conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]"},
+    {.name = "label smoothing: 2 classes",
+     .input = "[1, 3, 3]",
+     .layers = "[flatten, linear: {out: 9}, relu, linear: {out: 2}]"},
+    {.name = "label smoothing: 37 classes",
+     .input = "[1, 4, 5]",
+     .layers = "[conv: {out: 3, kernel: 3}, flatten, linear: {out: 37}]"},
+};
+
+static void test_smoothing(void **state) {
+    static const split wide = {.shards = 4, .count = {17, 16, 16, 16}};
+    static const split few = {.shards = 2, .count = {3, 2}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const double smoothing[] = {0.2, 0.9};
+    for (int i = 0; i < 4; i++) {
+        problem p;
+        problem_init(&p, *state, i % 2 ? &few : &wide);
+        p.smoothing = smoothing[i / 2];
+        check_problem(&p, &rule);
+        problem_release(&p);
+    }
 }
 
 // ---- Ties of max pooling ----
@@ -439,6 +548,13 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     n = add_case(n, "inference in pieces", test_infer_in_pieces, NULL);
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
         n = add_case(n, updates[i].name, test_update, &updates[i]);
+    static char grouped[sizeof updates / sizeof *updates][64];
+    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++) {
+        snprintf(grouped[i], sizeof grouped[i], "groups of parameters: %s", updates[i].name);
+        n = add_case(n, grouped[i], test_groups, &updates[i]);
+    }
+    for (size_t i = 0; i < sizeof smoothed / sizeof *smoothed; i++)
+        n = add_case(n, smoothed[i].name, test_smoothing, &smoothed[i]);
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
     static char names[sizeof norm_trees / sizeof *norm_trees][64];

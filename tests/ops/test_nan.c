@@ -99,7 +99,7 @@ static tail_task tail_of(arrays *a, bool pool, bool relu) {
                        .y = pool ? view_of(a->y, 1, a->width, a->lanes)
                                  : view_of(a->y, 2, 2 * a->width, a->lanes),
                        .winner = a->winner,
-                       .relu = relu,
+                       .activation = relu ? ACTIVATION_RELU : ACTIVATION_NONE,
                        .pool = pool,
                        .samples = a->lanes,
                        .dy = a->dy};

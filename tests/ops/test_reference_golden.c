@@ -197,7 +197,7 @@ static void check_loss(const golden *g) {
     for (int64_t i = 0; i < tensor_elements(labels); i++)
         classes[i] = ((const uint8_t *)labels->data)[i];
     double loss = reference_cross_entropy((int)number(g, "classes"), (int)number(g, "samples"),
-                                          values(g, "x"), classes, dx);
+                                          values(g, "x"), classes, 0, dx);
     free(classes);
     same(g, "y", &loss);
     same(g, "dx", dx);
@@ -227,7 +227,7 @@ static void check_update(const golden *g) {
     for (; rule.step < steps; rule.step++) {
         // A sum over four samples, and the factor that makes it their mean.
         for (size_t i = 0; i < n; i++) gradient[i] = 4 * values(g, "dy")[rule.step * n + i];
-        reference_update(&rule, 0.25, n, gradient, parameters, state);
+        reference_update(&rule, NULL, 0.25, n, gradient, parameters, state);
         memcpy(after + rule.step * n, parameters, n * sizeof *parameters);
     }
     same(g, "y", after);
@@ -253,7 +253,8 @@ static void check_schedule(const golden *g) {
     const int epochs = (int)number(g, "epochs");
     const size_t steps = (size_t)number(g, "steps"), n = count(g, "y");
     double *rates = ops_zeros(n);
-    for (size_t i = 0; i < n; i++) rates[i] = learning_rate(&o, &s, &none, 64, i, steps, epochs);
+    for (size_t i = 0; i < n; i++)
+        rates[i] = learning_rate(&o, &s, &none, 64, i, steps, steps * (uint64_t)epochs);
     same(g, "y", rates);
     for (size_t i = 0; i < n; i++) assert_true(fabs(rates[i] - values(g, "y")[i]) <= 1e-12 * o.lr);
     free(rates);

@@ -45,6 +45,7 @@ static void forward(const problem *p) {
     case LAYER_RELU: reference_relu(p->nx, p->x, p->y); break;
     case LAYER_GELU: reference_gelu(p->nx, p->x, p->y); break;
     case LAYER_SILU: reference_silu(p->nx, p->x, p->y); break;
+    case LAYER_SCALE: reference_scale(l, p->nx, p->x, p->y); break;
     case LAYER_MAX_POOL: reference_max_pool(l, p->samples, p->x, p->y); break;
     case LAYER_AVG_POOL: reference_avg_pool(l, p->samples, p->x, p->y); break;
     default: fail_msg("no such operation"); break;
@@ -66,6 +67,7 @@ static void backward(const problem *p, double *dx, double *dw, double *db) {
     case LAYER_RELU: reference_relu_backward(p->nx, p->x, p->r, dx); break;
     case LAYER_GELU: reference_gelu_backward(p->nx, p->x, p->r, dx); break;
     case LAYER_SILU: reference_silu_backward(p->nx, p->x, p->r, dx); break;
+    case LAYER_SCALE: reference_scale(l, p->nx, p->r, dx); break;
     case LAYER_MAX_POOL: reference_max_pool_backward(l, n, p->x, p->r, dx); break;
     case LAYER_AVG_POOL: reference_avg_pool_backward(l, n, p->r, dx); break;
     default: fail_msg("no such operation"); break;
@@ -174,6 +176,8 @@ static const op_case cases[] = {
     {"conv 4x2, padding 0x1", {CONV, .in = {3, 6, 3}, KERNEL(4, 2, 1, 1, 0, 1)}, 2, 2},
     {"conv as large as its input", {CONV, .in = {2, 4, 3}, KERNEL(4, 3, 1, 1, 0, 0)}, 5, 3},
     {"conv without bias", {.kind = LAYER_CONV, .in = {2, 5, 5}, KERNEL(3, 3, 1, 1, 1, 1)}, 3, 2},
+    {"conv of two groups", {CONV, .in = {4, 5, 4}, .groups = 2, KERNEL(3, 3, 1, 1, 1, 1)}, 6, 2},
+    {"conv, depthwise", {CONV, .in = {3, 6, 5}, .groups = 3, KERNEL(3, 3, 2, 2, 1, 1)}, 6, 2},
     {"linear", {.kind = LAYER_LINEAR, .in = {7, 1, 1}, .has_bias = true}, 5, 3},
     {"linear without bias", {.kind = LAYER_LINEAR, .in = {4, 1, 1}}, 3, 2},
     {"linear, one output", {.kind = LAYER_LINEAR, .in = {9, 1, 1}, .has_bias = true}, 1, 1},
@@ -185,6 +189,7 @@ static const op_case cases[] = {
     {"relu", {.kind = LAYER_RELU, .in = {3, 4, 5}}, 0, 3},
     {"gelu", {.kind = LAYER_GELU, .in = {3, 4, 5}}, 0, 3},
     {"silu", {.kind = LAYER_SILU, .in = {3, 4, 5}}, 0, 3},
+    {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
     {"max pool 2x2 of an odd size",
      {.kind = LAYER_MAX_POOL, .in = {2, 5, 7}, KERNEL(2, 2, 2, 2, 0, 0)},
@@ -211,20 +216,19 @@ static const op_case cases[] = {
 
 // ---- Loss ----
 
-static void test_cross_entropy(void **state) {
-    (void)state;
+static void check_cross_entropy(double smoothing) {
     enum { CLASSES = 7, SAMPLES = 5 };
     const uint32_t labels[SAMPLES] = {0, 6, 3, 3, 1};
     double *logits = ops_random(CLASSES * SAMPLES, 1), analytic[CLASSES * SAMPLES];
     double numeric[CLASSES * SAMPLES];
     for (int i = 0; i < CLASSES * SAMPLES; i++) logits[i] *= 4;
-    (void)reference_cross_entropy(CLASSES, SAMPLES, logits, labels, analytic);
+    (void)reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, analytic);
     for (int i = 0; i < CLASSES * SAMPLES; i++) {
         double kept = logits[i];
         logits[i] = kept + STEP;
-        double above = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, NULL);
+        double above = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, NULL);
         logits[i] = kept - STEP;
-        double below = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, NULL);
+        double below = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, NULL);
         logits[i] = kept;
         numeric[i] = (above - below) / (2 * STEP);
     }
@@ -232,12 +236,28 @@ static void test_cross_entropy(void **state) {
     free(logits);
 }
 
+static void test_cross_entropy(void **state) {
+    (void)state;
+    check_cross_entropy(0);
+    check_cross_entropy(0.2);
+}
+
+// PyTorch 1.13: torch.nn.functional.cross_entropy(torch.tensor([[1, -2, 0.5], [0, 3, 1]],
+// dtype=torch.float64), torch.tensor([0, 2]), reduction="sum", label_smoothing=0.3).
+static void test_smoothed_cross_entropy(void **state) {
+    (void)state;
+    const double logits[6] = {1, -2, 0.5, 0, 3, 1};
+    const uint32_t labels[2] = {0, 2};
+    const double loss = reference_cross_entropy(3, 2, logits, labels, 0.3, NULL);
+    if (!(fabs(loss - 2.924442921898569) < 1e-12)) fail_msg("%.15g", loss);
+}
+
 static void test_cross_entropy_far_out(void **state) {
     (void)state;
     const double logits[4] = {1e4, -1e4, 700, -700};
     const uint32_t labels[2] = {1, 0};
     double gradient[4];
-    double loss = reference_cross_entropy(2, 2, logits, labels, gradient);
+    double loss = reference_cross_entropy(2, 2, logits, labels, 0, gradient);
     assert_true(fabs(loss - 2e4) < 1e-9);
     assert_true(gradient[0] == 1 && gradient[1] == -1 && fabs(gradient[2]) < 1e-300);
 }
@@ -353,9 +373,13 @@ enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 6 };
 
 int main(void) {
     struct CMUnitTest tests[LAYER_CASES + OTHER_CASES] = {
-        cmocka_unit_test(test_cross_entropy),       cmocka_unit_test(test_cross_entropy_far_out),
-        cmocka_unit_test(test_network_one_shard),   cmocka_unit_test(test_network_three_shards),
-        cmocka_unit_test(test_network_empty_shard), cmocka_unit_test(test_network_sync_batch_norm),
+        cmocka_unit_test(test_cross_entropy),
+        cmocka_unit_test(test_smoothed_cross_entropy),
+        cmocka_unit_test(test_cross_entropy_far_out),
+        cmocka_unit_test(test_network_one_shard),
+        cmocka_unit_test(test_network_three_shards),
+        cmocka_unit_test(test_network_empty_shard),
+        cmocka_unit_test(test_network_sync_batch_norm),
     };
     for (int i = 0; i < LAYER_CASES; i++)
         tests[OTHER_CASES + i] = (struct CMUnitTest){.name = cases[i].name,

@@ -104,7 +104,7 @@ static double *correlate(const kernels *k, const layer *l, const float *weight, 
                          .pad_x = 1};
     if (winograd) {
         k->winograd_pack(l, weight, transpose, packed);
-        k->winograd(&t);
+        k->winograd(&t, 1);
     } else {
         conv_pack(l, weight, block, transpose, packed);
         k->conv(&t, block);

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: MIT
 """The PyTorch side of a comparison: builds the network that a checkpoint describes, and runs it.
 
-    torch_peer.py logits MODEL DATA PREDICTIONS      compare PyTorch's logits with evaluate's predictions
+    torch_peer.py logits MODEL DATA PREDICTIONS      compare PyTorch's logits with evaluate's predictions, also of
+                                                     several views of each image
     torch_peer.py invent MODEL DATA CHECKPOINT       write a checkpoint of the same network with other weights;
                                                      print PyTorch's accuracy with it
     torch_peer.py losses MODEL INIT DATA ORDER OPTIONS   train, print the loss of every step
+    torch_peer.py step BEFORE AFTER DATA ORDER OPTIONS   compare one step, from BEFORE to AFTER, with that of
+                                                     PyTorch in double; PyTorch in float is the yardstick
 
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation. INIT holds the initial
 weights. OPTIONS is JSON: batch, lr, and optionally momentum, nesterov, weight_decay, milestones, gamma,
-warmup_epochs. Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
+warmup_epochs, points, one_cycle (the options of OneCycleLR), label_smoothing,
+clip_norm, drop_last, average (then the weights in MODEL are compared, too). Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
 """
 import json
 import struct
@@ -50,17 +54,36 @@ class Net(nn.Module):
             inputs = [options.get("from", before)] + ([options["with"]] if kind == "add" else [])
             module = make_layer(kind, options, values[inputs[0]].shape).eval()
             before = options["name"]
-            self.add_module(before, module)
+            self.put(before, module)
             self.order.append((before, inputs))
             with torch.no_grad():
                 values[before] = module(*[values[i] for i in inputs])
         self.train()
 
+    def put(self, name, module):
+        """'block1.conv1' is the module 'conv1' of 'block1'."""
+        *outer, inner = name.split(".")
+        place = self
+        for part in outer:
+            if part not in dict(place.named_children()):
+                place.add_module(part, nn.Module())
+            place = place.get_submodule(part)
+        place.add_module(inner, module)
+
     def forward(self, x):
         values = {"input": x}
         for name, inputs in self.order:
-            x = values[name] = getattr(self, name)(*[values[i] for i in inputs])
+            x = values[name] = self.get_submodule(name)(*[values[i] for i in inputs])
         return x
+
+
+class Scale(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return self.factor * x
 
 
 class Add(nn.Module):
@@ -70,7 +93,8 @@ class Add(nn.Module):
 
 def make_layer(kind, o, shape):
     if kind == "conv":
-        return nn.Conv2d(shape[1], o["out"], o["kernel"], o["stride"], o["padding"], bias=o["bias"])
+        return nn.Conv2d(shape[1], o["out"], o["kernel"], o["stride"], o["padding"],
+                         groups=o.get("groups", 1), bias=o["bias"])
     if kind == "linear":
         return nn.Linear(shape[1], o["out"], bias=o["bias"])
     if kind == "batch_norm":
@@ -81,6 +105,8 @@ def make_layer(kind, o, shape):
         return nn.AvgPool2d(o["size"], o["stride"], o["padding"])
     if kind == "dropout":
         return nn.Dropout(o["p"])
+    if kind == "scale":
+        return Scale(o["factor"])
     return {"relu": nn.ReLU, "flatten": nn.Flatten, "add": Add, "gelu": nn.GELU, "silu": nn.SiLU}[kind]()
 
 
@@ -113,13 +139,27 @@ def infer(net, x):
         return net(x)
 
 
+def infer_views(net, x, kind):
+    """The mean over the views of cifar10-airbench: shares of the shifts, halved between an image and its mirror image."""
+    if kind == "none":
+        return infer(net, x)
+    height, width = x.shape[2:]
+    padded = nn.functional.pad(x, (1, 1, 1, 1), "reflect")
+    shifts = {"mirror": {0: 1}, "mirror-shift": {0: 0.5, -1: 0.25, 1: 0.25}}[kind]
+    mean = 0
+    for shift, share in shifts.items():
+        view = padded[:, :, 1 + shift:1 + shift + height, 1 + shift:1 + shift + width]
+        mean = mean + share / 2 * (infer(net, view) + infer(net, view.flip(3)))
+    return mean
+
+
 def compare_logits(model, data, predictions):
     net, normalize = network(model)
     x, y, ids = samples(data, normalize)
-    theirs, _ = read(predictions)
+    theirs, metadata = read(predictions)
     if theirs["ids"].tolist() != ids or theirs["labels"].tolist() != y.tolist():
         sys.exit("the predictions are of other samples")
-    logits = infer(net, x)
+    logits = infer_views(net, x, metadata.get("views", "none"))
     distance = ((logits - theirs["logits"]).abs().max() / logits.abs().max()).item()
     print(f"largest difference of the logits: {distance:.3g} of the largest logit")
     if not distance <= 1e-5:
@@ -145,30 +185,118 @@ def invent(model, data, checkpoint):
     print(f"{(infer(net, x).argmax(1) == y).double().mean().item():.9g}")
 
 
+def linear(points, epoch):
+    """As numpy.interp."""
+    for (a, low), (b, high) in zip(points, points[1:]):
+        if a <= epoch < b:
+            return low + (high - low) * (epoch - a) / (b - a)
+    return points[0][1] if epoch < points[0][0] else points[-1][1]
+
+
+def cycle(o, total):
+    """The rates of OneCycleLR, for all steps."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=o["lr"])
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, o["lr"], total, cycle_momentum=False, **o["one_cycle"])
+    rates = []
+    for step in range(total):
+        rates.append(schedule.get_last_lr()[0])
+        optimizer.step()
+        if step + 1 < total:
+            schedule.step()
+    return rates
+
+
 def rate(o, step, steps):
+    if "points" in o:
+        return o["lr"] * linear(o["points"], step / steps)
     epoch, rise = step // steps, o.get("warmup_epochs", 0) * steps
     lr = o["lr"] * o.get("gamma", 1.0) ** sum(epoch >= m for m in o.get("milestones", []))
     return lr * (step + 1) / rise if step < rise else lr
 
 
+class Average:
+    """Of the floating-point entries of a state_dict, by lerp_."""
+
+    def __init__(self, net, o):
+        self.o = o
+        self.state = {k: v.clone() for k, v in net.state_dict().items()}
+
+    def take(self, net, step, total):
+        o, ahead = self.o, self.o["kind"] == "lookahead"
+        if step % o.get("every", 1):
+            return
+        share = o["decay"] ** o["every"] * (step / total) ** o.get("ramp", 0) if ahead else o["decay"]
+        with torch.no_grad():
+            for name, value in net.state_dict().items():
+                if value.dtype.is_floating_point:
+                    self.state[name].lerp_(value, 1 - share)
+                    if ahead:
+                        value.copy_(self.state[name])
+
+
+def compare_weights(net, model):
+    """Exits unless the weights are those of the file, but for rounding."""
+    ours = net.state_dict()
+    for name, theirs in read(model)[0].items():
+        distance = ((ours[name] - theirs).norm() / theirs.norm().clamp(min=1e-3)).item()
+        if not distance <= 1e-3:
+            sys.exit(f"{name} differs by {distance:.3g}")
+
+
 def losses(net, x, y, ids, order, o):
     """The loss of every step over `order`, which lists ids epoch after epoch; an epoch's last batch is smaller."""
     place = {sample: i for i, sample in enumerate(ids)}
-    steps, result = -(-len(ids) // o["batch"]), []
+    used = len(ids) // o["batch"] * o["batch"] if o.get("drop_last") else len(ids)   # of an epoch
+    steps, result = -(-used // o["batch"]), []
+    cycled = cycle(o, steps * len(order) // used) if "one_cycle" in o else None
+    optimizer = torch.optim.SGD(net.parameters(), lr=o["lr"], momentum=o.get("momentum", 0.0),
+                                nesterov=o.get("nesterov", False), weight_decay=o.get("weight_decay", 0.0))
+    total, average = steps * len(order) // used, Average(net, o["average"]) if "average" in o else None
+    net.train()
+    for first in range(0, len(order), used):
+        for at in range(first, first + used, o["batch"]):
+            batch = [place[i] for i in order[at:min(at + o["batch"], first + used)]]
+            for group in optimizer.param_groups:
+                group["lr"] = cycled[len(result)] if cycled else rate(o, len(result), steps)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x[batch]), y[batch], label_smoothing=o.get("label_smoothing", 0.0))
+            loss.backward()
+            if "clip_norm" in o:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])
+            optimizer.step()
+            result.append(loss.item())
+            if average:
+                average.take(net, len(result), total)
+    if average:
+        net.load_state_dict(average.state)
+    return result
+
+
+def step(net, x, y, batch, o):
+    """The tensors after one step of SGD on the samples of `batch`."""
     optimizer = torch.optim.SGD(net.parameters(), lr=o["lr"], momentum=o.get("momentum", 0.0),
                                 nesterov=o.get("nesterov", False), weight_decay=o.get("weight_decay", 0.0))
     net.train()
-    for first in range(0, len(order), len(ids)):
-        for at in range(first, first + len(ids), o["batch"]):
-            batch = [place[i] for i in order[at:min(at + o["batch"], first + len(ids))]]
-            for group in optimizer.param_groups:
-                group["lr"] = rate(o, len(result), steps)
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(net(x[batch]), y[batch])
-            loss.backward()
-            optimizer.step()
-            result.append(loss.item())
-    return result
+    nn.functional.cross_entropy(net(x[batch]), y[batch]).backward()
+    optimizer.step()
+    return {name: value.double() for name, value in net.state_dict().items()}
+
+
+def compare_step(before, after, data, order, options):
+    o = json.loads(options)
+    net, normalize = network(before)
+    x, y, ids = samples(data, normalize)
+    place = {sample: i for i, sample in enumerate(ids)}
+    batch = [place[i] for i in read_order(order)[:o["batch"]]]
+    start = {name: value.double().clone() for name, value in net.state_dict().items()}
+    exact = step(network(before)[0].double(), x.double(), y, batch, o)
+    theirs, ours = step(net, x, y, batch, o), read(after)[0]
+    for name, value in ours.items():
+        change = (exact[name] - start[name]).norm().item()
+        mine, their = [(t[name].double() - exact[name]).norm().item() / change for t in (ours, theirs)]
+        print(f"{name}: off by {mine:.2g} of its change, PyTorch by {their:.2g}")
+        if not mine <= max(4 * their, 1e-5):
+            sys.exit("more than four times PyTorch's error")
 
 
 def read_order(path):
@@ -181,12 +309,16 @@ def print_losses(model, init, data, order, options):
     net, normalize = network(model)
     load(net, read(init)[0])
     x, y, ids = samples(data, normalize)
-    for loss in losses(net, x, y, ids, read_order(order), json.loads(options)):
+    o = json.loads(options)
+    for loss in losses(net, x, y, ids, read_order(order), o):
         print(f"{loss:.9g}")
+    if "average" in o:
+        compare_weights(net, model)
 
 
 def main():
-    commands = {"logits": (compare_logits, 3), "invent": (invent, 3), "losses": (print_losses, 5)}
+    commands = {"logits": (compare_logits, 3), "invent": (invent, 3), "losses": (print_losses, 5),
+                "step": (compare_step, 5)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if not command or len(sys.argv) != 2 + count:
         sys.exit(__doc__)

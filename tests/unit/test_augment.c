@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), the choices for a
-// sample, the order of a list, and single pixels, as devices compute them, against whole images.
+// Augmentation: pixels against torchvision's and numpy's (tests/golden/augment.safetensors), the
+// choices for a sample, the order of a list, and single pixels, as devices compute them, against
+// whole images.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,10 +45,18 @@ static void check_case(const tensor_file *f, const char *name, const char *descr
     assert_non_null(expected);
     assert_int_equal(expected->bytes, shape_size(size));
     memset(got, 0xee, sizeof got);
-    if (!strncmp(description, "crop ", 5)) {
+    if (!strncmp(description, "crop ", 5) || !strncmp(description, "reflect ", 8)) {
         const crop_choice c = {(int)parameter(description, "top"),
                                (int)parameter(description, "left")};
-        image_crop(size, (int)parameter(description, "padding"), c, from->data, got);
+        (*description == 'c' ? image_crop : image_crop_reflect)(
+            size, (int)parameter(description, "padding"), c, from->data, got);
+    } else if (!strncmp(description, "cutout ", 7)) {
+        const int side = (int)parameter(description, "size");
+        const cutout_choice c = {(int)parameter(description, "row") - side / 2,
+                                 (int)parameter(description, "column") - side / 2};
+        uint8_t fill[3] = {(uint8_t)parameter(description, "fill")};
+        if (fill[0]) fill[1] = (uint8_t)(fill[0] + 1), fill[2] = (uint8_t)(fill[0] + 2);
+        image_cutout(size, side, c, fill, from->data, got);
     } else if (!strncmp(description, "flip ", 5)) {
         image_flip(size, from->data, got);
     } else {
@@ -73,7 +82,7 @@ static void test_pixels_match_torchvision(void **state) {
         check_case(&f, pair->key + 5, pair->value);
         cases++;
     }
-    assert_true(cases > 100);
+    assert_true(cases > 120);
     tensor_file_release(&f);
 }
 
@@ -106,6 +115,46 @@ static void test_flips_with_the_given_probability(void **state) {
                         quarter == 0 ? 0 : 2500 * quarter + 250);
         if (quarter == 4) assert_int_equal(flips, 10000);
     }
+}
+
+// At random in the first epoch, then every sample the other way round than in the epoch before. Not
+// alternating: at random in every epoch.
+static void test_alternating_flips(void **state) {
+    (void)state;
+    const augmentation every = {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 0.3, .alternate = true};
+    const augmentation plain = {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 0.3};
+    augment_key key = key0;
+    int flips = 0, changes = 0;
+    for (key.id = 0; key.id < 2000; key.id++) {
+        key.epoch = 0;
+        bool before = augment_choose_flip(&every, &key, 2);
+        assert_int_equal(before, augment_choose_flip(&plain, &key, 2));
+        flips += before;
+        for (key.epoch = 1; key.epoch < 6; key.epoch++) {
+            const bool now = augment_choose_flip(&every, &key, 2);
+            assert_int_equal(now, !before);
+            before = now;
+            changes += now != augment_choose_flip(&plain, &key, 2);
+        }
+    }
+    assert_in_range(flips, 500, 700);
+    assert_in_range(changes, 4000, 6000);
+}
+
+// Every pixel is the centre equally often.
+static void test_cutouts_reach_every_centre(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_CUTOUT, .size = 3};
+    const shape size = {1, 4, 6};
+    int seen[4][6] = {{0}};
+    augment_key key = key0;
+    for (key.id = 0; key.id < 2400; key.id++) {
+        const cutout_choice c = augment_choose_cutout(&a, &key, 0, size);
+        assert_in_range(c.top + 1, 0, 3);
+        assert_in_range(c.left + 1, 0, 5);
+        seen[c.top + 1][c.left + 1]++;
+    }
+    for (int i = 0; i < 24; i++) assert_in_range(seen[i / 6][i % 6], 50, 150);
 }
 
 static void test_affine_ranges(void **state) {
@@ -154,6 +203,11 @@ static void test_choices_are_keyed(void **state) {
     const augmentation affine = {
         .kind = AUGMENT_RANDOM_AFFINE, .degrees = 90, .translate = {1, 1}, .scale = {0.5, 2}};
     const shape size = {1, 1000, 2000};
+    const augmentation cutout = {.kind = AUGMENT_CUTOUT, .size = 8};
+    const random_stream u = {42, RANDOM_CUTOUT, 3, 3, 12345};
+    const cutout_choice square = augment_choose_cutout(&cutout, &key0, 3, size);
+    assert_int_equal(square.top, (int)random_below(&u, 0, 1000) - 4);
+    assert_int_equal(square.left, (int)random_below(&u, 1, 2000) - 4);
     const random_stream t = {42, RANDOM_AFFINE, 1, 3, 12345};
     const affine_choice d = augment_choose_affine(&affine, &key0, 1, size);
     assert_true(d.angle == -90 + 180 * (double)random_uniform(&t, 0));
@@ -246,10 +300,15 @@ static double part(dice *d) {
 }
 
 // Any augmentation that experiment files allow, with the ends of the ranges more often.
-static augmentation any_augmentation(dice *d) {
+static augmentation any_augmentation(dice *d, shape size) {
     static const double angles[] = {0, 45, 90, 180};
-    augmentation a = {.kind = (augment_kind)below(d, 3)};
+    const int least = size.height < size.width ? size.height : size.width;
+    augmentation a = {.kind = (augment_kind)below(d, 4)};
     a.padding = below(d, below(d, 3) ? 9 : AUGMENT_MAX_PADDING + 1);
+    a.reflect = below(d, 2) && a.padding < least;
+    a.alternate = below(d, 2);
+    a.mean = below(d, 2);
+    a.size = 1 + below(d, least);
     a.p = part(d);
     a.degrees = below(d, 2) ? angles[below(d, 4)] : 180 * part(d);
     for (int i = 0; i < 2; i++) a.translate[i] = below(d, 2) ? part(d) : 0;
@@ -259,14 +318,15 @@ static augmentation any_augmentation(dice *d) {
 }
 
 // Checks the pixel of each plane that the maps lead to.
-static void check_pixel(const augment_map *maps, int count, shape size, int y, int x,
+static void check_pixel(const augment_list *list, const augment_map *maps, shape size, int y, int x,
                         const uint8_t *from, const uint8_t *augmented) {
     const int plane = size.height * size.width, at = y * size.width + x;
-    bool inside = true;
-    for (int k = count; inside && k-- > 0;) inside = augment_source(&maps[k], size, &y, &x);
+    int k = list->count - 1;
+    while (k >= 0 && augment_source(&maps[k], size, &y, &x)) k--;
     const int source = y * size.width + x;
     for (int c = 0; c < size.channels; c++)
-        assert_int_equal(augmented[c * plane + at], inside ? from[c * plane + source] : 0);
+        assert_int_equal(augmented[c * plane + at],
+                         k < 0 ? from[c * plane + source] : augment_outside(list, &maps[k], c));
 }
 
 static void test_pixels_match_whole_images(void **state) {
@@ -278,16 +338,16 @@ static void test_pixels_match_whole_images(void **state) {
     for (uint32_t round = 0; round < 1000; round++) {
         const shape size = sizes[round % 5];
         const augment_key key = {.seed = round / 7, .epoch = round % 7, .id = 11 * round};
-        augment_list list = {.count = round < 5 ? AUGMENT_MAX : below(&d, 5)};
+        augment_list list = {.count = round < 5 ? AUGMENT_MAX : below(&d, 5),
+                             .mean = {100, 110, 120}};
         augment_map maps[AUGMENT_MAX];
         for (int k = 0; k < list.count; k++) {
-            list.items[k] = any_augmentation(&d);
+            list.items[k] = any_augmentation(&d, size);
             maps[k] = augment_map_of(&list.items[k], &key, k, size);
         }
         augment_sample(&list, &key, size, from, scratch, got);
         for (int y = 0; y < size.height; y++)
-            for (int x = 0; x < size.width; x++)
-                check_pixel(maps, list.count, size, y, x, from, got);
+            for (int x = 0; x < size.width; x++) check_pixel(&list, maps, size, y, x, from, got);
     }
 }
 
@@ -296,6 +356,8 @@ int main(void) {
         cmocka_unit_test(test_pixels_match_torchvision),
         cmocka_unit_test(test_crops_reach_every_position),
         cmocka_unit_test(test_flips_with_the_given_probability),
+        cmocka_unit_test(test_alternating_flips),
+        cmocka_unit_test(test_cutouts_reach_every_centre),
         cmocka_unit_test(test_affine_ranges),
         cmocka_unit_test(test_choices_are_keyed),
         cmocka_unit_test(test_a_list_is_applied_in_order),

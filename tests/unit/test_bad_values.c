@@ -63,7 +63,7 @@ static run_identity identity(void) {
 static checkpoint good(update_kind kind) {
     checkpoint c;
     error err;
-    MUST(checkpoint_init(&c, &m, kind, EPOCHS, STEPS, &err));
+    MUST(checkpoint_init(&c, &m, kind, EPOCHS, EPOCHS * STEPS, &err));
     model_init_parameters(&m, 1, c.parameters, c.buffers);
     const update_result result = {.loss = 1.5f};
     const phase_times times = {0};
@@ -134,7 +134,7 @@ static void state_refuses(const checkpoint *c, const char *name, const char *wha
     error err = {0};
     checkpoint back;
     MUST(checkpoint_write(c, &run, state_path, NULL, &err));
-    MUST(checkpoint_init(&back, &m, c->kind, EPOCHS, STEPS, &err));
+    MUST(checkpoint_init(&back, &m, c->kind, EPOCHS, EPOCHS * STEPS, &err));
     const status rc = checkpoint_read(&back, &run, state_path, &err);
     checkpoint_release(&back);
     if (!name) {
@@ -269,7 +269,7 @@ static void test_revision(void **state) {
     run_identity run = identity();
     error err = {0};
     MUST(checkpoint_write(&c, &run, state_path, NULL, &err));
-    MUST(checkpoint_init(&back, &m, UPDATE_SGD, EPOCHS, STEPS, &err));
+    MUST(checkpoint_init(&back, &m, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err));
     MUST(checkpoint_read(&back, &run, state_path, &err));
     run.bits = 3;
     assert_int_equal(checkpoint_read(&back, &run, state_path, &err), STATUS_INPUT);

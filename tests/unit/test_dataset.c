@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "data/dataset.h"
+#include "data/holdout.h"
 #include "data/labels.h"
 #include "data/shard_files.h"
 
@@ -154,6 +155,92 @@ static void shards_match_the_deal_in_memory(void **state) {
         dataset_release(&whole);
         dataset_release(&dealt);
     }
+}
+
+// The samples of a deal without `left`: their ids, shard after shard.
+static void ids_of_deal(const dataset *d, const holdout *left, int shards, uint32_t *ids,
+                        uint32_t *sizes) {
+    deal dealt;
+    assert_int_equal(deal_init_without(&dealt, d, left, shards, 7, NULL), STATUS_OK);
+    for (int v = 0; v < shards; v++) {
+        sizes[v] = dealt.size[v];
+        for (uint32_t k = 0; k < dealt.size[v]; k++) *ids++ = d->ids[dealt.sample[v][k]];
+    }
+    deal_release(&dealt);
+}
+
+// From the unsharded file and from shard files: the same samples are left out, and the others are
+// the permutation without them, dealt.
+static void check_left_out(fixture *x, int shards, uint32_t count) {
+    dataset whole, files;
+    holdout a, b;
+    uint32_t order[SAMPLES], mine[SAMPLES], theirs[SAMPLES], sizes[2][SAMPLES], place = 0;
+    const random_stream stream = {7, RANDOM_DEAL, 0, 0, 0};
+    random_permutation(&stream, order, SAMPLES);
+    write_shards(x, shards, 7);
+    assert_int_equal(dataset_read(x->file, &whole, NULL), STATUS_OK);
+    assert_int_equal(dataset_read(x->folder, &files, NULL), STATUS_OK);
+    assert_int_equal(holdout_choose(&a, &whole, count, 3, NULL), STATUS_OK);
+    assert_int_equal(holdout_choose(&b, &files, count, 3, NULL), STATUS_OK);
+    assert_int_equal(a.samples.samples, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(a.samples.ids[i], b.samples.ids[i]);
+        assert_int_equal(a.samples.labels[i], b.samples.labels[i]);
+        assert_memory_equal(a.samples.pixels[i], b.samples.pixels[i], BYTES);
+        assert_true(i == 0 || a.samples.ids[i - 1] < a.samples.ids[i]);
+    }
+    ids_of_deal(&whole, &a, shards, mine, sizes[0]);
+    ids_of_deal(&files, &b, shards, theirs, sizes[1]);
+    assert_memory_equal(mine, theirs, (SAMPLES - count) * sizeof *mine);
+    for (int v = 0; v < shards; v++) {
+        const uint32_t left = SAMPLES - count, all = (uint32_t)shards;
+        assert_int_equal(sizes[0][v], left / all + ((uint32_t)v < left % all));
+        assert_int_equal(sizes[0][v], sizes[1][v]);
+        for (uint32_t k = 0; k < sizes[0][v]; k++, place++) {
+            uint32_t p = 0, seen = 0;
+            for (;; p++)
+                if (!a.out[order[p]] && seen++ == k * all + (uint32_t)v) break;
+            assert_int_equal(mine[place], whole.ids[order[p]]);
+        }
+    }
+    holdout_release(&a);
+    holdout_release(&b);
+    dataset_release(&whole);
+    dataset_release(&files);
+}
+
+static void samples_left_out_are_not_dealt(void **state) {
+    fixture *x = *state;
+    write_file(x);
+    for (uint32_t count = 1; count < SAMPLES; count++)
+        for (int shards = 1; shards <= SAMPLES - (int)count; shards++)
+            check_left_out(x, shards, count);
+}
+
+// The choice is part of the guarantee of equal bits: the smallest numbers of (seed, purpose, id).
+static void samples_are_left_out_by_their_ids(void **state) {
+    fixture *x = *state;
+    dataset d;
+    holdout h;
+    deal dealt;
+    error err;
+    write_file(x);
+    assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+    assert_int_equal(holdout_choose(&h, &d, 4, 11, NULL), STATUS_OK);
+    uint64_t largest_out = 0, smallest_in = UINT64_MAX;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        const random_stream s = {11, RANDOM_VALIDATION, 0, 0, d.ids[i]};
+        const uint64_t rank = (uint64_t)random_bits(&s, 0) << 32 | random_bits(&s, 1);
+        if (h.out[i] && rank > largest_out) largest_out = rank;
+        if (!h.out[i] && rank < smallest_in) smallest_in = rank;
+    }
+    assert_true(largest_out < smallest_in);
+    assert_int_equal(deal_init_without(&dealt, &d, &h, SAMPLES - 3, 7, &err), STATUS_USAGE);
+    holdout_release(&h);
+    assert_int_equal(holdout_choose(&h, &d, SAMPLES, 11, &err), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "'validation.samples' is 10"));
+    holdout_release(&h);
+    dataset_release(&d);
 }
 
 static void deal_follows_the_permutation(void **state) {
@@ -402,11 +489,12 @@ static void header_alone_is_read(void **state) {
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(written_datasets_read_back),   IN_FOLDER(shards_match_the_deal_in_memory),
-        IN_FOLDER(deal_follows_the_permutation), IN_FOLDER(deal_refuses_another_deal),
-        IN_FOLDER(refuses_incomplete_shards),    IN_FOLDER(refuses_mixed_deals),
-        IN_FOLDER(refuses_bad_metadata),         IN_FOLDER(refuses_bad_tensors),
-        IN_FOLDER(header_alone_is_read),         IN_FOLDER(label_width_follows_the_class_count),
+        IN_FOLDER(written_datasets_read_back),     IN_FOLDER(shards_match_the_deal_in_memory),
+        IN_FOLDER(samples_left_out_are_not_dealt), IN_FOLDER(samples_are_left_out_by_their_ids),
+        IN_FOLDER(deal_follows_the_permutation),   IN_FOLDER(deal_refuses_another_deal),
+        IN_FOLDER(refuses_incomplete_shards),      IN_FOLDER(refuses_mixed_deals),
+        IN_FOLDER(refuses_bad_metadata),           IN_FOLDER(refuses_bad_tensors),
+        IN_FOLDER(header_alone_is_read),           IN_FOLDER(label_width_follows_the_class_count),
         cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

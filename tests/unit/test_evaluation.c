@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Evaluation in pieces: every image once, however many there are, and the resulting counts.
+// Evaluation in pieces: every image once, however many there are, and the resulting counts; views
+// of test images and the mean over them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "base/signals.h"
 #include "train/evaluation.h"
+#include "train/infer_views.h"
 
 enum { CLASSES = 3, MOST = 2600 };
 
@@ -80,9 +82,103 @@ static void test_every_image_once(void **state) {
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) check(samples[i]);
 }
 
+// ---- Views ----
+
+enum { HIGH = 3, WIDE = 4, PIXELS = 2 * HIGH * WIDE };
+static const shape size = {2, HIGH, WIDE};
+
+// Pixel (y, x) of a view, from its definition: the source's position, mirrored at the border
+// pixels.
+static uint8_t pixel_of(const uint8_t *image, int plane, int y, int x, int shift, bool mirror) {
+    const int column = mirror ? WIDE - 1 - x : x;
+    const int at[2] = {abs(y + shift), abs(column + shift)};
+    const int row = at[0] < HIGH ? at[0] : 2 * HIGH - 2 - at[0];
+    const int from = at[1] < WIDE ? at[1] : 2 * WIDE - 2 - at[1];
+    return image[(plane * HIGH + row) * WIDE + from];
+}
+
+static void fill_image(uint8_t *image, int seed) {
+    for (int i = 0; i < PIXELS; i++) image[i] = (uint8_t)(7 * i * i + 3 * i + seed);
+}
+
+static void test_views_of_an_image(void **state) {
+    (void)state;
+    static const int shifts[] = {0, -1, 1};
+    uint8_t image[PIXELS], before[PIXELS], scratch[PIXELS], got[PIXELS];
+    fill_image(image, 5);
+    memcpy(before, image, PIXELS);
+    for (int kind = 0; kind < VIEWS_KINDS; kind++) {
+        double sum = 0;
+        for (int v = 0; v < views_count((test_views)kind); v++) {
+            sum += views_weight((test_views)kind, v);
+            views_make((test_views)kind, v, size, image, scratch, got);
+            for (int i = 0; i < PIXELS; i++)
+                assert_int_equal(got[i], pixel_of(image, i / (HIGH * WIDE), i / WIDE % HIGH,
+                                                  i % WIDE, shifts[v / 2], v % 2));
+        }
+        assert_true(sum == 1);
+    }
+    assert_memory_equal(image, before, PIXELS);
+}
+
+// The logits are the first pixels: each view's are known.
+static status first_pixels(void *context, const uint8_t *const *which, size_t samples,
+                           float *logits, error *err) {
+    (void)context;
+    (void)err;
+    for (size_t i = 0; i < samples * CLASSES; i++)
+        logits[i] = (float)which[i / CLASSES][i % CLASSES] / 3;
+    return STATUS_OK;
+}
+
+// More images than have their views at the same time.
+static void test_mean_over_views(void **state) {
+    (void)state;
+    enum { IMAGES = 150 };
+    static const double weights[VIEWS_KINDS][6] = {
+        {1}, {0.5, 0.5}, {0.25, 0.25, 0.125, 0.125, 0.125, 0.125}};
+    static uint8_t all[IMAGES][PIXELS];
+    uint8_t scratch[PIXELS], view[PIXELS];
+    const uint8_t *which[IMAGES];
+    float logits[IMAGES * CLASSES];
+    for (int i = 0; i < IMAGES; i++) {
+        fill_image(all[i], 11 * i);
+        which[i] = all[i];
+    }
+    for (int kind = 0; kind < VIEWS_KINDS; kind++) {
+        error err = {0};
+        infer_views v = {first_pixels, NULL, (test_views)kind, size, CLASSES};
+        assert_int_equal(infer_views_mean(&v, which, IMAGES, logits, &err), STATUS_OK);
+        for (int i = 0; i < IMAGES * CLASSES; i++) {
+            double mean = 0;
+            for (int k = 0; k < views_count((test_views)kind); k++) {
+                views_make((test_views)kind, k, size, all[i / CLASSES], scratch, view);
+                mean += weights[kind][k] * (double)((float)view[i % CLASSES] / 3);
+            }
+            assert_true(logits[i] == (float)mean);
+        }
+    }
+}
+
+static void test_names_of_views(void **state) {
+    (void)state;
+    test_views kind;
+    for (int k = 0; k < VIEWS_KINDS; k++) {
+        assert_true(views_find(views_word((test_views)k), &kind));
+        assert_int_equal(kind, k);
+    }
+    assert_false(views_find("mirrors", &kind));
+    assert_true(views_fit(VIEWS_MIRROR_SHIFT, (shape){1, 2, 2}));
+    assert_true(views_fit(VIEWS_MIRROR, (shape){1, 1, 1}));
+    assert_false(views_fit(VIEWS_MIRROR_SHIFT, (shape){1, 1, 5}));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_image_once),
+        cmocka_unit_test(test_views_of_an_image),
+        cmocka_unit_test(test_mean_over_views),
+        cmocka_unit_test(test_names_of_views),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -109,7 +109,48 @@ static void defaults_are_filled_in(void **state) {
     assert_int_equal(yaml_find(e.resolved, "augment")->count, 0);
     assert_null(yaml_find(e.resolved, "normalize"));
     assert_null(yaml_find(e.resolved, "stages"));
+    assert_null(yaml_find(e.resolved, "tta"));
     experiment_release(&e);
+}
+
+// A key that came later is in the resolved experiment only with another value than its default.
+static void silent_keys(void **state) {
+    (void)state;
+    experiment e;
+    must_load(HEAD "tta: none\n", &e);
+    assert_int_equal(e.tta, VIEWS_NONE);
+    assert_null(yaml_find(e.resolved, "tta"));
+    experiment_release(&e);
+    must_load(HEAD "tta: mirror-shift\n", &e);
+    assert_int_equal(e.tta, VIEWS_MIRROR_SHIFT);
+    assert_string_equal(yaml_find(e.resolved, "tta")->text, "mirror-shift");
+    experiment_release(&e);
+    must_load(HEAD "validation: {samples: 50, seed: 0}\nkeep: best\n"
+                   "early_stopping: {patience: 3}\n",
+              &e);
+    assert_true(e.validation.samples == 50 && e.keep == KEEP_BEST);
+    assert_true(e.early_stopping.patience == 3 && e.early_stopping.min_delta == 0);
+    assert_string_equal(yaml_get(e.resolved, "validation.samples")->text, "50");
+    assert_null(yaml_get(e.resolved, "validation.seed"));
+    assert_null(yaml_get(e.resolved, "early_stopping.min_delta"));
+    assert_string_equal(yaml_find(e.resolved, "keep")->text, "best");
+    experiment_release(&e);
+    must_load(HEAD "validation: {samples: 0}\nkeep: last\nearly_stopping: {patience: 0}\n", &e);
+    assert_null(yaml_find(e.resolved, "validation"));
+    assert_null(yaml_find(e.resolved, "keep"));
+    assert_null(yaml_find(e.resolved, "early_stopping"));
+    experiment_release(&e);
+    refuses(HEAD "keep: best\n",
+            "9:7: 'keep: best' needs 'validation': the best epoch is that with "
+            "the best accuracy on validation samples");
+    refuses(HEAD "early_stopping: {patience: 2}\n",
+            "9:28: 'early_stopping' needs 'validation': it ends training by the accuracy on "
+            "validation samples");
+    refuses(HEAD "validation: {samples: 9}\nearly_stopping: {min_delta: 0.1}\n",
+            "10:29: 'early_stopping.min_delta' needs 'early_stopping.patience'");
+    refuses(HEAD "validation: {seed: 9}\n", "9:20: 'validation.seed' needs 'validation.samples'");
+    refuses(HEAD "tta: mirrors\n", "9:6: 'tta': expected one of none, mirror, mirror-shift, got "
+                                   "'mirrors': did you mean 'mirror'?");
 }
 
 static const char whole[] =
@@ -182,6 +223,35 @@ static void resolving_is_idempotent(void **state) {
     experiment_release(&second);
 }
 
+// A number of epochs is written as it always was if it is whole.
+static void epochs_need_not_be_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *text;
+        uint64_t steps_per_epoch, steps;
+        int epochs;
+    } cases[] = {
+        {"epochs=10", "10", 48, 480, 10},
+        {"epochs=10.0", "10", 48, 480, 10},
+        {"epochs=9.9", "9.9", 48, 476, 10},
+        {"epochs=1.1", "1.1", 10, 11, 2},
+        {"epochs=0.5", "0.5", 3, 2, 1},
+        {"epochs=1e-9", "1.0e-09", 48, 1, 1},
+        {"epochs=2500", "2500", 7, 17500, 2500},
+        {"epochs=2.9999", "2.9999", 10, 30, 3},
+        {"epochs=2.00000000000001", "2.00000000000001", 10, 20, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        experiment e;
+        error err;
+        assert_int_equal(load_set(HEAD, &e, &err, &cases[i].set, 1), STATUS_OK);
+        assert_string_equal(yaml_get(e.resolved, "epochs")->text, cases[i].text);
+        assert_int_equal(experiment_steps(&e, cases[i].steps_per_epoch), cases[i].steps);
+        assert_int_equal(experiment_epochs(&e, cases[i].steps_per_epoch), cases[i].epochs);
+        experiment_release(&e);
+    }
+}
+
 static void other_optimizers(void **state) {
     (void)state;
     experiment e;
@@ -199,6 +269,31 @@ static void other_optimizers(void **state) {
     assert_int_equal(load_set(HEAD, &e, &err, &plain, 1), STATUS_OK);
     assert_true(e.optimizer.beta1 == 0.9 && e.optimizer.beta2 == 0.999);
     assert_string_equal(yaml_get(e.resolved, "optimizer.betas.1")->text, "0.999");
+    experiment_release(&e);
+}
+
+// What an entry did before it had options is not written out, so that its key stays.
+static void augmentation_options(void **state) {
+    (void)state;
+    experiment e;
+    must_load(HEAD "augment:\n  - random_crop: {padding: 2, padding_mode: reflect}\n"
+                   "  - horizontal_flip: {alternate: true}\n  - cutout: {size: 3}\n"
+                   "  - cutout: {size: 8, fill: mean}\n"
+                   "  - random_crop: {padding: 2, padding_mode: constant}\n"
+                   "  - horizontal_flip: {alternate: false}\n",
+              &e);
+    const augmentation *a = e.augment.items;
+    assert_int_equal(e.augment.count, 6);
+    assert_true(a[0].reflect && a[0].padding == 2 && a[1].alternate && a[1].p == 0.5);
+    assert_true(a[2].kind == AUGMENT_CUTOUT && a[2].size == 3 && !a[2].mean);
+    assert_true(a[3].size == 8 && a[3].mean && !a[4].reflect && !a[5].alternate);
+    const yaml_node *list = yaml_find(e.resolved, "augment");
+    assert_string_equal(yaml_get(list, "0.random_crop.padding_mode")->text, "reflect");
+    assert_string_equal(yaml_get(list, "1.horizontal_flip.alternate")->text, "true");
+    assert_string_equal(yaml_get(list, "2.cutout.fill")->text, "0");
+    assert_string_equal(yaml_get(list, "3.cutout.fill")->text, "mean");
+    assert_null(yaml_get(list, "4.random_crop.padding_mode"));
+    assert_null(yaml_get(list, "5.horizontal_flip.alternate"));
     experiment_release(&e);
 }
 
@@ -221,7 +316,7 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "seed: -1\n", "9:7: 'seed': expected an integer of at least 0, got '-1'");
     refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
             "global_batch: 64\nepochs: 2501\noptimizer: {kind: sgd, lr: 0.001}\n",
-            "6:9: 'epochs': expected an integer between 1 and 2500, got '2501'");
+            "6:9: 'epochs': expected a number above 0 and at most 2500, got 2501");
     refuses(HEAD "repeats: 0\n",
             "9:10: 'repeats': expected an integer between 1 and 1000, got '0'");
     refuses(HEAD "repeats: 1.0\n", "9:10: 'repeats': expected an integer, got '1.0'");
@@ -244,12 +339,52 @@ static void wrong_types_and_ranges(void **state) {
             "9:35: 'schedule.gamma' does not apply to this kind");
     refuses(HEAD "schedule: {warmup_epochs: 11}\n",
             "9:27: 'schedule.warmup_epochs' is 11: more than the 10 epochs");
+    refuses(HEAD "schedule: {kind: linear}\n", "9:11: 'schedule.points' is missing");
+    refuses(HEAD "schedule: {kind: linear, points: []}\n",
+            "9:34: 'schedule.points': expected 1 to 64 pairs [epoch, factor], got 0");
+    refuses(HEAD "schedule: {kind: linear, points: [1, 2]}\n",
+            "9:35: 'schedule.points': expected a list");
+    refuses(HEAD "schedule: {kind: linear, points: [[0, 1, 2]]}\n",
+            "9:35: 'schedule.points': expected 2 numbers, got 3");
+    refuses(HEAD "schedule: {kind: linear, points: [[2, 1], [2, 0.5]]}\n",
+            "9:44: 'schedule.points' must increase, got epoch 2 after 2");
+    refuses(HEAD "schedule: {kind: linear, points: [[-1, 1]]}\n",
+            "9:36: 'schedule.points': expected an epoch from 0 to 2500, got -1");
+    refuses(HEAD "schedule: {kind: linear, points: [[0, -1]]}\n",
+            "9:39: 'schedule.points': expected a factor from 0 to 1e+06, got -1");
+    refuses(HEAD "schedule: {kind: linear, points: [[0, 1]], warmup_epochs: 1}\n",
+            "9:59: 'schedule.warmup_epochs' does not apply to this kind");
+    refuses(HEAD "schedule: {kind: one_cycl}\n",
+            "9:18: 'schedule.kind': expected one of constant, multistep, cosine, linear, "
+            "one_cycle, got 'one_cycl': did you mean 'one_cycle'?");
+    refuses(HEAD "schedule: {kind: one_cycle, div_factor: 0}\n",
+            "9:41: 'schedule.div_factor': expected a number above 0 and at most 1e+09, got 0");
+    refuses(HEAD "average: {kind: ema}\n", "9:10: 'average.decay' is missing");
+    refuses(HEAD "average: {kind: ema, decay: 1}\n",
+            "9:29: 'average.decay': expected a number of at least 0 and below 1, got 1");
+    refuses(HEAD "average: {kind: ema, decay: 0.9, ramp: 3}\n",
+            "9:40: 'average.ramp' does not apply to this kind");
+    refuses(HEAD "average: {kind: lookahead, decay: 0.9, every: 0}\n",
+            "9:47: 'average.every': expected an integer between 1 and 1000000, got '0'");
     refuses(HEAD "lr_scaling: {kind: sqrt}\n", "9:13: 'lr_scaling.base_batch' is missing");
     refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate'");
     refuses(HEAD "augment: [random_crop]\n", "9:11: 'random_crop' needs 'padding'");
     refuses(HEAD "augment: [random_affine: {degrees: 5, scale: [2, 1]}]\n",
             "9:46: 'scale': expected [smallest, largest]");
     refuses(HEAD "augment: {a: 1}\n", "9:10: 'augment': expected a list");
+    refuses(HEAD "augment: [random_crop: {padding: 2, padding_mode: edge}]\n",
+            "9:51: 'padding_mode': expected constant or reflect");
+    refuses(HEAD "augment: [random_crop: {padding: 8, padding_mode: reflect}]\n",
+            "9:34: 'padding' is 8: to reflect, it must be below the height and the width of the "
+            "images, which are 8×8");
+    refuses(HEAD "augment: [horizontal_flip: {alternate: 1}]\n",
+            "9:40: 'alternate': expected true or false, got '1'");
+    refuses(HEAD "augment: [cutout]\n", "9:11: 'cutout' needs 'size'");
+    refuses(HEAD "augment: [cutout: {size: 9}]\n",
+            "9:26: 'size': expected an integer between 1 and 8, got '9'");
+    refuses(HEAD "augment: [cutout: {size: 4, fill: grey}]\n", "9:35: 'fill': expected 0 or mean");
+    refuses(HEAD "augment: [cut_out: {size: 4}]\n",
+            "9:11: unknown augmentation 'cut_out': did you mean 'cutout'?");
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
                                            "layer of the previous stage");
@@ -402,7 +537,7 @@ static void bad_assignments_are_usage_errors(void **state) {
     refuses_set("epochs", "--set 'epochs': expected KEY=VALUE");
     refuses_set("epochs=", "--set 'epochs=': expected KEY=VALUE");
     refuses_set("=1", "--set '=1': expected KEY=VALUE");
-    refuses_set("epochs=x", "--set 'epochs=x': 'epochs': expected an integer, got 'x'");
+    refuses_set("epochs=x", "--set 'epochs=x': 'epochs': expected a number, got 'x'");
     refuses_set("optimizer.lr=0", "--set 'optimizer.lr=0': 'optimizer.lr': expected a number above "
                                   "0 and at most 1e+06, got 0");
     refuses_set("augment=[rotate]", "--set 'augment=[rotate]': unknown augmentation 'rotate'");
@@ -414,15 +549,15 @@ static void bad_assignments_are_usage_errors(void **state) {
                 "--set 'optimizer.nesterov=true': 'optimizer.nesterov' needs a momentum above 0");
     char message[256];
     snprintf(message, sizeof message,
-             "--set 'model=absent': 'model': cannot read YAML file: '%s/models/absent.yaml': No "
-             "such file or directory",
+             "--set 'model=absent': 'model': there is no model 'absent': '%s/models/absent.yaml' "
+             "does not exist",
              folder);
     refuses_set("model=absent", message);
     experiment e;
     error err;
     static const char *const broken = "augment=[1";
     assert_int_equal(load_set(HEAD, &e, &err, &broken, 1), STATUS_USAGE);
-    assert_non_null(strstr(err.message, "--set 'augment=[1': value:2:1: "));
+    assert_non_null(strstr(err.message, "--set 'augment=[1': value:1:1: this '['"));
 }
 
 static void models_are_found_by_name_and_path(void **state) {
@@ -510,12 +645,28 @@ static void more_epochs_continue_if_the_first_ones_are_unchanged(void **state) {
     continues(multistep, "name=x", "schedule.warmup_epochs=1", "'schedule.warmup_epochs'");
 }
 
+static void early_stopping_waits_for_its_patience(void **state) {
+    (void)state;
+    static const double accuracy[] = {0.1, 0.5, 0.5, 0.52, 0.4, 0.51, 0.52};
+    const early_stopping never = {0, 0}, one = {1, 0}, two = {2, 0}, three = {3, 0},
+                         coarse = {2, 0.05};
+    for (int n = 1; n <= 7; n++) {
+        assert_false(early_stopping_is_due(&never, accuracy, n));
+        assert_int_equal(early_stopping_is_due(&one, accuracy, n), n == 3 || n >= 5);
+        assert_int_equal(early_stopping_is_due(&two, accuracy, n), n >= 6);
+        assert_int_equal(early_stopping_is_due(&three, accuracy, n), n == 7);
+        assert_int_equal(early_stopping_is_due(&coarse, accuracy, n), n >= 4);
+    }
+}
+
 static void differences_that_change_bits_are_named(void **state) {
     (void)state;
     difference("optimizer.lr=0.2", "optimizer.lr");
     difference("seed=1", "seed");
     difference("virtual_shards=8", "virtual_shards");
     difference("augment=[]", "augment");
+    difference("tta=mirror", NULL); // of the evaluation
+    difference("validation={samples: 9}", "validation");
     difference("normalize=null", "normalize");
     difference("schedule={kind: constant}", "schedule.kind");
     difference("epochs=31", "epochs");
@@ -558,7 +709,11 @@ int main(void) {
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(resolving_is_idempotent),
+        cmocka_unit_test(epochs_need_not_be_whole),
         cmocka_unit_test(other_optimizers),
+        cmocka_unit_test(augmentation_options),
+        cmocka_unit_test(silent_keys),
+        cmocka_unit_test(early_stopping_waits_for_its_patience),
         cmocka_unit_test(unknown_keys),
         cmocka_unit_test(wrong_types_and_ranges),
         cmocka_unit_test(ranges_in_single_precision),

@@ -153,7 +153,7 @@ static void the_long_form_is_the_same(void **state) {
 
 static void faults_are_reported_at_the_value(void **state) {
     (void)state;
-    refuses(CHILD "epochs: none\n", "child.yaml:4:9: 'epochs': expected an integer");
+    refuses(CHILD "epochs: none\n", "child.yaml:4:9: 'epochs': expected a number");
     refuses(CHILD "optimizer: {momentun: 0.5}\n",
             "child.yaml:4:13: unknown key 'momentun': did you mean 'momentum'?");
     refuses(SCHEMA "name: child\nbsae: base\n",

@@ -75,8 +75,8 @@ static void differ(const char *format, double one, double other, const char *set
     snprintf(first, sizeof first, format, one);
     snprintf(second, sizeof second, format, other);
 #pragma GCC diagnostic pop
-    key_of(setting, first, NULL, keys[0]);
-    key_of(setting, second, NULL, keys[1]);
+    key_of("validation={samples: 9}", setting, first, keys[0]);
+    key_of("validation={samples: 9}", setting, second, keys[1]);
     if (!strcmp(keys[0], keys[1])) fail_msg("%s and %s have the same key", first, second);
 }
 
@@ -90,7 +90,10 @@ static double draw(double min, double max) {
 // The settings of other keys in its group that make a field apply.
 static const char *setting_for(const char *key) {
     if (strstr(key, "eps") || strstr(key, "betas")) return "optimizer={kind: adam, lr: 0.1}";
+    if (strstr(key, "average")) return "average={kind: ema, decay: 0.25}";
+    if (strstr(key, "pct_start") || strstr(key, "div_factor")) return "schedule.kind=one_cycle";
     if (strstr(key, "gamma")) return "schedule={kind: multistep, milestones: [3]}";
+    if (strstr(key, "min_delta")) return "early_stopping={patience: 1}";
     return "title=x";
 }
 
@@ -120,11 +123,15 @@ static const struct {
     {"virtual_shards", "2", "1", "title=x"},
     {"shard_seed", "9007199254740992", "9007199254740993", "title=x"},
     {"global_batch", "64", "68", "title=x"},
-    {"epochs", "10", "11", "title=x"},
     {"seed", "9223372036854775806", "9223372036854775807", "title=x"},
     {"loader_workers", "1", "2", "title=x"},
     {"schedule.warmup_epochs", "1", "2", "title=x"},
+    {"average.every", "5", "6", "average={kind: ema, decay: 0.5}"},
+    {"average.ramp", "2", "3", "average={kind: lookahead, decay: 0.5}"},
     {"lr_scaling.base_batch", "64", "65", "lr_scaling={kind: linear, base_batch: 1}"},
+    {"validation.samples", "9", "10", "title=x"},
+    {"validation.seed", "1", "2", "validation={samples: 9}"},
+    {"early_stopping.patience", "1", "2", "validation={samples: 9}"},
 };
 enum { INTEGERS = sizeof integers / sizeof *integers };
 
@@ -170,7 +177,15 @@ static void neighbours_in_lists_have_different_keys(void **state) {
         differ("optimizer.betas=[%.17g, 0.5]", value, next, adam);
     }
     differ("augment=[random_crop: {padding: %.0f}]", 3, 4, "title=x");
+    differ("augment=[cutout: {size: %.0f}]", 3, 4, "title=x");
+    differ("tensors={fc1.bias: {lr_factor: %.17g}}", 0.1, nextafter(0.1, 1), "title=x");
+    differ("tensors={fc1.bias: {weight_decay: %.17g}}", 0.1, nextafter(0.1, 1), "title=x");
+    differ("tensors={fc1.bias: {trained_epochs: %.0f}}", 3, 4, "title=x");
     differ("schedule={kind: multistep, milestones: [1, %.0f]}", 3, 4, "title=x");
+    differ("schedule={kind: linear, points: [[0, 0.2], [%.17g, 1]]}", 2.277, nextafter(2.277, 3),
+           "title=x");
+    differ("schedule={kind: linear, points: [[0, 0.2], [2, %.17g]]}", 0.07, nextafter(0.07, 1),
+           "title=x");
 }
 
 static void two_rates_that_once_shared_a_key(void **state) {
@@ -198,6 +213,33 @@ static void one_value_has_one_key(void **state) {
     key_of("optimizer.weight_decay=0", NULL, NULL, keys[0]);
     key_of("optimizer.weight_decay=-0.0", NULL, NULL, keys[1]);
     assert_string_equal(keys[0], keys[1]);
+}
+
+// The last pattern counts, so their order does.
+static void the_order_of_patterns_is_in_the_key(void **state) {
+    (void)state;
+    char keys[2][SHA256_TEXT_BYTES];
+    key_of("tensors={\"fc1.*\": {lr_factor: 2}, \"*.bias\": {lr_factor: 3}}", NULL, NULL, keys[0]);
+    key_of("tensors={\"*.bias\": {lr_factor: 3}, \"fc1.*\": {lr_factor: 2}}", NULL, NULL, keys[1]);
+    assert_string_not_equal(keys[0], keys[1]);
+    key_of(NULL, NULL, NULL, keys[0]);
+    key_of("tensors={}", NULL, NULL, keys[1]);
+    assert_string_equal(keys[0], keys[1]);
+}
+
+// Keys that were added later are not in a resolved experiment that does not use them, so that the
+// keys of earlier runs stay valid.
+static void an_option_at_its_default_is_not_in_the_key(void **state) {
+    (void)state;
+    static const char *const defaults[] = {"label_smoothing=0", "average.kind=none",
+                                           "average={kind: none}", "optimizer.clip_norm=0",
+                                           "drop_last=false"};
+    char keys[2][SHA256_TEXT_BYTES];
+    key_of(NULL, NULL, NULL, keys[0]);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        key_of(defaults[i], NULL, NULL, keys[1]);
+        assert_string_equal(keys[0], keys[1]);
+    }
 }
 
 static void names_and_titles_share_a_key(void **state) {
@@ -258,7 +300,8 @@ static void neighbours_in_models_have_different_keys(void **state) {
 // ---- Excluded from a key ----
 
 static bool is_only_shown(const char *key) {
-    static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
+    static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
+                                        "published", "tta"};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (!strcmp(key, shown[i])) return true;
     return false;
@@ -311,6 +354,17 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
         {"optimizer={kind: adamw, lr: 0.1}", "lr_scaling={kind: sqrt, base_batch: 32}",
          "normalize={mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}"},
         {"target_accuracy=0.5", "repeats=3", "stages=[fc1]"},
+        {"augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: "
+         "true}, cutout: {size: 3, fill: mean}]",
+         "tta=mirror"},
+        {"validation={samples: 9, seed: 1}", "keep=best",
+         "early_stopping={patience: 3, min_delta: 0.5}"},
+        {"tensors={fc1.bias: {lr_factor: 2, weight_decay: 0.1}, \"*.weight\": {trained_epochs: "
+         "3}}"},
+        {"label_smoothing=0.2", "drop_last=true",
+         "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
+        {"schedule={kind: one_cycle, anneal: linear}",
+         "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},
     };
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         char whole[SHA256_TEXT_BYTES];
@@ -338,7 +392,7 @@ static void reads_again(const char *format, double value, const char *at, const 
     snprintf(assignment, sizeof assignment, format, value);
 #pragma GCC diagnostic pop
     for (int n = 0; n < 2; n++) {
-        const char *const set[3] = {setting, assignment, NULL};
+        const char *const set[3] = {"validation={samples: 9}", setting, assignment};
         experiment e;
         manifest m;
         double read;
@@ -418,6 +472,8 @@ int main(void) {
         cmocka_unit_test(neighbours_in_models_have_different_keys),
         cmocka_unit_test(two_rates_that_once_shared_a_key),
         cmocka_unit_test(one_value_has_one_key),
+        cmocka_unit_test(the_order_of_patterns_is_in_the_key),
+        cmocka_unit_test(an_option_at_its_default_is_not_in_the_key),
         cmocka_unit_test(names_and_titles_share_a_key),
         cmocka_unit_test(a_model_is_identified_by_its_description),
         cmocka_unit_test(all_but_displayed_values_are_in_the_key),

@@ -120,6 +120,7 @@ static run make_run(const char *source) {
     }
     r.epoch_count = 2;
     r.steps = 20;
+    r.steps_per_epoch = 10;
     r.segments = 1;
     return r;
 }

@@ -18,7 +18,7 @@
 
 #define LAYERS                                                                                    \
     "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
-    "gelu, silu, global_avg_pool, residual"
+    "gelu, silu, scale, global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -415,7 +415,19 @@ static void refuses_layers_that_do_not_fit(void **state) {
     refuses(HEAD "- flatten\n- max_pool: {size: 1}\n",
             "m.yaml:6:3: layer 'pool1' needs an image, but comes after flatten");
     refuses(HEAD "- flatten\n- linear: {out: 6}\n- relu\n",
-            "m.yaml:7:3: the last layer must be linear: its outputs are the classes");
+            "m.yaml:7:3: the last layer must be linear, or the scale of one: its outputs are the "
+            "classes");
+    refuses(HEAD "- flatten\n- scale: {factor: 2}\n",
+            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
+            "classes");
+    refuses(HEAD "- conv: {out: 6, kernel: 1, groups: 2}\n",
+            "m.yaml:5:37: 'groups': layer 'conv1' has 3 channels in and 6 out; 2 does not divide "
+            "both");
+    refuses(HEAD "- scale\n", "m.yaml:5:3: 'factor' is missing");
+    refuses(HEAD "- scale: {factor: 0}\n",
+            "m.yaml:5:19: 'factor' must not be 0 or infinite in single precision");
+    refuses(HEAD "- scale: {factor: 1e-50}\n",
+            "m.yaml:5:19: 'factor' must not be 0 or infinite in single precision");
     refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
     refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
     refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 31 letters, "

@@ -18,7 +18,7 @@ static const optimizer sgd = {.kind = OPTIMIZER_SGD, .lr = 0.1};
 static const lr_scaling unscaled = {.kind = LR_SCALING_NONE};
 
 static double rate(const schedule *s, uint64_t step) {
-    return learning_rate(&sgd, s, &unscaled, 64, step, STEPS, EPOCHS);
+    return learning_rate(&sgd, s, &unscaled, 64, step, STEPS, STEPS * EPOCHS);
 }
 
 static void constant(void **state) {
@@ -68,16 +68,298 @@ static void scaling_follows_the_batch(void **state) {
     (void)state;
     const schedule s = {.kind = SCHEDULE_CONSTANT};
     const lr_scaling linear = {LR_SCALING_LINEAR, 64}, root = {LR_SCALING_SQRT, 64};
-    assert_near(learning_rate(&sgd, &s, &linear, 256, 0, STEPS, EPOCHS), 0.4);
-    assert_near(learning_rate(&sgd, &s, &linear, 32, 0, STEPS, EPOCHS), 0.05);
-    assert_near(learning_rate(&sgd, &s, &root, 256, 0, STEPS, EPOCHS), 0.2);
-    assert_near(learning_rate(&sgd, &s, &unscaled, 256, 0, STEPS, EPOCHS), 0.1);
+    assert_near(learning_rate(&sgd, &s, &linear, 256, 0, STEPS, STEPS * EPOCHS), 0.4);
+    assert_near(learning_rate(&sgd, &s, &linear, 32, 0, STEPS, STEPS * EPOCHS), 0.05);
+    assert_near(learning_rate(&sgd, &s, &root, 256, 0, STEPS, STEPS * EPOCHS), 0.2);
+    assert_near(learning_rate(&sgd, &s, &unscaled, 256, 0, STEPS, STEPS * EPOCHS), 0.1);
 }
 
 static void an_epoch_without_steps_has_a_rate(void **state) {
     (void)state;
     const schedule s = {.kind = SCHEDULE_MULTISTEP, .milestones = {1}, .milestone_count = 1};
-    assert_true(learning_rate(&sgd, &s, &unscaled, 64, 0, 0, 1) == 0.1);
+    assert_true(learning_rate(&sgd, &s, &unscaled, 64, 0, 0, 0) == 0.1);
+}
+
+static void straight_lines_between_points(void **state) {
+    (void)state;
+    // Factors of numpy.interp(step / 10, [1, 2.277, 9.9], [0.2, 1, 0.07]) * 0.1.
+    const schedule s = {
+        .kind = SCHEDULE_LINEAR, .points = {{1, 0.2}, {2.277, 1}, {9.9, 0.07}}, .point_count = 3};
+    assert_near(rate(&s, 0), 0.02);
+    assert_near(rate(&s, 10), 0.02);
+    assert_near(rate(&s, 16), 0.057588097102584196);
+    assert_near(rate(&s, 23), 0.09971940181031091);
+    assert_near(rate(&s, 98), 0.008219992129083043);
+    assert_near(rate(&s, 99), 0.007);
+    assert_near(rate(&s, 399), 0.007);
+}
+
+// PyTorch 1.13's OneCycleLR(SGD(lr=1), max_lr=0.1, total_steps, …).get_last_lr().
+static void one_cycle_is_that_of_pytorch(void **state) {
+    (void)state;
+    static const struct {
+        schedule s;
+        uint64_t total, step;
+        double rate;
+    } cases[] = {
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         0,
+         0.0040000000000000036},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         1,
+         0.004016725990295247},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         60,
+         0.05263358011891643},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         118,
+         0.09998327400970475},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         119,
+         0.1},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         120,
+         0.09999685285032368},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         250,
+         0.055040591723402685},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         398,
+         3.5471496763224105e-06},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         400,
+         399,
+         4e-07},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         0,
+         0.0040000000000000036},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         1,
+         0.09805566273349588},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         2,
+         0.09190443762697106},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         3,
+         0.06726838364805451},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         4,
+         0.035773877573965704},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         5,
+         0.00992967918932656},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         7,
+         6,
+         4e-07},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         0,
+         0.02},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         50,
+         0.05687315634218289},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         108,
+         0.09964601769911505},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         109,
+         0.09986096256684493},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         110,
+         0.09959358288770054},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         300,
+         0.04879144385026738},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.23,
+          .div_factor = 5,
+          .final_div_factor = 10,
+          .anneal = ANNEAL_LINEAR},
+         476,
+         475,
+         0.0020000000000000018},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         9,
+         0,
+         0.09698464310077128},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         9,
+         1,
+         0.08830226894706028},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_COS},
+         9,
+         8,
+         4e-07},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 1,
+          .div_factor = 10,
+          .final_div_factor = 100,
+          .anneal = ANNEAL_LINEAR},
+         9,
+         0,
+         0.01},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 1,
+          .div_factor = 10,
+          .final_div_factor = 100,
+          .anneal = ANNEAL_LINEAR},
+         9,
+         4,
+         0.05500000000000001},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 1,
+          .div_factor = 10,
+          .final_div_factor = 100,
+          .anneal = ANNEAL_LINEAR},
+         9,
+         8,
+         0.1},
+        {{.kind = SCHEDULE_ONE_CYCLE,
+          .pct_start = 0.3,
+          .div_factor = 25,
+          .final_div_factor = 10000,
+          .anneal = ANNEAL_LINEAR},
+         1,
+         0,
+         3.999999999976245e-07},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double got =
+            learning_rate(&sgd, &cases[i].s, &unscaled, 64, cases[i].step, STEPS, cases[i].total);
+        if (!(fabs(got - cases[i].rate) <= 1e-13))
+            fail_msg("step %d of %d: %.17g, not %.17g", (int)cases[i].step, (int)cases[i].total,
+                     got, cases[i].rate);
+    }
+}
+
+// Where PyTorch divides by 0: a first phase of 0 steps.
+static void one_cycle_without_a_rise(void **state) {
+    (void)state;
+    const schedule s = {
+        .kind = SCHEDULE_ONE_CYCLE, .pct_start = 0.1, .div_factor = 25, .final_div_factor = 100};
+    assert_near(learning_rate(&sgd, &s, &unscaled, 64, 0, STEPS, 10), 0.1);
+    assert_near(learning_rate(&sgd, &s, &unscaled, 64, 9, STEPS, 10), 0.1 / 2500);
+    assert_near(learning_rate(&sgd, &s, &unscaled, 64, 0, STEPS, 1), 0.1 / 2500);
 }
 
 int main(void) {
@@ -88,6 +370,9 @@ int main(void) {
         cmocka_unit_test(cosine_ends_at_zero),
         cmocka_unit_test(scaling_follows_the_batch),
         cmocka_unit_test(an_epoch_without_steps_has_a_rate),
+        cmocka_unit_test(straight_lines_between_points),
+        cmocka_unit_test(one_cycle_is_that_of_pytorch),
+        cmocka_unit_test(one_cycle_without_a_rise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,7 +183,9 @@ static void missing_names(void **state) {
     expect_refusal(COMMAND_EXPERIMENT, "a|b", "too many names");
     expect_refusal(COMMAND_EXPLAIN, "A=x", "explain: B is missing");
     expect_refusal(COMMAND_EXPLAIN, "B=x", "explain: A is missing");
-    expect_refusal(COMMAND_COMPARE, "RUNS=abc", "a name is missing");
+    expect_refusal(COMMAND_COMPARE, "", "compare: a name is missing");
+    expect_refusal(COMMAND_COMPARE, "RUNS=abc", "a second name is missing: expected RUNS=");
+    expect_refusal(COMMAND_COMPARE, "EXPS=abc", "a second name is missing: expected EXPS=");
     expect_refusal(COMMAND_COMPARE, "EXPS=a|RUNS=abc abd", "EXPS or RUNS, not both");
     expect_refusal(COMMAND_CLEAN_RUNS, "", "a name is missing");
     expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and in EXP='b'");
@@ -247,7 +249,7 @@ static void expect_suffix(const char *line, const char *expected) {
     settings s;
     words given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s, NULL);
+    char *suffix = naming_suffix(&s, false, NULL);
     assert_string_equal(suffix, expected);
     free(suffix);
     settings_release(&s);
@@ -258,7 +260,7 @@ static char *suffix_of(const char *line) {
     settings s;
     words given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s, NULL);
+    char *suffix = naming_suffix(&s, false, NULL);
     assert_non_null(suffix);
     settings_release(&s);
     words_release(&given);
@@ -279,7 +281,9 @@ static void folders_of_settings(void **state) {
     (void)state;
     char longer[400];
     expect_suffix("x", "");
-    expect_suffix("x|THREADS=3|DEVICE=cpu|EXECUTIONS=4", ""); // the same runs
+    expect_suffix("x|DEVICE=cpu|EXECUTIONS=4", ""); // the same runs
+    expect_suffix("x|THREADS=3|EPOCHS=3", "-epochs=3,THREADS=3");
+    expect_suffix("x|REPORT_FLAGS=--lang zh", ""); // the plan; the report's folder has it
     expect_suffix("x|EPOCHS=3|SEED=1", "-epochs=3,seed=1");
     expect_suffix("x|SET=optimizer.lr=0.5", "-optimizer.lr=0.5");
     expect_two_folders("x|SET=title=a b", "x|SET=title=a_b");

@@ -25,9 +25,10 @@
     "schema: lockstep.model/1\nname: %s\ninput: [3, 8, 8]\nlayers:\n"                     \
     "  [conv: {out: %d, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
     "   linear: {out: 10}]\n"
-#define HEAD "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: small\n"
-#define SGD  "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}\n"
-#define BASE HEAD "name: a\nglobal_batch: 64\nepochs: 10\n" SGD
+#define HEAD   "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: small\n"
+#define SGD    "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}\n"
+#define BASE_B HEAD "name: b\nglobal_batch: 64\nepochs: 10\n" SGD
+#define BASE   HEAD "name: a\nglobal_batch: 64\nepochs: 10\n" SGD
 
 // Without batch norm, V does not appear in figures of others.
 #define PLAIN                                                                             \
@@ -159,6 +160,27 @@ static void one_factor_at_a_time_in_order(void **state) {
     yaml_free(plan);
 }
 
+static void training_options_are_rungs_of_their_own(void **state) {
+    (void)state;
+    yaml_node *plan =
+        ladder(BASE "shard_seed: 1\n", HEAD "name: b\nglobal_batch: 64\nepochs: 10\n"
+                                            "optimizer: {kind: sgd, lr: 0.001, momentum: "
+                                            "0.9, clip_norm: 2}\n"
+                                            "label_smoothing: 0.2\n"
+                                            "average: {kind: ema, decay: 0.9}\ndrop_last: true\n");
+    check_names(plan, "00-a 01-label-smoothing 02-averaged-weights 03-gradient-clipping "
+                      "04-drop-last 05-shard_seed");
+    assert_string_equal(text_at(plan, "runs.1.changes.label_smoothing.0"), "none");
+    check_arrival(plan, file_b, NULL, 0);
+    check_bits(plan);
+    yaml_free(plan);
+    // And back.
+    plan = ladder(BASE "label_smoothing: 0.2\n", BASE_B);
+    check_names(plan, "00-a 01-label-smoothing");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
 static void shards_come_first_if_ranks_need_them(void **state) {
     (void)state;
     yaml_node *plan = ladder(BASE, HEAD "name: b\nstrategy: ddp\nworld_size: 4\nglobal_batch: 64\n"
@@ -247,6 +269,71 @@ static void other_differences_are_one_last_step(void **state) {
                         "global_batch: 64\nepochs: 10\n" SGD);
     check_names(plan, "00-a 01-model");
     assert_string_equal(text_at(plan, "runs.1.changes.model.1"), "large");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+// The patterns of the run number `at`, each with its settings, as in a --set.
+static void check_patterns(const yaml_node *plan, size_t at, const char *expected) {
+    experiment e;
+    error err = {0};
+    char *text;
+    read_run(plan, at, &e);
+    const yaml_node *list = yaml_find(e.resolved, "tensors");
+    if (plan_assignment("", list, &text, &err) != STATUS_OK) fail_msg("%s", err.message);
+    assert_string_equal(text + 1, expected);
+    free(text);
+    experiment_release(&e);
+}
+
+static void every_pattern_of_tensors_is_a_factor(void **state) {
+    (void)state;
+    yaml_node *plan =
+        ladder(BASE "tensors: {bn1.bias: {lr_factor: 2}, conv1.bias: {init: zero}, fc2.bias: "
+                    "{trained_epochs: 1}}\n",
+               HEAD "name: b\nglobal_batch: 64\nepochs: 10\nseed: 3\n" SGD
+                    "tensors: {\"*conv*.weight\": {init: dirac}, bn1.bias: {lr_factor: 3}, "
+                    "fc2.bias: {trained_epochs: 1}, fc1.weight: {weight_decay: 0.1}}\n");
+    check_names(plan, "00-a 01-seed 02-tensors.conv.weight 03-tensors.bn1.bias "
+                      "04-tensors.conv1.bias 05-tensors.fc1.weight");
+    const yaml_node *changes = yaml_get(plan, "runs.3.changes");
+    assert_string_equal(changes->keys[0], "tensors.bn1.bias");
+    assert_string_equal(changes->items[0]->items[0]->text, "{lr_factor: 2}");
+    assert_string_equal(changes->items[0]->items[1]->text, "{lr_factor: 3}");
+    changes = yaml_get(plan, "runs.4.changes");
+    assert_string_equal(changes->items[0]->items[1]->text, "none");
+    assert_string_equal(text_at(plan, "runs.5.factors.0"), "tensors.fc1.weight");
+    check_patterns(plan, 1,
+                   "[{bn1.bias: {lr_factor: 2}}, {conv1.bias: {init: zero}}, {fc2.bias: "
+                   "{trained_epochs: 1}}]");
+    check_patterns(plan, 3,
+                   "[{'*conv*.weight': {init: dirac}}, {bn1.bias: {lr_factor: 3}}, "
+                   "{conv1.bias: {init: zero}}, {fc2.bias: {trained_epochs: 1}}]");
+    check_arrival(plan, file_b, NULL, 0);
+    check_bits(plan);
+    yaml_free(plan);
+    // To none at all.
+    plan = ladder(BASE "tensors: {bn1.bias: {lr_factor: 2}, conv1.bias: {init: zero}}\n",
+                  HEAD "name: b\nglobal_batch: 64\nepochs: 10\n" SGD);
+    check_names(plan, "00-a 01-tensors.bn1.bias 02-tensors.conv1.bias");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+// Patterns in another order, and patterns that only one of the models has tensors for.
+static void patterns_that_cannot_change_one_by_one(void **state) {
+    (void)state;
+    yaml_node *plan =
+        ladder(BASE "tensors: {bn1.bias: {lr_factor: 2}, \"*.bias\": {lr_factor: 4}}\n",
+               HEAD "name: b\nglobal_batch: 64\nepochs: 10\n" SGD
+                    "tensors: {\"*.bias\": {lr_factor: 4}, bn1.bias: {lr_factor: 2}}\n");
+    check_names(plan, "00-a 01-tensors");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+    plan = ladder(BASE "tensors: {fc1.bias: {lr_factor: 2}, bn1.bias: {lr_factor: 2}}\n",
+                  "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\nname: b\n"
+                  "global_batch: 64\nepochs: 10\n" SGD "tensors: {fc1.bias: {lr_factor: 3}}\n");
+    check_names(plan, "00-a 01-tensors.fc1.bias 02-tensors.bn1.bias 03-model");
     check_arrival(plan, file_b, NULL, 0);
     yaml_free(plan);
 }
@@ -641,11 +728,14 @@ static void every_reproduction_of_the_project(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_factor_at_a_time_in_order),
+        cmocka_unit_test(training_options_are_rungs_of_their_own),
         cmocka_unit_test(shards_come_first_if_ranks_need_them),
         cmocka_unit_test(shards_stay_while_ranks_change),
         cmocka_unit_test(factors_that_need_each_other_change_together),
         cmocka_unit_test(an_unscaled_rate_gets_a_control),
         cmocka_unit_test(other_differences_are_one_last_step),
+        cmocka_unit_test(every_pattern_of_tensors_is_a_factor),
+        cmocka_unit_test(patterns_that_cannot_change_one_by_one),
         cmocka_unit_test(published_figures_stay_with_their_runs),
         cmocka_unit_test(published_figures_are_numbers),
         cmocka_unit_test(rungs_that_are_files_show_their_figures),

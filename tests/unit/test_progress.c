@@ -124,12 +124,12 @@ typedef struct told {
 static void run(int epochs, double seconds, log_level level, told *t) {
     const logger log = {"test", level};
     const uint64_t steps = 500, total = steps * (uint64_t)epochs;
-    const epoch_figures figures = {1.5, 0.5, 2};
+    const epoch_figures figures = {1.5, 0.5, 2, false};
     char name[] = "/tmp/lockstep-progress-XXXXXX";
     training_progress p;
     int file = mkstemp(name), before = dup(STDERR_FILENO);
     assert_true(file >= 0 && before >= 0 && dup2(file, STDERR_FILENO) >= 0);
-    training_progress_begin(&p, &log, SECOND, epochs, steps, 0);
+    training_progress_begin(&p, &log, SECOND, epochs, steps, total, 0);
     for (uint64_t step = 1; step <= total; step++) {
         const uint64_t now = SECOND + (uint64_t)(seconds * 1e9 * (double)step / (double)total);
         training_progress_step(&p, now, step, 64, 2.25f);

@@ -58,6 +58,51 @@ static void check_epoch(sampler *s, const deal *d, uint32_t samples, int batch, 
     free(seen);
 }
 
+// Every step is a whole global batch, and the samples that are left out differ by epoch.
+static void full_steps_only(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t samples;
+        int shards, batch, steps;
+    } cases[] = {{610, 4, 72, 8}, {601, 4, 200, 3}, {599, 4, 200, 2}, {610, 12, 72, 8},
+                 {600, 1, 64, 9}, {9, 4, 8, 1},     {8, 4, 8, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        deal d = make_deal(cases[i].samples, cases[i].shards);
+        sampler s;
+        error err;
+        assert_int_equal(sampler_init(&s, &d, cases[i].batch, 42, &err), STATUS_OK);
+        assert_int_equal(sampler_drop_last(&s, &err), STATUS_OK);
+        assert_int_equal(sampler_steps_per_epoch(&s), cases[i].steps);
+        uint8_t *times = calloc(cases[i].samples, 1);
+        assert_non_null(times);
+        for (uint32_t epoch = 0; epoch < 30; epoch++) {
+            sampler_begin_epoch(&s, epoch);
+            for (int step = 0; step < cases[i].steps; step++)
+                for (int v = 0; v < d.shards; v++) {
+                    const uint32_t *visit;
+                    const int count = sampler_step(&s, epoch, (uint64_t)step, v, &visit);
+                    assert_int_equal(count, cases[i].batch / d.shards);
+                    for (int k = 0; k < count; k++) times[(visit[k] - 1) / 10]++;
+                }
+        }
+        for (uint32_t k = 0; k < cases[i].samples; k++) assert_in_range(times[k], 1, 30);
+        free(times);
+        sampler_release(&s);
+        deal_release(&d);
+    }
+}
+
+static void a_batch_that_no_step_fills(void **state) {
+    (void)state;
+    deal d = make_deal(7, 4);
+    sampler s;
+    error err;
+    assert_int_equal(sampler_init(&s, &d, 8, 42, &err), STATUS_OK);
+    assert_int_equal(sampler_drop_last(&s, &err), STATUS_INPUT);
+    sampler_release(&s);
+    deal_release(&d);
+}
+
 static void every_sample_once(void **state) {
     (void)state;
     static const struct {
@@ -132,6 +177,8 @@ static void refuses_a_batch_that_shards_do_not_divide(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_steps_only),
+        cmocka_unit_test(a_batch_that_no_step_fills),
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(order_is_the_keyed_permutation),
         cmocka_unit_test(two_epochs_are_kept),

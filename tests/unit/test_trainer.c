@@ -113,7 +113,7 @@ static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, e
     yaml_node *segment = yaml_new(YAML_MAPPING, err);
     status rc;
     TRY(comm_self(&self, err));
-    TRY(checkpoint_init(c, &e->model, UPDATE_SGD, EPOCHS, STEPS, err));
+    TRY(checkpoint_init(c, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, err));
     model_init_parameters(&e->model, e->seed, c->parameters, c->buffers);
     const run_identity id = identity(e);
     if (k->resume) TRY(checkpoint_read(c, &id, f->state, err));
@@ -156,7 +156,8 @@ static uint64_t saved_step(fixture *f) {
     error err = {0};
     checkpoint c;
     const run_identity id = identity(&f->experiment);
-    assert_int_equal(checkpoint_init(&c, &f->experiment.model, UPDATE_SGD, EPOCHS, STEPS, &err), 0);
+    assert_int_equal(
+        checkpoint_init(&c, &f->experiment.model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err), 0);
     if (checkpoint_read(&c, &id, f->state, &err) != STATUS_OK) fail_msg("%s", err.message);
     uint64_t step = c.step;
     checkpoint_release(&c);
@@ -281,7 +282,8 @@ static void refuses(fixture *f, const experiment *e, const char *data, const cha
     error err = {0};
     checkpoint c;
     const run_identity id = {e->resolved, data, init, bits};
-    assert_int_equal(checkpoint_init(&c, &e->model, UPDATE_SGD, EPOCHS, STEPS, &err), STATUS_OK);
+    assert_int_equal(checkpoint_init(&c, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err),
+                     STATUS_OK);
     assert_int_equal(checkpoint_read(&c, &id, f->state, &err), STATUS_INPUT);
     if (!strstr(err.message, word)) fail_msg("'%s' is not in: %s", word, err.message);
     checkpoint_release(&c);

@@ -165,11 +165,18 @@ static void many_keys_are_quick(void **state) {
 
 static void refuses_bad_syntax(void **state) {
     (void)state;
-    refuses("a: [1, 2\n", "t.yaml:2:1: ");
-    refuses("a: b: c\n", "t.yaml:1:5: ");
-    refuses("a:\n\t- 1\n", "t.yaml:2:1: found character that cannot start any token");
-    refuses("a: 'x\n", "t.yaml:");
-    refuses("a: 1\n b: 2\n", "t.yaml:2:3: ");
+    refuses("a: [1, 2\n", "t.yaml:1:4: this '[' is not closed by ']'");
+    refuses("b: 1\na: {c: 1,\nd: 2\n", "t.yaml:2:4: this '{' is not closed by '}'");
+    refuses("a: b: c\n", "t.yaml:1:5: unexpected ':'");
+    refuses("a:\n\t- 1\n", "t.yaml:2:1: a tab: indent with blanks");
+    refuses("a: 1\n\tb: 2\n", "t.yaml:2:1: a tab: indent with blanks");
+    refuses("a:\n  b: 1\n  \tc: 2\n", "t.yaml:3:3: a tab: indent with blanks");
+    refuses("a: @b\n", "t.yaml:1:4: a value cannot begin with this character: quote it");
+    refuses("a: 'x\n", "t.yaml:1:4: this quote is not closed");
+    refuses("a: 1\n b: 2\n", "t.yaml:2:3: unexpected ':': is this line, or the one before it");
+    refuses("a:\n  b: 1\n c: 2\n", "t.yaml:3:2: unexpected text: is this line indented wrongly?");
+    refuses("a: 1\nb 2\nc: 3\n", "t.yaml:2:1: expected KEY: VALUE");
+    refuses("a: 1\nb:2\n", "t.yaml:2:1: expected KEY: VALUE, with a blank after the colon");
     refuses("%YAML 3.0\n---\na: 1\n", "t.yaml:");
     refuses_bytes("a: 1\nb\xff: 2\n", 11, "t.yaml:2:2: ");
     refuses_bytes("a: 1\n\xc3\xa4: \x01\n", 11, "t.yaml:2:4: ");

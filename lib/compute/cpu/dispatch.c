@@ -32,40 +32,76 @@ static int blocks_of(int channels, int block) {
     return (channels + block - 1) / block;
 }
 
+// ---- Weights of convolutions ----
+
 size_t conv_packed_floats(const layer *l, int block, bool transpose) {
-    int out = transpose ? l->in.channels : l->out.channels;
-    int in = transpose ? l->out.channels : l->in.channels;
+    const int out = transpose ? l->in.channels : l->out.channels;
+    const int in = transpose ? l->out.channels : l->in.channels;
     return (size_t)(blocks_of(out, block) * block) * (size_t)(in * l->kernel_h * l->kernel_w);
 }
+
+// The weights of kernel elements y, y + step_y, … and x, x + step_x, …, for `conv`. The layer's
+// tensor is [out][in][window].
+typedef struct taps {
+    int y, step_y, rows, x, step_x, columns;
+} taps;
+
+static float *pack_taps(const layer *l, const float *weight, int block, bool transpose, taps t,
+                        float *packed) {
+    const int out = transpose ? l->in.channels : l->out.channels;
+    const int in = transpose ? l->out.channels : l->in.channels;
+    const int window = l->kernel_h * l->kernel_w;
+    for (int first = 0; first < out; first += block)
+        for (int c = 0; c < in; c++)
+            for (int k = 0; k < t.rows * t.columns; k++)
+                for (int o = first; o < first + block; o++) {
+                    const int row = transpose ? c : o, column = transpose ? o : c;
+                    const int at = (t.y + k / t.columns * t.step_y) * l->kernel_w + t.x +
+                                   k % t.columns * t.step_x;
+                    *packed++ =
+                        o < out ? weight[(row * l->in.channels + column) * window + at] : 0.0f;
+                }
+    return packed;
+}
+
+void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed) {
+    if (!transpose) {
+        const taps all = {0, 1, l->kernel_h, 0, 1, l->kernel_w};
+        pack_taps(l, weight, block, false, all, packed);
+        return;
+    }
+    for (int i = 0; i < l->stride_h; i++)
+        for (int j = 0; j < l->stride_w; j++) {
+            const int rows = conv_phase_of(l->kernel_h, l->stride_h, l->pad_h, i, 1).taps;
+            const int columns = conv_phase_of(l->kernel_w, l->stride_w, l->pad_w, j, 1).taps;
+            const taps last_first = {i + (rows - 1) * l->stride_h,    -l->stride_h, rows,
+                                     j + (columns - 1) * l->stride_w, -l->stride_w, columns};
+            packed = pack_taps(l, weight, block, true, last_first, packed);
+        }
+}
+
+// ---- Winograd's algorithm ----
 
 // The transforms cost as much as the products of a few channels; tiles at the edges are computed in
 // full.
 bool winograd_pays(const layer *l) {
     enum { CHANNELS = 16 };
     const int height = (l->out.height + 3) / 4 * 4, width = (l->out.width + 3) / 4 * 4;
-    return l->kind == LAYER_CONV && l->kernel_h == 3 && l->kernel_w == 3 && l->stride_h == 1 &&
-           l->stride_w == 1 && l->pad_h <= 2 && l->pad_w <= 2 && l->in.channels >= CHANNELS &&
-           l->out.channels >= CHANNELS && 2 * l->out.height * l->out.width >= height * width;
+    return l->kind == LAYER_CONV && layer_groups(l) == 1 && l->kernel_h == 3 && l->kernel_w == 3 &&
+           l->stride_h == 1 && l->stride_w == 1 && l->pad_h <= 2 && l->pad_w <= 2 &&
+           l->in.channels >= CHANNELS && l->out.channels >= CHANNELS &&
+           2 * l->out.height * l->out.width >= height * width;
+}
+
+int winograd_groups(const layer *l) {
+    const int tiles = (l->out.height + 3) / 4 * ((l->out.width + 3) / 4);
+    int groups = 1;
+    while (tiles * groups % WINOGRAD_TILES != 0) groups *= 2;
+    return groups;
 }
 
 size_t winograd_packed_floats(const layer *l, bool transpose) {
     const int out = transpose ? l->in.channels : l->out.channels;
     const int in = transpose ? l->out.channels : l->in.channels;
     return (size_t)(blocks_of(out, WINOGRAD_OUTPUTS) * WINOGRAD_OUTPUTS) * (size_t)in * 36;
-}
-
-void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed) {
-    const int out = transpose ? l->in.channels : l->out.channels;
-    const int in = transpose ? l->out.channels : l->in.channels;
-    const int window = l->kernel_h * l->kernel_w;
-    for (int first = 0; first < out; first += block)
-        for (int c = 0; c < in; c++)
-            for (int k = 0; k < window; k++)
-                for (int o = first; o < first + block; o++) {
-                    // The layer's tensor is [out][in][window].
-                    int row = transpose ? c : o, column = transpose ? o : c;
-                    int at = transpose ? window - 1 - k : k;
-                    *packed++ =
-                        o < out ? weight[(row * l->in.channels + column) * window + at] : 0.0f;
-                }
 }

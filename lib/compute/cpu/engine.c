@@ -75,11 +75,19 @@ static status take_norm_state(engine *e, error *err) {
     return STATUS_OK;
 }
 
+status engine_take_stack(engine *e, team_member *m, int count, error *err) {
+    for (int i = 0; i < count; i++)
+        if (!m->stack[i]) TAKE(m->stack[i], record_floats(e->program));
+    return STATUS_OK;
+}
+
 static status take_member(engine *e, team_member *m, error *err) {
     TAKE(m->stack, (size_t)e->stack_size);
-    for (int i = 0; i < e->stack_size; i++) TAKE(m->stack[i], record_floats(e->program));
+    if (e->options.stage && engine_take_stack(e, m, e->stack_size, err) != STATUS_OK)
+        return STATUS_FAILED;
     TAKE(m->scratch, e->placement.scratch_floats);
-    TAKE(m->added, e->placement.added_floats);
+    TAKE(m->added, BUNCH * e->placement.added_floats);
+    TAKE(m->values, BUNCH * e->placement.value_floats);
     return STATUS_OK;
 }
 
@@ -177,6 +185,7 @@ static void cpu_close(engine *e) {
             free(m->stack);
             free(m->scratch);
             free(m->added);
+            free(m->values);
         }
     if (e->records && e->reduced != e->records[0]) free(e->reduced);
     if (e->records)
@@ -266,23 +275,13 @@ static status cpu_copy(engine *e, const engine_copy *copies, int count, error *e
 
 // ---- Parameters and the update ----
 
-static void pack_unit(const engine *e, const unit *u, bool transpose) {
-    const float *weight = e->parameters + u->layers.core->weight;
-    float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
-    if (u->winograd)
-        e->kernels->winograd_pack(u->layers.core, weight, transpose, packed);
-    else
-        conv_pack(u->layers.core, weight, transpose ? u->block_transposed : u->block, transpose,
-                  packed);
-}
-
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
     for (int i = member; i < e->placement.count; i += members) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.core || u->layers.core->kind != LAYER_CONV) continue;
-        pack_unit(e, u, false);
-        if (u->packed_transposed) pack_unit(e, u, true);
+        convolution_pack(e, u, false);
+        if (u->packed_transposed) convolution_pack(e, u, true);
     }
 }
 
@@ -320,6 +319,23 @@ static int samples_of_step(const engine *e) {
     return n;
 }
 
+// Updates the parameters [first, end), each run of one group with the rule of that group.
+static void update_part(const engine *e, update_task *t, size_t first, size_t end) {
+    const uint8_t *groups = e->options.groups;
+    for (size_t next; first < end; first = next) {
+        const int number = groups ? groups[first / ARENA_ALIGNMENT] : 0;
+        bool frozen;
+        const update_rule rule = update_rule_of_group(e->rule, number, &frozen);
+        next = groups ? first + ARENA_ALIGNMENT : end;
+        while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
+        if (next > end) next = end;
+        t->rule = &rule;
+        t->first = first;
+        t->count = next - first;
+        if (!frozen) e->kernels->update(t);
+    }
+}
+
 static void update_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
@@ -331,18 +347,15 @@ static void update_body(void *argument, int member) {
     size_t end = e->own_first + lines * ((size_t)member + 1) / members * GROUP;
     if (end > e->own_end) end = e->own_end;
     const double step = (double)r->step + 1;
-    const update_task t = {.rule = r,
-                           .scale = (float)(1.0 / samples_of_step(e)),
-                           .parameters = e->parameters,
-                           .state = e->state[0],
-                           .state2 = e->state[1],
-                           .gradient = e->reduced,
-                           .first = first,
-                           .count = end > first ? end - first : 0,
-                           .correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step))),
-                           .correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)))};
-    e->kernels->update(&t);
-    m->digest = e->kernels->digest(e->parameters, t.first, t.count);
+    update_task t = {.scale = (float)update_scale(r, samples_of_step(e)),
+                     .parameters = e->parameters,
+                     .state = e->state[0],
+                     .state2 = e->state[1],
+                     .gradient = e->reduced,
+                     .correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step))),
+                     .correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)))};
+    update_part(e, &t, first, end);
+    m->digest = e->kernels->digest(e->parameters, first, end > first ? end - first : 0);
     if (member == 0) batch_norm_update(e);
     member_mark(m, PHASE_UPDATE);
     team_barrier(e->team);

@@ -4,7 +4,9 @@
 // batch_norm.c: statistics of a shard; step.c: a whole step.
 //
 // A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
-// groups, one group after another, so that the activations of a group stay in the cache. A sweep
+// groups, one group after another, so that the activations of a group stay in the cache. If images
+// are so small that one does not fill a block of Winograd's algorithm, it takes a few groups at a
+// time, a *bunch*: each operation of the sweep on all of them, then the next operation. A sweep
 // ends where a batch norm needs the other groups of its shard. Without batch norm a step is one
 // sweep, and a thread needs memory for a single group only.
 //
@@ -33,8 +35,10 @@ typedef enum operation_kind {
     OP_DROPOUT,
     OP_ACTIVATION,
     OP_LOSS,
-    OP_TAIL_SUMS, // batch norm, backward: sums of the group, which are also the gradients of its
-                  // scale and shift
+    OP_TAIL_AGAIN,   // a y that was not kept
+    OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
+    OP_TAIL_SUMS,    // batch norm, backward: sums of the group, which are also the gradients of its
+                     // scale and shift
     OP_TAIL_BACKWARD,
     OP_POOL_BACKWARD,
     OP_DROPOUT_BACKWARD,
@@ -58,8 +62,11 @@ typedef struct sweep {
     int first, end;             // operations
     meeting meeting;            // joint work of the threads at its end
     const unit *norm;           // its batch norm
+    int bunch;                  // groups that its operations take at a time, at most
     int range_first, range_end; // the parts of a record that its operations write
 } sweep;
+
+enum { BUNCH = WINOGRAD_TILES }; // groups of a bunch, at most
 
 typedef struct sequence { // of sweeps; training or inference
     operation *operations;
@@ -90,16 +97,14 @@ typedef struct norm_state {
 
 // Data of one thread of the team.
 typedef struct team_member {
-    float **stack; // of records; stack_size of them
+    float **stack; // of records, stack_size at most; those that a step needs exist
     float *scratch;
-    float *added; // a gradient before it is added to another
+    float *added;  // [BUNCH][added_floats]: gradients before they are added to others
+    float *values; // [BUNCH][value_floats]: y that are computed again
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent; start of the current phase
     trace_track *track;
     uint64_t digest;
-    // While a group is being processed:
-    float *record;
-    bool accumulate;
 } team_member;
 
 struct engine {
@@ -168,6 +173,9 @@ typedef struct group_work {
     int samples;
     const uint8_t *const *pixels;
     float *memory;
+    float *record; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
+    bool accumulate;
+    float *added, *values; // of the member's, its own part
 } group_work;
 
 // sequence.c
@@ -176,13 +184,29 @@ status sequence_training(sequence *s, const engine *e, error *err) MUST_CHECK;
 status sequence_inference(sequence *s, const engine *e, error *err) MUST_CHECK;
 void sequence_release(sequence *s);
 
-// operations.c: runs operations [first, end) and accounts for their time.
-void operations_run(const group_work *g, const sequence *s, int first, int end);
+// operations.c: runs operations [first, end) on a bunch of groups, and accounts for their time.
+void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end);
 
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // Distributes the leaves of local shards [first, end) over the threads.
 void ownership_deal(engine *e, int first, int end);
+
+// The memory that a place is in.
+static inline float *group_memory(const group_work *g, place p) {
+    return p.in_thread ? g->values : g->memory;
+}
+
+// convolution.c: the core of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
+// is no bias. convolution_pack copies the weights for the kernels, for the forward pass or, with
+// `transpose`, for the input gradient.
+void convolution_forward(const group_work *g, const unit *u);
+void convolution_input(const group_work *g, const unit *u, float *dx);
+// The same by Winograd's algorithm: the tasks of one group of a bunch.
+conv_task convolution_winograd(const group_work *g, const unit *u);
+conv_task convolution_winograd_input(const group_work *g, const unit *u, float *dx);
+void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
+void convolution_pack(const engine *e, const unit *u, bool transpose);
 
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
@@ -217,7 +241,9 @@ status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// engine.c: runs a body on the team and charges the whole wall time to phases of every member.
+// engine.c: takes memory for the first `count` records of a thread's stack.
+status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
+// Runs a body on the team and charges the whole wall time to phases of every member.
 void engine_region(engine *e, void (*body)(void *engine, int member));
 // Charges the time since the last call to `spent`, and records it if there is a trace.
 void member_mark(team_member *m, phase spent);

@@ -34,14 +34,33 @@ typedef struct view {
 // A convolution, or its input gradient, as one correlation: out(o, y, x) starts from bias[o] and
 // adds, for input channels c, kernel rows, kernel columns in this order, weight(o, c, ky, kx) ·
 // in(c, y·stride_y + ky - pad_y, x·stride_x + kx - pad_x). Kernel rows outside the input are
-// skipped; columns outside read the border, which is zero.
+// skipped; columns outside read the border, which is zero. An input gradient may take several
+// correlations: see conv_phase.
 typedef struct conv_task {
     view in, out;
     const float *packed; // [block of outputs][c][ky][kx][outputs of the block], see conv_pack
     const float *bias;   // NULL: zero
     float *scratch;      // winograd: winograd_scratch floats
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    int skip_x; // columns of `out` between two that are computed, which are left alone
 } conv_task;
+
+// The input gradient of a convolution with a stride is one correlation for each remainder of
+// position + padding: along one axis, `count` positions from `first` on, every stride-th, read
+// `taps` kernel elements, the remainder and every stride-th after it, the last one first, with
+// stride 1 and padding `pad`.
+typedef struct conv_phase {
+    int taps, first, count, pad;
+} conv_phase;
+
+static inline conv_phase conv_phase_of(int kernel, int stride, int padding, int remainder,
+                                       int size) {
+    conv_phase p = {.taps = remainder < kernel ? (kernel - remainder + stride - 1) / stride : 0};
+    p.first = ((remainder - padding) % stride + stride) % stride;
+    p.count = size > p.first ? (size - p.first + stride - 1) / stride : 0;
+    p.pad = p.taps - 1 - (p.first + padding - remainder) / stride;
+    return p;
+}
 
 // Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
 // + ky - pad_y, …); samples are added by halves.
@@ -71,19 +90,31 @@ typedef struct linear_weight_task {
     bool accumulate;
 } linear_weight_task;
 
+typedef enum activation_kind {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_GELU,
+    ACTIVATION_SILU,
+    ACTIVATION_SCALE
+} activation_kind;
+
 // The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
-// ReLU, 2×2 max pooling. Here and in other pools a NaN propagates, as in PyTorch, so that it
-// reaches the loss.
+// an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
+// propagates, as in PyTorch, so that it reaches the loss.
 typedef struct tail_task {
     view z;          // output of the layer; tail_backward replaces it by its gradient
     view y;          // result
     uint8_t *winner; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
     const float *scale, *shift; // batch norm, one per channel; NULL: none
-    bool relu, pool;
+    activation_kind activation;
+    bool pool;
+    bool adds;   // forward: after batch norm and before ReLU, y += second; then no pooling
+    view second; // of the same shape
     int samples; // of this group: 1 … 16
     // Backward:
-    const float *dy;             // [c][y.height][y.width][16]
+    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, tail_backward_sums replaces it by
+               // the gradient of batch norm's output, which tail_backward then expects
     const float *mean, *inv_std; // batch norm: of the shard
     float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, one per channel
     const float *from_dy, *from_z,
@@ -111,20 +142,23 @@ typedef struct dropout_task {
 } dropout_task;
 
 typedef struct activation_task { // as a separate layer
+    activation_kind kind;        // not ReLU
     view x, y;                   // of the same shape
+    float factor;                // scale
     const float *dy;             // dense, like dx
     float *dx;
 } activation_task;
 
 typedef struct loss_task {
     int classes, samples;   // samples of this group: 1 … 16
+    float smoothing;        // of the labels: engine_options
     float *logits;          // [classes][16]; replaced by the gradient
     const uint32_t *labels; // [samples]
 } loss_task;
 
 typedef struct update_task {
     const update_rule *rule;
-    float scale; // 1 / samples of the step
+    float scale; // update_scale
     float *parameters, *state, *state2;
     const float *gradient;          // sums
     size_t first, count;            // elements; first is a multiple of 16
@@ -137,17 +171,18 @@ typedef struct kernels {
     // Returns how many outputs a packed block holds, for a layer of `outputs` outputs.
     int (*conv_block_size)(int outputs, int width);
     void (*conv)(const conv_task *t, int block);
-    // The input gradient of a convolution with a stride: `in` is dz, `out` is dx, `packed` the
-    // unpacked weights; strides and padding are the layer's.
-    void (*conv_strided_input)(const conv_task *t);
+    // The input gradient: `in` is dz, `out` is dx, `packed` the transposed weights; kernel, strides
+    // and padding are the layer's.
+    void (*conv_input)(const conv_task *t, int block);
     void (*conv_weight)(const conv_weight_task *t);
     // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
     // quarter of the multiplications, but different rounding. `packed` is the result of
     // winograd_pack, winograd_packed_floats long. winograd_scratch returns the scratch memory of a
-    // thread, in floats.
+    // thread, in floats. winograd takes one task per group; the tasks differ only in `in.data` and
+    // `out.data`.
     size_t (*winograd_scratch)(const layer *l);
     void (*winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
-    void (*winograd)(const conv_task *t);
+    void (*winograd)(const conv_task *tasks, int count);
     void (*winograd_weight)(const conv_weight_task *t);
     void (*linear)(const linear_task *t);
     // z[inputs] = weightᵀ · x[outputs]: the input gradient.
@@ -163,18 +198,18 @@ typedef struct kernels {
     void (*tail_forward)(const tail_task *t);
     void (*tail_backward_sums)(const tail_task *t);
     void (*tail_backward)(const tail_task *t);
+    // ReLU by its output: clears the elements of dy where y is not above zero. dy is dense.
+    void (*relu_backward)(const view *y, float *dy);
     void (*max_pool)(const pool_task *t);
     void (*max_pool_backward)(const pool_task *t);
     void (*average_pool)(const pool_task *t);
     void (*average_pool_backward)(const pool_task *t);
     void (*dropout)(const dropout_task *t);
     void (*dropout_backward)(const dropout_task *t);
-    void (*gelu)(const activation_task *t);
-    void (*gelu_backward)(const activation_task *t);
-    void (*silu)(const activation_task *t);
-    void (*silu_backward)(const activation_task *t);
-    // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus
-    // one-hot, absent lanes zero.
+    void (*activation)(const activation_task *t);
+    void (*activation_backward)(const activation_task *t);
+    // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus the
+    // smoothed one-hot labels, absent lanes zero.
     float (*loss)(const loss_task *t);
     void (*update)(const update_task *t);
     // Returns the sum over elements [first, first + count) of their bits times an odd key per
@@ -198,10 +233,15 @@ const kernels *kernels_find(const char *isa, int lanes);
 bool winograd_pays(const layer *l);
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
 size_t winograd_packed_floats(const layer *l, bool transpose);
+enum { WINOGRAD_TILES = 4 }; // 4×4 outputs each, computed together
+// Returns for how many groups winograd should be called at once: the tiles of their images fill
+// whole blocks of WINOGRAD_TILES. At most WINOGRAD_TILES.
+int winograd_groups(const layer *l);
 
 // Packs conv weights for `conv`; the packed copy has conv_packed_floats floats. With `transpose`,
-// for the input gradient: the roles of the channels are exchanged and the kernel is rotated by 180
-// degrees.
+// for the input gradient: the roles of the channels are exchanged, and each phase has its own
+// kernel, [row remainder][column remainder][block of outputs]…; of stride 1 it is the whole one,
+// rotated by 180 degrees. The layer has no groups.
 size_t conv_packed_floats(const layer *l, int block, bool transpose);
 void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed);
 

@@ -9,21 +9,6 @@ static uint8_t *winners(const group_work *g, const unit *u) {
     return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
 }
 
-static conv_task conv_forward(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
-    return (conv_task){.in = place_view(u->x, g->memory),
-                       .out = place_view(u->z, g->memory),
-                       .packed = g->e->packed + u->packed,
-                       .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
-                       .scratch = g->member->scratch,
-                       .kernel_h = l->kernel_h,
-                       .kernel_w = l->kernel_w,
-                       .stride_y = l->stride_h,
-                       .stride_x = l->stride_w,
-                       .pad_y = l->pad_h,
-                       .pad_x = l->pad_w};
-}
-
 // A place without borders as a view of another shape: flatten changes the shape, but not the
 // memory.
 static view view_as(const group_work *g, place p, shape s) {
@@ -41,48 +26,55 @@ static void run_sum(const group_work *g, const unit *u) {
     g->e->kernels->sum(&x, u->layers.sum ? &second : NULL, &z);
 }
 
+// Of the logits, or of their gradients.
+static void scale_logits(const group_work *g, const unit *u) {
+    const view z = place_view(u->z, g->memory);
+    const activation_task t = {.kind = ACTIVATION_SCALE,
+                               .x = z,
+                               .y = z,
+                               .factor = (float)(u->layers.scale ? u->layers.scale->factor : 1)};
+    if (u->layers.scale) g->e->kernels->activation(&t);
+}
+
 static void run_core(const group_work *g, const unit *u) {
     if (!u->layers.core) {
         run_sum(g, u);
     } else if (u->layers.core->kind == LAYER_CONV) {
-        const conv_task t = conv_forward(g, u);
-        if (u->winograd)
-            g->e->kernels->winograd(&t);
-        else
-            g->e->kernels->conv(&t, u->block);
+        convolution_forward(g, u);
     } else {
         const layer *l = u->layers.core;
         const linear_task t = {.inputs = (int)shape_size(l->in),
                                .outputs = (int)shape_size(l->out),
                                .weight = g->e->parameters + l->weight,
                                .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
-                               .x = g->memory + u->x.offset,
+                               .x = group_memory(g, u->x) + u->x.offset,
                                .z = g->memory + u->z.offset};
         g->e->kernels->linear(&t);
+        scale_logits(g, u);
     }
 }
 
-// The gradient of a source, from a unit without core: dz itself.
-static void pass_gradient(const group_work *g, const unit *u, unit_source source, place dx) {
-    const size_t floats = shape_size(u->z.size) * (size_t)g->e->kernels->lanes;
-    const float *dz = g->memory + u->z.offset;
+// The gradient of an operand of a sum is that of the sum.
+static void pass_gradient(const group_work *g, const float *gradient, unit_source source,
+                          place dx) {
+    const size_t floats = shape_size(dx.size) * (size_t)g->e->kernels->lanes;
     if (!source.gradient) return;
     if (source.adds)
-        g->e->kernels->add(g->memory + dx.offset, dz, floats);
+        g->e->kernels->add(g->memory + dx.offset, gradient, floats);
     else
-        memcpy(g->memory + dx.offset, dz, floats * sizeof *dz);
+        memcpy(g->memory + dx.offset, gradient, floats * sizeof *gradient);
 }
 
 // Where the kernels of a unit write the gradient of x: to its place, or apart if it is added to the
 // gradient there.
 static float *input_gradient(const group_work *g, const unit *u) {
     if (u->layers.first) return NULL;
-    return u->layers.source.adds ? g->member->added : g->memory + u->dx.offset;
+    return u->layers.source.adds ? g->added : g->memory + u->dx.offset;
 }
 
 static void add_input_gradient(const group_work *g, const unit *u) {
     if (u->layers.first || !u->layers.source.adds) return;
-    g->e->kernels->add(g->memory + u->dx.offset, g->member->added,
+    g->e->kernels->add(g->memory + u->dx.offset, g->added,
                        shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
 }
 
@@ -96,80 +88,60 @@ static void run_linear_input(const group_work *g, const unit *u) {
     g->e->kernels->linear_transposed(&t);
 }
 
-static void run_conv_input(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
-    conv_task t = conv_forward(g, u);
-    t.in = place_view(u->z, g->memory);
-    t.out = place_view(u->dx, g->memory);
-    t.out.data = input_gradient(g, u);
-    t.bias = NULL;
-    if (l->stride_h != 1 || l->stride_w != 1) {
-        t.packed = g->e->parameters + l->weight;
-        g->e->kernels->conv_strided_input(&t);
-        return;
-    }
-    t.packed = g->e->packed + u->packed_transposed;
-    t.pad_y = l->kernel_h - 1 - l->pad_h;
-    t.pad_x = l->kernel_w - 1 - l->pad_w;
-    if (u->winograd)
-        g->e->kernels->winograd(&t);
-    else
-        g->e->kernels->conv(&t, u->block_transposed);
-}
-
 static void run_core_input(const group_work *g, const unit *u) {
     if (!u->layers.core) {
-        pass_gradient(g, u, u->layers.source, u->dx);
-        if (u->layers.sum) pass_gradient(g, u, u->layers.second, u->second_dx);
+        pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
+        if (u->layers.sum)
+            pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
         return;
     }
     if (u->layers.core->kind == LAYER_LINEAR)
         run_linear_input(g, u);
     else
-        run_conv_input(g, u);
+        convolution_input(g, u, input_gradient(g, u));
     add_input_gradient(g, u);
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.core;
-    float *dw = g->member->record + l->weight,
-          *db = l->has_bias ? g->member->record + l->bias : NULL;
+    float *dw = g->record + l->weight, *db = l->has_bias ? g->record + l->bias : NULL;
     if (l->kind == LAYER_LINEAR) {
         const linear_weight_task t = {.inputs = (int)shape_size(l->in),
                                       .outputs = (int)shape_size(l->out),
-                                      .x = g->memory + u->x.offset,
+                                      .x = group_memory(g, u->x) + u->x.offset,
                                       .dz = g->memory + u->z.offset,
                                       .dw = dw,
                                       .db = db,
                                       .scratch = g->member->scratch,
-                                      .accumulate = g->member->accumulate};
+                                      .accumulate = g->accumulate};
         g->e->kernels->linear_weight(&t);
         return;
     }
-    const conv_weight_task t = {.in = place_view(u->x, g->memory),
-                                .dout = place_view(u->z, g->memory),
-                                .dw = dw,
-                                .db = db,
-                                .scratch = g->member->scratch,
-                                .accumulate = g->member->accumulate,
-                                .kernel_h = l->kernel_h,
-                                .kernel_w = l->kernel_w,
-                                .stride_y = l->stride_h,
-                                .stride_x = l->stride_w,
-                                .pad_y = l->pad_h,
-                                .pad_x = l->pad_w};
-    (u->winograd ? g->e->kernels->winograd_weight : g->e->kernels->conv_weight)(&t);
+    convolution_weights(g, u, dw, db);
+}
+
+static activation_kind activation_of(const layer *l) {
+    return l->kind == LAYER_GELU   ? ACTIVATION_GELU
+           : l->kind == LAYER_SILU ? ACTIVATION_SILU
+                                   : ACTIVATION_SCALE;
+}
+
+static activation_kind tail_activation(const unit_layers *u) {
+    if (u->smooth) return activation_of(u->smooth);
+    return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
 }
 
 static tail_task tail(const group_work *g, const unit *u) {
     const engine *e = g->e;
     tail_task t = {.z = place_view(u->z, g->memory),
-                   .y = place_view(u->y, g->memory),
+                   .y = place_view(u->y, group_memory(g, u->y)),
                    .winner = winners(g, u),
-                   .relu = u->layers.relu,
+                   .activation = tail_activation(&u->layers),
                    .pool = u->layers.pool,
+                   .adds = u->layers.plus,
                    .samples = g->samples,
                    .dy = g->memory + u->dy.offset};
+    if (t.adds) t.second = view_as(g, u->second, u->z.size);
     if (!u->layers.norm) return t;
     if (!g->group) {
         t.scale = e->norm.run_scale + u->layers.norm_channel;
@@ -191,28 +163,42 @@ static tail_task tail(const group_work *g, const unit *u) {
     return t;
 }
 
+// Behind a sum, dy is already the gradient of its operands.
+static tail_task tail_gradient(const group_work *g, const unit *u) {
+    tail_task t = tail(g, u);
+    if (t.adds) t.activation = ACTIVATION_NONE;
+    return t;
+}
+
+static void run_sum_backward(const group_work *g, const unit *u) {
+    const view y = place_view(u->y, g->memory);
+    float *dy = g->memory + u->dy.offset;
+    if (u->layers.relu) g->e->kernels->relu_backward(&y, dy);
+    pass_gradient(g, dy, u->layers.second, u->second_dx);
+}
+
 // Writes or adds `values` (NULL: zeros) to a part of the group's record.
-static void record_put(const team_member *m, size_t at, const float *values, size_t n) {
+static void record_put(const group_work *g, size_t at, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float v = values ? values[i] : 0.0f;
-        m->record[at + i] = m->accumulate ? m->record[at + i] + v : v;
+        g->record[at + i] = g->accumulate ? g->record[at + i] + v : v;
     }
 }
 
 static void run_tail_sums(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const tail_task t = tail(g, u);
+    const tail_task t = tail_gradient(g, u);
     e->kernels->tail_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
-    record_put(g->member, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    record_put(g->member, u->layers.norm->bias, t.sum_dy, channels);
+    record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    record_put(g, u->layers.norm->bias, t.sum_dy, channels);
     // A shard's statistics enter the sum once, with its first group.
     const size_t shard =
         (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
-    record_put(g->member, e->program->parameters + u->layers.norm->mean,
+    record_put(g, e->program->parameters + u->layers.norm->mean,
                leads ? e->norm.weighted_mean + shard : NULL, channels);
-    record_put(g->member, e->program->parameters + u->layers.norm->variance,
+    record_put(g, e->program->parameters + u->layers.norm->variance,
                leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
@@ -272,16 +258,18 @@ static void run_dropout(const group_work *g, const unit *u) {
 
 static void run_activation(const group_work *g, const unit *u, bool backward) {
     const kernels *k = g->e->kernels;
-    const activation_task t = {.x = view_as(g, u->x, u->y.size),
+    const layer *l = u->layers.alone;
+    const activation_task t = {.kind = activation_of(l),
+                               .x = view_as(g, u->x, u->y.size),
                                .y = place_view(u->y, g->memory),
+                               .factor = (float)l->factor,
                                .dy = g->memory + u->dy.offset,
                                .dx = input_gradient(g, u)};
-    const bool gelu = u->layers.alone->kind == LAYER_GELU;
     if (!backward) {
-        (gelu ? k->gelu : k->silu)(&t);
+        k->activation(&t);
         return;
     }
-    (gelu ? k->gelu_backward : k->silu_backward)(&t);
+    k->activation_backward(&t);
     add_input_gradient(g, u);
 }
 
@@ -304,11 +292,13 @@ static void run_loss(const group_work *g, const unit *u) {
     } else {
         const loss_task t = {.classes = p->classes,
                              .samples = g->samples,
+                             .smoothing = e->options.label_smoothing,
                              .logits = logits,
                              .labels = e->batch->labels + g->group->first};
         tail_values[RECORD_LOSS] = e->kernels->loss(&t);
     }
-    record_put(g->member, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
+    scale_logits(g, u);
+    record_put(g, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
 }
 
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is
@@ -335,7 +325,8 @@ static void run_operation(const group_work *g, const operation *op) {
     }
     case OP_CORE: run_core(g, op->unit); break;
     case OP_MOMENTS: run_moments(g, op->unit); break;
-    case OP_TAIL: {
+    case OP_TAIL:
+    case OP_TAIL_AGAIN: {
         const tail_task t = tail(g, op->unit);
         e->kernels->tail_forward(&t);
         break;
@@ -344,9 +335,10 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_DROPOUT: run_dropout(g, op->unit); break;
     case OP_ACTIVATION: run_activation(g, op->unit, false); break;
     case OP_LOSS: run_loss(g, op->unit); break;
+    case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
     case OP_TAIL_BACKWARD: {
-        const tail_task t = tail(g, op->unit);
+        const tail_task t = tail_gradient(g, op->unit);
         e->kernels->tail_backward(&t);
         break;
     }
@@ -363,12 +355,28 @@ static void run_operation(const group_work *g, const operation *op) {
     }
 }
 
-void operations_run(const group_work *g, const sequence *s, int first, int end) {
+// Products by Winograd's algorithm, on all groups of a bunch at once.
+static void run_winograd(const group_work *bunch, int count, const operation *op) {
+    conv_task tasks[BUNCH] = {0};
+    const bool forward = op->kind == OP_CORE;
+    for (int i = 0; i < count; i++)
+        tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit)
+                           : convolution_winograd_input(&bunch[i], op->unit,
+                                                        input_gradient(&bunch[i], op->unit));
+    bunch->e->kernels->winograd(tasks, count);
+    for (int i = 0; i < count && !forward; i++) add_input_gradient(&bunch[i], op->unit);
+}
+
+void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
-        run_operation(g, &s->operations[i]);
+        const operation *op = &s->operations[i];
+        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        if (products && op->unit->winograd)
+            run_winograd(bunch, count, op);
+        else
+            for (int k = 0; k < count; k++) run_operation(&bunch[k], op);
         // Reads the clock at each change of phase, not for each operation.
-        if (i + 1 == end ||
-            operation_phase(s->operations[i].kind) != operation_phase(s->operations[i + 1].kind))
-            member_mark(g->member, operation_phase(s->operations[i].kind));
+        if (i + 1 == end || operation_phase(op->kind) != operation_phase(op[1].kind))
+            member_mark(bunch->member, operation_phase(op->kind));
     }
 }

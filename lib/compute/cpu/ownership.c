@@ -24,6 +24,31 @@ static void list_groups(engine *e, const batch *b) {
     e->group_count = n;
 }
 
+// The most sums of a thread that wait at once, while it processes its leaves in order.
+static int stack_needed(const reduction_tree *tree, int first, int end) {
+    int top = 0, most = 0;
+    for (int leaf = first; leaf < end; leaf++) {
+        const int merges = reduction_tree_merges(tree, first, end, leaf);
+        top += merges == 0 ? 1 : 1 - merges;
+        if (merges == 0 && top > most) most = top;
+    }
+    return most;
+}
+
+// Parts of a stage differ in their leaves; it has all of its memory.
+static status take_stacks(engine *e, const batch *b, error *err) {
+    const int threads = team_size(e->team);
+    const int leaves = e->shard_leaves[b->end_shard] - e->first_leaf;
+    for (int t = 0; t < threads && !e->options.stage; t++) {
+        const int first = e->first_leaf + leaves * t / threads;
+        const int end = e->first_leaf + leaves * (t + 1) / threads;
+        const status rc =
+            engine_take_stack(e, &e->members[t], stack_needed(&e->tree, first, end), err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
 void ownership_deal(engine *e, int first, int end) {
     const int threads = team_size(e->team);
     const int first_leaf = e->shard_leaves[e->counts_first + first];
@@ -68,6 +93,10 @@ status ownership_prepare(engine *e, const batch *b, error *err) {
     e->counts_end = b->end_shard;
     e->first_leaf = e->shard_leaves[b->first_shard];
     list_groups(e, b);
+    if (take_stacks(e, b, err) != STATUS_OK) {
+        reduction_tree_release(&e->tree); // or the next step would find it
+        return STATUS_FAILED;
+    }
     ownership_deal(e, 0, b->end_shard - b->first_shard);
     return STATUS_OK;
 }

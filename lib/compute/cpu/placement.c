@@ -22,8 +22,17 @@ static place put(placement *p, shape size, int border) {
     return at;
 }
 
+static size_t floats_of(const placement *p, shape s) {
+    return shape_size(s) * (size_t)p->lanes;
+}
+
 static int max_int(int a, int b) {
     return a > b ? a : b;
+}
+
+// Winograd's algorithm and linear layers read no padding.
+static bool needs_border(const layer *l) {
+    return l->kind == LAYER_CONV && !winograd_pays(l);
 }
 
 // Zero columns that the readers of a unit's y (or of the input) need around it.
@@ -31,7 +40,7 @@ static int border_around(const placement *p, int of) {
     int border = 0;
     for (int i = of + 1; i < p->count; i++) {
         const unit_layers *l = &p->units[i].layers;
-        if (l->source.unit == of && l->core && l->core->kind == LAYER_CONV)
+        if (l->source.unit == of && l->core && needs_border(l->core))
             border = max_int(border, l->core->pad_w);
     }
     return border;
@@ -39,10 +48,15 @@ static int border_around(const placement *p, int of) {
 
 // Zero columns around dz that the input gradient of a convolution reads.
 static int border_of_gradient(const unit *u) {
-    if (u->layers.first || !u->layers.core || u->layers.core->kind != LAYER_CONV ||
-        u->layers.core->stride_w != 1 || u->layers.core->stride_h != 1)
-        return 0;
-    return max_int(0, u->layers.core->kernel_w - 1 - u->layers.core->pad_w);
+    const layer *l = u->layers.core;
+    int border = 0;
+    if (u->layers.first || !l || !needs_border(l)) return 0;
+    for (int i = 0; i < l->stride_w; i++) {
+        const conv_phase p = conv_phase_of(l->kernel_w, l->stride_w, l->pad_w, i, l->in.width);
+        border = max_int(border, p.pad);
+        border = max_int(border, p.count + p.taps - 1 - p.pad - l->out.width);
+    }
+    return border;
 }
 
 static place y_of(const placement *p, unit_source s) {
@@ -50,17 +64,68 @@ static place y_of(const placement *p, unit_source s) {
 }
 
 static bool needs_winners(const layer *alone) {
-    return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU;
+    return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU &&
+           alone->kind != LAYER_SCALE;
 }
 
-static void place_values(placement *p, int index) {
+static int readers_of(const placement *p, int of) {
+    int readers = 0;
+    for (int i = 0; i < p->count; i++) {
+        const unit_layers *l = &p->units[i].layers;
+        readers += l->source.unit == of;
+        readers += unit_has_second(l) && l->second.unit == of;
+    }
+    return readers;
+}
+
+// No unit reads its own y backward, so a single reader may write to it.
+static bool works_in_place(const placement *p, int index) {
+    const unit_layers *l = &p->units[index].layers;
+    if (l->core || l->alone || l->sum || l->source.unit == UNIT_INPUT) return false;
+    return readers_of(p, l->source.unit) == 1;
+}
+
+// Not if that would take long, as with GELU, or save little, as with pooling.
+static bool computes_again(const placement *p, int index) {
+    const unit_layers *l = &p->units[index].layers;
+    if (p->norms == 0 || index + 1 == p->count || l->alone || l->smooth || l->pool || l->plus)
+        return false;
+    const unit_layers *next = &p->units[index + 1].layers;
+    return next->core && next->source.unit == index &&
+           !(next->plus && next->second.unit == index) && readers_of(p, index) == 1 &&
+           border_around(p, index) == 0;
+}
+
+// A place without borders at `offset`.
+static place place_at(const placement *p, shape size, size_t offset) {
+    const size_t row = (size_t)size.width * (size_t)p->lanes;
+    return (place){size, offset, row, (size_t)size.height * row, false};
+}
+
+// Of one unit, the values that have a border or those that have none.
+static void place_values(placement *p, int index, bool bordered) {
+    unit *u = &p->units[index];
+    const unit_layers *l = &u->layers;
+    const int around_z = border_of_gradient(u), around_y = border_around(p, index);
+    u->in_place = works_in_place(p, index);
+    if (!l->alone && !u->in_place && bordered == (around_z > 0)) u->z = put(p, l->z, around_z);
+    u->again = computes_again(p, index);
+    if (u->again) {
+        u->y = place_at(p, l->y, 0);
+        u->y.in_thread = true;
+        if (floats_of(p, l->y) > p->value_floats) p->value_floats = floats_of(p, l->y);
+    } else if (!l->last && bordered == (around_y > 0)) {
+        u->y = put(p, l->y, around_y);
+    }
+    u->end = p->floats;
+}
+
+static void place_sources(placement *p, int index) {
     unit *u = &p->units[index];
     u->x = y_of(p, u->layers.source);
-    if (u->layers.sum) u->second = y_of(p, u->layers.second);
-    if (!u->layers.alone) u->z = put(p, u->layers.z, border_of_gradient(u));
-    if (u->layers.last) return;
-    u->y = put(p, u->layers.y, border_around(p, index));
-    if (u->layers.pool || needs_winners(u->layers.alone)) {
+    if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
+    if (u->in_place) u->z = place_at(p, u->layers.z, u->x.offset);
+    if (!u->layers.last && (u->layers.pool || needs_winners(u->layers.alone))) {
         u->winner = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
     }
@@ -68,16 +133,13 @@ static void place_values(placement *p, int index) {
 
 // ---- Gradients ----
 
-static size_t floats_of(const placement *p, shape s) {
-    return shape_size(s) * (size_t)p->lanes;
-}
-
-// The lowest place for the dy of unit `own`, in the memory from `base` on, that overlaps no
-// gradient in use. While unit `at` runs backward, those of the units up to it are in use, if a unit
-// has written them; `written` tells. Its own is: pooling and dropout read dy while they write dx.
-static size_t lowest_place(const placement *p, const bool *written, int at, int own, size_t base) {
+// The lowest place for the dy of unit `own`, in the memory of the values of units after `at` or
+// after all values, that overlaps no gradient in use. While unit `at` runs backward, those of the
+// units up to it are in use, if a unit has written them; `written` tells. Its own is: pooling and
+// dropout read dy while they write dx.
+static size_t lowest_place(const placement *p, const bool *written, int at, int own) {
     const size_t need = floats_of(p, p->units[own].layers.y);
-    size_t low = base;
+    size_t low = p->units[at].end;
     for (int i = 0; i <= at; i++) {
         const unit *u = &p->units[i];
         const size_t begin = u->dy.offset, end = begin + floats_of(p, u->layers.y);
@@ -88,10 +150,10 @@ static size_t lowest_place(const placement *p, const bool *written, int at, int 
     return low;
 }
 
-static void place_gradient(placement *p, bool *written, int at, int own, size_t base) {
+static void place_gradient(placement *p, bool *written, int at, int own) {
     const size_t before = p->floats;
     if (own == UNIT_INPUT || written[own]) return;
-    const size_t low = lowest_place(p, written, at, own, base);
+    const size_t low = lowest_place(p, written, at, own);
     p->floats = low;
     p->units[own].dy = put(p, p->units[own].layers.y, 0);
     written[own] = true;
@@ -110,17 +172,21 @@ static void take_added(placement *p, const unit *u, unit_source s, place dx) {
 
 // Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
 static status place_gradients(placement *p, bool sends, error *err) {
-    const size_t base = p->floats;
     bool *written = memory_new((size_t)p->count, sizeof *written, err);
     if (!written) return STATUS_FAILED;
-    if (sends) place_gradient(p, written, p->count - 1, p->count - 1, base);
+    if (sends) place_gradient(p, written, p->count - 1, p->count - 1);
     for (int i = p->count - 1; i >= 0; i--) {
         unit *u = &p->units[i];
-        place_gradient(p, written, i, u->layers.source.unit, base);
+        if (u->in_place) {
+            unit *source = &p->units[u->layers.source.unit];
+            source->dy = place_at(p, source->layers.y, u->z.offset);
+            written[u->layers.source.unit] = true;
+        }
+        place_gradient(p, written, i, u->layers.source.unit);
         u->dx = dy_of(p, u->layers.source);
         take_added(p, u, u->layers.source, u->dx);
-        if (!u->layers.sum) continue;
-        place_gradient(p, written, i, u->layers.second.unit, base);
+        if (!unit_has_second(&u->layers)) continue;
+        place_gradient(p, written, i, u->layers.second.unit);
         u->second_dx = dy_of(p, u->layers.second);
     }
     free(written);
@@ -159,11 +225,16 @@ static void place_weights(placement *p, unit *u, const kernels *k) {
                         : CONV_SCRATCH_OUTPUTS * layer_weights(l) / (size_t)l->out.channels;
     take_scratch(p, floats * GROUP);
     if (l->kind == LAYER_LINEAR) return;
-    u->block = k->conv_block_size(l->out.channels, l->out.width);
-    u->packed = take_packed(p, conv_packed_floats(l, u->block, false));
-    if (u->layers.first || l->stride_h != 1 || l->stride_w != 1) return;
-    u->block_transposed = k->conv_block_size(l->in.channels, l->in.width);
-    u->packed_transposed = take_packed(p, conv_packed_floats(l, u->block_transposed, true));
+    const layer part = layer_part(l);
+    const size_t parts = (size_t)layer_groups(l);
+    u->block = k->conv_block_size(part.out.channels, l->out.width);
+    u->packed_part = conv_packed_floats(&part, u->block, false);
+    u->packed = take_packed(p, parts * u->packed_part);
+    if (u->layers.first) return;
+    u->block_transposed =
+        k->conv_block_size(part.in.channels, (l->in.width + l->stride_w - 1) / l->stride_w);
+    u->packed_transposed_part = conv_packed_floats(&part, u->block_transposed, true);
+    u->packed_transposed = take_packed(p, parts * u->packed_transposed_part);
 }
 
 status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
@@ -180,8 +251,10 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
     for (int i = 0; i < p->count; i++) p->units[i].layers = list.units[i];
     p->input = put(p, prog->input, border_around(p, UNIT_INPUT));
     if (receives) p->input_gradient = put(p, prog->input, 0);
+    for (int i = 0; i < p->count; i++) place_values(p, i, true);
+    for (int i = 0; i < p->count; i++) place_values(p, i, false);
     for (int i = 0; i < p->count; i++) {
-        place_values(p, i);
+        place_sources(p, i);
         place_weights(p, &p->units[i], k);
     }
     TRY(place_gradients(p, sends, err));
@@ -189,6 +262,8 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
+    p->added_floats = (p->added_floats + 15) / 16 * 16;
+    if (p->value_floats) p->value_floats = (p->value_floats + 15) / 16 * 16 + SLACK;
 out:
     units_release(&list);
     if (rc != STATUS_OK) placement_release(p);

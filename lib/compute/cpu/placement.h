@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // placement.h - a program's units, and the place of every activation of a group in memory.
 //
-// units.h defines units. Here dz replaces z in place, and gradients that are not needed at the same
-// time share memory.
+// units.h defines units. Here dz replaces z in place. Gradients that are not needed at the same
+// time share memory, also with the values of later units, whose backward pass is over. Values that
+// need zeros around them come first: their memory is not shared, so that the zeros stay.
+//
+// With batch norm, a step keeps the values of all its groups. A y that only the next convolution or
+// linear layer reads is not kept: its tail runs again before the weight gradient of that layer.
 #ifndef LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 #define LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 
@@ -13,21 +17,26 @@
 #include "compute/cpu/kernels.h"
 #include "compute/units.h"
 
-// The place of an activation in the memory of a group: offset in floats of element (0, 0, 0), and
-// the strides.
+// The place of an activation in the memory of a group or thread: offset in floats of element
+// (0, 0, 0), and the strides.
 typedef struct place {
     shape size;
     size_t offset, row, plane;
+    bool in_thread;
 } place;
 
 typedef struct unit {
     unit_layers layers;
-    place x, z, y, dy, dx;            // x, dx: the y and dy of its source
-    place second, second_dx;          // sum: likewise, of its second source
-    size_t winner;                    // pools, dropout: offset in bytes after the floats
-    bool winograd;                    // conv: by Winograd's algorithm
-    int block, block_transposed;      // other conv: outputs in a packed block
-    size_t packed, packed_transposed; // conv: offset in the arena of packed weights
+    place x, z, y, dy, dx;                      // x, dx: the y and dy of its source
+    place second, second_dx;                    // sum: likewise, of its second source
+    bool in_place;                              // z is x, which nothing else reads, and dx is dz
+    bool again;                                 // y is in the memory of the thread, see above
+    size_t end;                                 // of the places without borders of the units so far
+    size_t winner;                              // pools, dropout: offset in bytes after the floats
+    bool winograd;                              // conv: by Winograd's algorithm
+    int block, block_transposed;                // other conv: outputs in a packed block
+    size_t packed, packed_transposed;           // conv: offset in the arena of packed weights
+    size_t packed_part, packed_transposed_part; // likewise: floats of a part, with groups
 } unit;
 
 typedef struct placement {
@@ -40,7 +49,8 @@ typedef struct placement {
     size_t floats, bytes;        // memory of a group: floats, then bytes for winners
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
-    size_t added_floats;   // per thread: a gradient before it is added to another
+    size_t added_floats;   // per group of a bunch (engine.h): a gradient before it is added
+    size_t value_floats;   // likewise: a y that is computed again
 } placement;
 
 // Fails with STATUS_USAGE, naming the layer, if this backend cannot run the program. `receives`:

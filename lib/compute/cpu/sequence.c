@@ -8,7 +8,7 @@
 phase operation_phase(operation_kind kind) {
     if (kind < OP_LOAD) return PHASE_COPY;
     if (kind == OP_LOAD) return PHASE_LOAD;
-    return kind >= OP_TAIL_SUMS ? PHASE_BACKWARD : PHASE_FORWARD;
+    return kind >= OP_TAIL_AGAIN ? PHASE_BACKWARD : PHASE_FORWARD;
 }
 
 static void add_range(sequence *s, size_t first, size_t count) {
@@ -38,18 +38,34 @@ static void add(sequence *s, const engine *e, operation_kind kind, const unit *u
     add_ranges(s, e, kind, u);
 }
 
-static void close_sweep(sequence *s, meeting together, const unit *norm) {
+// Groups that share a slot of memory are never in a bunch.
+static int bunch_of(const sequence *s, const engine *e, int first) {
+    int bunch = 1;
+    if (engine_slots_alone(e)) return 1;
+    for (int i = first; i < s->operation_count; i++) {
+        const operation *op = &s->operations[i];
+        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        if (!products || !op->unit->winograd) continue;
+        const int groups = winograd_groups(op->unit->layers.core);
+        if (groups > bunch) bunch = groups;
+    }
+    return bunch;
+}
+
+static void close_sweep(sequence *s, const engine *e, meeting together, const unit *norm) {
     const sweep *before = s->sweep_count ? &s->sweeps[s->sweep_count - 1] : NULL;
-    s->sweeps[s->sweep_count++] = (sweep){.first = before ? before->end : 0,
+    const int first = before ? before->end : 0;
+    s->sweeps[s->sweep_count++] = (sweep){.first = first,
                                           .end = s->operation_count,
                                           .meeting = together,
                                           .norm = norm,
+                                          .bunch = bunch_of(s, e, first),
                                           .range_first = before ? before->range_end : 0,
                                           .range_end = s->range_count};
 }
 
 static status sequence_new(sequence *s, const engine *e, error *err) {
-    const size_t most = (size_t)e->placement.count * 8 + 8; // seven per unit, and the ends
+    const size_t most = (size_t)e->placement.count * 9 + 8; // nine per unit, and the ends
     *s = (sequence){.operations = memory_new(most, sizeof *s->operations, err),
                     .sweeps = memory_new(most, sizeof *s->sweeps, err),
                     .ranges = memory_new(most * 2, sizeof *s->ranges, err)};
@@ -69,7 +85,8 @@ static operation_kind operation_of(const layer *alone, bool backward) {
     switch (alone->kind) {
     case LAYER_DROPOUT: return backward ? OP_DROPOUT_BACKWARD : OP_DROPOUT;
     case LAYER_GELU:
-    case LAYER_SILU: return backward ? OP_ACTIVATION_BACKWARD : OP_ACTIVATION;
+    case LAYER_SILU:
+    case LAYER_SCALE: return backward ? OP_ACTIVATION_BACKWARD : OP_ACTIVATION;
     default: return backward ? OP_POOL_BACKWARD : OP_POOL;
     }
 }
@@ -79,10 +96,10 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
         add(s, e, operation_of(u->layers.alone, false), u);
         return;
     }
-    add(s, e, OP_CORE, u);
+    if (!u->in_place) add(s, e, OP_CORE, u);
     if (u->layers.norm && training) {
         add(s, e, OP_MOMENTS, u);
-        close_sweep(s, MEET_FORWARD, u);
+        close_sweep(s, e, MEET_FORWARD, u);
     }
     if (!u->layers.last) add(s, e, OP_TAIL, u);
 }
@@ -92,13 +109,19 @@ static void add_backward(sequence *s, const engine *e, const unit *u) {
         if (!u->layers.first) add(s, e, operation_of(u->layers.alone, true), u);
         return;
     }
+    if (u->layers.plus) add(s, e, OP_SUM_BACKWARD, u);
     if (u->layers.norm) {
         add(s, e, OP_TAIL_SUMS, u);
-        close_sweep(s, MEET_BACKWARD, u);
+        close_sweep(s, e, MEET_BACKWARD, u);
     }
     if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
+    const unit *source =
+        u->layers.source.unit == UNIT_INPUT ? NULL : &e->placement.units[u->layers.source.unit];
+    if (source && source->again) add(s, e, OP_TAIL_AGAIN, source);
     if (u->layers.core) add(s, e, OP_CORE_WEIGHTS, u);
-    if (!u->layers.first || u->layers.second.gradient) add(s, e, OP_CORE_INPUT, u);
+    if (u->in_place) return;
+    if (!u->layers.first || (u->layers.sum && u->layers.second.gradient))
+        add(s, e, OP_CORE_INPUT, u);
 }
 
 status sequence_training(sequence *s, const engine *e, error *err) {
@@ -107,16 +130,16 @@ status sequence_training(sequence *s, const engine *e, error *err) {
     add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], true);
     if (o->sends) add(s, e, OP_SEND, NULL);
-    if (o->apart || o->stage) close_sweep(s, MEET_NOT, NULL);
+    if (o->apart || o->stage) close_sweep(s, e, MEET_NOT, NULL);
     s->loss_sweep = s->sweep_count;
     if (o->sends)
         add(s, e, OP_RECEIVE_GRADIENT, NULL);
     else
         add(s, e, OP_LOSS, &e->placement.units[e->placement.count - 1]);
-    if (o->apart) close_sweep(s, MEET_NOT, NULL);
+    if (o->apart) close_sweep(s, e, MEET_NOT, NULL);
     for (int i = e->placement.count - 1; i >= 0; i--) add_backward(s, e, &e->placement.units[i]);
     if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
-    close_sweep(s, MEET_NOT, NULL);
+    close_sweep(s, e, MEET_NOT, NULL);
     return STATUS_OK;
 }
 
@@ -124,6 +147,6 @@ status sequence_inference(sequence *s, const engine *e, error *err) {
     if (sequence_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
     add(s, e, OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], false);
-    close_sweep(s, MEET_NOT, NULL);
+    close_sweep(s, e, MEET_NOT, NULL);
     return STATUS_OK;
 }

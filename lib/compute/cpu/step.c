@@ -16,26 +16,37 @@ static void merge_top(const engine *e, const team_member *m, const sweep *s, int
     }
 }
 
+static group_work work_of(engine *e, int member, int leaf) {
+    team_member *m = &e->members[member];
+    const int index = leaf - e->first_leaf;
+    const group *g = &e->groups[index];
+    return (group_work){.e = e,
+                        .member = m,
+                        .group = g,
+                        .next = leaf + 1 < m->end_leaf ? g + 1 : NULL,
+                        .index = index,
+                        .samples = g->samples,
+                        .pixels = e->batch->pixels + g->first,
+                        .memory = slot(e, (size_t)(engine_slots_alone(e) ? member : index))};
+}
+
+// A bunch ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
 static void run_sweep(engine *e, int member, const sweep *s) {
     team_member *m = &e->members[member];
-    const bool alone = engine_slots_alone(e);
-    int top = -1;
+    group_work bunch[BUNCH];
+    int top = -1, count = 0;
     for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
-        const int index = leaf - e->first_leaf;
         int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
-        m->accumulate = merges > 0; // the first merge happens inside the kernels
         if (merges == 0) top++;
-        m->record = m->stack[top];
-        const group *g = &e->groups[index];
-        const group_work work = {.e = e,
-                                 .member = m,
-                                 .group = g,
-                                 .next = leaf + 1 < m->end_leaf ? g + 1 : NULL,
-                                 .index = index,
-                                 .samples = g->samples,
-                                 .pixels = e->batch->pixels + g->first,
-                                 .memory = slot(e, (size_t)(alone ? member : index))};
-        operations_run(&work, &e->training, s->first, s->end);
+        group_work *w = &bunch[count];
+        *w = work_of(e, member, leaf);
+        w->record = m->stack[top];
+        w->accumulate = merges > 0; // the first merge happens inside the kernels
+        w->added = m->added + (size_t)count * e->placement.added_floats;
+        w->values = m->values + (size_t)count * e->placement.value_floats;
+        if (++count < s->bunch && merges < 2 && w->next) continue;
+        operations_run(bunch, count, &e->training, s->first, s->end);
+        count = 0;
         if (merges < 2) continue; // nothing to add, so no time to account for
         for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
         member_mark(m, PHASE_BACKWARD);
@@ -153,6 +164,7 @@ void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
             const int left = whole->count[v] - done, samples = left < GROUP ? left : GROUP;
             const loss_task t = {.classes = e->program->classes,
                                  .samples = samples,
+                                 .smoothing = e->options.label_smoothing,
                                  .logits = logits,
                                  .labels = labels};
             *losses++ = k->loss(&t);
@@ -183,8 +195,9 @@ static void infer_body(void *argument, int member) {
                                  .member = m,
                                  .samples = (int)(left < lanes ? left : lanes),
                                  .pixels = e->infer_pixels + first,
-                                 .memory = slot(e, (size_t)member)};
-        operations_run(&work, &e->inference, s->first, s->end);
+                                 .memory = slot(e, (size_t)member),
+                                 .values = m->values};
+        operations_run(&work, 1, &e->inference, s->first, s->end);
         store_logits(&work, &e->placement.units[e->placement.count - 1],
                      e->infer_logits + first * (size_t)e->program->classes);
     }

@@ -119,6 +119,21 @@ static status count_records(engine *e, size_t *most, error *err) {
     return STATUS_OK;
 }
 
+// The groups of an update's rule.
+static status take_groups(engine *e, error *err) {
+    const size_t lines = (e->program->parameters + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT;
+    status rc = STATUS_OK;
+    if (!e->options.groups) return rc;
+    TRY(cuda_take(e, lines, &e->group_of, err));
+    TRY(cuda_check(
+        e,
+        cudaMemcpyAsync(e->group_of, e->options.groups, lines, cudaMemcpyHostToDevice, e->stream),
+        "sending the groups of parameters", err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
 static status take_arenas(engine *e, error *err) {
     const program *p = e->program;
     const size_t local = (size_t)e->options.local_shards, bytes = p->parameters * sizeof(float);
@@ -178,6 +193,7 @@ status cuda_take_arrays(engine *e, error *err) {
     TRY(take_norms(e, err));
     TRY(take_input(e, err));
     TRY(take_arenas(e, err));
+    TRY(take_groups(e, err));
     TRY(cuda_take_running(e, err));
     TRY(take_exchange(e, err));
     TRY(cuda_take_host(e, logits, &e->logits_host, err));

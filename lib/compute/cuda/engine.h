@@ -170,6 +170,7 @@ struct engine {
     float *parameters, *buffers, *state[2];
     float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
+    uint8_t *group_of;         // engine_options.groups; NULL: none
     norm_memory norm;
     float *records; // [local shards][stride]
     // [records of the cover][stride]; the first is the reduced one; with one local shard it is also

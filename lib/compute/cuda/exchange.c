@@ -73,6 +73,7 @@ static int copy_labels(engine *e, const batch *whole) {
 static status loss_of_groups(engine *e, int groups, float *logits, float *losses, error *err) {
     const cut c = {0, groups, GROUP, e->group_samples};
     const loss_task t = {.classes = e->program->classes,
+                         .smoothing = e->options.label_smoothing,
                          .labels = e->group_labels,
                          .logits = logits,
                          .losses = losses};

@@ -38,10 +38,11 @@ extern "C" {
 #endif
 
 enum {
-    LANE_ROUND = 4,  // float4
-    LOSS_GROUP = 16, // samples whose losses are added first: GROUP of backend.h
-    MAX_INPUTS = 16, // channels of an image: ENGINE_MAX_CHANNELS of backend.h
-    RECORD_LAST = 16 // floats after the arenas in a record: RECORD_EXTRA of backend.h
+    LANE_ROUND = 4,   // float4
+    LOSS_GROUP = 16,  // samples whose losses are added first: GROUP of backend.h
+    MAX_INPUTS = 16,  // channels of an image: ENGINE_MAX_CHANNELS of backend.h
+    RECORD_LAST = 16, // floats after the arenas in a record: RECORD_EXTRA of backend.h
+    OTHER_GROUPS = 31 // of an update besides group 0: UPDATE_GROUPS of backend.h
 };
 
 // The target of a launch. `programmatic`: its blocks may start before the preceding kernel has
@@ -65,15 +66,22 @@ typedef struct record_set {
     size_t stride;
 } record_set;
 
+// One of the groups of an update rule besides group 0: update_group of backend.h.
+typedef struct group_numbers {
+    float lr, weight_decay;
+    int32_t frozen; // 0 or 1
+} group_numbers;
+
 // The step's numbers for update, dropout and augmentation.
 typedef struct step_numbers {
     uint32_t epoch;
     int32_t samples; // of the whole step, over all engines
     float scale;     // 1 / samples
     float lr, weight_decay, momentum, beta1, beta2, eps;
-    float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
-    int32_t nesterov;               // 0 or 1
-    int32_t result;                 // index of this step's result
+    float correction1, correction2;     // Adam: 1 / (1 - beta^(step + 1))
+    int32_t nesterov;                   // 0 or 1
+    int32_t result;                     // index of this step's result
+    group_numbers groups[OTHER_GROUPS]; // only written and read if parameters are in groups
 } step_numbers;
 
 // The results of a step.
@@ -272,6 +280,7 @@ void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
 
 typedef struct loss_task {
     int classes;
+    float smoothing;        // of the labels: engine_options
     const uint32_t *labels; // [shard][lanes]
     float *logits;          // become the gradient of the sum of the losses; 0 without a sample
     // [shard][⌈lanes / LOSS_GROUP⌉]: sums of LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
@@ -346,7 +355,8 @@ typedef struct update_progress {
 typedef struct update_task {
     int kind;
     const step_numbers *numbers;
-    size_t first, end; // of the arenas: the part that this engine updates
+    size_t first, end;       // of the arenas: the part that this engine updates
+    const uint8_t *group_of; // each line of ARENA_ALIGNMENT parameters; NULL: all are in group 0
     float *parameters, *state, *state2;
     const float *gradient, *loss; // the reduced record, and the loss in it
     norm_running_list norms;

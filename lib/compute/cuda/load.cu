@@ -72,12 +72,17 @@ static __device__ const uint8_t *plane_of(const load_task &t, const part &p, uin
     return t.images + ((size_t)image * (size_t)t.size.channels + (size_t)p.channel) * plane;
 }
 
-// Returns the source of a pixel of the augmented plane; NULL: it lies outside the image.
-static __device__ const uint8_t *source_of(const load_task &t, const augment_map *maps,
-                                           const uint8_t *plane, int pixel) {
+// Returns the source of a pixel of the augmented plane. NULL: it has none, and its value is
+// *outside.
+static __device__ const uint8_t *source_of(const load_task &t, const part &p,
+                                           const augment_map *maps, const uint8_t *plane, int pixel,
+                                           uint8_t *outside) {
     int y = pixel / t.size.width, x = pixel % t.size.width;
     for (int k = t.augment.count; k-- > 0;)
-        if (!augment_source(&maps[k], t.size, &y, &x)) return NULL;
+        if (!augment_source(&maps[k], t.size, &y, &x)) {
+            *outside = augment_outside(&t.augment, &maps[k], p.channel);
+            return NULL;
+        }
     return plane + (y * t.size.width + x);
 }
 
@@ -101,10 +106,11 @@ static __device__ void read_tile(const cut &c, const load_task &t, const part &p
         for (int j = 0; j < PIXELS / WARP; j++) {
             const int i = i0 + j * WARP, pixel = p.pixel + i;
             const uint8_t *from = NULL;
+            uint8_t outside = 0;
             if (plane[k] && i < p.pixels)
-                from = AUGMENTED ? source_of(t, maps[n0 + k * WARPS], plane[k], pixel)
+                from = AUGMENTED ? source_of(t, p, maps[n0 + k * WARPS], plane[k], pixel, &outside)
                                  : plane[k] + pixel;
-            bytes[k][j] = from ? *from : (uint8_t)0;
+            bytes[k][j] = from ? *from : outside;
         }
     for (int k = 0; k < SAMPLES / WARPS; k++)
         for (int j = 0; j < PIXELS / WARP; j++) tile[n0 + k * WARPS][i0 + j * WARP] = bytes[k][j];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Softmax cross-entropy and its gradient, with the exponential and the logarithm of
-// cpu/kernels/loss.c: the polynomials and the order of additions are the same, so equal logits give
-// equal bits on both.
+// Softmax cross-entropy, with or without label smoothing, and its gradient, with the formula, the
+// exponential and the logarithm of cpu/kernels/loss.c: the polynomials and the order of additions
+// are the same, so equal logits give equal bits on both.
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
@@ -48,35 +48,55 @@ static __device__ __forceinline__ float logarithm(float s) {
     return fmaf(e, 0x1.62e4p-1f, fmaf(e, 0x1.7f7d1cp-20f, p));
 }
 
+// 1 - s, and s / K.
+typedef struct label_weights {
+    float keep, share;
+} label_weights;
+
+// The loss of one sample. `own`: its label's logit; `gaps`: the sum of largest - logit.
+static __device__ __forceinline__ float loss_from(float largest, float own, float sum, float gaps,
+                                                  label_weights w) {
+    float gap = largest - own;
+    if (w.share > 0) gap = fmaf(w.keep, gap, w.share * gaps);
+    // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
+    return logarithm(sum) + gap + sum * 0.0f;
+}
+
+// The gradient of a logit with probability p.
+static __device__ __forceinline__ float gradient_from(float p, bool own, label_weights w) {
+    p -= w.share;
+    return own ? p - w.keep : p;
+}
+
 // Up to this number of logits, a thread keeps them in registers.
 enum { FEW_CLASSES = 16 };
 
 // Returns the loss of one sample, whose logits are `lanes` floats apart, and replaces them by its
 // gradient.
-static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes, int label) {
+static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes, int label,
+                                                     label_weights w) {
     const size_t step = (size_t)lanes, end = (size_t)classes * step;
-    float largest = z[0], sum = 0, own = 0;
+    float largest = z[0], sum = 0, own = 0, gaps = 0;
     for (size_t i = step; i < end; i += step) largest = z[i] > largest ? z[i] : largest;
     for (int j = 0; j < classes; j++) {
         const float v = z[(size_t)j * step], e = exponential(v - largest);
         if (j == label) own = v;
+        gaps -= v - largest;
         z[(size_t)j * step] = e;
         sum += e;
     }
-    for (int j = 0; j < classes; j++) {
-        const float p = z[(size_t)j * step] / sum;
-        z[(size_t)j * step] = j == label ? p - 1.0f : p;
-    }
-    // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
-    return logarithm(sum) + (largest - own) + sum * 0.0f;
+    for (int j = 0; j < classes; j++)
+        z[(size_t)j * step] = gradient_from(z[(size_t)j * step] / sum, j == label, w);
+    return loss_from(largest, own, sum, gaps, w);
 }
 
 // The same numbers in the same order, in registers between the loops.
-static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes, int label) {
+static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes, int label,
+                                                    label_weights w) {
     float v[FEW_CLASSES];
 #pragma unroll
     for (int j = 0; j < FEW_CLASSES; j++) v[j] = j < classes ? z[(size_t)j * (size_t)lanes] : 0;
-    float largest = v[0], sum = 0, own = 0;
+    float largest = v[0], sum = 0, own = 0, gaps = 0;
 #pragma unroll
     for (int j = 1; j < FEW_CLASSES; j++)
         if (j < classes && v[j] > largest) largest = v[j];
@@ -84,21 +104,23 @@ static __device__ __forceinline__ float few_classes(float *z, int classes, int l
     for (int j = 0; j < FEW_CLASSES; j++) {
         if (j >= classes) continue;
         if (j == label) own = v[j];
+        gaps -= v[j] - largest;
         v[j] = exponential(v[j] - largest);
         sum += v[j];
     }
 #pragma unroll
     for (int j = 0; j < FEW_CLASSES; j++) {
         if (j >= classes) continue;
-        const float p = v[j] / sum;
-        z[(size_t)j * (size_t)lanes] = j == label ? p - 1.0f : p;
+        z[(size_t)j * (size_t)lanes] = gradient_from(v[j] / sum, j == label, w);
     }
-    return logarithm(sum) + (largest - own) + sum * 0.0f;
+    return loss_from(largest, own, sum, gaps, w);
 }
 
 template <bool FEW>
-static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes, int label) {
-    return FEW ? few_classes(z, classes, lanes, label) : many_classes(z, classes, lanes, label);
+static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes, int label,
+                                                    label_weights w) {
+    return FEW ? few_classes(z, classes, lanes, label, w)
+               : many_classes(z, classes, lanes, label, w);
 }
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
@@ -126,11 +148,12 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
     wait_for_kernels_before();
     const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
     const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
+    const label_weights w = {1.0f - t.smoothing, t.smoothing / (float)t.classes};
     float *losses = t.losses + shard * groups_of(c.lanes), own = 0;
     if (lane < lanes) {
         float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
         if ((int)lane < c.count[shard])
-            own = sample_loss<FEW>(z, t.classes, c.lanes, (int)t.labels[shard * lanes + lane]);
+            own = sample_loss<FEW>(z, t.classes, c.lanes, (int)t.labels[shard * lanes + lane], w);
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }

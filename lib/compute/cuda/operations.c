@@ -235,6 +235,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
         return;
     }
     const loss_task t = {.classes = e->program->classes,
+                         .smoothing = e->options.label_smoothing,
                          .labels = e->device.labels,
                          .logits = last->z,
                          .losses = e->losses,
@@ -440,6 +441,7 @@ status cuda_run_update(engine *e, error *err) {
                      .numbers = e->device.numbers,
                      .first = e->own_first,
                      .end = e->own_end,
+                     .group_of = e->group_of,
                      .parameters = e->parameters,
                      .state = e->state[0],
                      .state2 = e->state[1],

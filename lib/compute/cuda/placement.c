@@ -92,6 +92,15 @@ static status check_layers(const program *p, error *err) {
                              "cannot run layer '%s': GPUs run only networks in which each layer "
                              "reads the one before it; use --device cpu",
                              l->name);
+        if (l->groups > 1)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': GPUs run no grouped convolutions; use "
+                             "--device cpu",
+                             l->name);
+        if (l->kind == LAYER_SCALE)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': GPUs cannot scale values; use --device cpu",
+                             l->name);
         if (l->kind == LAYER_GELU || l->kind == LAYER_SILU)
             return error_set(err, STATUS_USAGE,
                              "cannot run layer '%s': on GPUs the only activation is ReLU; use "

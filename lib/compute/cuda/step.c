@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A step and its update: running them and returning results.
+#include <assert.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -68,9 +69,12 @@ float *cuda_reduced(engine *e) {
 
 // ---- The update ----
 
+static_assert(OTHER_GROUPS == UPDATE_GROUPS - 1, "the groups besides group 0");
+
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     const double step = (double)r->step + 1;
+    n->scale = (float)update_scale(r, n->samples);
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
     n->momentum = r->momentum;
@@ -81,6 +85,9 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)));
     n->nesterov = r->nesterov;
     n->result = e->pending;
+    for (int g = 0; e->group_of && g < OTHER_GROUPS; g++)
+        n->groups[g] =
+            (group_numbers){r->groups[g].lr, r->groups[g].weight_decay, r->groups[g].frozen};
 }
 
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of

@@ -14,12 +14,36 @@ enum {
     BLOCKS_MOST = 2048 // more would only queue up to add to the digest
 };
 
+// What an update reads of step_numbers, in registers.
+struct rule {
+    float scale, lr, weight_decay, momentum, beta1, beta2, eps, correction1, correction2;
+    bool nesterov, frozen;
+};
+
+static __device__ rule rule_of(const step_numbers &n) {
+    return {n.scale,           n.lr,  n.weight_decay, n.momentum,    n.beta1,
+            n.beta2,           n.eps, n.correction1,  n.correction2, n.nesterov != 0,
+            /* frozen */ false};
+}
+
+// The rule of the parameters at i to i + EACH, which are of one group.
+static __device__ rule rule_at(const update_task &t, const rule &whole, size_t i) {
+    const unsigned group = t.group_of[i / ARENA_ALIGNMENT];
+    rule own = whole;
+    if (group == 0) return own;
+    const group_numbers *g = &t.numbers->groups[group - 1];
+    own.lr = g->lr;
+    own.weight_decay = g->weight_decay;
+    own.frozen = g->frozen != 0;
+    return own;
+}
+
 // Decaying momentum ends in zero, as on the CPU.
 static __device__ float flush(float v) {
     return v >= 0x1p-126f || v <= -0x1p-126f || v != v ? v : 0.0f;
 }
 
-static __device__ void sgd(const step_numbers &n, float g, float *p, float *s) {
+static __device__ void sgd(const rule &n, float g, float *p, float *s) {
     g = fmaf(n.weight_decay, *p, g);
     *s = flush(fmaf(n.momentum, *s, g));
     const float step = n.nesterov ? fmaf(n.momentum, *s, g) : *s;
@@ -27,7 +51,7 @@ static __device__ void sgd(const step_numbers &n, float g, float *p, float *s) {
 }
 
 template <bool DECOUPLED>
-static __device__ void adam(const step_numbers &n, float g, float *p, float *s, float *s2) {
+static __device__ void adam(const rule &n, float g, float *p, float *s, float *s2) {
     if (DECOUPLED)
         *p = fmaf(-n.lr * n.weight_decay, *p, *p);
     else
@@ -40,13 +64,11 @@ static __device__ void adam(const step_numbers &n, float g, float *p, float *s, 
 
 // Updates element i and returns its part of the digest; the parts are added modulo 2^64.
 template <int KIND>
-static __device__ uint64_t update_one(const step_numbers &n, size_t i, float g, float *p, float *s,
+static __device__ uint64_t update_one(const rule &n, size_t i, float g, float *p, float *s,
                                       float *s2) {
     g *= n.scale;
-    if (KIND == CUDA_SGD)
-        sgd(n, g, p, s);
-    else
-        adam<KIND == CUDA_ADAMW>(n, g, p, s, s2);
+    if (KIND == CUDA_SGD && !n.frozen) sgd(n, g, p, s);
+    if (KIND != CUDA_SGD && !n.frozen) adam<KIND == CUDA_ADAMW>(n, g, p, s, s2);
     uint32_t key = (uint32_t)i * 0x9E3779B1u;
     key = (key ^ key >> 15) | 1;
     return (uint64_t)__float_as_uint(*p) * key;
@@ -57,7 +79,7 @@ static __device__ float4 *four(float *p) {
 }
 
 template <int KIND>
-static __device__ uint64_t update_four(const update_task &t, const step_numbers &n, size_t i) {
+static __device__ uint64_t update_four(const update_task &t, const rule &n, size_t i) {
     const float4 g = *reinterpret_cast<const float4 *>(t.gradient + i);
     float4 p = *four(t.parameters + i), s = *four(t.state + i), s2 = {0, 0, 0, 0};
     if (KIND != CUDA_SGD) s2 = *four(t.state2 + i);
@@ -86,12 +108,12 @@ template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(updat
         follow_norm(t.norms, blockIdx.x);
         return;
     }
-    const step_numbers n = *t.numbers;
+    const rule whole = rule_of(*t.numbers);
     const size_t thread = (size_t)(blockIdx.x - norms) * BLOCK + threadIdx.x;
     const size_t round = (size_t)blocks * BLOCK * EACH;
     uint64_t digest = 0;
     for (size_t i = t.first + thread * EACH; i < t.end; i += round)
-        digest += update_four<KIND>(t, n, i);
+        digest += update_four<KIND>(t, t.group_of ? rule_at(t, whole, i) : whole, i);
     digest = block_sum(digest);
     if (threadIdx.x == 0)
         atomicAdd(reinterpret_cast<unsigned long long *>(&t.progress->digest), digest);

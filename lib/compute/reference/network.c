@@ -140,6 +140,7 @@ static void layer_forward(const pass *s, int i) {
     case LAYER_ADD: reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y); break;
     case LAYER_GELU: reference_gelu(size, x, y); break;
     case LAYER_SILU: reference_silu(size, x, y); break;
+    case LAYER_SCALE: reference_scale(l, size, x, y); break;
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(y, x, size * sizeof *y); break;
     }
@@ -189,6 +190,7 @@ static void layer_backward(const pass *s, int i, const double *dy, double *dx, d
         break;
     case LAYER_GELU: reference_gelu_backward(size, x, dy, dx); break;
     case LAYER_SILU: reference_silu_backward(size, x, dy, dx); break;
+    case LAYER_SCALE: reference_scale(l, size, dy, dx); break;
     case LAYER_ADD: // of both inputs
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(dx, dy, size * sizeof *dx); break;
@@ -230,8 +232,9 @@ status reference_step(const program *p, const double *parameters, const referenc
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
     for (int i = 0; i < p->count; i++) layer_forward(&s, i);
-    record[p->parameters + p->buffers + RECORD_LOSS] = reference_cross_entropy(
-        p->classes, s.samples, s.value[p->count], b->labels, s.gradient[p->count]);
+    record[p->parameters + p->buffers + RECORD_LOSS] =
+        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->labels,
+                                b->label_smoothing, s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);
     pass_backward(&s, dx, record);

@@ -41,6 +41,10 @@ void reference_silu_backward(size_t n, const double *x, const double *dy, double
     for (size_t i = 0; i < n; i++) dx[i] = dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
 }
 
+void reference_scale(const layer *l, size_t n, const double *x, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] = l->factor * x[i];
+}
+
 void reference_add(size_t n, const double *a, const double *b, double *y) {
     for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
@@ -57,15 +61,18 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
 }
 
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint32_t *labels, double *dlogits) {
+                               const uint32_t *labels, double smoothing, double *dlogits) {
     double loss = 0;
     for (int n = 0; n < samples; n++, logits += classes) {
         double max = logits[0], sum = 0;
         for (int k = 1; k < classes; k++) max = fmax(max, logits[k]);
         for (int k = 0; k < classes; k++) sum += exp(logits[k] - max);
-        loss += log(sum) + max - logits[labels[n]];
-        for (int k = 0; k < classes && dlogits; k++)
-            *dlogits++ = exp(logits[k] - max) / sum - ((uint32_t)k == labels[n]);
+        for (int k = 0; k < classes; k++) {
+            const double target =
+                (1 - smoothing) * ((uint32_t)k == labels[n]) + smoothing / classes;
+            loss += target * (log(sum) + max - logits[k]);
+            if (dlogits) *dlogits++ = exp(logits[k] - max) / sum - target;
+        }
     }
     return loss;
 }

@@ -14,11 +14,22 @@ static bool source(const layer *l, int oy, int ox, int ky, int kx, size_t *posit
     return true;
 }
 
-// The sum for one output element; x is one sample, weight belongs to one output channel.
+// Channels that an output channel reads.
+static int channels_read(const layer *l) {
+    return l->in.channels / layer_groups(l);
+}
+
+// The first of these, for output channel o.
+static size_t first_channel(const layer *l, int o) {
+    return (size_t)(o / (l->out.channels / layer_groups(l)) * channels_read(l));
+}
+
+// The sum for one output element; x are the channels of one sample that it reads, weight belongs to
+// one output channel.
 static double conv_element(const layer *l, const double *x, const double *weight, int oy, int ox) {
     const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
     double sum = 0;
-    for (int c = 0; c < l->in.channels; c++, x += plane) {
+    for (int c = 0; c < channels_read(l); c++, x += plane) {
         for (int ky = 0; ky < l->kernel_h; ky++) {
             for (int kx = 0; kx < l->kernel_w; kx++, weight++) {
                 size_t at;
@@ -32,11 +43,13 @@ static double conv_element(const layer *l, const double *x, const double *weight
 void reference_conv(const layer *l, int samples, const double *x, const double *weight,
                     const double *bias, double *y) {
     const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
+    const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
     for (int n = 0; n < samples; n++, x += shape_size(l->in)) {
         for (int o = 0; o < l->out.channels; o++) {
+            const double *read = x + first_channel(l, o) * plane;
             for (int oy = 0; oy < l->out.height; oy++) {
                 for (int ox = 0; ox < l->out.width; ox++) {
-                    double sum = conv_element(l, x, weight + (size_t)o * kernel, oy, ox);
+                    double sum = conv_element(l, read, weight + (size_t)o * kernel, oy, ox);
                     *y++ = sum + (bias ? bias[o] : 0);
                 }
             }
@@ -44,11 +57,12 @@ void reference_conv(const layer *l, int samples, const double *x, const double *
     }
 }
 
-// Adds the contribution of one output element with gradient g to the gradients.
+// Adds the contribution of one output element with gradient g to the gradients. x and dx begin with
+// the first channel that it reads.
 static void conv_element_backward(const layer *l, const double *x, const double *weight, int oy,
                                   int ox, double g, double *dx, double *dweight) {
     const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
-    for (int c = 0; c < l->in.channels; c++) {
+    for (int c = 0; c < channels_read(l); c++) {
         for (int ky = 0; ky < l->kernel_h; ky++) {
             for (int kx = 0; kx < l->kernel_w; kx++, weight++, dweight++) {
                 size_t at;
@@ -64,17 +78,18 @@ static void conv_element_backward(const layer *l, const double *x, const double 
 void reference_conv_backward(const layer *l, int samples, const double *x, const double *weight,
                              const double *dy, double *dx, double *dweight, double *dbias) {
     const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
-    const size_t size = shape_size(l->in);
+    const size_t size = shape_size(l->in), plane = (size_t)l->in.height * (size_t)l->in.width;
     if (dx) memset(dx, 0, (size_t)samples * size * sizeof *dx);
     for (int n = 0; n < samples; n++) {
-        const double *sample = x + (size_t)n * size;
-        double *dsample = dx ? dx + (size_t)n * size : NULL;
         for (int o = 0; o < l->out.channels; o++) {
+            const size_t first = (size_t)n * size + first_channel(l, o) * plane;
+            const double *read = x + first;
+            double *dread = dx ? dx + first : NULL;
             for (int oy = 0; oy < l->out.height; oy++) {
                 for (int ox = 0; ox < l->out.width; ox++) {
                     double g = *dy++;
-                    conv_element_backward(l, sample, weight + (size_t)o * kernel, oy, ox, g,
-                                          dsample, dweight + (size_t)o * kernel);
+                    conv_element_backward(l, read, weight + (size_t)o * kernel, oy, ox, g, dread,
+                                          dweight + (size_t)o * kernel);
                     if (dbias) dbias[o] += g;
                 }
             }

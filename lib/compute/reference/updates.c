@@ -24,13 +24,17 @@ static void adam(const update_rule *rule, double g, double *parameter, double *m
     *parameter -= (double)rule->lr * mean / (sqrt(square) + (double)rule->eps);
 }
 
-void reference_update(const update_rule *rule, double scale, size_t n, const double *gradient,
-                      double *parameters, double *state) {
+void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
+                      const double *gradient, double *parameters, double *state) {
     for (size_t i = 0; i < n; i++) {
+        bool frozen;
+        const update_rule own =
+            update_rule_of_group(rule, groups ? groups[i / ARENA_ALIGNMENT] : 0, &frozen);
         double g = scale * gradient[i];
+        if (frozen) continue;
         if (rule->kind == UPDATE_SGD)
-            sgd(rule, g, &parameters[i], &state[i]);
+            sgd(&own, g, &parameters[i], &state[i]);
         else
-            adam(rule, g, &parameters[i], &state[i], &state[n + i]);
+            adam(&own, g, &parameters[i], &state[i], &state[n + i]);
     }
 }

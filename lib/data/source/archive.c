@@ -15,6 +15,8 @@ enum { BLOCK_BYTES = 1 << 16 };
 
 struct archive_reader {
     struct archive *archive;
+    // The current member. libarchive's own entry may be missing: it does not check that allocation.
+    struct archive_entry *entry;
     const char *name;
     archive_kind kind;
     int members;
@@ -22,10 +24,13 @@ struct archive_reader {
     uint64_t handed; // bytes of members
 };
 
+static status no_memory(const char *name, error *err) {
+    return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", name);
+}
+
 static status refuse(const archive_reader *r, error *err) {
     const char *why = archive_error_string(r->archive);
-    if (archive_errno(r->archive) == ENOMEM)
-        return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", r->name);
+    if (archive_errno(r->archive) == ENOMEM) return no_memory(r->name, err);
     return error_set(err, STATUS_INPUT, "cannot read archive: '%s': %s", r->name,
                      why ? why : "damaged");
 }
@@ -66,6 +71,14 @@ static int choose_formats(struct archive *a, archive_kind kind) {
     return bad | archive_read_support_format_tar(a) | archive_read_support_format_zip(a);
 }
 
+// libarchive 3.6 ignores a failed allocation in archive_read_open_fd, and crashes. The first call
+// here makes that allocation before, and reports its failure. Where archive_read_open_fd fails
+// without a message, it lacked memory.
+static int open_fd(struct archive *a, int fd) {
+    const int answer = archive_read_set_callback_data(a, NULL);
+    return answer == ARCHIVE_OK ? archive_read_open_fd(a, fd, BLOCK_BYTES) : answer;
+}
+
 status archive_reader_open(int fd, const char *name, archive_kind kind, archive_reader **reader,
                            error *err) {
     *reader = NULL;
@@ -74,18 +87,21 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
     r->name = name;
     r->kind = kind;
     r->archive = archive_read_new();
-    if (!r->archive) {
-        free(r);
-        return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", name);
+    r->entry = r->archive ? archive_entry_new2(r->archive) : NULL;
+    if (!r->entry) {
+        archive_reader_free(r);
+        return no_memory(name, err);
     }
     // For a filter that it was built without, libarchive would call a program. It returns a warning
     // for that, which is refused here.
     status rc = STATUS_OK;
     if (choose_formats(r->archive, kind) != ARCHIVE_OK)
-        rc = error_set(err, STATUS_FAILED,
-                       "cannot read archive: '%s': this libarchive lacks a format", name);
-    else if (archive_read_open_fd(r->archive, fd, BLOCK_BYTES) != ARCHIVE_OK)
-        rc = refuse(r, err);
+        rc = archive_errno(r->archive) == ENOMEM
+                 ? no_memory(name, err)
+                 : error_set(err, STATUS_FAILED,
+                             "cannot read archive: '%s': this libarchive lacks a format", name);
+    else if (open_fd(r->archive, fd) != ARCHIVE_OK)
+        rc = archive_error_string(r->archive) ? refuse(r, err) : no_memory(name, err);
     if (rc != STATUS_OK) {
         archive_reader_free(r);
         return rc;
@@ -133,8 +149,8 @@ status archive_reader_next(archive_reader *r, const char **member, error *err) {
             status rc = skip_rest(r, err);
             if (rc != STATUS_OK) return rc;
         }
-        struct archive_entry *entry;
-        int answer = archive_read_next_header(r->archive, &entry);
+        struct archive_entry *entry = r->entry;
+        int answer = archive_read_next_header2(r->archive, entry);
         if (answer == ARCHIVE_EOF) return STATUS_OK;
         if (answer != ARCHIVE_OK && answer != ARCHIVE_WARN) return refuse(r, err);
         if (++r->members > ARCHIVE_MAX_MEMBERS)
@@ -173,6 +189,7 @@ status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *g
 
 void archive_reader_free(archive_reader *r) {
     if (!r) return;
+    archive_entry_free(r->entry);
     archive_read_free(r->archive);
     free(r);
 }

@@ -182,6 +182,14 @@ static void put_gelu_constants(text *t, const program *p) {
     put_tensor(t, ONE, NULL, 0, &one);
 }
 
+static void put_scale(text *t, const layer *l, const char *in, const char *out) {
+    const float factor = (float)l->factor;
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/factor", l->name);
+    put_tensor(t, name, NULL, 0, &factor);
+    put_simple(t, "Mul", l->name, in, name, out);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     static const char *const types[LAYER_KINDS] = {
         [LAYER_CONV] = "Conv",
@@ -201,16 +209,22 @@ static void put_layer(text *t, const program *p, int i) {
         (l->kind == LAYER_GELU ? put_gelu : put_silu)(t, l->name, in, out);
         return;
     }
+    if (l->kind == LAYER_SCALE) {
+        put_scale(t, l, in, out);
+        return;
+    }
     node n = begin_node(t, types[l->kind], l->name, in, out);
     switch (l->kind) {
     case LAYER_CONV:
     case LAYER_LINEAR:
         put_input(&n, l, "weight");
         if (l->has_bias) put_input(&n, l, "bias");
-        if (l->kind == LAYER_CONV)
+        if (l->kind == LAYER_CONV) {
             put_window(&n, l);
-        else
+            if (l->groups > 1) put_int(&n, "group", l->groups);
+        } else {
             put_int(&n, "transB", 1); // weights are [out, in]
+        }
         break;
     case LAYER_BATCH_NORM:
         put_input(&n, l, "weight");

@@ -54,9 +54,11 @@ static status check_places(const run_series *runs, size_t count, char *const *fi
 
 static status write_epoch(const run_series *s, uint64_t epoch, double time, output *out,
                           error *err) {
+    const bool validated = s->root && yaml_get(s->root, "parameters.validation");
     const event_scalar values[] = {
         {"epoch/train_loss", run_series_epoch(s, "loss", epoch)},
-        {"epoch/test_accuracy", run_series_epoch(s, "accuracy", epoch)},
+        {validated ? "epoch/validation_accuracy" : "epoch/test_accuracy",
+         run_series_epoch(s, "accuracy", epoch)},
         {"epoch/seconds", run_series_epoch(s, "seconds", epoch)},
     };
     return event_file_scalars(out, time, epoch + 1, values, sizeof values / sizeof *values, err);
@@ -77,7 +79,7 @@ static status write_records(const run_series *s, output *out, error *err) {
             {"step/seconds", (double)t->wall[i] * 1e-9},
         };
         TRY(event_file_scalars(out, time, i + 1, values, sizeof values / sizeof *values, err));
-        if (s->steps_per_epoch && (i + 1) % s->steps_per_epoch == 0)
+        if (run_series_ends_epoch(s, i))
             TRY(write_epoch(s, i / s->steps_per_epoch, time, out, err));
     }
 out:

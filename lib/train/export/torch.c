@@ -46,6 +46,15 @@ static const char CLASS_HEAD[] =
     "        return a + b\n"
     "\n"
     "\n"
+    "class Scale(nn.Module):\n"
+    "    def __init__(self, factor):\n"
+    "        super().__init__()\n"
+    "        self.factor = factor\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return self.factor * x\n"
+    "\n"
+    "\n"
     "class Network(nn.Module):\n"
     "    \"\"\"The layers, under the names that their weights have.\"\"\"\n"
     "\n"
@@ -131,12 +140,13 @@ static void put_bias(text *t, const layer *l) {
 }
 
 static void put_module(text *t, const layer *l) {
-    text_append(t, l->kind == LAYER_ADD ? "" : "nn.");
+    text_append(t, l->kind == LAYER_ADD || l->kind == LAYER_SCALE ? "" : "nn.");
     switch (l->kind) {
     case LAYER_CONV:
         text_format(t, "Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
                     l->kernel_h, l->kernel_w);
         put_window(t, l);
+        if (l->groups > 1) text_format(t, ", groups=%d", l->groups);
         put_bias(t, l);
         break;
     case LAYER_LINEAR:
@@ -159,6 +169,7 @@ static void put_module(text *t, const layer *l) {
     case LAYER_ADD: text_append(t, "Add("); break;
     case LAYER_GELU: text_append(t, "GELU("); break;
     case LAYER_SILU: text_append(t, "SiLU("); break;
+    case LAYER_SCALE: put_number(t, "Scale(", l->factor); break;
     default: text_append(t, "ReLU("); break;
     }
     text_append(t, ")");

@@ -152,8 +152,8 @@ static void conv_piece(const conv_task *t, int block, int first, int y, int x, i
     clip_columns(t, x, n, &p->column_begin, &p->column_end);
     const ptrdiff_t column = (ptrdiff_t)x * t->stride_x + p->column_begin - t->pad_x;
     p->in = t->in.data + (ptrdiff_t)(top + p->row_begin) * (ptrdiff_t)t->in.row + column * LANES;
-    p->out =
-        t->out.data + (size_t)first * t->out.plane + (size_t)y * t->out.row + (size_t)x * LANES;
+    p->out = t->out.data + (size_t)first * t->out.plane + (size_t)y * t->out.row +
+             (size_t)(x * (1 + t->skip_x)) * LANES;
     const int vectors = (n + ELEMENTS - 1) / ELEMENTS;
     p->last = (size_t)imax(0, n - ELEMENTS) * LANES;
     blocks[block][vectors](t, p, imin(block, t->out.channels - first));
@@ -166,9 +166,9 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
     p.row_end = imin(t->kernel_h, t->in.height - top);
     if (p.row_end < p.row_begin) p.row_end = p.row_begin;
     p.step = (size_t)t->stride_x * WIDTH;
-    p.out_step = WIDTH;
+    p.out_step = (size_t)(1 + t->skip_x) * WIDTH;
     p.live = WIDTH;
-    if (ELEMENTS > 1 && (t->stride_x > 1 || width < ELEMENTS)) {
+    if (ELEMENTS > 1 && (t->stride_x > 1 || t->skip_x > 0 || width < ELEMENTS)) {
         // Neighbours do not form a vector: one column at a time, in the first lanes.
         p.live = LANES;
         for (int x = 0; x < width; x++) conv_piece(t, block, first, y, x, 1, &p);
@@ -191,4 +191,26 @@ void KERNEL(conv)(const conv_task *t, int block) {
     for (int first = 0; first < t->out.channels; first += block)
         for (int y = 0; y < t->out.height; y++)
             conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
+}
+
+// One correlation for each pair of remainders.
+void KERNEL(conv_input)(const conv_task *t, int block) {
+    const int blocks_of_outputs = (t->out.channels + block - 1) / block;
+    conv_task part = *t;
+    part.stride_y = part.stride_x = 1;
+    part.skip_x = t->stride_x - 1;
+    part.out.row = t->out.row * (size_t)t->stride_y;
+    for (int i = 0; i < t->stride_y; i++)
+        for (int j = 0; j < t->stride_x; j++) {
+            const conv_phase y =
+                conv_phase_of(t->kernel_h, t->stride_y, t->pad_y, i, t->out.height);
+            const conv_phase x = conv_phase_of(t->kernel_w, t->stride_x, t->pad_x, j, t->out.width);
+            part.kernel_h = y.taps, part.kernel_w = x.taps;
+            part.pad_y = y.pad, part.pad_x = x.pad;
+            part.out.height = y.count, part.out.width = x.count;
+            part.out.data = t->out.data + (size_t)y.first * t->out.row + (size_t)x.first * LANES;
+            if (x.count > 0) KERNEL(conv)(&part, block);
+            part.packed +=
+                (size_t)(blocks_of_outputs * block) * (size_t)(t->in.channels * y.taps * x.taps);
+        }
 }

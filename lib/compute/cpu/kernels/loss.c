@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax cross-entropy and its gradient. The logarithm is our own, like the exponential.
+// Softmax cross-entropy, with or without label smoothing, and its gradient. The logarithm is our
+// own, like the exponential.
 #include "exponential.h"
 
 // ln s for normal s ≥ 1. s = m·2^k, m in [√½, √2); ln m = 2·artanh((m-1)/(m+1)) by its series to
@@ -19,31 +20,36 @@ INLINE vec logarithm(vec s) {
     return vfma(e, vset(0x1.62e4p-1f), vfma(e, vset(0x1.7f7d1cp-20f), p));
 }
 
+// The loss is ln Σ e^(z - max) + keep·(max - z_label) + share·Σ (max - z), where `share` is s / K
+// and `keep` 1 - s. Without smoothing the last term is left out, not added as 0.
 float KERNEL(loss)(const loss_task *t) {
+    const float keep = 1.0f - t->smoothing, share = t->smoothing / (float)t->classes;
     float losses[LANES] __attribute__((aligned(64))), own[LANES] __attribute__((aligned(64))) = {0};
     for (int n = 0; n < t->samples; n++)
         own[n] = t->logits[(size_t)t->labels[n] * LANES + (size_t)n];
     for (int slice = 0; slice < LANE_SLICES; slice++) {
         float *z = t->logits + slice * VL;
-        vec largest = vload(z), sum = vset(0.0f);
+        vec largest = vload(z), sum = vset(0.0f), gaps = vset(0.0f);
         for (int j = 1; j < t->classes; j++) {
             vec v = vload(z + (size_t)j * LANES);
             largest = vselect(v > largest, v, largest);
         }
         for (int j = 0; j < t->classes; j++) {
-            vec e = exponential(vload(z + (size_t)j * LANES) - largest);
+            vec below = vload(z + (size_t)j * LANES) - largest, e = exponential(below);
+            gaps -= below;
             vstore(z + (size_t)j * LANES, e);
             sum += e;
         }
         // A NaN logit makes `sum` a NaN, which must reach the loss: the logarithm, working on bits,
         // would lose it.
-        vec poison = sum * vset(0.0f);
-        vstore(losses + slice * VL, logarithm(sum) + (largest - vload(own + slice * VL)) + poison);
+        vec poison = sum * vset(0.0f), gap = largest - vload(own + slice * VL);
+        if (share > 0) gap = vfma(vset(keep), gap, vset(share) * gaps);
+        vstore(losses + slice * VL, logarithm(sum) + gap + poison);
         for (int j = 0; j < t->classes; j++)
-            vstore(z + (size_t)j * LANES, vload(z + (size_t)j * LANES) / sum);
+            vstore(z + (size_t)j * LANES, vload(z + (size_t)j * LANES) / sum - vset(share));
     }
     for (int n = 0; n < t->samples; n++)
-        t->logits[(size_t)t->labels[n] * LANES + (size_t)n] -= 1.0f;
+        t->logits[(size_t)t->labels[n] * LANES + (size_t)n] -= keep;
     for (int n = t->samples; n < LANES; n++) {
         losses[n] = 0.0f;
         for (int j = 0; j < t->classes; j++) t->logits[(size_t)j * LANES + (size_t)n] = 0.0f;

@@ -7,7 +7,7 @@
 // vectors regardless of LANES; with 4 samples, WIDTH lanes are then four neighbouring elements.
 //
 // The vector extensions of GCC and Clang do all arithmetic except the fused multiply-add, which is
-// an intrinsic, or fmaf if there is none.
+// an intrinsic. fused.h replaces it on x86-64 processors without one; elsewhere, fmaf does.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_SIMD_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_SIMD_H
 
@@ -18,6 +18,8 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+
+#include "fused.h"
 #endif
 
 #include "compute/cpu/kernels.h"
@@ -89,6 +91,8 @@ INLINE vec vfma(vec a, vec b, vec c) {
     return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(__FMA__)
     return (vec)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+#elif defined(__SSE2__)
+    return (vec)fused((__m128)a, (__m128)b, (__m128)c);
 #else
     vec r;
     for (int i = 0; i < VL; i++) r[i] = fmaf(a[i], b[i], c[i]);
@@ -307,13 +311,13 @@ INLINE void clear_lanes(float *lanes, int samples) {
 // The functions that table.c collects.
 int KERNEL(conv_block_size)(int outputs, int width);
 void KERNEL(conv)(const conv_task *t, int block);
-void KERNEL(conv_strided_input)(const conv_task *t);
+void KERNEL(conv_input)(const conv_task *t, int block);
 void KERNEL(conv_weight)(const conv_weight_task *t);
 void KERNEL(conv_bias_gradient)(const conv_weight_task *t);
 size_t KERNEL(winograd_scratch)(const layer *l);
-size_t KERNEL(winograd_weight_scratch)(int channels, int outputs);
+size_t KERNEL(winograd_weight_scratch)(const layer *l);
 void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
-void KERNEL(winograd)(const conv_task *t);
+void KERNEL(winograd)(const conv_task *tasks, int count);
 void KERNEL(winograd_weight)(const conv_weight_task *t);
 void KERNEL(linear)(const linear_task *t);
 void KERNEL(linear_transposed)(const linear_task *t);
@@ -324,16 +328,15 @@ void KERNEL(moments)(const view *z, int samples, double *mean, double *m2);
 void KERNEL(tail_forward)(const tail_task *t);
 void KERNEL(tail_backward_sums)(const tail_task *t);
 void KERNEL(tail_backward)(const tail_task *t);
+void KERNEL(relu_backward)(const view *y, float *dy);
 void KERNEL(max_pool)(const pool_task *t);
 void KERNEL(max_pool_backward)(const pool_task *t);
 void KERNEL(average_pool)(const pool_task *t);
 void KERNEL(average_pool_backward)(const pool_task *t);
 void KERNEL(dropout)(const dropout_task *t);
 void KERNEL(dropout_backward)(const dropout_task *t);
-void KERNEL(gelu)(const activation_task *t);
-void KERNEL(gelu_backward)(const activation_task *t);
-void KERNEL(silu)(const activation_task *t);
-void KERNEL(silu_backward)(const activation_task *t);
+void KERNEL(activation)(const activation_task *t);
+void KERNEL(activation_backward)(const activation_task *t);
 float KERNEL(loss)(const loss_task *t);
 void KERNEL(update)(const update_task *t);
 uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count);

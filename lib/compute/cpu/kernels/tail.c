@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
-// and shift, ReLU, 2×2 max pooling, forward and backward. Also a group's batch norm statistics.
-#include "simd.h"
+// and shift, a sum, activation, 2×2 max pooling, forward and backward. Also a group's batch norm
+// statistics.
+#include "activation.h"
 
 static const float *element(const view *v, int c, int y) {
     return v->data + (size_t)c * v->plane + (size_t)y * v->row;
@@ -114,14 +115,32 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+// GELU and SiLU, which need more than a comparison.
+INLINE bool is_smooth(const activation_kind A) {
+    return A == ACTIVATION_GELU || A == ACTIVATION_SILU;
+}
+
+INLINE vec activated(vec v, const activation_kind A) {
+    if (is_smooth(A)) return activate(v, vset(1.0f), A, false).value;
+    return A == ACTIVATION_RELU ? vmask(passes(v), v) : v;
+}
+
+INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM,
+                        const activation_kind A) {
     const affine a = channel_affine(t, c);
     const float *z = element(&t->z, c, y);
     float *out = element_mut(&t->y, c, y);
-    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
-        vec v = normalise(a, vload(z + i), NORM);
-        vstore(out + i, RELU ? vmask(passes(v), v) : v);
-    }
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
+        vstore(out + i, activated(normalise(a, vload(z + i), NORM), A));
+}
+
+INLINE void forward_sum_row(const tail_task *t, int c, int y, const bool NORM,
+                            const activation_kind A) {
+    const affine a = channel_affine(t, c);
+    const float *z = element(&t->z, c, y), *second = element(&t->second, c, y);
+    float *out = element_mut(&t->y, c, y);
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
+        vstore(out + i, activated(normalise(a, vload(z + i), NORM) + vload(second + i), A));
 }
 
 INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
@@ -145,36 +164,45 @@ INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, 
     }
 }
 
-INLINE void forward(const tail_task *t, const bool NORM, const bool RELU) {
+INLINE void forward(const tail_task *t, const bool NORM, const activation_kind A) {
     for (int c = 0; c < t->y.channels; c++)
         for (int y = 0; y < t->y.height; y++) {
-            if (t->pool)
-                forward_pool_row(t, c, y, NORM, RELU);
+            if (!is_smooth(A) && t->pool)
+                forward_pool_row(t, c, y, NORM, A == ACTIVATION_RELU);
+            else if (!is_smooth(A) && t->adds)
+                forward_sum_row(t, c, y, NORM, A);
             else
-                forward_row(t, c, y, NORM, RELU);
+                forward_row(t, c, y, NORM, A);
         }
 }
 
-void KERNEL(tail_forward)(const tail_task *t) {
-    if (t->scale && t->relu)
-        forward(t, true, true);
-    else if (t->scale)
-        forward(t, true, false);
-    else if (t->relu)
-        forward(t, false, true);
+INLINE void forward_any(const tail_task *t, const activation_kind A) {
+    if (t->scale)
+        forward(t, true, A);
     else
-        forward(t, false, false);
+        forward(t, false, A);
+}
+
+void KERNEL(tail_forward)(const tail_task *t) {
+    switch (t->activation) {
+    case ACTIVATION_RELU: forward_any(t, ACTIVATION_RELU); break;
+    case ACTIVATION_GELU: forward_any(t, ACTIVATION_GELU); break;
+    case ACTIVATION_SILU: forward_any(t, ACTIVATION_SILU); break;
+    default: forward_any(t, ACTIVATION_NONE); break;
+    }
 }
 
 // ---- Backward ----
 
-// The gradient of batch norm's output at one position without pooling: dy if the ReLU passed it.
-INLINE vec through_relu(affine a, vec z, vec dy, const bool NORM, const bool RELU) {
-    return RELU ? vmask(passes(normalise(a, z, NORM)), dy) : dy;
+// The gradient of batch norm's output at one position without pooling.
+INLINE vec through_activation(affine a, vec z, vec dy, const bool NORM, const activation_kind A) {
+    const vec v = normalise(a, z, NORM);
+    if (is_smooth(A)) return dy * activate(v, vset(1.0f), A, true).derivative;
+    return A == ACTIVATION_RELU ? vmask(passes(v), dy) : dy;
 }
 
 typedef struct pooled_row { // of one channel
-    const float *dy;
+    float *dy;
     const uint8_t *winner;
 } pooled_row;
 
@@ -185,7 +213,8 @@ INLINE pooled_row pooled(const tail_task *t, int c, int y) {
 
 // Sums over a channel of dy' and dy'·(z - mean)·inv_std, where dy' is the gradient of batch norm's
 // output.
-static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum) {
+INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum,
+                         const activation_kind A) {
     const affine a = channel_affine(t, c);
     const vec mean = vset(t->mean[c]), inv_std = vset(t->inv_std[c]);
     for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -197,7 +226,7 @@ static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_s
             for (int x = 0; x < t->y.width; x++) {
                 size_t i = (size_t)x * LANES + (size_t)(slice * VL);
                 vec dy = vload(p.dy + i), value;
-                if (t->pool) {
+                if (!is_smooth(A) && t->pool) {
                     ivec which = load_bytes(p.winner + i);
                     const float *window = z + (size_t)(2 * x) * LANES;
                     value = vload(window);
@@ -207,7 +236,8 @@ static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_s
                     dy = vmask(which != 4, dy);
                 } else {
                     value = vload(z + (size_t)x * LANES);
-                    dy = through_relu(a, value, dy, true, t->relu);
+                    dy = through_activation(a, value, dy, true, A);
+                    if (is_smooth(A)) vstore(p.dy + i, dy);
                 }
                 s_row += dy;
                 q_row = vfma(dy, (value - mean) * inv_std, q_row);
@@ -220,13 +250,22 @@ static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_s
     }
 }
 
-void KERNEL(tail_backward_sums)(const tail_task *t) {
+INLINE void backward_sums(const tail_task *t, const activation_kind A) {
     for (int c = 0; c < t->z.channels; c += CHANNEL_BLOCK) {
         const int left = t->z.channels - c, channels = left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK;
         lane_sums dy, xhat;
-        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], xhat.lanes[i]);
+        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], xhat.lanes[i], A);
         sums_by_halves(dy.lanes[0], channels, t->sum_dy + c);
         sums_by_halves(xhat.lanes[0], channels, t->sum_dy_xhat + c);
+    }
+}
+
+void KERNEL(tail_backward_sums)(const tail_task *t) {
+    switch (t->activation) {
+    case ACTIVATION_RELU: backward_sums(t, ACTIVATION_RELU); break;
+    case ACTIVATION_GELU: backward_sums(t, ACTIVATION_GELU); break;
+    case ACTIVATION_SILU: backward_sums(t, ACTIVATION_SILU); break;
+    default: backward_sums(t, ACTIVATION_NONE); break;
     }
 }
 
@@ -243,14 +282,15 @@ INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
     return NORM ? vfma(f.dy, dy, vfma(f.z, z, f.one)) : dy;
 }
 
-INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM,
+                         const activation_kind A) {
     const affine a = channel_affine(t, c);
     const gradient_factors f = channel_factors(t, c, NORM);
     const float *dy = pooled(t, c, y).dy;
     float *z = element_mut(&t->z, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
-        vstore(z + i, to_dz(f, through_relu(a, v, vload(dy + i), NORM, RELU), v, NORM));
+        vstore(z + i, to_dz(f, through_activation(a, v, vload(dy + i), NORM, A), v, NORM));
     }
 }
 
@@ -283,16 +323,26 @@ static void backward_uncovered(const tail_task *t, int c, const bool norm) {
     }
 }
 
-INLINE void backward(const tail_task *t, const bool NORM, const bool RELU) {
+INLINE void backward(const tail_task *t, const bool NORM, const activation_kind A) {
     for (int c = 0; c < t->z.channels; c++) {
         for (int y = 0; y < t->y.height; y++) {
-            if (t->pool)
+            if (!is_smooth(A) && t->pool)
                 backward_pool_row(t, c, y, NORM);
             else
-                backward_row(t, c, y, NORM, RELU);
+                backward_row(t, c, y, NORM, A);
         }
         if (t->pool) backward_uncovered(t, c, NORM);
     }
+}
+
+void KERNEL(relu_backward)(const view *y, float *dy) {
+    const size_t row = (size_t)(y->width * LANES);
+    for (int c = 0; c < y->channels; c++)
+        for (int line = 0; line < y->height; line++, dy += row) {
+            const float *out = element(y, c, line);
+            for (size_t i = 0; i < row; i += VL)
+                vstore(dy + i, vmask(passes(vload(out + i)), vload(dy + i)));
+        }
 }
 
 // Batch norm gives every lane a gradient; absent samples must have none.
@@ -306,13 +356,18 @@ static void clear_absent(const tail_task *t) {
 }
 
 void KERNEL(tail_backward)(const tail_task *t) {
-    if (t->scale && t->relu)
-        backward(t, true, true);
+    // After a batch norm, tail_backward_sums has led dy through GELU or SiLU.
+    if (t->scale && t->activation == ACTIVATION_RELU)
+        backward(t, true, ACTIVATION_RELU);
     else if (t->scale)
-        backward(t, true, false);
-    else if (t->relu)
-        backward(t, false, true);
+        backward(t, true, ACTIVATION_NONE);
+    else if (t->activation == ACTIVATION_RELU)
+        backward(t, false, ACTIVATION_RELU);
+    else if (t->activation == ACTIVATION_GELU)
+        backward(t, false, ACTIVATION_GELU);
+    else if (t->activation == ACTIVATION_SILU)
+        backward(t, false, ACTIVATION_SILU);
     else
-        backward(t, false, false);
+        backward(t, false, ACTIVATION_NONE);
     if (t->scale && t->samples < LANES) clear_absent(t);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // 3×3 convolution with stride 1, forward and input gradient, by Winograd's F(4×4, 3×3).
 //
-// Works on a block of four tiles at a time. First all channels of the block's patches are
+// Works on a block of four tiles at a time, which may belong to several images: those of as many
+// groups of samples. First all channels of the block's patches are
 // transformed. Then, for 16 outputs at a time so that sums and outputs stay in the L2 cache, come
 // the products, summed over channels in order, and the output transform. The transformed weights
 // are streamed once per block. The output of a tile depends on its own patch alone.
@@ -22,7 +23,7 @@ static const size_t sum_plane = OUTPUTS * TILES * LANES + PLANE_GAP;
 size_t KERNEL(winograd_scratch)(const layer *l) {
     const int channels = l->in.channels > l->out.channels ? l->in.channels : l->out.channels;
     const size_t floats = POINTS * (patch_plane(channels) + sum_plane);
-    const size_t weight = KERNEL(winograd_weight_scratch)(l->in.channels, l->out.channels);
+    const size_t weight = KERNEL(winograd_weight_scratch)(l);
     return floats > weight ? floats : weight;
 }
 
@@ -152,29 +153,31 @@ static void store_run(const conv_task *t, const tile_run *r, int place, int firs
 
 // ---- The whole convolution ----
 
-static void winograd_block(const conv_task *t, tiling tiles, int first, int end, int slice) {
+static void winograd_block(const conv_task *tasks, tiling tiles, int first, int end, int slice) {
+    const conv_task *t = tasks;
     const size_t plane = patch_plane(t->in.channels);
     float *patches = t->scratch, *sums = t->scratch + POINTS * plane;
     for (tile_run r = run_from(tiles, first, end); r.first < end;
          r = run_from(tiles, r.first + r.count, end))
         for (int c = 0; c < t->in.channels; c++)
-            load_patches(t, &r, c, slice, patches + (c * TILES + r.first - first) * VL, plane);
+            load_patches(&tasks[r.image], &r, c, slice,
+                         patches + (c * TILES + r.first - first) * VL, plane);
     for (int o = 0; o < t->out.channels; o += OUTPUTS) {
         const int live = t->out.channels - o < OUTPUTS ? t->out.channels - o : OUTPUTS;
         multiply_all(t, t->packed + (size_t)o * POINTS * (size_t)t->in.channels, live, patches,
                      sums);
         for (tile_run r = run_from(tiles, first, end); r.first < end;
              r = run_from(tiles, r.first + r.count, end))
-            store_run(t, &r, r.first - first, o, live, slice, sums);
+            store_run(&tasks[r.image], &r, r.first - first, o, live, slice, sums);
     }
 }
 
-void KERNEL(winograd)(const conv_task *t) {
-    const tiling tiles = tiling_of(&t->out);
-    const int count = tiles.rows * tiles.columns;
+void KERNEL(winograd)(const conv_task *tasks, int count) {
+    const tiling tiles = tiling_of(tasks->out.height, tasks->out.width);
+    const int all = count * tiles.rows * tiles.columns;
     // If the last block has fewer tiles, the sums of the missing ones are computed from leftovers
     // of the previous block and never read.
     for (int slice = 0; slice < LANES; slice += VL)
-        for (int first = 0; first < count; first += TILES)
-            winograd_block(t, tiles, first, first + TILES < count ? first + TILES : count, slice);
+        for (int first = 0; first < all; first += TILES)
+            winograd_block(tasks, tiles, first, first + TILES < all ? first + TILES : all, slice);
 }

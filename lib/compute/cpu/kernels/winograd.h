@@ -21,7 +21,7 @@ enum {
     TILE = 4,         // outputs of a tile, each way
     PATCH = TILE + 2, // inputs of a tile, each way
     POINTS = PATCH * PATCH,
-    TILES = 4,     // tiles that are processed together: a block
+    TILES = WINOGRAD_TILES, // tiles that are processed together: a block
     PLANE_GAP = 80 // floats between planes of transformed values: avoids cache set conflicts
 };
 
@@ -115,23 +115,25 @@ INLINE void transform_filter_gradient(const vec s[PATCH], vec r[3]) {
 
 // ---- Tiles of an image ----
 
-// Tiles are numbered row by row. A run of them lies in one row and in one block.
+// Tiles are numbered row by row, image after image. A run of them lies in one row and in one block.
 typedef struct tile_run {
     int first, count; // of tiles
-    int y, x;         // of the first tile, in tiles
+    int image, y, x;  // of the first tile; y and x in tiles
 } tile_run;
 
 typedef struct tiling {
     int rows, columns; // of tiles
 } tiling;
 
-static inline tiling tiling_of(const view *out) {
-    return (tiling){(out->height + TILE - 1) / TILE, (out->width + TILE - 1) / TILE};
+// Of an output of this size.
+static inline tiling tiling_of(int height, int width) {
+    return (tiling){(height + TILE - 1) / TILE, (width + TILE - 1) / TILE};
 }
 
 // The run that begins with tile `first` and ends at tile `end` or at the end of its row.
 static inline tile_run run_from(tiling t, int first, int end) {
-    tile_run r = {.first = first, .y = first / t.columns, .x = first % t.columns};
+    const int row = first / t.columns;
+    tile_run r = {.first = first, .image = row / t.rows, .y = row % t.rows, .x = first % t.columns};
     const int left = t.columns - r.x;
     r.count = end - first < left ? end - first : left;
     return r;

@@ -5,48 +5,56 @@
 // output gradient are transformed into 6×6 values, the products of both are summed over tiles and
 // samples, and the 36 sums are transformed into the 9 gradients. To avoid sums across lanes, the
 // patches are transposed: their lanes are input channels, and the values of the gradient are
-// scalars, tile after tile, sample after sample. Between blocks, the sums of all pairs of channels
-// are stored in the thread's scratch memory. They belong to one group, so their order depends only
-// on the layer's shape.
+// scalars, tile after tile, sample after sample.
+//
+// The sums are computed in *pieces*: some outputs times a block of input channels, all 36 points.
+// Between the blocks of an image, its pieces are stored in the thread's scratch memory; if the
+// image is a single block, each piece is transformed at once, while it is in the cache. The sums
+// belong to one group, so their order depends only on the layer's shape.
 #include "winograd.h"
 
 enum {
     ROWS = 6,                   // outputs of a product in registers
     VECTORS = VL == 16 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
     TERMS = TILES * LANES,      // of a sum within a block
+    PIECE_OUTPUTS = 4 * ROWS,   // these products read the same patches from the L1 cache
+    PIECE_PLANE = PIECE_OUTPUTS * VECTORS * VL,
+    PIECE = POINTS * PIECE_PLANE, // floats
 };
 
-// Sizes in floats, and the planes of a point in scratch memory.
+// Sizes in floats, and the places in scratch memory.
 typedef struct layout {
     int vectors; // of input channels
-    size_t patch_plane, gradient_plane, sum_plane;
-    float *patches;   // [point][vector block][term][vector of the block][VL channels]
-    float *gradients; // [point][output][term]
-    float *sums;      // [point][vector block][output][vector of the block][VL channels]
-    float *turned;    // [patch row][column of the run][sample][VL channels]
+    size_t patch_plane, gradient_plane;
+    size_t sum_floats; // one piece, if the image is one block: it is used at once
+    float *patches;    // [point][vector block][term][vector of the block][VL channels]
+    float *gradients;  // [point][output][term]
+    float *sums;       // [vector block][piece of outputs][point][output][vector][VL channels]
+    float *turned;     // [patch row][column of the run][sample][VL channels]
 } layout;
 
-static layout planes_of(int channels, int outputs) {
-    layout a = {.vectors = (channels + VL - 1) / VL};
-    a.patch_plane = (size_t)a.vectors * TERMS * VL + PLANE_GAP;
-    a.gradient_plane = (size_t)outputs * TERMS + PLANE_GAP;
-    a.sum_plane = (size_t)a.vectors * VL * (size_t)outputs + PLANE_GAP;
-    return a;
+static int pieces_of(int outputs) {
+    return (outputs + PIECE_OUTPUTS - 1) / PIECE_OUTPUTS;
 }
 
-static layout layout_of(int channels, int outputs, float *scratch) {
-    layout a = planes_of(channels, outputs);
+static layout layout_of(int channels, int outputs, int tiles, float *scratch) {
+    layout a = {.vectors = (channels + VL - 1) / VL};
+    const int blocks = (a.vectors + VECTORS - 1) / VECTORS;
+    a.patch_plane = (size_t)a.vectors * TERMS * VL + PLANE_GAP;
+    a.gradient_plane = (size_t)outputs * TERMS + PLANE_GAP;
+    a.sum_floats = (tiles <= TILES ? 1 : (size_t)(blocks * pieces_of(outputs))) * PIECE;
     a.patches = scratch;
     a.gradients = a.patches + POINTS * a.patch_plane;
     a.sums = a.gradients + POINTS * a.gradient_plane;
-    a.turned = a.sums + POINTS * a.sum_plane;
+    a.turned = a.sums + a.sum_floats;
     return a;
 }
 
-size_t KERNEL(winograd_weight_scratch)(int channels, int outputs) {
-    const layout a = planes_of(channels, outputs);
-    return POINTS * (a.patch_plane + a.gradient_plane + a.sum_plane) +
-           PATCH * RUN_COLUMNS * LANES * VL;
+size_t KERNEL(winograd_weight_scratch)(const layer *l) {
+    static float origin[1];
+    const tiling t = tiling_of(l->out.height, l->out.width);
+    const layout a = layout_of(l->in.channels, l->out.channels, t.rows * t.columns, origin);
+    return (size_t)(a.turned - origin) + PATCH * RUN_COLUMNS * LANES * VL;
 }
 
 // Vectors of channels are processed in blocks of VECTORS, then of 2, then of 1.
@@ -193,32 +201,31 @@ static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
     {NULL}, {FUNCTIONS(1)}, {FUNCTIONS(2)}};
 #endif
 
-static void multiply_all(const layout *a, int outputs, int tiles, bool more) {
-    for (int p = 0; p < POINTS; p++)
-        for (int first = 0, count; first < a->vectors; first += count) {
-            count = vectors_from(a, first);
-            const float *patches =
-                a->patches + (size_t)p * a->patch_plane + (size_t)first * TERMS * VL;
-            const float *gradients = a->gradients + (size_t)p * a->gradient_plane;
-            float *sums = a->sums + (size_t)p * a->sum_plane + (size_t)(first * outputs) * VL;
-            for (int o = 0, rows; o < outputs; o += rows) {
-                // Eight outputs as 4 + 4, not 6 + 2.
-                const int left = outputs - o, pieces = (left + ROWS - 1) / ROWS;
-                rows = (left + pieces - 1) / pieces;
-                functions[count][rows](gradients + (size_t)o * TERMS, patches,
-                                       sums + o * count * VL, tiles * LANES, more);
-            }
+// Outputs [first, end), which belong to one piece, and `count` vectors of channels.
+static void multiply_piece(const layout *a, int vector, int count, int first, int end, int terms,
+                           bool more, float *sums) {
+    for (int p = 0; p < POINTS; p++, sums += PIECE_PLANE) {
+        const float *patches =
+            a->patches + (size_t)p * a->patch_plane + (size_t)vector * TERMS * VL;
+        const float *gradients = a->gradients + (size_t)p * a->gradient_plane;
+        for (int o = first, rows; o < end; o += rows) {
+            // Eight outputs as 4 + 4, not 6 + 2.
+            const int left = end - o, parts = (left + ROWS - 1) / ROWS;
+            rows = (left + parts - 1) / parts;
+            functions[count][rows](gradients + (size_t)o * TERMS, patches,
+                                   sums + (o - first) * count * VL, terms, more);
         }
+    }
 }
 
 // ---- The gradients ----
 
 // Computes the gradients of VL channels from `c` on, for output o.
-INLINE void finish(const conv_weight_task *t, const float *sums, size_t plane, int o, int c) {
+INLINE void finish(const conv_weight_task *t, const float *sums, int o, int c) {
     vec half[3][PATCH], g[9];
     UNROLL for (int k = 0; k < PATCH; k++) {
         vec s[PATCH], r[3];
-        UNROLL for (int i = 0; i < PATCH; i++) s[i] = vload(sums + (size_t)(i * PATCH + k) * plane);
+        UNROLL for (int i = 0; i < PATCH; i++) s[i] = vload(sums + (i * PATCH + k) * PIECE_PLANE);
         transform_filter_gradient(s, r);
         UNROLL for (int i = 0; i < 3; i++) half[i][k] = r[i];
     }
@@ -229,21 +236,26 @@ INLINE void finish(const conv_weight_task *t, const float *sums, size_t plane, i
         for (int k = 0; k < 9; k++, dw++) *dw = t->accumulate ? *dw + g[k][i] : g[k][i];
 }
 
-static void finish_all(const conv_weight_task *t, const layout *a) {
+// Adds a block of tiles to all sums. After the last block, transforms them.
+static void sum_block(const conv_weight_task *t, const layout *a, int tiles, bool more, bool last) {
     const int outputs = t->dout.channels;
-    for (int first = 0, count; first < a->vectors; first += count) {
-        count = vectors_from(a, first);
-        for (int o = 0; o < outputs; o++)
-            for (int v = 0; v < count; v++)
-                finish(t, a->sums + (size_t)(first * outputs + o * count + v) * VL, a->sum_plane, o,
-                       (first + v) * VL);
+    const size_t next = a->sum_floats == PIECE ? 0 : PIECE;
+    float *sums = a->sums;
+    for (int vector = 0, count; vector < a->vectors; vector += count) {
+        count = vectors_from(a, vector);
+        for (int first = 0; first < outputs; first += PIECE_OUTPUTS, sums += next) {
+            const int end = imin(first + PIECE_OUTPUTS, outputs);
+            multiply_piece(a, vector, count, first, end, tiles * LANES, more, sums);
+            for (int i = 0; last && i < (end - first) * count; i++)
+                finish(t, sums + i * VL, first + i / count, (vector + i % count) * VL);
+        }
     }
 }
 
 void KERNEL(winograd_weight)(const conv_weight_task *t) {
-    const layout a = layout_of(t->in.channels, t->dout.channels, t->scratch);
-    const tiling tiles = tiling_of(&t->dout);
+    const tiling tiles = tiling_of(t->dout.height, t->dout.width);
     const int count = tiles.rows * tiles.columns;
+    const layout a = layout_of(t->in.channels, t->dout.channels, count, t->scratch);
     for (int first = 0; first < count; first += TILES) {
         const int end = first + TILES < count ? first + TILES : count;
         for (tile_run r = run_from(tiles, first, end); r.first < end;
@@ -251,8 +263,7 @@ void KERNEL(winograd_weight)(const conv_weight_task *t) {
             load_patches(t, &a, &r, r.first - first);
             load_gradients(t, &a, &r, r.first - first);
         }
-        multiply_all(&a, t->dout.channels, end - first, first > 0);
+        sum_block(t, &a, end - first, first > 0, end == count);
     }
-    finish_all(t, &a);
     if (t->db) KERNEL(conv_bias_gradient)(t);
 }

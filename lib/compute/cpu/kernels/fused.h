@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// fused.h - a·b + c with one rounding, four lanes at a time, on x86-64 processors without a fused
+// multiply-add. For simd.h.
+//
+// The product of two floats is exact in double. Its sum with c is rounded to double, and then to
+// float. Two roundings give another result than one only if the first one ends half-way between two
+// floats, or if the result is so small that floats have fewer digits there. In both cases, which
+// are rare, the C library computes the lanes. (S. Boldo, G. Melquiond, "Emulation of a FMA and
+// correctly rounded sums", 2008, describe the problem.)
+#ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_FUSED_H
+#define LOCKSTEP_COMPUTE_CPU_KERNELS_FUSED_H
+
+#include <emmintrin.h>
+#include <math.h>
+
+// The double sum of lanes 0 and 1.
+static inline __m128d fused_half(__m128 a, __m128 b, __m128 c) {
+    return _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
+}
+
+// Returns true unless rounding all four sums to float is certain to be right.
+static inline int fused_doubtful(__m128d low, __m128d high) {
+    enum { TAIL = 0x1fffffff, HALF = 0x10000000, NORMAL = 0x38100000 };
+    const __m128 l = _mm_castpd_ps(low), h = _mm_castpd_ps(high);
+    // The lower and the upper words of the four doubles.
+    const __m128i lower = _mm_castps_si128(_mm_shuffle_ps(l, h, _MM_SHUFFLE(2, 0, 2, 0)));
+    const __m128i upper = _mm_and_si128(
+        _mm_castps_si128(_mm_shuffle_ps(l, h, _MM_SHUFFLE(3, 1, 3, 1))), _mm_set1_epi32(INT32_MAX));
+    // The 29 bits that a float lacks; numbers below 2^-126, except zero.
+    const __m128i half =
+        _mm_cmpeq_epi32(_mm_and_si128(lower, _mm_set1_epi32(TAIL)), _mm_set1_epi32(HALF));
+    const __m128i small = _mm_and_si128(_mm_cmplt_epi32(upper, _mm_set1_epi32(NORMAL)),
+                                        _mm_cmpgt_epi32(upper, _mm_setzero_si128()));
+    return _mm_movemask_epi8(_mm_or_si128(half, small));
+}
+
+static __attribute__((noinline, cold)) __m128 fused_each(__m128 a, __m128 b, __m128 c) {
+    float x[4], y[4], z[4];
+    _mm_storeu_ps(x, a);
+    _mm_storeu_ps(y, b);
+    _mm_storeu_ps(z, c);
+    for (int i = 0; i < 4; i++) z[i] = fmaf(x[i], y[i], z[i]);
+    return _mm_loadu_ps(z);
+}
+
+static inline __m128 fused(__m128 a, __m128 b, __m128 c) {
+    const __m128d low = fused_half(a, b, c);
+    const __m128d high = fused_half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c));
+    if (__builtin_expect(fused_doubtful(low, high), 0)) return fused_each(a, b, c);
+    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+}
+
+#endif

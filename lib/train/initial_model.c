@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "train/initial_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "nn/whitening.h"
+
+// ---- The images of the smallest ids ----
+
+typedef struct numbered_image {
+    uint32_t id;
+    const uint8_t *pixels;
+    size_t bytes;
+} numbered_image;
+
+// Images that share an id are ordered by their pixels: then equal ones alone may change places.
+static int compare_images(const void *a, const void *b) {
+    const numbered_image *x = a, *y = b;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return memcmp(x->pixels, y->pixels, x->bytes);
+}
+
+// Writes the pixels of the first `count` images in the order of their ids to a list; free() it.
+static status first_images(const dataset *d, size_t count, const uint8_t ***list, error *err) {
+    const size_t samples = d->samples, bytes = dataset_sample_bytes(d);
+    numbered_image *all = memory_new(samples, sizeof *all, err);
+    *list = all ? memory_new(count, sizeof **list, err) : NULL;
+    if (!*list) {
+        free(all);
+        return STATUS_FAILED;
+    }
+    for (size_t i = 0; i < samples; i++) all[i] = (numbered_image){d->ids[i], d->pixels[i], bytes};
+    qsort(all, samples, sizeof *all, compare_images);
+    for (size_t i = 0; i < count; i++) (*list)[i] = all[i].pixels;
+    free(all);
+    return STATUS_OK;
+}
+
+// ---- The model ----
+
+static status whiten(const model *m, const model_tensor *t, const dataset *d,
+                     const normalization *n, float *parameters, error *err) {
+    const size_t count = d->samples < WHITENING_IMAGES ? d->samples : WHITENING_IMAGES;
+    const uint8_t **pixels;
+    status rc = first_images(d, count, &pixels, err);
+    if (rc != STATUS_OK) return rc;
+    const whitening_images images = {.pixels = pixels,
+                                     .count = count,
+                                     .channels = d->channels,
+                                     .height = d->height,
+                                     .width = d->width,
+                                     .mean = n->mean,
+                                     .std = n->std};
+    const layer *l = &m->program.layers[t->layer];
+    rc = whitening_filters(&images, l->kernel_h, l->kernel_w, l->out.channels,
+                           parameters + t->offset, err);
+    free(pixels);
+    return rc;
+}
+
+status initial_model(const experiment *e, const dataset *train, const normalization *n,
+                     float *parameters, float *buffers, error *err) {
+    const model *m = &e->model;
+    status rc = STATUS_OK;
+    model_init_parameters(m, e->seed, parameters, buffers);
+    if (!e->tensors) return rc;
+    tensor_settings_init(m, e->tensors, e->seed, parameters);
+    for (int i = 0; rc == STATUS_OK && train->pixels && i < m->tensor_count; i++)
+        if (e->tensors[i].init == INIT_WHITEN)
+            rc = whiten(m, &m->tensors[i], train, n, parameters, err);
+    return rc;
+}
+
+bool initial_model_is_set(const experiment *e) {
+    for (int i = 0; e->tensors && i < e->model.tensor_count; i++)
+        if (e->tensors[i].init != INIT_DEFAULT) return true;
+    return false;
+}

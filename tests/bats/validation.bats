@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Validation samples: left out of training, and the choice by them: the best epoch, the end of
+# training. same-bits.bats has their bits with every tool.
+load helpers
+load training
+load reports
+
+setup_file() {
+    file_data 610 200
+    file_shards
+}
+
+setup() {
+    begin_training epochs=6 'optimizer={kind: sgd, lr: 0.03, momentum: 0.9}' 'validation={samples: 100, seed: 4}'
+    shards=$BATS_FILE_TMPDIR/shards
+}
+
+# train OUT OPTION...: trains e.yaml.
+train() {
+    rm -rf "$1"
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out "$@"
+}
+
+# results PATH OUT: of its manifest.
+results() {
+    "$BIN/manifest" get "$2/manifest.yaml" "results.$1"
+}
+
+# accuracies OUT: of its epochs, one per line.
+accuracies() {
+    local epoch
+    for epoch in 0 1 2 3 4 5; do results "epochs.$epoch.accuracy" "$1" 2>/dev/null || break; done
+}
+
+# best OUT: the number of the first epoch with the best accuracy.
+best() {
+    accuracies "$1" | awk '$1 > most { most = $1; at = NR } END { print at }'
+}
+
+@test "exactly the validation samples are left out, and the accuracies are theirs" {
+    need_python
+    train run --dump-order order
+    [ "$(results samples run)" = 510 ] || fail "$(results samples run)"
+    [ "$(results steps run)" = 48 ] || fail "$(results steps run)"
+    "$BIN/evaluate" -q --model run/model.st.zst --data "$train" --out evaluation
+    "$BIN/tensor" export --format csv --out logits.csv evaluation/predictions.st.zst logits
+    "$BIN/tensor" export --format csv --out labels.csv evaluation/predictions.st.zst labels
+    "$BIN/tensor" export --format csv --out ids.csv evaluation/predictions.st.zst ids
+    "$PYTHON" - "$(accuracies run | tail -n 1)" <<'END'
+import struct, sys
+order = [i for i, in struct.iter_unpack("<I", open("order", "rb").read())]
+trained = set(order)
+assert len(order) == 6 * 510 and len(trained) == 510, (len(order), len(trained))
+rows = lambda name: [line for line in open(name) if line[0] in "-0123456789"]
+ids = [int(line) for line in rows("ids.csv")]
+labels = [int(line) for line in rows("labels.csv")]
+logits = [[float(x) for x in line.split(",")] for line in rows("logits.csv")]
+left = [i for i, id in enumerate(ids) if id not in trained]
+assert len(left) == 100, len(left)
+right = sum(logits[i].index(max(logits[i])) == labels[i] for i in left)
+assert abs(right / 100 - float(sys.argv[1])) < 1e-9, (right, sys.argv[1])
+END
+    # Another seed leaves out others; the number of shards does not matter.
+    sha256sum <order >one
+    train run --dump-order order --set validation.seed=5
+    ! sha256sum <order | cmp -s - one || fail "the seed of the validation has no effect"
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out other --dump-order order --stop-after-steps 8
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out two --dump-order two.order --stop-after-steps 8 --set virtual_shards=2
+    "$PYTHON" -c 'import struct
+a, b = [sorted(i for i, in struct.iter_unpack("<I", open(f, "rb").read())) for f in ("order", "two.order")]
+assert a == b and len(set(a)) == 510, len(set(a))'
+}
+
+@test "keep: best is the model after the first epoch with the best accuracy" {
+    local epoch
+    train last
+    train best --set keep=best
+    [ "$(accuracies last)" = "$(accuracies best)" ] || fail "$(accuracies last; accuracies best)"
+    epoch=$(best last)
+    [ "$epoch" -lt 6 ] || fail "the last epoch is the best: this tests nothing: $(accuracies last)"
+    [ "$(results best_epoch best)" = "$epoch" ] || fail "epoch $(results best_epoch best), not $epoch"
+    [ "$(results validation_accuracy best)" = "$(accuracies last | sed -n "${epoch}p")" ]
+    [ "$(results validation_accuracy last)" = "$(accuracies last | tail -n 1)" ]
+    train short --set epochs="$epoch"
+    same_model "$(content short/model.st.zst)" best "epoch $epoch"
+    succeeds "$BIN/manifest" verify best/manifest.yaml
+    succeeds "$BIN/report" best --out report
+    # Edited figures of the choice are found.
+    sed -i "s/^  best_epoch: .*/  best_epoch: 6/" best/manifest.yaml
+    fails_with 4 "best_epoch" "$BIN/report" best --out report
+    sed -i "s/^  best_epoch: .*/  best_epoch: $epoch/; s/^  validation_accuracy: .*/  validation_accuracy: 0.99/" best/manifest.yaml
+    fails_with 4 "validation_accuracy" "$BIN/report" best --out report
+}
+
+@test "early stopping ends after the patience, and a resumed run ends after the same epoch" {
+    local epoch expected
+    train last
+    epoch=$(($(best last) + 2))
+    [ "$epoch" -lt 6 ] || fail "the patience does not run out: this tests nothing: $(accuracies last)"
+    train run --set early_stopping.patience=2
+    [ "$(accuracies run | wc -l)" = "$epoch" ] || fail "$(accuracies run) of $(accuracies last)"
+    [ "$(results steps run)" = $((8 * epoch)) ]
+    train short --set epochs="$epoch"
+    expected=$(content short/model.st.zst)
+    same_model "$expected" run "epoch $epoch"
+    succeeds "$BIN/manifest" verify run/manifest.yaml
+    # Finished: there is nothing to resume, and more epochs would not be trained either.
+    succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume --set early_stopping.patience=2
+    [[ $stderr == *"is already complete"* ]] || fail "$stderr"
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --resume --set early_stopping.patience=2 --set epochs=9
+    same_model "$expected" run "nine epochs"
+    [ "$(results steps run)" = $((8 * epoch)) ]
+}
+
+@test "a kill after the best epoch loses nothing" {
+    local stop
+    train whole --set keep=best
+    for stop in $((8 * $(best whole))) $((8 * $(best whole) + 3)) 47; do
+        train run --set keep=best --stop-after-steps "$stop"
+        unfinished run
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$shards" --out run --resume --set keep=best
+        same_model "$(content whole/model.st.zst)" run "stopped after $stop"
+        [ "$(results best_epoch run)" = "$(results best_epoch whole)" ]
+    done
+}
+
+@test "training does not read test data; the report says what was chosen by what" {
+    train run/train --set keep=best --test "$BATS_FILE_TMPDIR/missing.st.zst"
+    [ "$(grep -c 'path:.*train.st.zst' run/train/manifest.yaml)" -eq 1 ]
+    ! grep -q 'missing' <(sed -n '/^inputs:/,/^outputs:/p' run/train/manifest.yaml) || fail "test data is an input"
+    [ "$("$BIN/train-single" --experiment e.yaml --train "$train" --set keep=best --print-key)" = \
+        "$("$BIN/manifest" get run/train/manifest.yaml key)" ]
+    succeeds "$BIN/report" run --out untested
+    grep -qF '100 validation samples of the training data; test data was not read.' untested/report.md
+    "$BIN/evaluate" -q --model run/train/model.st.zst --data "$test" --out run/evaluate
+    succeeds "$BIN/report" run --out report
+    grep -qF "tiny: its model, that after epoch $(results best_epoch run/train), was chosen by 100 validation samples of the \
+training data; test data was read once." report/report.md || fail "$(cat report/report.md)"
+    grep -qF 'Validation accuracy' report/report.md
+}
+
+@test "refused: a choice by test data, and more samples than there are" {
+    write_experiment plain.yaml
+    fails_with 2 "'keep: best' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run --set keep=best
+    fails_with 2 "'early_stopping' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run \
+        --set early_stopping.patience=1
+    fails_with 3 "it has 610 samples, and 'validation.samples' is 610" "$BIN/train-single" --experiment e.yaml \
+        --train "$train" --out run --set validation.samples=610
+    nothing_in run
+    train run --stop-after-steps 9 --set keep=best
+    fails_with 3 "a different 'keep'" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
+    fails_with 3 "a different 'validation.seed'" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume \
+        --set keep=best --set validation.seed=5
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The distance of GELU, SiLU and their derivatives from the reference, in double, over all
+// magnitudes of their argument, for every instruction set. The test prints the largest error: of
+// values in units of 2^-23 of the argument, of derivatives in units of 2^-23.
+#include "ops.h"
+
+#include <stdio.h>
+
+#include "compute/cpu/kernels.h"
+#include "compute/reference.h"
+
+enum { STEPS = 1 << 16, LANES_MOST = GROUP, VALUES = STEPS * LANES_MOST };
+
+typedef struct function_case {
+    const char *name;
+    activation_kind kind;
+    void (*value)(size_t n, const double *x, double *y);
+    void (*gradient)(size_t n, const double *x, const double *dy, double *dx);
+    double value_error, gradient_error; // allowed
+} function_case;
+
+static const function_case functions[] = {
+    {"gelu", ACTIVATION_GELU, reference_gelu, reference_gelu_backward, 2.5, 2.5},
+    {"silu", ACTIVATION_SILU, reference_silu, reference_silu_backward, 2.5, 2.5},
+};
+
+typedef struct numbers {
+    float *x, *ones, *y, *dx;
+    double *x64, *ones64, *y64, *dx64;
+} numbers;
+
+static float *floats_new(void) {
+    float *f = aligned_alloc(64, VALUES * sizeof *f);
+    assert_non_null(f);
+    return f;
+}
+
+// From -20 to 20, dense around 0.
+static numbers numbers_new(void) {
+    numbers n = {floats_new(),      floats_new(),      floats_new(),      floats_new(),
+                 ops_zeros(VALUES), ops_zeros(VALUES), ops_zeros(VALUES), ops_zeros(VALUES)};
+    double *r = ops_random(VALUES, 1);
+    for (size_t i = 0; i < VALUES; i++) {
+        n.x[i] = (float)(20 * r[i] * r[i] * r[i]);
+        n.x64[i] = (double)n.x[i];
+        n.ones[i] = 1;
+        n.ones64[i] = 1;
+    }
+    free(r);
+    return n;
+}
+
+static void numbers_free(numbers *n) {
+    free(n->x), free(n->ones), free(n->y), free(n->dx);
+    free(n->x64), free(n->ones64), free(n->y64), free(n->dx64);
+}
+
+static double error_of(const float *got, const double *wanted, const double *x) {
+    double worst = 0;
+    for (size_t i = 0; i < VALUES; i++) {
+        const double off = fabs((double)got[i] - wanted[i]) / (x ? fabs(x[i]) : 1);
+        worst = fmax(worst, off / 0x1p-23);
+    }
+    return worst;
+}
+
+static void check(const function_case *f, numbers *n, const char *isa, int lanes) {
+    const kernels *k = kernels_find(isa, lanes);
+    if (!k) return;
+    const int width = VALUES / lanes;
+    const view x = {n->x, 1, 1, width, (size_t)VALUES, (size_t)VALUES},
+               y = {n->y, 1, 1, width, (size_t)VALUES, (size_t)VALUES};
+    const activation_task t = {.kind = f->kind, .x = x, .y = y, .dy = n->ones, .dx = n->dx};
+    k->activation(&t);
+    k->activation_backward(&t);
+    const double value = error_of(n->y, n->y64, n->x64), gradient = error_of(n->dx, n->dx64, NULL);
+    print_message("%s, %s, %d lanes: value %.2f, derivative %.2f\n", f->name, isa, lanes, value,
+                  gradient);
+    assert_true(value <= f->value_error);
+    assert_true(gradient <= f->gradient_error);
+}
+
+static void test_errors(void **state) {
+    static const char *const isas[] = {"baseline", "v3", "v4"};
+    (void)state;
+    numbers n = numbers_new();
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const function_case *f = &functions[i];
+        f->value(VALUES, n.x64, n.y64);
+        f->gradient(VALUES, n.x64, n.ones64, n.dx64);
+        for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
+            check(f, &n, isas[k], GROUP);
+            check(f, &n, isas[k], LANES_FEW);
+        }
+    }
+    numbers_free(&n);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -11,8 +11,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelin
                $(addprefix tests/conformance/,write-docs adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown check-license format
-lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, licences, and warnings of two compilers
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-words check-markdown check-license format
+lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang check-libm ## Format, shellcheck, layers, kernels, translations, Markdown, licences, warnings of two compilers, and calls of libm
 	@echo "make lint: nothing found"
 # Versions of clang-format differ in rare places, so a failure with a version other than the
 # reference names both versions.
@@ -38,6 +38,11 @@ check-layers: ## Check that includes point downward only
 	@scripts/check-layers
 check-kernels: ## Check that every CUDA kernel waits for those before it
 	@scripts/check-kernels
+# Everything that a model's bits come from: not the slow references, statistics and pages.
+BITS_OBJ     = $(filter-out $(OBJ)/lib/compute/reference/%,$(filter $(foreach room,base compute data dist experiment nn train,$(OBJ)/lib/$(room)/%),$(LIBOBJ))) \
+               $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(CUDA_C))
+check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
+	@scripts/check-libm $(CC) $(BITS_OBJ)
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped

@@ -9,12 +9,7 @@
 
 #include <stdint.h>
 
-// Precedes inline functions that kernels call as well. Only nvcc knows these keywords.
-#ifdef __CUDACC__
-#define HOST_DEVICE __host__ __device__
-#else
-#define HOST_DEVICE
-#endif
+#include "base/host_device.h"
 
 enum { PHILOX_ROUNDS = 10 };
 

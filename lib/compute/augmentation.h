@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/elementary.h"
 #include "base/random.h"
 #include "compute/program.h"
 
@@ -142,18 +143,11 @@ HOST_DEVICE static inline affine_choice augment_choose_affine(const augmentation
 
 // ---- Affine maps ----
 
-// Sine and cosine of an angle between -180 and 180 degrees, to an ulp or two: an exact reduction to
-// ±45 degrees, then Taylor series. The C library's functions differ in the last bit between
-// versions.
+// Sine and cosine of an angle between -180 and 180 degrees, to an ulp or two. The reduction to ±45
+// degrees is exact.
 HOST_DEVICE static inline void augment_rotation(double degrees, double *sine, double *cosine) {
-    const double pi = 3.14159265358979323846;
-    const double turns = rint(degrees / 90), x = (degrees - 90 * turns) * (pi / 180), xx = x * x;
-    double s = 1, c = 1;
-    for (int k = 9; k >= 1; k--) {
-        s = 1 - xx / (2 * k * (2 * k + 1)) * s;
-        c = 1 - xx / (2 * k * (2 * k - 1)) * c;
-    }
-    s *= x;
+    const double turns = rint(degrees / 90), x = (degrees - 90 * turns) / 90;
+    const double s = elementary_short_sine(x), c = elementary_short_cosine(x);
     const int quarter = (int)turns & 3;
     *sine = (quarter & 1 ? c : s) * (quarter & 2 ? -1 : 1);
     *cosine = (quarter & 1 ? s : c) * (quarter == 1 || quarter == 2 ? -1 : 1);

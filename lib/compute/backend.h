@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/elementary.h"
 #include "base/error.h"
 #include "base/reduction_tree.h"
 #include "base/trace.h"
@@ -173,6 +174,11 @@ typedef struct update_rule {
 // Returns the factor from sums over the samples of a step to the gradient of the update.
 static inline double update_scale(const update_rule *r, int samples) {
     return (r->clip_norm > 0 ? r->factor : 1.0) / samples;
+}
+
+// Returns Adam's correction of a mean that began at 0 and has seen steps 0 to `step`.
+static inline float update_bias_correction(float beta, uint64_t step) {
+    return (float)(1 / (1 - elementary_power((double)beta, step + 1)));
 }
 
 // Returns the rule of one group: its rate and decay take the place of those of group 0.

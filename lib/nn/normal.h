@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// normal.h - normally distributed random numbers whose bits depend on no mathematical library: only
-// on additions, multiplications, divisions and square roots, which IEEE 754 rounds in one way.
+// normal.h - normally distributed random numbers, with the same bits on every machine.
 #ifndef LOCKSTEP_NN_NORMAL_H
 #define LOCKSTEP_NN_NORMAL_H
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/elementary.h"
+
 static double scaling_factor(const lr_scaling *scaling, int global_batch) {
     switch (scaling->kind) {
     case LR_SCALING_NONE: break;
@@ -19,13 +21,18 @@ static double multistep_factor(const schedule *s, uint64_t epoch) {
     return factor;
 }
 
+// (1 + cos πx) / 2 for x from 0 to 1. Computed as cos² πx/2, it does not cancel near its end.
+static double half_cosine(double x) {
+    const double cosine = elementary_cosine(x);
+    return cosine * cosine;
+}
+
 // Half a cosine from the end of the warm-up to the end of training.
 static double cosine_factor(uint64_t step, uint64_t warmup_steps, uint64_t total_steps) {
-    const double pi = 3.14159265358979323846;
     if (step < warmup_steps || total_steps <= warmup_steps) return 1;
     if (step >= total_steps) return 0;
     double progress = (double)(step - warmup_steps) / (double)(total_steps - warmup_steps);
-    return 0.5 * (1 + cos(pi * progress));
+    return half_cosine(progress);
 }
 
 static double linear_factor(const schedule *s, uint64_t step, uint64_t steps_per_epoch) {
@@ -38,17 +45,6 @@ static double linear_factor(const schedule *s, uint64_t step, uint64_t steps_per
     while (epoch >= p[i + 1].epoch) i++;
     const double slope = (p[i + 1].factor - p[i].factor) / (p[i + 1].epoch - p[i].epoch);
     return slope * (epoch - p[i].epoch) + p[i].factor;
-}
-
-// (1 + cos πx) / 2 for x from 0 to 1, which is cos² πx/2, by Taylor's series up to a quarter of π:
-// the error is that of rounding.
-static double half_cosine(double x) {
-    const double pi = 3.14159265358979323846;
-    if (x > 0.5) return 1 - half_cosine(1 - x);
-    const double square = pi / 2 * x * (pi / 2 * x);
-    double cosine = 1;
-    for (int k = 18; k > 0; k -= 2) cosine = 1 - cosine * square / (k * (k - 1));
-    return cosine * cosine;
 }
 
 static double anneal(anneal_kind kind, double from, double to, double part) {

@@ -80,7 +80,7 @@ typedef struct lr_scaling {
 //             PyTorch divides by 0
 //
 // and, except for the last two, times (step + 1) / warm-up steps during the warm-up. In double; the
-// caller rounds. Only `cosine` depends on the C library's cosine.
+// caller rounds.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
                      uint64_t total_steps);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/images/image_resize.h"
@@ -101,7 +102,7 @@ static double probability(const predictions *p, size_t sample) {
     const float *logits = p->logits + sample * p->classes;
     const double largest = logits[p->predicted[sample]];
     double sum = 0;
-    for (size_t k = 0; k < p->classes; k++) sum += exp(logits[k] - largest);
+    for (size_t k = 0; k < p->classes; k++) sum += elementary_exp(logits[k] - largest);
     return 1 / sum;
 }
 

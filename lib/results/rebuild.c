@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/median.h"
 #include "base/memory.h"
 #include "results/predictions.h"
@@ -114,8 +115,8 @@ static double cross_entropy(const predictions *p) {
         const float *row = p->logits + i * p->classes;
         double most = row[0], total = 0;
         for (size_t k = 1; k < p->classes; k++) most = fmax(most, row[k]);
-        for (size_t k = 0; k < p->classes; k++) total += exp(row[k] - most);
-        sum += log(total) + most - row[p->labels[i]];
+        for (size_t k = 0; k < p->classes; k++) total += elementary_exp(row[k] - most);
+        sum += elementary_log(total) + most - row[p->labels[i]];
     }
     return sum / (double)p->samples;
 }

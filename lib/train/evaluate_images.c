@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/memory.h"
 #include "compute/backend.h"
 #include "data/images/image.h"
@@ -96,7 +97,7 @@ static status rank(const float *logits, int classes, const char *path, image_cla
                          path, bad.element, bad.value);
     for (int k = 0; k < classes; k++) top = fmax(top, (double)logits[k]);
     for (int k = 0; k < classes; k++) {
-        ranked[k] = (image_class){k, exp((double)logits[k] - top)};
+        ranked[k] = (image_class){k, elementary_exp((double)logits[k] - top)};
         sum += ranked[k].probability;
     }
     for (int k = 0; k < classes; k++) ranked[k].probability /= sum;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "train/evaluation.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/memory.h"
 #include "base/signals.h"
 #include "nn/model_values.h"
@@ -36,8 +36,8 @@ static int largest(const float *logits, int classes) {
 
 static double cross_entropy(const float *logits, int classes, int label) {
     double top = (double)logits[largest(logits, classes)], sum = 0;
-    for (int k = 0; k < classes; k++) sum += exp((double)logits[k] - top);
-    return log(sum) + top - (double)logits[label];
+    for (int k = 0; k < classes; k++) sum += elementary_exp((double)logits[k] - top);
+    return elementary_log(sum) + top - (double)logits[label];
 }
 
 // The largest of them would still be defined, but it would be no prediction of the model.

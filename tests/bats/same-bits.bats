@@ -365,6 +365,34 @@ option_resumes() {
     done
 }
 
+@test "a call of a function of libm with inexact results is found" {
+    command -v gcc nm >/dev/null || skip "no gcc or nm"
+    echo '#include <math.h>
+double f(double x, double y) { return fma(x, y, sqrt(floor(x))); }' >exact.c
+    echo '#include <math.h>
+double f(double x) { return cos(x); }' >inexact.c
+    gcc -O2 -c exact.c
+    gcc -O2 -c inexact.c
+    succeeds "$ROOT/scripts/check-libm" gcc exact.o
+    run "$ROOT/scripts/check-libm" gcc exact.o inexact.o
+    [ "$status" -eq 1 ]
+    [ "${lines[0]}" = "inexact.o calls cos" ] || fail "$output"
+}
+
+# glibc chooses its mathematical functions by the processor's features.
+@test "a C library that takes the processor for another one" {
+    local mask
+    write_experiment e.yaml "$LENET_BN" epochs=1 'optimizer={kind: adam, lr: 0.003}' 'schedule={kind: cosine}' \
+        'augment=[random_affine: {degrees: 20, translate: [0.1, 0.1], scale: [0.9, 1.1]}]' \
+        'tensors={conv2.weight: {init: kaiming_normal}}'
+    reference e.yaml "$data/610/train.st.zst" --test "$data/610/test.st.zst"
+    for mask in -FMA_Usable,-FMA4_Usable -FMA,-FMA4,-AVX2 -AVX2,-AVX512F,-FMA,-FMA4,-ERMS,-SSE4_1; do
+        GLIBC_TUNABLES=glibc.cpu.hwcaps=$mask agrees train-single e.yaml "$data/610/train.st.zst" --test "$data/610/test.st.zst"
+        [ "$("$BIN/manifest" get run/manifest.yaml results.test_accuracy)" = \
+            "$("$BIN/manifest" get reference/manifest.yaml results.test_accuracy)" ]
+    done
+}
+
 @test "AVX2 and AVX-512" {
     local flags
     flags=$(grep -m 1 '^flags' /proc/cpuinfo) || skip "no /proc/cpuinfo"

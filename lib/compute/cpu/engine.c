@@ -3,7 +3,6 @@
 // at the end.
 #include "compute/cpu/engine.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,14 +345,13 @@ static void update_body(void *argument, int member) {
     const size_t first = e->own_first + lines * (size_t)member / members * GROUP;
     size_t end = e->own_first + lines * ((size_t)member + 1) / members * GROUP;
     if (end > e->own_end) end = e->own_end;
-    const double step = (double)r->step + 1;
     update_task t = {.scale = (float)update_scale(r, samples_of_step(e)),
                      .parameters = e->parameters,
                      .state = e->state[0],
                      .state2 = e->state[1],
                      .gradient = e->reduced,
-                     .correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step))),
-                     .correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)))};
+                     .correction1 = update_bias_correction(r->beta1, r->step),
+                     .correction2 = update_bias_correction(r->beta2, r->step)};
     update_part(e, &t, first, end);
     m->digest = e->kernels->digest(e->parameters, first, end > first ? end - first : 0);
     if (member == 0) batch_norm_update(e);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A step and its update: running them and returning results.
 #include <assert.h>
-#include <math.h>
 
 #include "base/clock.h"
 #include "compute/cuda/group.h"
@@ -73,7 +72,6 @@ static_assert(OTHER_GROUPS == UPDATE_GROUPS - 1, "the groups besides group 0");
 
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
-    const double step = (double)r->step + 1;
     n->scale = (float)update_scale(r, n->samples);
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
@@ -81,8 +79,8 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->beta1 = r->beta1;
     n->beta2 = r->beta2;
     n->eps = r->eps;
-    n->correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step)));
-    n->correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)));
+    n->correction1 = update_bias_correction(r->beta1, r->step);
+    n->correction2 = update_bias_correction(r->beta2, r->step);
     n->nesterov = r->nesterov;
     n->result = e->pending;
     for (int g = 0; e->group_of && g < OTHER_GROUPS; g++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train/trainer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "data/loader.h"
+#include "train/agreement.h"
 #include "train/average.h"
 #include "train/divergence.h"
 #include "train/evaluation.h"
@@ -64,6 +66,8 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
     size_t shards = (size_t)(e->virtual_shards / ranks);
     size_t statistics = shards * ((size_t)channels * STATISTICS_BYTES + STATISTICS_BYTES);
     size_t times = AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t);
+    static_assert(AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t) >= AGREEMENT_BYTES,
+                  "agreement_check gathers no more");
     return (message_sizes){.floats = record_floats(&e->model.program),
                            .gather_bytes = statistics > times ? statistics : times};
 }
@@ -259,11 +263,13 @@ out:
     return rc;
 }
 
-// Checks the tensors that will be saved or evaluated.
+// Checks the tensors that will be saved or evaluated: their values, and that all ranks have them.
 static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
     const uint64_t last = t->c->step ? t->c->step - 1 : 0;
-    return rc == STATUS_OK ? divergence_of_tensors(t->c, last, t->steps_per_epoch, err) : rc;
+    if (rc == STATUS_OK) rc = divergence_of_tensors(t->c, last, t->steps_per_epoch, err);
+    if (rc != STATUS_OK) return rc;
+    return agreement_check(t->comm, t->c, t->averaged, t->steps_per_epoch, err);
 }
 
 static status save(trainer *t, error *err) {

@@ -42,6 +42,7 @@ typedef enum trainer_end {
 // the step). If early stopping ends it, c->epochs is the number of epochs done, and on rank 0 the
 // kept model of `keep: best` is in c->best. If it stops without an error, rank 0 has saved.
 // STATUS_FAILED, without saving, if the loss is no longer finite; all ranks fail at the same step.
+// STATUS_FINDING, without saving, if a rank holds other numbers than the rest (agreement.h).
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end,
                    error *err) MUST_CHECK;
 

@@ -340,6 +340,111 @@ static void test_deferred_results_are_the_same(void **state) {
     checkpoint_release(&alone);
 }
 
+// ---- Ranks that part ----
+
+// One rank's values change behind its back, before or after the update of a step.
+typedef struct parting {
+    int ranks, rank;
+    int64_t before, after; // -1: never
+    fixture *f;
+} parting;
+
+static parting parts;
+static backend parting_backend;
+
+// Flips a bit of the first parameter, or of the first number of the optimizer's state.
+static status flip(engine *e, bool parameter, error *err) {
+    const size_t n = parts.f->experiment.model.program.parameters;
+    const backend *cpu = backend_find("cpu");
+    float *values = calloc(n, sizeof *values);
+    uint32_t bits;
+    status rc = cpu->read(e, parameter ? values : NULL, NULL, parameter ? NULL : values, err);
+    memcpy(&bits, values, sizeof bits);
+    bits ^= 1u << 12;
+    memcpy(values, &bits, sizeof bits);
+    cpu->write(e, parameter ? values : NULL, NULL, parameter ? NULL : values);
+    free(values);
+    return rc;
+}
+
+static status parting_update(engine *e, const update_rule *rule, update_result *result,
+                             error *err) {
+    const int64_t step = (int64_t)rule->step;
+    status rc = STATUS_OK;
+    if (step == parts.before) rc = flip(e, true, err);
+    if (rc == STATUS_OK) rc = backend_find("cpu")->update(e, rule, result, err);
+    if (rc == STATUS_OK && step == parts.after) rc = flip(e, false, err);
+    return rc;
+}
+
+static status parting_rank(void *argument, comm *c, error *err) {
+    fixture *f = argument;
+    const experiment *e = &f->experiment;
+    checkpoint k = {0};
+    trainer_end how;
+    yaml_node *segment = yaml_new(YAML_MAPPING, err);
+    status rc;
+    if (c->rank != parts.rank) parts.before = parts.after = -1;
+    parting_backend = *backend_find("cpu");
+    parting_backend.update = parting_update;
+    TRY(checkpoint_init(&k, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, err));
+    model_init_parameters(&e->model, e->seed, k.parameters, k.buffers);
+    const trainer_options o = {
+        .strategy = &strategy_ddp,
+        .executor = {.backend = &parting_backend,
+                     .experiment = e,
+                     .normalization = {.std = {1}},
+                     .comm = c,
+                     .world_size = c->size,
+                     .threads = 1},
+        .train = &f->data,
+        .run = identity(e),
+        .state_path = f->state,
+        .segment = segment,
+    };
+    TRY(trainer_run(&o, &k, &how, err));
+out:
+    checkpoint_release(&k);
+    yaml_free(segment);
+    return rc;
+}
+
+static status train_ranks(fixture *f, const parting *p, error *err) {
+    const message_sizes sizes = trainer_message_sizes(&f->experiment, p->ranks);
+    parts = *p;
+    parts.f = f;
+    return launch_local(p->ranks, sizes.floats, sizes.gather_bytes, parting_rank, f, NULL, NULL,
+                        err);
+}
+
+static void must_part(fixture *f, const parting *p, const char *who, const char *what) {
+    error err = {0};
+    assert_int_equal(train_ranks(f, p, &err), STATUS_FINDING);
+    if (!strstr(err.message, who) || !strstr(err.message, what))
+        fail_msg("'%s' and '%s' are not in: %s", who, what, err.message);
+}
+
+static void test_a_parted_rank_is_named_and_not_saved(void **state) {
+    fixture *f = *state;
+    error err = {0};
+    const parting none = {4, 0, -1, -1, NULL}, third = {4, 2, 6, -1, NULL},
+                  lead = {4, 0, 9, -1, NULL}, pair = {2, 1, 5, -1, NULL},
+                  momentum = {4, 3, -1, 7, NULL};
+    if (train_ranks(f, &none, &err) != STATUS_OK) fail_msg("%s", err.message);
+    assert_int_equal(saved_step(f), TOTAL);
+    // Saved after each epoch of four steps.
+    must_part(f, &third, "'rank 2'",
+              "from step 6 (epoch 2) on, its parameters differ from those of 3 of 4 ranks");
+    assert_int_equal(saved_step(f), 4);
+    must_part(f, &lead, "'rank 0'", "from step 9 (epoch 3) on, its parameters differ");
+    assert_int_equal(saved_step(f), 8);
+    must_part(f, &pair, "'rank 1'",
+              "from step 5 (epoch 2) on, its parameters differ from those of "
+              "rank 0");
+    must_part(f, &momentum, "'rank 3'", "from step 7 (epoch 2) on, its optimizer state differ");
+    assert_int_equal(saved_step(f), 4);
+}
+
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, begin, end)
 #define DEFERRED(name) #name ", deferred", name, begin_deferred, end, NULL
 
@@ -354,6 +459,7 @@ int main(void) {
         TEST(test_checkpoint_every),
         TEST(test_state_of_another_run_is_refused),
         TEST(test_damaged_state_is_refused),
+        TEST(test_a_parted_rank_is_named_and_not_saved),
         {DEFERRED(test_learns)},
         {DEFERRED(test_epoch_loss_counts_samples)},
         {DEFERRED(test_stopped_anywhere_and_resumed)},

@@ -41,7 +41,7 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 PARTS    := build cuda mpi tests conformance torture bench lint install package
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-shells deps-torture deps-packaging
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-shells deps-torture deps-aarch64 deps-packaging
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
@@ -58,7 +58,7 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 # ---- Help ------------------------------------------------------------------------------------------------------
 .PHONY: help print-config
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
+	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
 	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see `lockstep help experiment`.'
 	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX DIST PYTHON JOBS; `make print-config` shows them.'
 

@@ -8,9 +8,33 @@ CONFORMANCE_FLAGS    ?=
 # The Python of `make deps-torch-pip`, if it is installed.
 CONFORMANCE_PYTHON    = $(or $(wildcard $(abspath $(TORCH_VENV))/bin/python),$(PYTHON))
 
-.PHONY: conformance conformance-docs
+# `make deps-aarch64` installs a cross compiler and qemu-user, and unpacks the libraries of aarch64.
+AARCH64_SYSROOT ?= $(BUILD)/sysroot-aarch64
+AARCH64_CC      ?= aarch64-linux-gnu-gcc
+AARCH64_LIB     := $(abspath $(AARCH64_SYSROOT))/usr/lib/aarch64-linux-gnu
+AARCH64_FOUND    = $(if $(wildcard $(AARCH64_SYSROOT)/packages),$(shell command -v $(AARCH64_CC)))
+AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSROOT_DIR='$(abspath $(AARCH64_SYSROOT))' \
+    $(MAKE) --no-print-directory CC=$(AARCH64_CC) MODE=release BUILD=$(BUILD)/aarch64 CUDA=0 MPI=0 \
+    CFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT))' \
+    LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
+CLANG_FOUND      = $(shell command -v $(CLANG))
+
+.PHONY: conformance conformance-docs hashes aarch64-tests
 conformance: all ## Check that the same experiment gives the same bits, in Lockstep and in PyTorch: 15 minutes
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
+hashes: all ## Print the hashes of one model made by other processors, compilers, architectures, ranks and resumes
+	$(if $(CLANG_FOUND),@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
+	@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(BUILD)/hashes/debug/bin/train-single
+	$(if $(AARCH64_FOUND),@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
+	@BIN='$(abspath $(BUILD)/bin)' CLANG_BIN='$(if $(CLANG_FOUND),$(abspath $(BUILD)/hashes/clang/bin))' \
+	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' \
+	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' tests/conformance/hashes
+aarch64-tests: ## Run the tests of units and operations of a build for aarch64, under qemu-user
+	$(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AARCH64_SYSROOT): run 'make deps-aarch64'" >&2; exit 1)
+	@$(AARCH64_MAKE) $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out %/test_cuda_%,$(OPS_TESTS)))
+	@failed=0; for p in $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out %/test_cuda_%,$(OPS_TESTS))); do \
+	    timeout 1800 qemu-aarch64 -L '$(AARCH64_SYSROOT)' "$$p" >"$$p.log" 2>&1 && echo "ok      $${p##*/}" || { echo "FAILED  $${p##*/}: $$p.log"; failed=1; }; \
+	done; exit $$failed
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

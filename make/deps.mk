@@ -14,6 +14,10 @@ TORCH               ?= torch
 DEPS_SHELLS_PACKAGES := zsh fish
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
+DEPS_AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+# Unpacked below AARCH64_SYSROOT, for arm64; nothing of them is installed.
+AARCH64_PACKAGES    := libc6-dev $(filter-out libc6-dev,$(filter lib%-dev,$(DEPS_PACKAGES)))
+AARCH64_SYSROOT     ?= $(BUILD)/sysroot-aarch64
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read the output of `tensor export`; Debian 12 does not have all of them.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
@@ -43,6 +47,9 @@ deps-shells: ## Install zsh and fish: tests of their completions run instead of 
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
+deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`
+	@scripts/install-deps $@ $(DEPS_AARCH64_PACKAGES)
+	@scripts/install-sysroot $@ $(AARCH64_SYSROOT) arm64 $(AARCH64_PACKAGES)
 deps-packaging: ## Install the programs for `make dist wheel deb`, lintian, and auditwheel from PyPI into build/packaging
 	@scripts/install-deps $@ $(DEPS_PACKAGING_PACKAGES)
 	@'$(PYTHON)' -m venv '$(BUILD)/packaging'

@@ -132,3 +132,20 @@ END
     expect "stopped and resumed" "same bits, 3 of 3"
     expect "another seed (must differ)" "differs"
 }
+
+@test "make hashes: a model that differs is marked, and what did not run says why" {
+    need_tool tensor train-ddp
+    mkdir "$WORK/other"
+    cat >"$WORK/other/train-single" <<END
+#!/bin/sh
+exec "$BIN/train-single" "\$@" --set seed=12
+END
+    chmod +x "$WORK/other/train-single"
+    DEBUG_BIN=$WORK/other CLANG_BIN='' AARCH64_BIN='' ROWS='clang|debug|2 ranks|^aarch64' run "$ROOT/tests/conformance/hashes"
+    [ "$status" -eq 1 ] || fail "$output"
+    [[ $output == *"| debug, -O0 | "*" **differs** |"* ]] || fail "$output"
+    [[ $output == *"| clang, release | not run: no clang"* ]] || fail "$output"
+    [[ $output == *"4 runs, 1 differ or failed, 2 not run"* ]] || fail "$output"
+    DEBUG_BIN='' ROWS='debug|2 ranks' run "$ROOT/tests/conformance/hashes"
+    [ "$status" -eq 0 ] || fail "$output"
+}

@@ -48,8 +48,8 @@ status train_start_model(train_run *r, error *err) {
     const train_settings *s = r->settings;
     checkpoint *c = &r->checkpoint;
     if (!s->init)
-        return initial_model(r->experiment, &r->train, &r->normalization, c->parameters, c->buffers,
-                             err);
+        return initial_model(r->experiment, &r->train, &r->left_out, &r->normalization,
+                             c->parameters, c->buffers, err);
     if (initial_model_is_set(r->experiment) && train_start_leads(s))
         log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
     return read_init(r, err);

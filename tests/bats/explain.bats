@@ -364,7 +364,7 @@ published_runs() {
     # From p to q R9 has both ends, but its factors stay together; R8 has one end, and is not
     # mentioned.
     grep -qF "In R9's own figures, loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): the figures do not show which of these was the cause." out/report.md
-    grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
+    grep -qF '| **Loader workers** | 20.0 s, 4 epochs (R8) |' out/report.md
     ! grep -q "R8's\|speed-up came from\|Here, loading takes" out/report.md || fail "figures of other work are shown as published"
     sed -i '/name: q/d' experiments/claim-R9.yaml
     claim R7 '{name: q, experiment: q, total_seconds: 25.0}'

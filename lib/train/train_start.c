@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "train/initial_model.h"
+#include "train/kept_states.h"
 #include "train/model_import.h"
 #include "train/train_manifest.h"
 
@@ -156,6 +157,7 @@ status train_start_clear(train_run *r, error *err) {
     TRY(manifest_remove_old(r->manifest, out, err));
     for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
         TRY(remove_file(out, names[i], err));
+    if (!r->resumed) TRY(kept_states_clear(out, err));
     *r->cleared = true;
 out:
     return rc;

@@ -214,12 +214,19 @@ static void test_avx2(void **state) {
     check("v3", 64, 128, 16);
 }
 
+// The kernels take vectors of channels by fours, twos and ones.
+static void test_vectors_of_channels(void **state) {
+    (void)state;
+    for (int channels = 32; channels <= 112; channels += 16) check(NULL, channels, 20, 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_channels),
         cmocka_unit_test(test_64_channels),
         cmocka_unit_test(test_128_channels),
         cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_vectors_of_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ static int pieces_of(int outputs) {
 
 static layout layout_of(int channels, int outputs, int tiles, float *scratch) {
     layout a = {.vectors = (channels + VL - 1) / VL};
-    const int blocks = (a.vectors + VECTORS - 1) / VECTORS;
+    // As vectors_from takes them: three are left as 2 + 1.
+    const int blocks = a.vectors / VECTORS + (a.vectors % VECTORS + 1) / 2;
     a.patch_plane = (size_t)a.vectors * TERMS * VL + PLANE_GAP;
     a.gradient_plane = (size_t)outputs * TERMS + PLANE_GAP;
     a.sum_floats = (tiles <= TILES ? 1 : (size_t)(blocks * pieces_of(outputs))) * PIECE;

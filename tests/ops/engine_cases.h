@@ -201,6 +201,12 @@ static const model_case models[] = {
                "kernel: 3, padding: 1}, relu, conv: {out: 6, kernel: 3, padding: 1}]}, relu, "
                "flatten, linear: {out: 10}]",
      .graph = true},
+    {.name = "layers without a product after the ReLU of a sum",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3}, conv: {out: 4, kernel: 3, padding: 1}, "
+               "batch_norm, add: {with: a}, relu, batch_norm, gelu, residual: {body: [conv: {out: "
+               "4, kernel: 1}]}, relu, relu, flatten, linear: {out: 10}]",
+     .graph = true},
     {.name = "residual blocks with batch norm, one strided",
      .input = "[3, 9, 8]",
      .layers = "[conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, residual: "

@@ -222,10 +222,8 @@ static void test_vectors_of_channels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_channels),
-        cmocka_unit_test(test_64_channels),
-        cmocka_unit_test(test_128_channels),
-        cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_few_channels),        cmocka_unit_test(test_64_channels),
+        cmocka_unit_test(test_128_channels),        cmocka_unit_test(test_avx2),
         cmocka_unit_test(test_vectors_of_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

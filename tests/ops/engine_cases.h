@@ -162,6 +162,15 @@ static const model_case models[] = {
                "batch_norm, dropout: {p: 0.25}, batch_norm, gelu, flatten, batch_norm, linear: "
                "{out: 10}]",
      .graph = true},
+    {.name = "group norms, of the input, after branches and of features",
+     .input = "[2, 9, 8]",
+     .layers = "[group_norm: {groups: 1, name: a}, conv: {out: 18, kernel: 3, padding: 1}, "
+               "group_norm: {groups: 6, eps: 0.001, name: b}, relu, residual: {body: [conv: {out: "
+               "18, kernel: 3, padding: 1, bias: false}, group_norm: {groups: 18}]}, batch_norm, "
+               "group_norm: {groups: 3}, gelu, conv: {from: b, out: 18, kernel: 1}, add: {with: "
+               "gelu1}, max_pool: {size: 2}, flatten, group_norm: {groups: 2}, linear: {out: 12}, "
+               "group_norm: {groups: 1}, linear: {out: 10}]",
+     .graph = true},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "

@@ -74,14 +74,19 @@ class Graph:
 
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "norm"] + ["pool"] * image)
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
         elif kind == "scale":
             self.put(text, "scale", factor=r.choice([-1.5, 0.25, 0.7, 2.0]))
         elif kind == "pool":
             self.put(text, r.choice(["max_pool", "avg_pool"]), size=3, stride=1, padding=1)
-        elif kind != "norm":
+        elif kind == "group_norm":
+            channels = self.shape()[0]
+            groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
+            if image or channels > groups:
+                self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
+        else:
             self.put(text, kind)
 
     def same_conv(self, text, channels, **more):

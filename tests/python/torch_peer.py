@@ -99,6 +99,8 @@ def make_layer(kind, o, shape):
         return nn.Linear(shape[1], o["out"], bias=o["bias"])
     if kind == "batch_norm":
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
+    if kind == "group_norm":
+        return nn.GroupNorm(o["groups"], shape[1], o["eps"])
     if kind == "max_pool":
         return nn.MaxPool2d(o["size"], o["stride"], o["padding"])
     if kind == "avg_pool":

@@ -65,7 +65,7 @@ static place y_of(const placement *p, unit_source s) {
 
 static bool needs_winners(const layer *alone) {
     return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU &&
-           alone->kind != LAYER_SCALE;
+           alone->kind != LAYER_SCALE && alone->kind != LAYER_GROUP_NORM;
 }
 
 static int readers_of(const placement *p, int of) {

@@ -13,6 +13,7 @@ value is so close to a ReLU's zero, or to another of its pool's window, that rou
 Prints a line for each network, and the errors of all. Needs PyTorch and the standard library.
 """
 import json
+import math
 import os
 import random
 import shutil
@@ -26,8 +27,8 @@ import safetensors_writer
 from torch_peer import Net, load, make_layer, read
 
 FACTOR = 4             # times PyTorch's error
-BOUND = 1e-5           # of the way, or of the largest logit
-SMALL = 1e-2           # a way counts as at least this part of the furthest
+BOUND = 5e-5           # of the way, or of the largest logit
+SMALL = 0.1            # a way counts as at least this part of the furthest: that of a bias before a norm is none
 CLOSE = 2e-6           # to a kink, in units of a value's size
 
 
@@ -82,9 +83,9 @@ class Graph:
         elif kind == "pool":
             self.put(text, r.choice(["max_pool", "avg_pool"]), size=3, stride=1, padding=1)
         elif kind == "group_norm":
-            channels = self.shape()[0]
+            channels, values = self.shape()[0], math.prod(self.shape())
             groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
-            if image or channels > groups:
+            if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
         else:
             self.put(text, kind)

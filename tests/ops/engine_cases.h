@@ -122,6 +122,11 @@ static const model_case models[] = {
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},
+    {.name = "sums over more than 64x64 positions",
+     .input = "[1, 65, 67]",
+     .layers = "[conv: {out: 2, kernel: 3, padding: 1}, relu, global_avg_pool, flatten, linear: "
+               "{out: 10}]",
+     .large = true},
     {.name = "batch norm of the input",
      .input = "[3, 5, 4]",
      .layers = "[batch_norm, conv: {out: 4, kernel: 3}, relu, flatten, batch_norm, linear: {out: "

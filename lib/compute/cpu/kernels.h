@@ -63,7 +63,7 @@ static inline conv_phase conv_phase_of(int kernel, int stride, int padding, int 
 }
 
 // Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
-// + ky - pad_y, …); samples are added by halves.
+// + ky - pad_y, …), in the parts of long_sums.h; samples are added by halves.
 enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
 
 typedef struct conv_weight_task {

@@ -28,6 +28,11 @@ replays() {
     "$BIN/replay" run --train "$train" --segments 6 --seed 1 "$@"
 }
 
+# states RUN: the names of its states.
+states() {
+    (cd "$1/states" && find . -name '*.st.zst' -printf '%P\n' | LC_ALL=C sort | tr '\n' ' ')
+}
+
 # forge FILE SCRIPT: changes a tensor file by a Python script, in which `data` has its plain bytes
 # and place(NAME) is the offset of a tensor in it; the manifest gets the new hashes.
 forge() {
@@ -58,8 +63,8 @@ END
 }
 
 @test "--keep-states cuts a run into equal parts, and changes no bit of it" {
-    [ "$(ls run/states | tr '\n' ' ')" = "000000005.st.zst 000000009.st.zst 000000014.st.zst 000000018.st.zst 000000023.st.zst " ] ||
-        fail "$(ls run/states)"
+    [ "$(states run)" = "000000005.st.zst 000000009.st.zst 000000014.st.zst 000000018.st.zst 000000023.st.zst " ] ||
+        fail "$(states run)"
     succeeds "$BIN/train-ddp" -q --experiment "$data/e.yaml" --train "$train" --out plain --world-size 2
     same_model "$(content run/model.st.zst)" plain "without states"
     succeeds "$BIN/manifest" verify run
@@ -67,10 +72,10 @@ END
     # A stopped and resumed run keeps them, too; one that starts over removes old ones.
     succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out again --keep-states 6 --stop-after-steps 10
     succeeds "$BIN/train-dp" -q --experiment "$data/e.yaml" --train "$train" --out again --keep-states 6 --world-size 2 --resume
-    [ "$(ls run/states)" = "$(ls again/states)" ] || fail "$(ls again/states)"
+    [ "$(states run)" = "$(states again)" ] || fail "$(states again)"
     succeeds "$BIN/replay" again --train "$train" --segments 6
     succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out again
-    [ -z "$(ls again/states)" ]
+    [ -z "$(states again)" ]
     ! grep -q states/ again/manifest.yaml || fail "old states are outputs"
 }
 

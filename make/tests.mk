@@ -50,6 +50,14 @@ $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
 RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
                  $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
 
+# Seeds of the random networks. `make test` compares the first 16.
+GRAPHS       ?= 200
+GRAPHS_FIRST ?= 1
+.PHONY: test-graphs
+test-graphs: all ## Compare random networks with PyTorch (make deps-torch): GRAPHS=200
+	@folder=$$(mktemp -d) && '$(PYTHON)' tests/python/torch_graphs.py '$(abspath $(BUILD)/bin)' "$$folder" \
+	    '$(GRAPHS_FIRST)' '$(GRAPHS)' && rm -r "$$folder"
+
 # ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward, and all
 # executions of a step. The longest compilation (conv.cu) and test go first; with -j one sanitizer
 # continues while the other waits for them.

@@ -22,7 +22,7 @@ static const struct quantity_info {
     [QUANTITY_BATCH] = {"batch", STATED_COUNT, 1, false},
     [QUANTITY_GLOBAL_BATCH] = {"global_batch", STATED_COUNT, 1, false},
     [QUANTITY_SAMPLES] = {"samples", STATED_COUNT, 1, false},
-    [QUANTITY_EPOCHS] = {"epochs", STATED_COUNT, 1, false},
+    [QUANTITY_EPOCHS] = {"epochs", STATED_SETTING, 0, true},
     [QUANTITY_LR] = {"lr", STATED_SETTING, 0, true},
     [QUANTITY_DEVICES] = {"devices", STATED_COUNT, 1, false},
     [QUANTITY_LOADER_WORKERS] = {"loader_workers", STATED_COUNT, 0, false},

@@ -20,6 +20,7 @@ const tool_entry tool_list[] = {
     {"audit", TOOLS_RESULTS, "check published claims against their own figures"},
     {"tensor", TOOLS_RESULTS, "inspect, compare and convert tensor files"},
     {"manifest", TOOLS_RESULTS, "read, verify and compare manifest.yaml files"},
+    {"replay", TOOLS_RESULTS, "train random parts of a run again, and compare the bits"},
     {"bench-allreduce", TOOLS_RESULTS, "measure the all-reduce of train-ddp on this machine"},
 
     {"pipeline", TOOLS_EXPERIMENTS, "run experiments from the data to the report"},

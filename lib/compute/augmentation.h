@@ -16,7 +16,8 @@
 // same squares as their program. The alternating flip is that of cifar10-airbench (K. Jordan, arXiv
 // 2404.00498).
 // Coordinates are integers, computed from doubles by sums, products, quotients and rint, each
-// rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree.
+// rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree. Where Pillow
+// adds up doubles instead of fixed-point numbers, so does this file.
 #ifndef LOCKSTEP_COMPUTE_AUGMENTATION_H
 #define LOCKSTEP_COMPUTE_AUGMENTATION_H
 
@@ -174,6 +175,7 @@ typedef enum augment_map_kind {
     MAP_REFLECT, // the same, mirrored at the pixels of the border
     MAP_MIRROR,  // y, width - 1 - x
     MAP_LINES,   // row.line and column.line, both at (y, x)
+    MAP_WALKS,   // row.walk and column.walk, both at (y, x)
     MAP_RAMPS,   // row.ramp at y, column.ramp at x
     MAP_ERASE,   // y, x; none within both row.span and column.span
 } augment_map_kind;
@@ -182,6 +184,12 @@ typedef enum augment_map_kind {
 typedef struct augment_line {
     int64_t start, per_x, per_y;
 } augment_line;
+
+// start, then per_y added y times, then per_x added x times: as Pillow does if a corner of the
+// image has a source beyond ±32768, which its fixed-point numbers cannot hold.
+typedef struct augment_walk {
+    double start, per_x, per_y;
+} augment_walk;
 
 // start, start + step, start + step + step, …: as Pillow does if nothing is rotated. It accumulates
 // doubles, and sums of doubles in a fixed order are the same everywhere.
@@ -197,6 +205,7 @@ typedef struct augment_span {
 typedef union augment_axis {
     int shift;
     augment_line line;
+    augment_walk walk;
     augment_ramp ramp;
     augment_span span;
 } augment_axis;
@@ -229,6 +238,26 @@ HOST_DEVICE static inline augment_line augment_map_line(double per_x, double per
     return line;
 }
 
+// Likewise; the order of the sum is another one.
+HOST_DEVICE static inline augment_walk augment_map_walk(double per_x, double per_y, double start) {
+    augment_walk walk;
+    walk.start = start + per_y * 0.5 + per_x * 0.5;
+    walk.per_x = per_x;
+    walk.per_y = per_y;
+    return walk;
+}
+
+// Can fixed-point numbers hold the source of the corner (x, y) of the image?
+HOST_DEVICE static inline bool augment_fits(const double m[6], int x, int y) {
+    const double most = 32768;
+    return fabs(x * m[0] + y * m[1] + m[2]) < most && fabs(x * m[3] + y * m[4] + m[5]) < most;
+}
+
+HOST_DEVICE static inline bool augment_corners_fit(shape size, const double m[6]) {
+    return augment_fits(m, 0, 0) && augment_fits(m, size.width, size.height) &&
+           augment_fits(m, 0, size.height) && augment_fits(m, size.width, 0);
+}
+
 HOST_DEVICE static inline augment_ramp augment_map_ramp(double step, double start) {
     augment_ramp ramp;
     ramp.start = start + step * 0.5;
@@ -245,10 +274,14 @@ HOST_DEVICE static inline augment_map augment_map_affine(shape size, affine_choi
         map.kind = MAP_RAMPS;
         map.row.ramp = augment_map_ramp(m[4], m[5]);
         map.column.ramp = augment_map_ramp(m[0], m[2]);
-    } else {
+    } else if (augment_corners_fit(size, m)) {
         map.kind = MAP_LINES;
         map.row.line = augment_map_line(m[3], m[4], m[5]);
         map.column.line = augment_map_line(m[0], m[1], m[2]);
+    } else {
+        map.kind = MAP_WALKS;
+        map.row.walk = augment_map_walk(m[3], m[4], m[5]);
+        map.column.walk = augment_map_walk(m[0], m[1], m[2]);
     }
     return map;
 }
@@ -299,10 +332,22 @@ HOST_DEVICE static inline int64_t augment_line_at(const augment_line *l, int y, 
     return (l->start + l->per_x * x + l->per_y * y) >> 16;
 }
 
+// Rounds down. Any number that is no pixel's becomes -1, also one that no integer could hold.
+HOST_DEVICE static inline int64_t augment_pixel_of(double v) {
+    return v >= 0 && v < 2147483648.0 ? (int64_t)v : -1;
+}
+
+HOST_DEVICE static inline double augment_steps(double v, double step, int times) {
+    for (int i = 0; i < times; i++) v += step;
+    return v;
+}
+
+HOST_DEVICE static inline int64_t augment_walk_at(const augment_walk *w, int y, int x) {
+    return augment_pixel_of(augment_steps(augment_steps(w->start, w->per_y, y), w->per_x, x));
+}
+
 HOST_DEVICE static inline int64_t augment_ramp_at(const augment_ramp *r, int times) {
-    double v = r->start;
-    for (int i = 0; i < times; i++) v += r->step;
-    return (int64_t)floor(v);
+    return augment_pixel_of(augment_steps(r->start, r->step, times));
 }
 
 HOST_DEVICE static inline bool augment_inside(shape size, int64_t row, int64_t column) {
@@ -327,6 +372,10 @@ HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, 
     case MAP_LINES:
         row = augment_line_at(&m->row.line, *y, *x);
         column = augment_line_at(&m->column.line, *y, *x);
+        break;
+    case MAP_WALKS:
+        row = augment_walk_at(&m->row.walk, *y, *x);
+        column = augment_walk_at(&m->column.walk, *y, *x);
         break;
     case MAP_RAMPS:
         row = augment_ramp_at(&m->row.ramp, *y);

@@ -34,6 +34,7 @@ typedef enum layer_kind {
     LAYER_GELU,
     LAYER_SILU,
     LAYER_SCALE,
+    LAYER_GROUP_NORM,
     LAYER_KINDS
 } layer_kind;
 
@@ -51,13 +52,14 @@ typedef struct layer {
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
-    int groups;           // conv: parts of the channels that are convolved apart; 0 is 1
-    bool has_bias;        // conv, linear
-    double eps, momentum; // batch norm
+    int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
+                   // likewise, that are normalised apart
+    bool has_bias; // conv, linear, group norm
+    double eps, momentum; // batch norm; eps: group norm
     double rate;          // dropout: probability of zero
     double factor;        // scale
     size_t weight,
-        bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], batch norm
+        bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
               // [channels]
     size_t mean, variance; // buffer arena: batch norm
 } layer;
@@ -117,7 +119,8 @@ static inline size_t layer_weights(const layer *l) {
         return (size_t)l->out.channels * (size_t)(l->in.channels / layer_groups(l)) *
                (size_t)(l->kernel_h * l->kernel_w);
     case LAYER_LINEAR: return shape_size(l->out) * shape_size(l->in);
-    case LAYER_BATCH_NORM: return (size_t)l->out.channels;
+    case LAYER_BATCH_NORM:
+    case LAYER_GROUP_NORM: return (size_t)l->out.channels;
     default: return 0;
     }
 }

@@ -47,6 +47,14 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
                                    const double *variance, const double *weight, const double *dy,
                                    double *dx, double *dweight, double *dbias);
 
+// The mean and the biased variance are those of a sample's channels of one group, over all
+// positions.
+void reference_group_norm(const layer *l, int samples, const double *x, const double *weight,
+                          const double *bias, double *y);
+void reference_group_norm_backward(const layer *l, int samples, const double *x,
+                                   const double *weight, const double *dy, double *dx,
+                                   double *dweight, double *dbias);
+
 void reference_relu(size_t n, const double *x, double *y);
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx);
 

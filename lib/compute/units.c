@@ -105,6 +105,7 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
     case LAYER_DROPOUT:
     case LAYER_GELU:
     case LAYER_SILU:
+    case LAYER_GROUP_NORM:
     case LAYER_SCALE: u->alone = l; return STATUS_OK;
     default:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",

@@ -3,8 +3,8 @@
 //
 // A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
 // computed in one pass: batch norm, an activation, 2×2 max pooling (its *tail*). Any other pooling,
-// pooling after GELU or SiLU, and dropout are separate units. A tail may also add the y of an
-// earlier unit, after batch norm and before ReLU: the end of a residual block. Flatten costs
+// pooling after GELU or SiLU, group norm and dropout are separate units. A tail may also add the y
+// of an earlier unit, after batch norm and before ReLU: the end of a residual block. Flatten costs
 // nothing because samples are innermost; only if other layers read the image too, it is a unit that
 // copies. The scale of the logits belongs to the unit of the last linear layer.
 //
@@ -39,12 +39,12 @@ typedef struct unit_layers {
     const layer *norm;   // batch norm; NULL: none
     bool relu, pool;     // pool: 2×2
     const layer *smooth; // GELU or SiLU, the end of a tail; NULL: none
-    const layer *alone;  // pooling, dropout, GELU, SiLU, scale: without core, norm and z
-    const layer *scale;  // of the logits: z is the product of core, scaled; NULL: none
-    bool first;          // no input gradient is needed: x is the input
-    bool last;           // the logits: no tail; the loss writes its gradient to z
-    shape x, z, y;       // x: the shape that the unit's first layer reads its input as
-    int norm_index;      // which batch norm, from 0
+    const layer *alone; // pooling, dropout, GELU, SiLU, scale, group norm: without core, norm and z
+    const layer *scale; // of the logits: z is the product of core, scaled; NULL: none
+    bool first;         // no input gradient is needed: x is the input
+    bool last;          // the logits: no tail; the loss writes its gradient to z
+    shape x, z, y;      // x: the shape that the unit's first layer reads its input as
+    int norm_index;     // which batch norm, from 0
     size_t norm_channel; // channels of the preceding batch norms
 } unit_layers;
 

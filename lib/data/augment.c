@@ -64,7 +64,17 @@ static void follow_ramps(shape size, const augment_map *m, const uint8_t *from, 
     for (int y = 0; y < size.height; y++, row += m->row.ramp.step) {
         double column = m->column.ramp.start;
         for (int x = 0; x < size.width; x++, column += m->column.ramp.step)
-            copy_pixel(size, from, (int64_t)floor(row), (int64_t)floor(column), to++);
+            copy_pixel(size, from, augment_pixel_of(row), augment_pixel_of(column), to++);
+    }
+}
+
+static void follow_walks(shape size, const augment_map *m, const uint8_t *from, uint8_t *to) {
+    const augment_walk *row = &m->row.walk, *column = &m->column.walk;
+    double first_row = row->start, first_column = column->start;
+    for (int y = 0; y < size.height; y++, first_row += row->per_y, first_column += column->per_y) {
+        double r = first_row, c = first_column;
+        for (int x = 0; x < size.width; x++, r += row->per_x, c += column->per_x)
+            copy_pixel(size, from, augment_pixel_of(r), augment_pixel_of(c), to++);
     }
 }
 
@@ -72,6 +82,8 @@ void image_affine(shape size, affine_choice c, const uint8_t *from, uint8_t *to)
     const augment_map m = augment_map_affine(size, c);
     if (m.kind == MAP_RAMPS)
         follow_ramps(size, &m, from, to);
+    else if (m.kind == MAP_WALKS)
+        follow_walks(size, &m, from, to);
     else
         follow_lines(size, &m, from, to);
 }

@@ -38,7 +38,7 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
 // - inputs, as a set: a shard's source, else the content hash, else the hash of the bytes. Paths
 //   and the number of shard files do not matter
 // - outputs by path: their content hash, else size and hash. Of steps.st.zst and state.st.zst,
-//   which hold times, only their presence
+//   which hold times, only their presence; states/ (--keep-states) is not compared
 // - results without times: without "phases" and keys that contain "seconds"
 // Not compared: version, bits, command, key, run. Each difference is a finding: "PATH: A != B".
 status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *f,

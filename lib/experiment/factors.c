@@ -48,6 +48,13 @@ static const struct {
     {"tta", FACTOR_VIEWS},
 };
 
+int factor_at(const difference_list *list, int place) {
+    const int patterns = list->factors - FACTORS;
+    if (place <= FACTOR_EPOCHS) return place;
+    place -= FACTOR_EPOCHS + 1;
+    return place < patterns ? FACTORS + place : FACTOR_EPOCHS + 1 + place - patterns;
+}
+
 const char *factor_name(const difference_list *list, int f) {
     if (f < FACTORS) return factor_names[f];
     size_t i = 0;

@@ -10,8 +10,8 @@
 #include "base/yaml_tree.h"
 #include "experiment/experiment.h"
 
-// In the order of the ladder. The last factor has every key that belongs to no other. Each pattern
-// of `tensors` that differs is a factor, too: these are numbered from FACTORS on.
+// The last factor has every key that belongs to no other. Each pattern of `tensors` that differs is
+// a factor, too: these are numbered from FACTORS on.
 typedef enum factor {
     FACTOR_LOADER_WORKERS,
     FACTOR_WORLD,
@@ -47,6 +47,11 @@ typedef struct difference_list {
     size_t count;
     int factors; // FACTORS, and the patterns that differ
 } difference_list;
+
+// Returns the factor at a place of the ladder, 0 to list->factors - 1: as they are numbered, but the
+// patterns follow the epochs, so that the network is complete before weights or views of it are
+// averaged.
+int factor_at(const difference_list *list, int place);
 
 // Returns the name of one of the first FACTORS, "loader-workers", or of a pattern.
 const char *factor_name(const difference_list *list, int f);

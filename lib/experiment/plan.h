@@ -17,7 +17,8 @@
 
 // Plans the runs from experiment file `from` to `to`, one factor at a time and in this order:
 // loader workers; strategy and world size; V and the samples that batch norm normalises over;
-// global batch; learning-rate rule; epochs; all other differences, together. A factor that cannot
+// global batch; learning-rate rule; epochs; each pattern of `tensors`; the other factors of
+// factors.h as they are numbered there, the last of which is all that is left. A factor that cannot
 // change yet (a world size that does not divide V) waits for the first later one that can; if none
 // can alone, factors change together. The last run is `to`, except for names and the number of
 // repeats.

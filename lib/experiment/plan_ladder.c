@@ -119,15 +119,15 @@ static void keep_reason(const error *from, char why[WHY_BYTES]) {
 static status step(ladder *l, uint64_t *factors, char why[WHY_BYTES], error *err) {
     uint64_t together = 0;
     *why = 0;
-    for (int f = 0; f < l->differences.factors; f++) {
-        *factors = UINT64_C(1) << f;
+    for (int place = 0; place < l->differences.factors; place++) {
+        *factors = UINT64_C(1) << factor_at(&l->differences, place);
         if (!(l->pending & *factors)) continue;
         status rc = change(l, *factors, err);
         if (rc == STATUS_OK || rc == STATUS_FAILED) return rc;
         if (!*why) keep_reason(err, why);
     }
-    for (int f = 0; f < l->differences.factors; f++) {
-        together |= l->pending & UINT64_C(1) << f;
+    for (int place = 0; place < l->differences.factors; place++) {
+        together |= l->pending & UINT64_C(1) << factor_at(&l->differences, place);
         *factors = together;
         if (!together || change(l, together, err) != STATUS_OK) continue;
         return STATUS_OK;
@@ -263,7 +263,8 @@ static const char *name_step(const ladder *l, uint64_t factors, char name[NAME_B
         rest = l->differences.items[i].name;
         rest_count++;
     }
-    for (int f = 0; f < l->differences.factors && used < NAME_BYTES; f++) {
+    for (int place = 0; place < l->differences.factors && used < NAME_BYTES; place++) {
+        const int f = factor_at(&l->differences, place);
         bool alone = f == FACTOR_REST && rest_count == 1;
         if (!(factors >> f & 1u)) continue;
         used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s", used ? "-and-" : "",
@@ -275,10 +276,10 @@ static const char *name_step(const ladder *l, uint64_t factors, char name[NAME_B
 
 static status put_reason(const ladder *l, yaml_node *run, uint64_t factors, const char *why,
                          error *err) {
-    int first = 0;
+    int place = 0;
     if (!*why) return STATUS_OK;
-    while (!((factors | l->pending) >> first & 1u)) first++;
-    const char *name = factor_name(&l->differences, first);
+    while (!((factors | l->pending) >> factor_at(&l->differences, place) & 1u)) place++;
+    const char *name = factor_name(&l->differences, factor_at(&l->differences, place));
     status rc = yaml_put(run, "kept", yaml_new_string(name, err), err);
     return rc == STATUS_OK ? yaml_put(run, "because", yaml_new_string(why, err), err) : rc;
 }
@@ -291,9 +292,11 @@ static status add_step(ladder *l, uint64_t factors, const char *why, error *err)
     list = yaml_new(YAML_SEQUENCE, err);
     TRY(yaml_put(run, "factors", list, err));
     list->flow = true;
-    for (int f = 0; f < l->differences.factors; f++)
+    for (int place = 0; place < l->differences.factors; place++) {
+        const int f = factor_at(&l->differences, place);
         if (factors >> f & 1u)
             TRY(yaml_append(list, yaml_new_string(factor_name(&l->differences, f), err), err));
+    }
     TRY(put_changes(l, run, factors, err));
     TRY(put_reason(l, run, factors, why, err));
 out:

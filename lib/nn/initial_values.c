@@ -25,7 +25,9 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
         const layer *l = &p->layers[i];
         random_stream s = {.seed = seed, .purpose = RANDOM_INIT, .layer = (uint32_t)l->number};
         size_t channels = (size_t)l->out.channels;
-        if (l->kind == LAYER_BATCH_NORM) {
+        if (l->kind == LAYER_GROUP_NORM) {
+            fill(parameters + l->weight, channels, 1);
+        } else if (l->kind == LAYER_BATCH_NORM) {
             fill(parameters + l->weight, channels, 1);
             fill(buffers + l->variance, channels, 1);
         } else if (layer_weights(l)) {

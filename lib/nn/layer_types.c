@@ -180,18 +180,25 @@ out:
     return rc;
 }
 
-static status read_batch_norm(builder *b, reading *r) {
+static status read_eps(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
     l->eps = 1e-5;
-    l->momentum = 0.1;
-    TRY(read_number(b, r, "eps", &l->eps));
-    TRY(read_number(b, r, "momentum", &l->momentum));
+    status rc = read_number(b, r, "eps", &l->eps);
+    if (rc != STATUS_OK) return rc;
     if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
         return yaml_error(
             layer_option(r, "eps"), b->err,
             "'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
+    return STATUS_OK;
+}
+
+static status read_batch_norm(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->momentum = 0.1;
+    TRY(read_eps(b, r));
+    TRY(read_number(b, r, "momentum", &l->momentum));
     if (l->momentum < 0 || l->momentum > 1)
         return yaml_error(layer_option(r, "momentum"), b->err,
                           "'momentum' must be between 0 and 1");
@@ -200,6 +207,23 @@ static status read_batch_norm(builder *b, reading *r) {
     TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
     TRY(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
     TRY(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
+out:
+    return rc;
+}
+
+static status read_group_norm(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    TRY(read_count(b, r, "groups", &l->groups));
+    if (l->in.channels % l->groups)
+        return yaml_error(layer_option(r, "groups"), b->err,
+                          "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
+                          l->in.channels, l->name);
+    TRY(read_eps(b, r));
+    l->has_bias = true;
+    int64_t dims[] = {l->in.channels};
+    TRY(add_tensor(b, r, "weight", false, 1, dims, &l->weight));
+    TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
 out:
     return rc;
 }
@@ -313,5 +337,6 @@ const layer_type layer_types[LAYER_TYPES] = {
     [LAYER_GELU] = {"gelu", "gelu", LAYER_GELU, {0}, read_plain},
     [LAYER_SILU] = {"silu", "silu", LAYER_SILU, {0}, read_plain},
     [LAYER_SCALE] = {"scale", "scale", LAYER_SCALE, {"factor"}, read_scale},
+    [LAYER_GROUP_NORM] = {"group_norm", "gn", LAYER_GROUP_NORM, {"groups", "eps"}, read_group_norm},
     {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
 };

@@ -65,10 +65,12 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
            has_text(train, "run.execution.threads", threads);
 }
 
-// Are this execution's times comparable to the others'? An execution that was stopped and resumed
-// has no times, but still counts if only one execution is needed.
+// Has it what this call needs: the states that STATES asks for, and times comparable to the
+// others'? An execution that was stopped and resumed has no times, but still counts if only one
+// execution is needed.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
-    if (!x->finished || !needs_times(p, wanted)) return x->finished;
+    if (!x->finished || (p->settings->values[SETTING_STATES] && !store_has_states(x))) return false;
+    if (!needs_times(p, wanted)) return true;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return has_text(x->train, "run.host", runs->host) &&
@@ -284,8 +286,15 @@ static status find_launcher(const execution_work *w, words *launcher, error *err
     return rc == STATUS_OK ? words_format(launcher, err, "%d", w->r->e.world_size) : rc;
 }
 
+// Options that change neither the key nor the bits.
+static status find_more(const execution_work *w, words *more, error *err) {
+    status rc = w->resume ? words_add(more, "--resume", err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    return words_option(more, "--keep-states", w->p->settings->values[SETTING_STATES], err);
+}
+
 static status run_train(execution_work *w, error *err) {
-    words command = {0}, launcher = {0};
+    words command = {0}, launcher = {0}, more = {0};
     char *dir = memory_format(err, "%s/train", w->folder);
     char *shown = memory_format(err, "%s/train", w->shown);
     status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
@@ -293,6 +302,7 @@ static status run_train(execution_work *w, error *err) {
     TRY(planned_run_command(w->p, w->r, w->seed, w->file, true, &command, err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(find_launcher(w, &launcher, err));
+    TRY(find_more(w, &more, err));
     const stage s = {.name = "train",
                      .dir = dir,
                      .shown = shown,
@@ -300,9 +310,10 @@ static status run_train(execution_work *w, error *err) {
                      .reason = w->reason,
                      .command = &command,
                      .launcher = &launcher,
-                     .more = w->resume ? "--resume" : NULL};
+                     .more = &more};
     TRY(stage_run(w->p, &s, err));
 out:
+    words_release(&more);
     words_release(&launcher);
     words_release(&command);
     free(shown);

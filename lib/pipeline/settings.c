@@ -9,7 +9,13 @@
 
 #include "base/cli.h"
 
-enum { MOST_EXECUTIONS = 1000, MOST_EPOCHS = 2500, MOST_THREADS = 1024, MOST_MIB = 1 << 20 };
+enum {
+    MOST_EXECUTIONS = 1000,
+    MOST_EPOCHS = 2500,
+    MOST_THREADS = 1024,
+    MOST_STATES = 1000,
+    MOST_MIB = 1 << 20
+};
 
 #define FOR(command) (1u << COMMAND_##command)
 #define TRAINS       (FOR(EXPERIMENT) | FOR(COMPARE) | FOR(EXPLAIN) | FOR(REPRODUCE) | FOR(SUBMISSION))
@@ -34,6 +40,7 @@ static const struct {
     [SETTING_SET] = {"SET", TRAINS, "values to replace in every experiment: \"KEY=VALUE; ...\""},
     [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
     [SETTING_THREADS] = {"THREADS", TRAINS, "threads per rank"},
+    [SETTING_STATES] = {"STATES", TRAINS, "parts of each run whose states are kept, for replay"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
     [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "number of timed executions of each run"},
@@ -48,9 +55,8 @@ static const struct {
                               "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
                              "largest model to pack, in MiB (default: 4)"},
-    [SETTING_DRY_RUN] =
-        {"DRY_RUN", TRAINS,
-         "1: fetch missing data, then print the runs and their time"},
+    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
+                         "1: fetch missing data, then print the runs and their time"},
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 
@@ -236,6 +242,7 @@ static status read_values(settings *s, error *err) {
     TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     TRY(check_epochs(s, err));
     TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
+    TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
     TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
     TRY(read_flag(s, SETTING_QUICK, &s->quick, err));

@@ -205,7 +205,7 @@ static status start(const pipeline *p, const stage *s, error *err) {
     status rc = STATUS_OK;
     if (s->launcher) TRY(words_add_all(&program, s->launcher, err));
     TRY(stage_program(p, s->command, &program, err));
-    if (s->more) TRY(words_add(&program, s->more, err));
+    if (s->more) TRY(words_add_all(&program, s->more, err));
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
                                     : child_run(&program, err);
 out:

@@ -24,7 +24,7 @@ typedef struct stage {
     const words *launcher; // starts the tool as several processes; NULL: none
     bool quiet;            // no messages, and the tool's output is dropped
     bool drop_output;      // only drop the tool's output
-    const char *more;      // an additional argument for the run ("--resume"), not part of the key
+    const words *more;     // additional arguments for the run ("--resume"), not part of the key
 } stage;
 
 // Gets the key that the tool prints for these arguments. After a failure, an empty message means

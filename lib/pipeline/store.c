@@ -84,6 +84,13 @@ static status read_execution(execution *x, const char *key, error *err) {
     return rc;
 }
 
+bool store_has_states(const execution *x) {
+    const yaml_node *outputs = yaml_find(x->train, "outputs");
+    for (size_t i = 0; outputs && i < outputs->count; i++)
+        if (strncmp(yaml_text_at(outputs->items[i], "path"), "states/", 7) == 0) return true;
+    return false;
+}
+
 static status add_execution(execution_list *list, const char *folder, int number, const char *key,
                             error *err) {
     void *items = list->items;

@@ -34,6 +34,9 @@ typedef struct execution {
     bool saved;       // it has none, but a state to resume from
 } execution;
 
+// Did its training keep states in its course (STATES=N)?
+bool store_has_states(const execution *x);
+
 // Executions, sorted by number. A zeroed struct is an empty list.
 typedef struct execution_list {
     execution *items;

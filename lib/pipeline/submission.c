@@ -67,6 +67,18 @@ static status copy_into(const char *from, const char *folder, const char *name, 
     return rc;
 }
 
+// Copies FROM/NAME to TO/NAME; the name may have a folder.
+static status copy_between(const char *from, const char *to, const char *name, error *err) {
+    const char *slash = strrchr(name, '/');
+    char *path = memory_format(err, "%s/%s", from, name);
+    char *folder = memory_format(err, "%s/%.*s", to, (int)(slash ? slash - name : 0), name);
+    status rc =
+        path && folder ? copy_into(path, folder, slash ? slash + 1 : name, err) : STATUS_FAILED;
+    free(folder);
+    free(path);
+    return rc;
+}
+
 static status keep_manifest(const submission *s, const char *dir, const char *place, error *err) {
     char *from = memory_format(err, "%s/manifest.yaml", dir);
     char *to = memory_format(err, "%s/manifests/%s", s->folder, place);
@@ -157,7 +169,28 @@ static status read_stage(const char *run, const char *name, yaml_node **root, er
     return rc;
 }
 
-static status keep_run(submission *s, const planned_run *r, const char *place, error *err) {
+// Copies the training of the first execution that kept its states, whole: for `replay`.
+static status keep_states(const submission *s, const char *key, const char *place, error *err) {
+    execution_list list = {0};
+    const yaml_node *outputs = NULL;
+    char *from = NULL, *to = memory_format(err, "%s/runs/%s/train", s->folder, place);
+    status rc = to ? store_read(s->p->artifacts, key, &list, err) : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && !from && i < list.count; i++) {
+        if (!list.items[i].finished || !store_has_states(&list.items[i])) continue;
+        outputs = yaml_find(list.items[i].train, "outputs");
+        from = memory_format(err, "%s/train", list.items[i].folder);
+        if (from) rc = copy_between(from, to, "manifest.yaml", err);
+    }
+    for (size_t i = 0; from && rc == STATUS_OK && i < outputs->count; i++)
+        rc = copy_between(from, to, yaml_text_at(outputs->items[i], "path"), err);
+    store_release(&list);
+    free(from);
+    free(to);
+    return rc;
+}
+
+static status keep_run(submission *s, const planned_run *r, const planned_seed *seed, error *err) {
+    const char *const place = seed->place;
     const char *const stages[] = {"train", views_folder(r->e.tta)};
     yaml_node *roots[2] = {NULL, NULL};
     char *run = memory_format(err, "%s/%s", s->p->artifacts, place);
@@ -172,6 +205,8 @@ static status keep_run(submission *s, const planned_run *r, const char *place, e
     }
     if (rc == STATUS_OK) rc = describe_run(s, roots[0], roots[1], place, err);
     if (rc == STATUS_OK) rc = keep_model(s, run, place, err);
+    if (rc == STATUS_OK && s->p->settings->values[SETTING_STATES])
+        rc = keep_states(s, seed->key, place, err);
     yaml_free(roots[0]);
     yaml_free(roots[1]);
     free(run);
@@ -246,22 +281,30 @@ static status keep_report(const submission *s, error *err) {
 
 // A paragraph of the template that begins with one of these is for that kind of data only.
 static const char OWN[] = "@OWN@", FETCHED[] = "@FETCHED@", DRAWN[] = "@DRAWN@";
+// And this one for submissions with the states of their runs.
+static const char STATES[] = "@STATES@";
 
 static void cut(char *from, char *to) {
     memmove(from, to, strlen(to) + 1);
 }
 
-// Removes the paragraphs for other kinds of data, and the marker of `kind`.
-static void choose_paragraphs(char *text, const char *kind) {
+// Removes the paragraphs that begin with this marker, or only the marker.
+static void choose_paragraph(char *text, const char *marker, bool kept) {
+    for (char *at = text; (at = strstr(at, marker));) {
+        char *end = strstr(at, "\n\n");
+        if (kept)
+            cut(at, at + strlen(marker));
+        else
+            cut(at, end ? end + 2 : at + strlen(at));
+    }
+}
+
+// Removes the paragraphs for other kinds of data than `kind`, and all markers.
+static void choose_paragraphs(char *text, const char *kind, bool states) {
     const char *const kinds[] = {OWN, FETCHED, DRAWN};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        for (char *at = text; (at = strstr(at, kinds[i]));) {
-            char *end = strstr(at, "\n\n");
-            if (kinds[i] == kind)
-                cut(at, at + strlen(kind));
-            else
-                cut(at, end ? end + 2 : at + strlen(at));
-        }
+        choose_paragraph(text, kinds[i], kinds[i] == kind);
+    choose_paragraph(text, STATES, states);
     for (size_t n = strlen(text); n > 1 && text[n - 1] == '\n' && text[n - 2] == '\n';)
         text[--n] = 0;
 }
@@ -295,9 +338,11 @@ static status write_readme(const submission *s, error *err) {
     TRY(rc);
     TRY(plugin_find(template, NULL, &from, err));
     TRY(read_file(from, &text, err));
-    choose_paragraphs(text, s->p->settings->values[SETTING_DATA] ? OWN
-                            : *sources                           ? FETCHED
-                                                                 : DRAWN);
+    choose_paragraphs(text,
+                      s->p->settings->values[SETTING_DATA] ? OWN
+                      : *sources                           ? FETCHED
+                                                           : DRAWN,
+                      s->p->settings->values[SETTING_STATES] != NULL);
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
     s->run_rows[strlen(s->run_rows) - 1] = 0; // the newline is in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;
@@ -372,7 +417,7 @@ static status fill(submission *s, error *err) {
         const planned_run *r = &s->runs->items[i];
         TRY(keep_experiment(s, r, err));
         TRY(keep_data(s, r, err));
-        for (size_t k = 0; k < r->seed_count; k++) TRY(keep_run(s, r, r->seeds[k].place, err));
+        for (size_t k = 0; k < r->seed_count; k++) TRY(keep_run(s, r, &r->seeds[k], err));
     }
     collectives = reporting_collectives(s->p, s->runs);
     if (collectives) TRY(keep_manifest(s, collectives, below_artifacts(s, collectives), err));

@@ -129,6 +129,17 @@ static void append_published(const results *r, text *out, const yaml_node *entry
     text_release(&value);
 }
 
+// Appends ", 45 epochs" if the published run had another number of them than the run here.
+static void append_published_epochs(const results *r, text *out, const planned *one) {
+    const yaml_node *node = yaml_find(one->entry, "published_epochs");
+    const double here = one->runs.runs[0]->planned_epochs;
+    char epochs[32];
+    if (!node || strtod(node->text, NULL) == here) return;
+    snprintf(epochs, sizeof epochs, "%g", strtod(node->text, NULL));
+    text_append(out, ", ");
+    text_format(out, say(r, "%s epochs"), epochs);
+}
+
 void effect_append_published(const results *r, text *out, const planned *one, bool time) {
     const yaml_node *list = yaml_find(one->entry, "published");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
@@ -139,6 +150,7 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
         text_init(&figures, out->err);
         append_published(r, &figures, list->items[i], time ? "seconds_per_epoch" : "accuracy");
         if (time) append_published(r, &figures, list->items[i], "total_seconds");
+        if (figures.length) append_published_epochs(r, &figures, one);
         if (figures.length)
             text_format(out, "%s%s (%s)", out->length ? "; " : "", text_string(&figures), source);
         text_release(&figures);

@@ -22,29 +22,35 @@ static int compare_images(const void *a, const void *b) {
     return memcmp(x->pixels, y->pixels, x->bytes);
 }
 
-// Writes the pixels of the first `count` images in the order of their ids to a list; free() it.
-static status first_images(const dataset *d, size_t count, const uint8_t ***list, error *err) {
-    const size_t samples = d->samples, bytes = dataset_sample_bytes(d);
-    numbered_image *all = memory_new(samples, sizeof *all, err);
-    *list = all ? memory_new(count, sizeof **list, err) : NULL;
+// Writes the pixels of the first WHITENING_IMAGES images that are not left out, in the order of
+// their ids, to a list; free() it.
+static status first_images(const dataset *d, const holdout *left, const uint8_t ***list,
+                           size_t *count, error *err) {
+    const size_t bytes = dataset_sample_bytes(d);
+    size_t images = 0;
+    numbered_image *all = memory_new(d->samples, sizeof *all, err);
+    *list = all ? memory_new(WHITENING_IMAGES, sizeof **list, err) : NULL;
     if (!*list) {
         free(all);
         return STATUS_FAILED;
     }
-    for (size_t i = 0; i < samples; i++) all[i] = (numbered_image){d->ids[i], d->pixels[i], bytes};
-    qsort(all, samples, sizeof *all, compare_images);
-    for (size_t i = 0; i < count; i++) (*list)[i] = all[i].pixels;
+    for (size_t i = 0; i < d->samples; i++)
+        if (!left->out || !left->out[i])
+            all[images++] = (numbered_image){d->ids[i], d->pixels[i], bytes};
+    qsort(all, images, sizeof *all, compare_images);
+    *count = images < WHITENING_IMAGES ? images : WHITENING_IMAGES;
+    for (size_t i = 0; i < *count; i++) (*list)[i] = all[i].pixels;
     free(all);
     return STATUS_OK;
 }
 
 // ---- The model ----
 
-static status whiten(const model *m, const model_tensor *t, const dataset *d,
+static status whiten(const model *m, const model_tensor *t, const dataset *d, const holdout *left,
                      const normalization *n, float *parameters, error *err) {
-    const size_t count = d->samples < WHITENING_IMAGES ? d->samples : WHITENING_IMAGES;
     const uint8_t **pixels;
-    status rc = first_images(d, count, &pixels, err);
+    size_t count;
+    status rc = first_images(d, left, &pixels, &count, err);
     if (rc != STATUS_OK) return rc;
     const whitening_images images = {.pixels = pixels,
                                      .count = count,
@@ -60,8 +66,8 @@ static status whiten(const model *m, const model_tensor *t, const dataset *d,
     return rc;
 }
 
-status initial_model(const experiment *e, const dataset *train, const normalization *n,
-                     float *parameters, float *buffers, error *err) {
+status initial_model(const experiment *e, const dataset *train, const holdout *left,
+                     const normalization *n, float *parameters, float *buffers, error *err) {
     const model *m = &e->model;
     status rc = STATUS_OK;
     model_init_parameters(m, e->seed, parameters, buffers);
@@ -69,7 +75,7 @@ status initial_model(const experiment *e, const dataset *train, const normalizat
     tensor_settings_init(m, e->tensors, e->seed, parameters);
     for (int i = 0; rc == STATUS_OK && train->pixels && i < m->tensor_count; i++)
         if (e->tensors[i].init == INIT_WHITEN)
-            rc = whiten(m, &m->tensors[i], train, n, parameters, err);
+            rc = whiten(m, &m->tensors[i], train, left, n, parameters, err);
     return rc;
 }
 

@@ -21,6 +21,7 @@
 #include "data/sampler.h"
 #include "data/shard_files.h"
 #include "train/hosts.h"
+#include "train/kept_states.h"
 #include "train/trace_file.h"
 #include "train/train_data.h"
 #include "train/train_manifest.h"
@@ -257,6 +258,7 @@ static status write_outputs(train_run *r, error *err) {
     TRY(write_model(r, &written, err));
     TRY(write_steps(r, err));
     TRY(write_state(r, err));
+    TRY(kept_states_describe(r->settings->out, r->manifest, err));
     TRY(train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures, err));
     TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_run_samples(r),
                                written.content, err));
@@ -374,6 +376,8 @@ static status train_rank(void *argument, comm *c, error *err) {
         .checkpoint_ns = s->checkpoint_ns,
         .run = train_start_identity(r),
         .state_path = state,
+        .keep_states = s->keep_states,
+        .out = s->out,
         .segment = r->segment,
         .log = s->log,
         .ready = clear_folder,

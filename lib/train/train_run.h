@@ -39,6 +39,7 @@ typedef struct train_settings {
     const char *command;
     char **argv;
     int argc;
+    int keep_states;  // segments whose ends are kept (kept_states.h); 0: none
     int max_restarts; // after the death of a process; above 0 only if the world is supervised
     const logger *log;
 } train_settings;

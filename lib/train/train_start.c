@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "train/initial_model.h"
+#include "train/kept_states.h"
 #include "train/model_import.h"
 #include "train/train_manifest.h"
 
@@ -48,8 +49,8 @@ status train_start_model(train_run *r, error *err) {
     const train_settings *s = r->settings;
     checkpoint *c = &r->checkpoint;
     if (!s->init)
-        return initial_model(r->experiment, &r->train, &r->normalization, c->parameters, c->buffers,
-                             err);
+        return initial_model(r->experiment, &r->train, &r->left_out, &r->normalization,
+                             c->parameters, c->buffers, err);
     if (initial_model_is_set(r->experiment) && train_start_leads(s))
         log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
     return read_init(r, err);
@@ -156,6 +157,7 @@ status train_start_clear(train_run *r, error *err) {
     TRY(manifest_remove_old(r->manifest, out, err));
     for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
         TRY(remove_file(out, names[i], err));
+    if (!r->resumed) TRY(kept_states_clear(out, err));
     *r->cleared = true;
 out:
     return rc;

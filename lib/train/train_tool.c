@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "base/signals.h"
 #include "experiment/catalog.h"
+#include "train/kept_states.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
 #include "train/train_start.h"
@@ -78,6 +79,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
          "save and stop after N steps of the run", 1, INT64_MAX},
         {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
          "also save the state every N steps (500) or N seconds (30s)", 0, 0},
+        {"keep-states", CLI_INTEGER, &t->keep_states, "N",
+         "also keep the states between N parts of the run, for replay", 2, KEPT_STATES_MAX},
         {"max-restarts", CLI_INTEGER, &t->max_restarts, "N",
          "when a process dies, restart from the last saved state, at most N times (default 0)", 0,
          1000},
@@ -172,6 +175,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .resume = t->resume,
         .dry_run = t->dry_run,
         .stop_after_steps = t->stop_after_steps > 0 ? (uint64_t)t->stop_after_steps : 0,
+        .keep_states = (int)t->keep_states,
         .max_restarts = (int)t->max_restarts,
         .log = log,
     };

@@ -16,6 +16,7 @@
 #include "train/average.h"
 #include "train/divergence.h"
 #include "train/evaluation.h"
+#include "train/kept_states.h"
 #include "train/machine_use.h"
 #include "train/training_progress.h"
 
@@ -80,9 +81,10 @@ static status check_same_run(trainer *t, error *err) {
     char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
     TRY(json_from_yaml(run->parameters, &json, err));
     rc = STATUS_FAILED;
-    text = memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64, json, run->data,
-                         run->init, run->bits, t->c->step, x->backend->name, x->reduce_fast,
-                         t->o->stop_after_steps, t->o->checkpoint_steps);
+    text =
+        memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
+                      run->data, run->init, run->bits, t->c->step, x->backend->name, x->reduce_fast,
+                      t->o->stop_after_steps, t->o->checkpoint_steps, t->o->keep_states);
     all = memory_new((size_t)t->comm->size, sizeof mine, err);
     if (!text || !all) goto out;
     TRY(sha256_buffer(text, strlen(text), mine, err));
@@ -272,7 +274,16 @@ static status check_tensors(trainer *t, error *err) {
     return agreement_check(t->comm, t->c, t->averaged, t->steps_per_epoch, err);
 }
 
-static status save(trainer *t, error *err) {
+// Keeps a copy of the state for `replay`.
+static status keep(trainer *t, error *err) {
+    char *path;
+    status rc = kept_states_path(t->o->out, t->c->step, &path, err);
+    if (rc == STATUS_OK) rc = checkpoint_write(t->c, &t->o->run, path, NULL, err);
+    free(path);
+    return rc;
+}
+
+static status save(trainer *t, bool keeping, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
     status rc;
@@ -284,6 +295,7 @@ static status save(trainer *t, error *err) {
         TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
         TRY(t->o->strategy->describe(t->executor, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
+        if (keeping) TRY(keep(t, err));
     }
     TRY(t->comm->ops->barrier(t->comm, err)); // no rank's next step includes rank 0's saving
     t->mark = t->saved = clock_now();
@@ -392,13 +404,14 @@ static status run(trainer *t, trainer_end *end, error *err) {
         stop = agreed[REQUEST_STOP];
         if (average_is_due(&t->experiment->average, c->step, t->total)) TRY(take_average(t, err));
         const bool whole_epoch = is_end_of_epoch(t);
-        const bool saving = stop || whole_epoch || agreed[REQUEST_CHECKPOINT] ||
+        const bool keeping = kept_states_is_due(o->keep_states, c->step, t->total);
+        const bool saving = stop || whole_epoch || keeping || agreed[REQUEST_CHECKPOINT] ||
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
         if (saving) TRY(collect(t, err));
         if (saving) TRY(check_tensors(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
-        if (saving) TRY(save(t, err));
+        if (saving) TRY(save(t, keeping, err));
         if (whole_epoch) trace_epoch(t);
     }
     trace_epoch(t);

@@ -24,6 +24,8 @@ typedef struct trainer_options {
     uint64_t checkpoint_steps, checkpoint_ns; // also save this often, not only after epochs; 0: no
     run_identity run;
     const char *state_path; // where rank 0 saves; NULL: nowhere
+    int keep_states;        // segments whose ends are kept (kept_states.h); 0: none
+    const char *out;        // the folder for them
     yaml_node *segment;     // describes this segment of the run; the trainer completes it
     const logger *log;      // of rank 0
     // Rank 0 calls it once, when all ranks are ready, right before the first step. May be NULL. If

@@ -94,7 +94,7 @@ agrees() {
 
 @test "a layer that GPUs cannot run is named, and nothing is written" {
     local layers case
-    for case in "residual: {body: [relu]}|add1" "gelu|gelu1" "scale: {factor: 2}|scale1" "conv: {name: g, out: 6, kernel: 1, groups: 2}|g"; do
+    for case in "residual: {body: [relu]}|add1" "gelu|gelu1" "scale: {factor: 2}|scale1" "conv: {name: g, out: 6, kernel: 1, groups: 2}|g" "group_norm: {groups: 3}|gn1"; do
         layers=${case%|*}
         sed "s/relu, max_pool/relu, $layers, max_pool/" "$made/net.yaml" >net.yaml
         fails_with 2 "cannot run layer '${case#*|}': .*--device cpu" "$BIN/train-single" -q --experiment e.yaml \

@@ -343,9 +343,9 @@ published_runs() {
     grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
     grep -qF 'R9 trained for 4 epochs, but p trains for 5 epochs here' out/report.md
     # Next to the rungs, and as a separate walk.
-    grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
-    grep -qF '| **World size, strategy** | 6 s per epoch, 25.0 s (R9) | 3.20 |' out/report.md
-    grep -qF '| **World size, strategy** | 60.00 % (R9) | 91.00 % |' out/report.md
+    grep -qF '| **Start: p** | 60.0 s, 4 epochs (R9) | 2.00 |' out/report.md
+    grep -qF '| **World size, strategy** | 6 s per epoch, 25.0 s, 4 epochs (R9) | 3.20 |' out/report.md
+    grep -qF '| **World size, strategy** | 60.00 %, 4 epochs (R9) | 91.00 % |' out/report.md
     grep -qF '| **loader workers** | 60.0 → 20.0 s | 3.00 times | 1.25 times as fast [' out/report.md
     grep -qF '| R9: four |' out/report.md
     grep -qF '| **All together** | 60.0 → 25.0 s | 2.40 times | takes 1.60 times as long [' out/report.md
@@ -364,7 +364,7 @@ published_runs() {
     # From p to q R9 has both ends, but its factors stay together; R8 has one end, and is not
     # mentioned.
     grep -qF "In R9's own figures, loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): the figures do not show which of these was the cause." out/report.md
-    grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
+    grep -qF '| **Loader workers** | 20.0 s, 4 epochs (R8) |' out/report.md
     ! grep -q "R8's\|speed-up came from\|Here, loading takes" out/report.md || fail "figures of other work are shown as published"
     sed -i '/name: q/d' experiments/claim-R9.yaml
     claim R7 '{name: q, experiment: q, total_seconds: 25.0}'

@@ -181,12 +181,6 @@ all_ended() {
     ! pgrep -f -- "$1" >/dev/null
 }
 
-# training_of LOG: the folder of the training that runs.
-training_of() {
-    wait_until grep -q '^train .*running' "$1"
-    sed -n 's/^train *\(.*\): running.*/\1/p' "$1"
-}
-
 # stop_early EPOCHS: stops a training once it has saved.
 stop_early() {
     local pid

@@ -123,3 +123,9 @@ need_torch() {
     need_program "$PYTHON"
     "$PYTHON" -c 'import torch' >/dev/null 2>&1 || skip "$PYTHON has no torch (make deps-torch)"
 }
+
+# training_of LOG: the folder of the training that runs.
+training_of() {
+    wait_until grep -q '^train .*running' "$1"
+    sed -n 's/^train *\(.*\): running.*/\1/p' "$1"
+}

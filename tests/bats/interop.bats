@@ -132,41 +132,6 @@ checkpoint_by_torch() {
     [ "$status" -eq 4 ] || fail "$output"
 }
 
-# same_step MODEL: one step from the same weights on the same 50 images.
-same_step() {
-    local rate folder
-    for rate in 1e-30 0.5; do
-        folder=$WORK/step-$rate
-        cat >"$WORK/step.yaml" <<EOT
-schema: lockstep.experiment/1
-name: step
-dataset: synthetic
-model: $1
-strategy: single
-world_size: 1
-virtual_shards: 1
-global_batch: 50
-epochs: 1
-optimizer: {kind: sgd, lr: $rate, momentum: 0.85, nesterov: true, weight_decay: 0.001}
-EOT
-        # The weights that both start from: a step of no effect makes them.
-        [ "$rate" = 1e-30 ] || set -- "$1" --init "$WORK/step-1e-30/model.st.zst" --dump-order "$WORK/order"
-        succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" --out "$folder" "${@:2}"
-    done
-    succeeds "$PYTHON" "$PEER" step "$WORK/step-1e-30/model.st.zst" "$WORK/step-0.5/model.st.zst" \
-        "$WORK/few/train.st.zst" "$WORK/order" \
-        '{"batch": 50, "lr": 0.5, "momentum": 0.85, "nesterov": true, "weight_decay": 0.001}'
-}
-
-@test "airbench94: the logits, and one step of training, are PyTorch's" {
-    need_torch
-    "$BIN/synth-cifar" -q --train 50 --test 50 --out "$WORK/few"
-    same_step "$ROOT/experiments/models/airbench94.yaml"
-    succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/step-0.5/model.st.zst" --out "$WORK/evaluate"
-    succeeds "$PYTHON" "$PEER" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" \
-        "$WORK/evaluate/predictions.st.zst"
-}
-
 @test "a checkpoint of lenet-bn by PyTorch has the same accuracy in Lockstep" {
     need_torch
     checkpoint_by_torch "$ROOT/experiments/models/lenet-bn.yaml"

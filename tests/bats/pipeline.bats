@@ -204,43 +204,43 @@ END
     TOOL=train-ddp fails_with 3 "data/synthetic/test.st.zst'" run_pipeline experiment "$TINY"
 }
 
-@test "a training that was killed is stale, not finished" {
-    finished_run
-    local pid state=$ARTIFACTS/tiny/seed-7/train
-    rm "$state/state.st.zst"
-    (
-        cd "$ROOT"
-        SET="epochs=2500" exec setsid "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1
-    ) &
-    pid=$!
-    wait_for "$state/state.st.zst" || fail "$(cat "$WORK/log")"
-    kill -KILL -- "-$pid"
-    wait "$pid" || true
-    [ ! -e "$state/manifest.yaml" ]
-    succeeds run_pipeline experiment "$TINY"
-    did_not_run shard
-    ran train
-    did_not_run evaluate
-}
-
-# start_long: starts a long training in the background, and waits until it trains. Sets $pid.
+# start_long [COMMAND...]: starts a long training in the background, with COMMAND, and waits until it
+# has saved. Sets $pid, the pipeline, and $train, the folder of the training.
 start_long() {
     (
         cd "$ROOT"
-        TMPDIR=$WORK/temporary SET="epochs=2500" exec "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1 3>&-
+        TMPDIR=$WORK/temporary SET="epochs=2500" exec "$@" "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1 3>&-
     ) &
     pid=$!
-    wait_for "$ARTIFACTS/tiny/seed-7/train/state.st.zst" || fail "$(cat "$WORK/log")"
+    train=$(training_of "$WORK/log")
+    wait_for "$train/state.st.zst" || fail "$(cat "$WORK/log")"
+}
+
+@test "a training that was killed is resumed, not finished" {
+    finished_run
+    local pid train
+    mkdir "$WORK/temporary"
+    start_long setsid
+    kill -KILL -- "-$pid"
+    wait "$pid" || true
+    [ ! -e "$train/manifest.yaml" ]
+    start_long setsid
+    wait_until grep -q "resuming from step" "$WORK/log"
+    kill -KILL -- "-$pid"
+    wait "$pid" || true
+    grep -q "^shard .*: up to date" "$WORK/log" || fail "$(cat "$WORK/log")"
+    # The finished run of other settings is still the current one.
+    succeeds run_pipeline experiment "$TINY"
+    did_not_run train
 }
 
 @test "ending the pipeline ends its training" {
     setpriv --pdeathsig TERM true 2>/dev/null || skip "setpriv does not support --pdeathsig"
-    local pid signal train=$ARTIFACTS/tiny/seed-7/train
+    local pid train signal
     mkdir "$WORK/temporary"
     for signal in TERM HUP KILL; do
         rm -rf "$ARTIFACTS"
         finished_run
-        rm "$train/state.st.zst"
         start_long
         kill -s "$signal" "$pid"
         wait "$pid" || true
@@ -300,8 +300,11 @@ start_long() {
     run run_pipeline experiment "$TINY"
     [ "$status" -eq 1 ] || fail "exit code $status" "$output"
     [[ $output == *"train-ddp: "* ]]
-    [ ! -e "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" ]
-    [ ! -e "$ARTIFACTS/tiny/seed-7/train/model.st.zst" ]
+    local train
+    printf '%s\n' "$output" >"$WORK/log"
+    train=$(training_of "$WORK/log")
+    [ ! -e "$train/manifest.yaml" ]
+    [ ! -e "$train/model.st.zst" ]
 }
 
 @test "an experiment that cannot run is reported in one line" {

@@ -141,6 +141,36 @@ END
     same_isa e.yaml "$data/610/train.st.zst"
 }
 
+# Sums over more than 64x64 positions have two levels. Batches of 24 take the kernels for 16 samples,
+# those of 8 the kernels for four.
+@test "large images: 64x64 and 224x224" {
+    local side batch isa
+    for side in 64 224; do
+        "$BIN/synth-cifar" -q --train 24 --test 4 --shape "3,$side,$side" --seed 5 --out "large-$side"
+        cat >"net-$side.yaml" <<END
+schema: lockstep.model/1
+name: net
+input: [3, $side, $side]
+layers: [conv: {out: 16, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 17, kernel: 3, padding: 1},
+         relu, conv: {out: 6, kernel: 5, stride: 2, padding: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]
+END
+        for batch in 8 24; do
+            write_experiment e.yaml model="net-$side.yaml" virtual_shards=4 global_batch="$batch" epochs=1
+            rm -rf reference
+            reference e.yaml "large-$side/train.st.zst"
+            agrees train-single e.yaml "large-$side/train.st.zst" --threads 2
+            ranks_agree e.yaml "large-$side/train.st.zst" 2
+            for isa in v3 v4; do
+                LOCKSTEP_ISA=$isa run "$BIN/train-single" -q --experiment e.yaml --out "$isa" \
+                    --train "large-$side/train.st.zst"
+                [ "$status" -ne 2 ] || continue # not supported by this processor
+                same_model "$expected" "$isa" "$isa"
+                rm -rf "$isa"
+            done
+        done
+    done
+}
+
 @test "a network with branches" {
     local world
     write_experiment e.yaml "model=$ROOT/tests/fixtures/residual.yaml" epochs=1

@@ -177,3 +177,28 @@ has() {
     tar xzOf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz" submission-two-loader_workers=1/README.md >README.md
     grep -Eq '^- two/seed-42: [0-9]+ B, > 0 MiB$' README.md || fail "$(cat README.md)"
 }
+
+@test "STATES=N: the archive has whole trainings, and replay finds them equal" {
+    local archive packed train=runs/one/seed-42/train
+    ARTIFACTS=$WORK/artifacts
+    cp -a "$BATS_FILE_TMPDIR/artifacts" "$ARTIFACTS"
+    STATES=4 submit >log 2>&1 || fail "$(cat log)"
+    archive=$(tail -n 1 log)
+    archive=${archive#submission: }
+    # The finished trainings kept no states: each is executed once more, with the same bits.
+    [ "$(grep -c '^train .*/2/train: running' log)" = 2 ] || fail "$(cat log)"
+    STATES=4 submit >log 2>&1 || fail "$(cat log)"
+    ! grep -q ': running' log || fail "$(cat log)"
+    tar xzf "$archive"
+    packed=$PWD/$(basename "$archive" .tar.gz)
+    grep -q 'lockstep replay' "$packed/README.md" || fail "$(cat "$packed/README.md")"
+    ! grep -q '@' "$packed/README.md" || fail "$(grep '@' "$packed/README.md")"
+    "$BIN/synth-cifar" -q --shape 3,12,12 --out data
+    succeeds "$BIN/replay" "$packed/runs/two/seed-42" --train data/train.st.zst --segments 4
+    [[ $output == *"4 of 4 segments trained again, 100 % of the steps: equal"* ]] || fail "$output"
+    zstd -dcq "$packed/$train/model.st.zst" >plain
+    printf 'x' | dd of=plain bs=1 seek=$(($(stat -c %s plain) - 9)) conv=notrunc status=none
+    zstd -qf plain -o "$packed/$train/model.st.zst"
+    fails_with 3 "model.st.zst': its content is not the one in the manifest" \
+        "$BIN/replay" "${packed}/runs/one/seed-42" --train data/train.st.zst --segments 4
+}

@@ -72,6 +72,32 @@ a, b = [sorted(i for i, in struct.iter_unpack("<I", open(f, "rb").read())) for f
 assert a == b and len(set(a)) == 510, len(set(a))'
 }
 
+@test "whitening filters do not depend on the validation samples" {
+    need_python
+    printf '%s\n' 'tensors: {conv1.weight: {init: whiten, trained_epochs: 0}}' >>e.yaml
+    train run --set epochs=1 --dump-order order
+    zstd -dcq "$train" >plain
+    "$PYTHON" - <<'END'
+import json, struct
+trained = {i for i, in struct.iter_unpack("<I", open("order", "rb").read())}
+data = bytearray(open("plain", "rb").read())
+start = 8 + int.from_bytes(data[:8], "little")
+header = json.loads(data[8:start])
+def place(name):
+    first, end = header[name]["data_offsets"]
+    return start + first, (end - first) // header[name]["shape"][0]
+(ids, _), (images, size) = place("ids"), place("images")
+for n in range(header["ids"]["shape"][0]):
+    if int.from_bytes(data[ids + 4 * n:ids + 4 * n + 4], "little") not in trained:
+        data[images + size * n:images + size * (n + 1)] = bytes(size)
+open("black", "wb").write(data)
+END
+    zstd -q black -o black.st.zst
+    train=black.st.zst train other --set epochs=1
+    for run in run other; do "$BIN/tensor" export --format csv --out $run.csv $run/model.st.zst conv1.weight; done
+    cmp run.csv other.csv
+}
+
 @test "keep: best is the model after the first epoch with the best accuracy" {
     local epoch
     train last
@@ -91,6 +117,19 @@ assert a == b and len(set(a)) == 510, len(set(a))'
     fails_with 4 "best_epoch" "$BIN/report" best --out report
     sed -i "s/^  best_epoch: .*/  best_epoch: $epoch/; s/^  validation_accuracy: .*/  validation_accuracy: 0.99/" best/manifest.yaml
     fails_with 4 "validation_accuracy" "$BIN/report" best --out report
+}
+
+@test "keep: best is the averaged model, if weights are averaged" {
+    local epoch average='average={kind: ema, decay: 0.8}'
+    train last --set "$average"
+    train best --set "$average" --set keep=best
+    epoch=$(best last)
+    [ "$epoch" -lt 6 ] || fail "the last epoch is the best: this tests nothing: $(accuracies last)"
+    [ "$(accuracies last)" = "$(accuracies best)" ] || fail "$(accuracies last; accuracies best)"
+    train short --set "$average" --set epochs="$epoch"
+    same_model "$(content short/model.st.zst)" best "epoch $epoch"
+    train plain --set epochs="$epoch"
+    [ "$(content plain/model.st.zst)" != "$(content best/model.st.zst)" ] || fail "the average is the model"
 }
 
 @test "early stopping ends after the patience, and a resumed run ends after the same epoch" {
@@ -145,6 +184,8 @@ training data; test data was read once." report/report.md || fail "$(cat report/
     fails_with 2 "'keep: best' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run --set keep=best
     fails_with 2 "'early_stopping' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run \
         --set early_stopping.patience=1
+    fails_with 2 "'keep: best' needs a whole number of 'epochs', not 1.5" "$BIN/train-single" --experiment e.yaml \
+        --train "$train" --out run --set keep=best --set epochs=1.5
     fails_with 3 "it has 610 samples, and 'validation.samples' is 610" "$BIN/train-single" --experiment e.yaml \
         --train "$train" --out run --set validation.samples=610
     nothing_in run

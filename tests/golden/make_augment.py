@@ -91,6 +91,20 @@ def random_affine(chosen, image, degrees, translate, scale):
            round(chosen.uniform(-translate, translate) * height), chosen.uniform(*scale))
 
 
+def far(height, width, angle, right, down, scale):
+    """A map of a large image that shrinks it to a few pixels, most with sources far outside.
+
+    The image is not stored: see the formula. Of the result, only the box that is not black is."""
+    y, x = numpy.indices((height, width))
+    image = Image.fromarray((1 + (31 * y + 7 * x) % 255).astype("uint8"))
+    result = numpy.asarray(F.affine(image, angle, [right, down], scale, [0.0], InterpolationMode.NEAREST, 0))
+    rows, columns = (numpy.flatnonzero(result.any(axis)) for axis in (1, 0))
+    box = result[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1]
+    record("far", "none", {"height": height, "width": width, "angle": angle, "right": right, "down": down,
+                           "scale": scale, "top": int(rows[0]), "left": int(columns[0])},
+           torch.from_numpy(box.copy())[None])
+
+
 def main():
     torch.manual_seed(20240521)
     chosen = random.Random(20240521)
@@ -123,6 +137,10 @@ def main():
                                            ("odd", 3, 0, 0, 0), ("odd", 3, 6, 10, 9), ("odd", 11, 3, 5, 1),
                                            ("grey", 1, 27, 0, 50), ("grey", 28, 14, 14, 3), ("grey", 7, 2, 26, 0)):
         cutout(image, size, row, column, fill)
+    # Beyond 32768 Pillow computes coordinates as floating-point numbers: some of these maps reach further, some do not.
+    for height, width in [(1024, 1024)] * 16 + [(700, 1024)] * 8:
+        far(height, width, chosen.uniform(-180, 180), chosen.randint(-300, 300), chosen.randint(-300, 300),
+            chosen.uniform(0.008, 0.028))
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")
     made_by = f"make_augment.py, torchvision {torchvision.__version__}, Pillow {PIL.__version__}"
     safetensors_writer.save(path, tensors, {"made_by": made_by, **cases})

@@ -122,6 +122,11 @@ static const model_case models[] = {
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},
+    {.name = "sums over more than 64x64 positions",
+     .input = "[1, 65, 67]",
+     .layers = "[conv: {out: 2, kernel: 3, padding: 1}, relu, global_avg_pool, flatten, linear: "
+               "{out: 10}]",
+     .large = true},
     {.name = "batch norm of the input",
      .input = "[3, 5, 4]",
      .layers = "[batch_norm, conv: {out: 4, kernel: 3}, relu, flatten, batch_norm, linear: {out: "
@@ -162,6 +167,15 @@ static const model_case models[] = {
                "batch_norm, dropout: {p: 0.25}, batch_norm, gelu, flatten, batch_norm, linear: "
                "{out: 10}]",
      .graph = true},
+    {.name = "group norms, of the input, after branches and of features",
+     .input = "[2, 9, 8]",
+     .layers = "[group_norm: {groups: 1, name: a}, conv: {out: 18, kernel: 3, padding: 1}, "
+               "group_norm: {groups: 6, eps: 0.001, name: b}, relu, residual: {body: [conv: {out: "
+               "18, kernel: 3, padding: 1, bias: false}, group_norm: {groups: 18}]}, batch_norm, "
+               "group_norm: {groups: 3}, gelu, conv: {from: b, out: 18, kernel: 1}, add: {with: "
+               "gelu1}, max_pool: {size: 2}, flatten, group_norm: {groups: 2}, linear: {out: 12}, "
+               "group_norm: {groups: 1}, linear: {out: 10}]",
+     .graph = true},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "
@@ -200,6 +214,12 @@ static const model_case models[] = {
      .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, residual: {body: [conv: {out: 6, "
                "kernel: 3, padding: 1}, relu, conv: {out: 6, kernel: 3, padding: 1}]}, relu, "
                "flatten, linear: {out: 10}]",
+     .graph = true},
+    {.name = "layers without a product after the ReLU of a sum",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3}, conv: {out: 4, kernel: 3, padding: 1}, "
+               "batch_norm, add: {with: a}, relu, batch_norm, gelu, residual: {body: [conv: {out: "
+               "4, kernel: 1}]}, relu, relu, flatten, linear: {out: 10}]",
      .graph = true},
     {.name = "residual blocks with batch norm, one strided",
      .input = "[3, 9, 8]",

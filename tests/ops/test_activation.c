@@ -20,8 +20,8 @@ typedef struct function_case {
 } function_case;
 
 static const function_case functions[] = {
-    {"gelu", ACTIVATION_GELU, reference_gelu, reference_gelu_backward, 2.5, 2.5},
-    {"silu", ACTIVATION_SILU, reference_silu, reference_silu_backward, 2.5, 2.5},
+    {"gelu", ACTIVATION_GELU, reference_gelu, reference_gelu_backward, 0.8, 0.9},
+    {"silu", ACTIVATION_SILU, reference_silu, reference_silu_backward, 1.0, 0.9},
 };
 
 typedef struct numbers {

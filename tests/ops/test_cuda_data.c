@@ -94,8 +94,8 @@ static const augment_list *any_list(uint32_t round, int least) {
         a->reflect = a->padding < least && u[3] < 0.5;
         a->degrees = u[3] < 0.3 ? 0 : 180 * u[4];
         a->translate[0] = a->translate[1] = 0.4 * u[5];
-        a->scale[0] = u[6] < 0.3 ? 1 : 0.5 + u[6];
-        a->scale[1] = a->scale[0] + 0.5 * u[7];
+        a->scale[0] = u[6] < 0.3 ? 1 : u[6] < 0.4 ? 1e-4 : 0.5 + u[6];
+        a->scale[1] = a->scale[0] * (1 + 0.5 * u[7]);
     }
     return &list;
 }

@@ -42,6 +42,9 @@ static void forward(const problem *p) {
         reference_moments(l->in, p->samples, p->x, p->mean, p->variance);
         reference_batch_norm(l, p->samples, p->x, p->mean, p->variance, p->weight, p->bias, p->y);
         break;
+    case LAYER_GROUP_NORM:
+        reference_group_norm(l, p->samples, p->x, p->weight, p->bias, p->y);
+        break;
     case LAYER_RELU: reference_relu(p->nx, p->x, p->y); break;
     case LAYER_GELU: reference_gelu(p->nx, p->x, p->y); break;
     case LAYER_SILU: reference_silu(p->nx, p->x, p->y); break;
@@ -63,6 +66,9 @@ static void backward(const problem *p, double *dx, double *dw, double *db) {
         reference_moments(l->in, n, p->x, p->mean, p->variance);
         reference_batch_norm_backward(l, n, p->x, p->mean, p->variance, p->weight, p->r, dx, dw,
                                       db);
+        break;
+    case LAYER_GROUP_NORM:
+        reference_group_norm_backward(l, n, p->x, p->weight, p->r, dx, dw, db);
         break;
     case LAYER_RELU: reference_relu_backward(p->nx, p->x, p->r, dx); break;
     case LAYER_GELU: reference_gelu_backward(p->nx, p->x, p->r, dx); break;
@@ -186,6 +192,18 @@ static const op_case cases[] = {
     {"batch norm, large eps", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 3}, .eps = 0.5}, 0, 2},
     {"batch norm, one sample", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 4}, .eps = 1e-5}, 0, 1},
     {"batch norm, one value", {.kind = LAYER_BATCH_NORM, .in = {5, 1, 1}, .eps = 1e-2}, 0, 1},
+    {"group norm",
+     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {6, 3, 4}, .groups = 2, .eps = 1e-5},
+     0,
+     3},
+    {"group norm, one group",
+     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {3, 4, 3}, .groups = 1, .eps = 0.1},
+     0,
+     2},
+    {"group norm of features",
+     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {8, 1, 1}, .groups = 2, .eps = 1e-5},
+     0,
+     2},
     {"relu", {.kind = LAYER_RELU, .in = {3, 4, 5}}, 0, 3},
     {"gelu", {.kind = LAYER_GELU, .in = {3, 4, 5}}, 0, 3},
     {"silu", {.kind = LAYER_SILU, .in = {3, 4, 5}}, 0, 3},

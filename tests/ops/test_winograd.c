@@ -2,54 +2,17 @@
 // The distance of Winograd's convolutions from exact ones: relative errors against the reference,
 // in double, next to those of the direct kernels on the same numbers. The test prints the figures
 // that docs/performance.md cites, and fails if they are worse than a few times those.
-#include "ops.h"
+#include "images.h"
 
 #include <stdio.h>
 
 #include "compute/backend.h"
-#include "compute/cpu/kernels.h"
 #include "compute/reference.h"
 
-enum { SAMPLES = GROUP, LANES_16 = GROUP, SLACK = 64 };
+enum { SAMPLES = GROUP };
 
 // A relative error in the Euclidean norm. Rounding to float alone gives 3e-8 on average.
 static const double INPUT_AND_FORWARD = 3e-6, WEIGHT = 6e-6;
-
-// Images with a border of one zero column, in the engine's layout.
-typedef struct image {
-    float *memory;
-    view v;
-} image;
-
-static image image_new(shape s, const double *values) {
-    const size_t row = (size_t)(s.width + 1) * LANES_16, plane = (size_t)s.height * row;
-    image i = {0};
-    i.memory =
-        aligned_alloc(64, ((LANES_16 + (size_t)s.channels * plane + SLACK) * 4 + 63) / 64 * 64);
-    assert_non_null(i.memory);
-    memset(i.memory, 0, (LANES_16 + (size_t)s.channels * plane + SLACK) * 4);
-    i.v = (view){i.memory + LANES_16, s.channels, s.height, s.width, row, plane};
-    for (int n = 0; values && n < SAMPLES; n++)
-        for (int c = 0; c < s.channels; c++)
-            for (int y = 0; y < s.height; y++)
-                for (int x = 0; x < s.width; x++)
-                    i.v.data[(size_t)c * plane + (size_t)y * row + (size_t)(x * LANES_16 + n)] =
-                        (float)*values++;
-    return i;
-}
-
-static double *image_values(const image *i) {
-    const view *v = &i->v;
-    double *values = ops_zeros((size_t)(SAMPLES * v->channels * v->height * v->width)),
-           *to = values;
-    for (int n = 0; n < SAMPLES; n++)
-        for (int c = 0; c < v->channels; c++)
-            for (int y = 0; y < v->height; y++)
-                for (int x = 0; x < v->width; x++)
-                    *to++ = (double)v->data[(size_t)c * v->plane + (size_t)y * v->row +
-                                            (size_t)(x * LANES_16 + n)];
-    return values;
-}
 
 static layer layer_of(int in, int out, int size) {
     layer l = {.kind = LAYER_CONV,
@@ -71,27 +34,14 @@ static double *activations(size_t n, uint32_t salt, bool relu) {
     return x;
 }
 
-static float *floats_of(const double *values, size_t n) {
-    float *f = aligned_alloc(64, (n * sizeof *f + 63) / 64 * 64);
-    assert_non_null(f);
-    for (size_t i = 0; i < n; i++) f[i] = (float)values[i];
-    return f;
-}
-
-static float *scratch_new(size_t n) {
-    float *f = aligned_alloc(64, (n * sizeof *f + 63) / 64 * 64);
-    assert_non_null(f);
-    return f;
-}
-
 // out = the convolution of `in`, or of the gradient, by Winograd or directly.
 static double *correlate(const kernels *k, const layer *l, const float *weight, const image *in,
                          shape out, bool transpose, bool winograd) {
-    image z = image_new(out, NULL);
+    image z = image_new(out, GROUP, 1, NULL);
     const int block = k->conv_block_size(out.channels, out.width);
-    float *packed = scratch_new(winograd ? winograd_packed_floats(l, transpose)
-                                         : conv_packed_floats(l, block, transpose));
-    float *scratch = scratch_new(k->winograd_scratch(l));
+    float *packed = image_floats(winograd ? winograd_packed_floats(l, transpose)
+                                          : conv_packed_floats(l, block, transpose));
+    float *scratch = image_floats(k->winograd_scratch(l));
     const conv_task t = {.in = in->v,
                          .out = z.v,
                          .packed = packed,
@@ -109,7 +59,7 @@ static double *correlate(const kernels *k, const layer *l, const float *weight, 
         conv_pack(l, weight, block, transpose, packed);
         k->conv(&t, block);
     }
-    double *values = image_values(&z);
+    double *values = image_values(&z, GROUP);
     free(packed), free(scratch), free(z.memory);
     return values;
 }
@@ -119,7 +69,7 @@ static double *weight_gradient(const kernels *k, const layer *l, const image *x,
     const size_t n = layer_weights(l);
     const size_t direct = CONV_SCRATCH_OUTPUTS * n / (size_t)l->out.channels * GROUP;
     const size_t room = k->winograd_scratch(l) > direct ? k->winograd_scratch(l) : direct;
-    float *dw = scratch_new(n), *scratch = scratch_new(room);
+    float *dw = image_floats(n), *scratch = image_floats(room);
     const conv_weight_task t = {.in = x->v,
                                 .dout = dz->v,
                                 .dw = dw,
@@ -156,8 +106,8 @@ static void problem_init(problem *p, int in, int out, int size) {
     p->dx = ops_zeros(xs);
     p->dw = ops_zeros(weights);
     p->weight = floats_of(p->w, weights);
-    p->x_image = image_new(p->l.in, p->x);
-    p->dz_image = image_new(p->l.out, p->dz);
+    p->x_image = image_new(p->l.in, GROUP, 1, p->x);
+    p->dz_image = image_new(p->l.out, GROUP, 1, p->dz);
     reference_conv(&p->l, SAMPLES, p->x, p->w, NULL, p->z);
     reference_conv_backward(&p->l, SAMPLES, p->x, p->w, p->dz, p->dx, p->dw, NULL);
 }
@@ -214,12 +164,17 @@ static void test_avx2(void **state) {
     check("v3", 64, 128, 16);
 }
 
+// The kernels take vectors of channels by fours, twos and ones.
+static void test_vectors_of_channels(void **state) {
+    (void)state;
+    for (int channels = 32; channels <= 112; channels += 16) check(NULL, channels, 20, 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_channels),
-        cmocka_unit_test(test_64_channels),
-        cmocka_unit_test(test_128_channels),
-        cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_few_channels),        cmocka_unit_test(test_64_channels),
+        cmocka_unit_test(test_128_channels),        cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_vectors_of_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

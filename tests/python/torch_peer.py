@@ -99,6 +99,8 @@ def make_layer(kind, o, shape):
         return nn.Linear(shape[1], o["out"], bias=o["bias"])
     if kind == "batch_norm":
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
+    if kind == "group_norm":
+        return nn.GroupNorm(o["groups"], shape[1], o["eps"])
     if kind == "max_pool":
         return nn.MaxPool2d(o["size"], o["stride"], o["padding"])
     if kind == "avg_pool":
@@ -118,19 +120,19 @@ def load(net, tensors):
         sys.exit("the state_dict differs in " + ", ".join(wrong))
 
 
-def network(path):
-    """The network that a model.st.zst describes, with its weights, and its normalisation."""
+def network(path, make=Net):
+    """The network that a model.st.zst describes, or another with its tensors; and its normalisation."""
     tensors, metadata = read(path)
-    net = Net(json.loads(metadata["model"]))
+    net = make(json.loads(metadata["model"]))
     load(net, tensors)
     return net, json.loads(metadata["normalize"])
 
 
-def samples(path, normalize):
+def samples(path, normalize, dtype=torch.float32):
     """Normalised images, labels and ids of a dataset file."""
     tensors, _ = read(path)
-    mean, std = [torch.tensor(normalize[key]).view(1, -1, 1, 1) for key in ("mean", "std")]
-    return (tensors["images"].float().div(255).sub(mean).div(std), tensors["labels"].long(), tensors["ids"].tolist())
+    mean, std = [torch.tensor(normalize[key], dtype=dtype).view(1, -1, 1, 1) for key in ("mean", "std")]
+    return (tensors["images"].to(dtype).div(255).sub(mean).div(std), tensors["labels"].long(), tensors["ids"].tolist())
 
 
 def infer(net, x):
@@ -153,8 +155,8 @@ def infer_views(net, x, kind):
     return mean
 
 
-def compare_logits(model, data, predictions):
-    net, normalize = network(model)
+def compare_logits(model, data, predictions, make=Net):
+    net, normalize = network(model, make)
     x, y, ids = samples(data, normalize)
     theirs, metadata = read(predictions)
     if theirs["ids"].tolist() != ids or theirs["labels"].tolist() != y.tolist():
@@ -282,14 +284,14 @@ def step(net, x, y, batch, o):
     return {name: value.double() for name, value in net.state_dict().items()}
 
 
-def compare_step(before, after, data, order, options):
+def compare_step(before, after, data, order, options, make=Net):
     o = json.loads(options)
-    net, normalize = network(before)
+    net, normalize = network(before, make)
     x, y, ids = samples(data, normalize)
     place = {sample: i for i, sample in enumerate(ids)}
     batch = [place[i] for i in read_order(order)[:o["batch"]]]
     start = {name: value.double().clone() for name, value in net.state_dict().items()}
-    exact = step(network(before)[0].double(), x.double(), y, batch, o)
+    exact = step(network(before, make)[0].double(), samples(data, normalize, torch.float64)[0], y, batch, o)
     theirs, ours = step(net, x, y, batch, o), read(after)[0]
     for name, value in ours.items():
         change = (exact[name] - start[name]).norm().item()

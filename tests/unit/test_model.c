@@ -18,7 +18,7 @@
 
 #define LAYERS                                                                                    \
     "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
-    "gelu, silu, scale, global_avg_pool, residual"
+    "gelu, silu, scale, group_norm, global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -303,6 +303,10 @@ static void refuses_bad_layers(void **state) {
     refuses(
         HEAD "- batch_norm: {eps: 1e-80}\n",
         "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
+    refuses(HEAD "- group_norm\n", "m.yaml:5:3: 'groups' is missing");
+    refuses(HEAD "- group_norm: {groups: 2}\n",
+            "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
+    refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n", "m.yaml:5:32: 'eps' must be above 0");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -361,6 +365,11 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Swish", "did you mean 'silu'?"},
         {"Tanh", "the activations are 'relu', 'gelu' and 'silu'."},
         {"convolution", "did you mean 'conv'?"},
+        {"GroupNorm", "did you mean 'group_norm'?"},
+        {"nn.LayerNorm",
+         "'group_norm: {groups: 1}' normalises all channels and positions of a sample."},
+        {"InstanceNorm2d",
+         "'group_norm' with as many groups as channels normalises each of them apart."},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char text[200], message[400];

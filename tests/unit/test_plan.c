@@ -120,7 +120,8 @@ static void check_arrival(const yaml_node *plan, const char *to, const char *con
     experiment_release(&goal);
 }
 
-// Steps that only change which rank computes must not change a bit; all others must.
+// Steps that only change which rank computes, or how test images are viewed, must not change a bit;
+// all others must.
 static void check_bits(const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
     for (size_t i = 1; i < runs->count; i++) {
@@ -129,7 +130,8 @@ static void check_bits(const yaml_node *plan) {
         char key[64];
         if (!factors || factors->count != 1) continue;
         const char *name = factors->items[0]->text;
-        bool free_of_bits = !strcmp(name, "loader-workers") || !strcmp(name, "world-size");
+        bool free_of_bits = !strcmp(name, "loader-workers") || !strcmp(name, "world-size") ||
+                            !strcmp(name, "test-views");
         bool after_control = !strcmp(text_at(runs->items[i - 1], "role"), "control");
         read_run(plan, i - (after_control ? 2 : 1), &before);
         read_run(plan, i, &after);
@@ -294,19 +296,19 @@ static void every_pattern_of_tensors_is_a_factor(void **state) {
                HEAD "name: b\nglobal_batch: 64\nepochs: 10\nseed: 3\n" SGD
                     "tensors: {\"*conv*.weight\": {init: dirac}, bn1.bias: {lr_factor: 3}, "
                     "fc2.bias: {trained_epochs: 1}, fc1.weight: {weight_decay: 0.1}}\n");
-    check_names(plan, "00-a 01-seed 02-tensors.conv.weight 03-tensors.bn1.bias "
-                      "04-tensors.conv1.bias 05-tensors.fc1.weight");
-    const yaml_node *changes = yaml_get(plan, "runs.3.changes");
+    check_names(plan, "00-a 01-tensors.conv.weight 02-tensors.bn1.bias 03-tensors.conv1.bias "
+                      "04-tensors.fc1.weight 05-seed");
+    const yaml_node *changes = yaml_get(plan, "runs.2.changes");
     assert_string_equal(changes->keys[0], "tensors.bn1.bias");
     assert_string_equal(changes->items[0]->items[0]->text, "{lr_factor: 2}");
     assert_string_equal(changes->items[0]->items[1]->text, "{lr_factor: 3}");
-    changes = yaml_get(plan, "runs.4.changes");
+    changes = yaml_get(plan, "runs.3.changes");
     assert_string_equal(changes->items[0]->items[1]->text, "none");
-    assert_string_equal(text_at(plan, "runs.5.factors.0"), "tensors.fc1.weight");
-    check_patterns(plan, 1,
+    assert_string_equal(text_at(plan, "runs.4.factors.0"), "tensors.fc1.weight");
+    check_patterns(plan, 0,
                    "[{bn1.bias: {lr_factor: 2}}, {conv1.bias: {init: zero}}, {fc2.bias: "
                    "{trained_epochs: 1}}]");
-    check_patterns(plan, 3,
+    check_patterns(plan, 2,
                    "[{'*conv*.weight': {init: dirac}}, {bn1.bias: {lr_factor: 3}}, "
                    "{conv1.bias: {init: zero}}, {fc2.bias: {trained_epochs: 1}}]");
     check_arrival(plan, file_b, NULL, 0);
@@ -511,6 +513,30 @@ static void the_projects_ladder_finds_the_loader_study(void **state) {
     check_known(plan, 3, "mnist-ddp8", "26.113313526380807");
     assert_string_equal(text_at(plan, "runs.1.published_factors.0"), "loader-workers");
     assert_string_equal(text_at(plan, "runs.3.published_factors.0"), "world-size");
+    yaml_free(plan);
+}
+
+// The ingredients of airbench94 change in the order of its paper, so that each rung is one of its
+// files, which have the published numbers of epochs.
+static void the_ladder_of_airbench_is_the_published_one(void **state) {
+    (void)state;
+    static const char *const rungs[][2] = {
+        {"airbench-plain", "45"},  {"airbench-whiten", "21"},    {"airbench-dirac", "18"},
+        {"airbench-bias", "13.5"}, {"airbench-lookahead", "12"}, {"airbench-views", "10.8"},
+        {"airbench94", "9.9"},
+    };
+    const char *const epochs[] = {"epochs=9.9"};
+    yaml_node *plan = ladder_between("experiments/airbench/airbench-plain.yaml",
+                                     "experiments/airbench/airbench94.yaml", epochs, 1);
+    check_names(plan, "00-airbench-plain 01-tensors.whiten.weight 02-tensors.conv.weight "
+                      "03-tensors.norm.bias 04-averaged-weights 05-test-views 06-augment");
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++) {
+        const yaml_node *run = yaml_find(plan, "runs")->items[i];
+        assert_string_equal(text_at(run, "same_as"), rungs[i][0]);
+        assert_string_equal(text_at(run, "published_epochs"), rungs[i][1]);
+    }
+    assert_string_equal(text_at(plan, "runs.0.published.0.accuracy"), "94");
+    assert_string_equal(text_at(plan, "runs.6.published.0.accuracy"), "94.01");
     yaml_free(plan);
 }
 
@@ -742,6 +768,7 @@ int main(void) {
         cmocka_unit_test(with_batch_norm_virtual_shards_are_a_factor),
         cmocka_unit_test(settings_do_not_change_published_figures),
         cmocka_unit_test(the_projects_ladder_finds_the_loader_study),
+        cmocka_unit_test(the_ladder_of_airbench_is_the_published_one),
         cmocka_unit_test(equal_experiments_are_refused),
         cmocka_unit_test(every_pair_of_experiments),
         cmocka_unit_test(a_study_is_a_grid),

@@ -16,6 +16,7 @@
 #include "experiment/experiment.h"
 #include "nn/normal.h"
 #include "nn/whitening.h"
+#include "train/clipping.h"
 
 #include "temporary_folder.h"
 
@@ -210,6 +211,33 @@ static void tensors_that_are_trained_alike_share_a_group(void **state) {
     experiment_release(&e);
 }
 
+// As PyTorch, where a frozen tensor has no gradient.
+static void a_norm_leaves_out_frozen_tensors(void **state) {
+    (void)state;
+    experiment e;
+    clipping c;
+    error err = {0};
+    update_group groups[UPDATE_GROUPS - 1];
+    update_rule rule = {.clip_norm = 1, .groups = groups};
+    const int32_t samples[] = {3, 1};
+    const batch b = {.shards = 2, .count = samples};
+    must_load(HEAD "tensors: {\"*\": {trained_epochs: 0}, fc1.bias: {trained_epochs: 1}}\n", &e);
+    float *record = calloc(e.model.program.parameters, sizeof *record);
+    assert_non_null(record);
+    record[model_find(&e.model, "conv1.weight")->offset] = 1000;
+    for (size_t i = 0; i < 9; i++) record[model_find(&e.model, "fc1.bias")->offset + i] = 8;
+    assert_int_equal(clipping_init(&c, &e.model, e.groups.of_line, &err), STATUS_OK);
+    tensor_groups_rule(&e.groups, 0.1, 0, 0, groups);
+    clipping_apply(&c, record, &b, &rule);
+    assert_true(rule.factor == 1 / (6 + 1e-6)); // nine times 8, of 4 samples
+    tensor_groups_rule(&e.groups, 0.1, 0, 1, groups);
+    clipping_apply(&c, record, &b, &rule);
+    assert_true(rule.factor == 1);
+    clipping_release(&c);
+    free(record);
+    experiment_release(&e);
+}
+
 // ---- Normal numbers ----
 
 static double by_libm(const random_stream *s, uint64_t element) {
@@ -386,6 +414,7 @@ int main(void) {
         cmocka_unit_test(bad_settings_are_refused_by_name),
         cmocka_unit_test(whitening_needs_enough_eigenvectors),
         cmocka_unit_test(tensors_that_are_trained_alike_share_a_group),
+        cmocka_unit_test(a_norm_leaves_out_frozen_tensors),
         cmocka_unit_test(normal_numbers_are_those_of_the_mathematical_library),
         cmocka_unit_test(normal_numbers_have_these_bits),
         cmocka_unit_test(initial_values_come_from_the_documented_stream),

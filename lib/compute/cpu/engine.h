@@ -34,6 +34,7 @@ typedef enum operation_kind {
     OP_POOL,
     OP_DROPOUT,
     OP_ACTIVATION,
+    OP_GROUP_NORM,
     OP_LOSS,
     OP_TAIL_AGAIN,   // a y that was not kept
     OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
@@ -43,6 +44,7 @@ typedef enum operation_kind {
     OP_POOL_BACKWARD,
     OP_DROPOUT_BACKWARD,
     OP_ACTIVATION_BACKWARD,
+    OP_GROUP_NORM_BACKWARD,
     OP_CORE_WEIGHTS,
     OP_CORE_INPUT,
 } operation_kind;

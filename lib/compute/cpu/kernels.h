@@ -63,7 +63,7 @@ static inline conv_phase conv_phase_of(int kernel, int stride, int padding, int 
 }
 
 // Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
-// + ky - pad_y, …); samples are added by halves.
+// + ky - pad_y, …), in the parts of long_sums.h; samples are added by halves.
 enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
 
 typedef struct conv_weight_task {
@@ -149,6 +149,18 @@ typedef struct activation_task { // as a separate layer
     float *dx;
 } activation_task;
 
+typedef struct group_norm_task {
+    view x, y; // of the same shape
+    int groups;
+    float eps;
+    const float *weight, *bias; // one per channel
+    // Backward:
+    const float *dy; // dense, like dx
+    float *dx;       // NULL: not needed
+    float *dweight, *dbias;
+    bool accumulate; // add to the existing values
+} group_norm_task;
+
 typedef struct loss_task {
     int classes, samples;   // samples of this group: 1 … 16
     float smoothing;        // of the labels: engine_options
@@ -208,6 +220,9 @@ typedef struct kernels {
     void (*dropout_backward)(const dropout_task *t);
     void (*activation)(const activation_task *t);
     void (*activation_backward)(const activation_task *t);
+    // Statistics are those of a sample. Backward computes them again.
+    void (*group_norm)(const group_norm_task *t);
+    void (*group_norm_backward)(const group_norm_task *t);
     // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus the
     // smoothed one-hot labels, absent lanes zero.
     float (*loss)(const loss_task *t);

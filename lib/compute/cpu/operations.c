@@ -273,6 +273,28 @@ static void run_activation(const group_work *g, const unit *u, bool backward) {
     add_input_gradient(g, u);
 }
 
+static void run_group_norm(const group_work *g, const unit *u, bool backward) {
+    const kernels *k = g->e->kernels;
+    const layer *l = u->layers.alone;
+    const group_norm_task t = {.x = view_as(g, u->x, u->y.size),
+                               .y = place_view(u->y, g->memory),
+                               .groups = l->groups,
+                               .eps = (float)l->eps,
+                               .weight = g->e->parameters + l->weight,
+                               .bias = g->e->parameters + l->bias,
+                               .dy = g->memory + u->dy.offset,
+                               .dx = input_gradient(g, u),
+                               .dweight = g->record ? g->record + l->weight : NULL,
+                               .dbias = g->record ? g->record + l->bias : NULL,
+                               .accumulate = g->accumulate};
+    if (!backward) {
+        k->group_norm(&t);
+        return;
+    }
+    k->group_norm_backward(&t);
+    add_input_gradient(g, u);
+}
+
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const size_t own = (size_t)g->index * e->placement.norm_channels + u->layers.norm_channel;
@@ -334,6 +356,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_POOL: run_pool(g, op->unit, false); break;
     case OP_DROPOUT: run_dropout(g, op->unit); break;
     case OP_ACTIVATION: run_activation(g, op->unit, false); break;
+    case OP_GROUP_NORM: run_group_norm(g, op->unit, false); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
@@ -350,6 +373,7 @@ static void run_operation(const group_work *g, const operation *op) {
         break;
     }
     case OP_ACTIVATION_BACKWARD: run_activation(g, op->unit, true); break;
+    case OP_GROUP_NORM_BACKWARD: run_group_norm(g, op->unit, true); break;
     case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
     case OP_CORE_INPUT: run_core_input(g, op->unit); break;
     }

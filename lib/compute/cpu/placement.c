@@ -65,7 +65,7 @@ static place y_of(const placement *p, unit_source s) {
 
 static bool needs_winners(const layer *alone) {
     return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU &&
-           alone->kind != LAYER_SCALE;
+           alone->kind != LAYER_SCALE && alone->kind != LAYER_GROUP_NORM;
 }
 
 static int readers_of(const placement *p, int of) {
@@ -78,11 +78,13 @@ static int readers_of(const placement *p, int of) {
     return readers;
 }
 
-// No unit reads its own y backward, so a single reader may write to it.
+// A single reader of a y may write to it, unless backward reads it: the ReLU of a tail with a sum
+// goes by its output.
 static bool works_in_place(const placement *p, int index) {
     const unit_layers *l = &p->units[index].layers;
     if (l->core || l->alone || l->sum || l->source.unit == UNIT_INPUT) return false;
-    return readers_of(p, l->source.unit) == 1;
+    const unit_layers *source = &p->units[l->source.unit].layers;
+    return readers_of(p, l->source.unit) == 1 && !(source->plus && source->relu);
 }
 
 // Not if that would take long, as with GELU, or save little, as with pooling.

@@ -24,6 +24,10 @@ static void add_ranges(sequence *s, const engine *e, operation_kind kind, const 
         if (u->layers.core->has_bias)
             add_range(s, u->layers.core->bias, (size_t)u->layers.core->out.channels);
     }
+    if (kind == OP_GROUP_NORM_BACKWARD) {
+        add_range(s, u->layers.alone->weight, layer_weights(u->layers.alone));
+        add_range(s, u->layers.alone->bias, layer_weights(u->layers.alone));
+    }
     if (kind == OP_TAIL_SUMS) {
         const size_t channels = (size_t)u->layers.norm->out.channels;
         add_range(s, u->layers.norm->weight, channels);
@@ -87,6 +91,7 @@ static operation_kind operation_of(const layer *alone, bool backward) {
     case LAYER_GELU:
     case LAYER_SILU:
     case LAYER_SCALE: return backward ? OP_ACTIVATION_BACKWARD : OP_ACTIVATION;
+    case LAYER_GROUP_NORM: return backward ? OP_GROUP_NORM_BACKWARD : OP_GROUP_NORM;
     default: return backward ? OP_POOL_BACKWARD : OP_POOL;
     }
 }
@@ -106,7 +111,8 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
 
 static void add_backward(sequence *s, const engine *e, const unit *u) {
     if (u->layers.alone) {
-        if (!u->layers.first) add(s, e, operation_of(u->layers.alone, true), u);
+        if (!u->layers.first || layer_weights(u->layers.alone))
+            add(s, e, operation_of(u->layers.alone, true), u);
         return;
     }
     if (u->layers.plus) add(s, e, OP_SUM_BACKWARD, u);

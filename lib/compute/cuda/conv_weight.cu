@@ -10,6 +10,7 @@
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/conv_product.cuh"
 #include "compute/cuda/last_block.cuh"
+#include "compute/long_sums.h"
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. Sums are longer
 // than in conv.cu, so tiles may be deeper.
@@ -27,6 +28,7 @@ enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 enum {
     PART_ROUND = 64,   // terms of a part: a multiple of every shape's DEPTH
     LEAST_TERMS = 128, // of a part
+    MOST_TERMS = 8192, // of a part of a long sum (long_sums.h)
     LEAST_GROUP = 8    // parts: this many are read before the first is added
 };
 
@@ -343,7 +345,8 @@ typedef struct weight_parts {
 
 // Enough parts to fill the device (small blocks need more than large ones), but not slightly more
 // than that, because everything would wait for the last few. Each part writes all of its sums once,
-// so it must be long enough to make that cheap. If there are too few terms for many parts, small
+// so it must be long enough to make that cheap; the parts of large images are not so long that
+// their sums lose digits. If there are too few terms for many parts, small
 // blocks are used. There are about as many groups as parts per group, because the block that adds
 // them reads them one after another, alone.
 static weight_parts parts_of(const conv_task *t, int lanes) {
@@ -358,6 +361,8 @@ static weight_parts parts_of(const conv_task *t, int lanes) {
     const int wanted = (small ? 4 : 2) * PROCESSORS, least = small ? LEAST_TERMS : 4 * LEAST_TERMS;
     const int terms = pieces(p.terms, blocks < wanted ? wanted / blocks : 1);
     p.part_terms = pieces(terms < least ? least : terms, PART_ROUND) * PART_ROUND;
+    if (is_long_sum(t->out.height, t->out.width) && p.part_terms > MOST_TERMS)
+        p.part_terms = MOST_TERMS;
     p.parts = pieces(p.terms, p.part_terms);
     p.group = LEAST_GROUP;
     while (p.group * p.group < p.parts) p.group++;

@@ -92,6 +92,10 @@ static status check_layers(const program *p, error *err) {
                              "cannot run layer '%s': GPUs run only networks in which each layer "
                              "reads the one before it; use --device cpu",
                              l->name);
+        if (l->kind == LAYER_GROUP_NORM)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': GPUs run no group norm; use --device cpu",
+                             l->name);
         if (l->groups > 1)
             return error_set(err, STATUS_USAGE,
                              "cannot run layer '%s': GPUs run no grouped convolutions; use "

@@ -6,6 +6,7 @@
 // samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
 // activation has fewer than 2^32 elements.
 #include "compute/cuda/device.cuh"
+#include "compute/long_sums.h"
 
 enum { BLOCK = 256 };
 
@@ -83,12 +84,16 @@ static __global__ void __launch_bounds__(BLOCK)
     if (at >= elements) return;
     const place p = place_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
-    float sum = 0;
+    const bool parts = is_long_sum(t.kernel_h, t.kernel_w);
+    float sum = 0, total = 0;
     for (int y = w.top; y < w.bottom; y++) {
         const float *x = t.x + element(p, c, t.in, y, w.left);
         for (int i = w.left; i < w.right; i++, x += c.lanes) sum += *x;
+        if (!parts) continue;
+        total += sum;
+        sum = 0;
     }
-    t.y[element(p, c, t.out, p.y, p.x)] = sum / elements_of_window(t);
+    t.y[element(p, c, t.out, p.y, p.x)] = (total + sum) / elements_of_window(t);
 }
 
 // ---- Backward ----

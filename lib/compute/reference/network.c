@@ -141,6 +141,7 @@ static void layer_forward(const pass *s, int i) {
     case LAYER_GELU: reference_gelu(size, x, y); break;
     case LAYER_SILU: reference_silu(size, x, y); break;
     case LAYER_SCALE: reference_scale(l, size, x, y); break;
+    case LAYER_GROUP_NORM: reference_group_norm(l, s->samples, x, weight, bias, y); break;
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(y, x, size * sizeof *y); break;
     }
@@ -191,6 +192,9 @@ static void layer_backward(const pass *s, int i, const double *dy, double *dx, d
     case LAYER_GELU: reference_gelu_backward(size, x, dy, dx); break;
     case LAYER_SILU: reference_silu_backward(size, x, dy, dx); break;
     case LAYER_SCALE: reference_scale(l, size, dy, dx); break;
+    case LAYER_GROUP_NORM:
+        reference_group_norm_backward(l, s->samples, x, weight, dy, dx, dweight, dbias);
+        break;
     case LAYER_ADD: // of both inputs
     case LAYER_FLATTEN:
     case LAYER_KINDS: memcpy(dx, dy, size * sizeof *dx); break;

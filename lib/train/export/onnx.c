@@ -19,7 +19,7 @@ enum { ATTRIBUTE_TYPE = 20, IS_FLOAT = 1, IS_INT = 2, IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIMENSION = 1, DIMENSION_SIZE = 1, DIMENSION_NAME = 2 };
-enum { ELEMENT_FLOAT = 1, ELEMENT_UINT8 = 2 };
+enum { ELEMENT_FLOAT = 1, ELEMENT_UINT8 = 2, ELEMENT_INT64 = 7 };
 enum { IR_VERSION = 7, OPSET = 13 }; // those of ONNX 1.8
 
 static const char INPUT[] = "pixels", OUTPUT[] = "logits";
@@ -53,18 +53,21 @@ static void put_value(text *t, uint32_t field, const char *name, int element, co
     protobuf_end(t, value);
 }
 
+static void put_elements(text *t, const char *name, const int64_t *dims, int rank, int element,
+                         const void *values, size_t bytes) {
+    const size_t begun = protobuf_begin(t, GRAPH_INITIALIZER);
+    for (int i = 0; i < rank; i++) protobuf_integer(t, TENSOR_DIMS, dims[i]);
+    protobuf_integer(t, TENSOR_TYPE, element);
+    protobuf_string(t, TENSOR_NAME, name);
+    protobuf_bytes(t, TENSOR_RAW, values, bytes);
+    protobuf_end(t, begun);
+}
+
 static void put_tensor(text *t, const char *name, const int64_t *dims, int rank,
                        const float *values) {
-    const size_t begun = protobuf_begin(t, GRAPH_INITIALIZER);
     size_t count = 1;
-    for (int i = 0; i < rank; i++) {
-        protobuf_integer(t, TENSOR_DIMS, dims[i]);
-        count *= (size_t)dims[i];
-    }
-    protobuf_integer(t, TENSOR_TYPE, ELEMENT_FLOAT);
-    protobuf_string(t, TENSOR_NAME, name);
-    protobuf_bytes(t, TENSOR_RAW, values, count * sizeof *values);
-    protobuf_end(t, begun);
+    for (int i = 0; i < rank; i++) count *= (size_t)dims[i];
+    put_elements(t, name, dims, rank, ELEMENT_FLOAT, values, count * sizeof *values);
 }
 
 static void put_weights(text *t, const trained_model *m) {
@@ -190,6 +193,57 @@ static void put_scale(text *t, const layer *l, const char *in, const char *out) 
     put_simple(t, "Mul", l->name, in, name, out);
 }
 
+// Adds a node that gives `in` the shape `dims`; 0 keeps a dimension.
+static void put_reshape(text *t, const char *name, const char *in, const int64_t *dims, int rank) {
+    const int64_t ranks[] = {rank};
+    char shape_name[NAME_BYTES + 8];
+    snprintf(shape_name, sizeof shape_name, "%s/shape", name);
+    put_elements(t, shape_name, ranks, 1, ELEMENT_INT64, dims, (size_t)rank * sizeof *dims);
+    put_simple(t, "Reshape", name, in, shape_name, name);
+}
+
+// `count` times the same value.
+static void put_equal(text *t, const char *name, float value, int64_t count) {
+    const size_t begun = protobuf_begin(t, GRAPH_INITIALIZER);
+    protobuf_integer(t, TENSOR_DIMS, count);
+    protobuf_integer(t, TENSOR_TYPE, ELEMENT_FLOAT);
+    protobuf_string(t, TENSOR_NAME, name);
+    const size_t raw = protobuf_begin(t, TENSOR_RAW);
+    char bytes[sizeof value];
+    memcpy(bytes, &value, sizeof value);
+    for (int64_t i = 0; i < count; i++) text_bytes(t, bytes, sizeof bytes);
+    protobuf_end(t, raw);
+    protobuf_end(t, begun);
+}
+
+// The operator GroupNormalization is newer than OPSET: groups become the channels of an instance
+// norm, and weight and bias follow.
+static void put_group_norm(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t apart[] = {0, l->groups, -1}, rank = l->flat ? 1 : 3;
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    const int64_t channels[] = {l->in.channels, 1, 1};
+    char step[5][NAME_BYTES], name[NAME_BYTES], one[NAME_BYTES], zero[NAME_BYTES];
+    for (int k = 0; k < 5; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    snprintf(one, sizeof one, "%s/one", l->name);
+    snprintf(zero, sizeof zero, "%s/zero", l->name);
+    put_equal(t, one, 1, l->groups);
+    put_equal(t, zero, 0, l->groups);
+    put_reshape(t, step[0], in, apart, 3);
+    const node n = begin_node(t, "InstanceNormalization", step[1], step[0], step[1]);
+    protobuf_string(t, NODE_INPUT, one);
+    protobuf_string(t, NODE_INPUT, zero);
+    put_float(&n, "epsilon", (float)l->eps);
+    end_node(&n);
+    put_reshape(t, step[2], step[1], whole, (int)rank + 1);
+    snprintf(name, sizeof name, "%s.weight", l->name);
+    put_reshape(t, step[3], name, channels, (int)rank);
+    snprintf(name, sizeof name, "%s.bias", l->name);
+    put_reshape(t, step[4], name, channels, (int)rank);
+    snprintf(name, sizeof name, "%s/scaled", l->name);
+    put_simple(t, "Mul", name, step[2], step[3], name);
+    put_simple(t, "Add", l->name, name, step[4], out);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     static const char *const types[LAYER_KINDS] = {
         [LAYER_CONV] = "Conv",
@@ -209,8 +263,8 @@ static void put_layer(text *t, const program *p, int i) {
         (l->kind == LAYER_GELU ? put_gelu : put_silu)(t, l->name, in, out);
         return;
     }
-    if (l->kind == LAYER_SCALE) {
-        put_scale(t, l, in, out);
+    if (l->kind == LAYER_SCALE || l->kind == LAYER_GROUP_NORM) {
+        (l->kind == LAYER_SCALE ? put_scale : put_group_norm)(t, l, in, out);
         return;
     }
     node n = begin_node(t, types[l->kind], l->name, in, out);

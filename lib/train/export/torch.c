@@ -158,6 +158,10 @@ static void put_module(text *t, const layer *l) {
         put_number(t, ", eps=", l->eps);
         put_number(t, ", momentum=", l->momentum);
         break;
+    case LAYER_GROUP_NORM:
+        text_format(t, "GroupNorm(%d, %d", l->groups, l->in.channels);
+        put_number(t, ", eps=", l->eps);
+        break;
     case LAYER_MAX_POOL:
     case LAYER_AVG_POOL:
         text_format(t, "%sPool2d(kernel_size=(%d, %d)", l->kind == LAYER_MAX_POOL ? "Max" : "Avg",

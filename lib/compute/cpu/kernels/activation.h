@@ -11,46 +11,56 @@ typedef struct slope { // of a function at one place
     vec value, derivative;
 } slope;
 
-INLINE vec absolute(vec x) {
-    return (vec)((ivec)x & 0x7fffffff);
+// -|x|, but no less than -87: there both functions are 0, or x, to a float's precision. Infinities
+// would make NaNs of them. A NaN stays one.
+INLINE vec negative_part(vec x) {
+    return vlarger(vset(-87.0f), (vec)((ivec)x | INT32_MIN));
 }
 
-// erfc(z) for z ≥ 0, as t·e^(p(t) - z²), t = 1 / (1 + z/2). p is of degree 9 and goes through
-// ln(erfc(z) / t) + z² at the ten Chebyshev nodes of z in [0, 9.4]; it is off by less than 6e-8.
-// For larger z erfc(z) is below 1e-38.
-INLINE vec erfc_of(vec z) {
-    const vec t = vset(1.0f) / vfma(z, vset(0.5f), vset(1.0f));
-    vec p = vset(0x1.2330p-3f);
-    p = vfma(p, t, vset(-0x1.54cb6cp-1f));
-    p = vfma(p, t, vset(0x1.1ec8c4p+0f));
-    p = vfma(p, t, vset(-0x1.4b108cp-1f));
-    p = vfma(p, t, vset(-0x1.f55cd4p-4f));
-    p = vfma(p, t, vset(0x1.8e5edep-6f));
-    p = vfma(p, t, vset(0x1.b22544p-6f));
-    p = vfma(p, t, vset(0x1.8db8e6p-2f));
-    p = vfma(p, t, vset(0x1.ff30dp-1f));
-    p = vfma(p, t, vset(-0x1.43f3aep+0f));
-    return t * exponential(vfma(-z, z, p));
+// Both functions are x·F(x) with F(-x) = 1 - F(x). So x·F(x) = max(x, 0) - |x|·F(-|x|), and for the
+// derivative D(x) = 1 - D(-x). `tail` is F(-|x|), and a·b is D(-|x|).
+INLINE vec to_value(vec x, vec minus, vec tail) {
+    return vfma(minus, tail, vlarger(vset(0.0f), x));
+}
+INLINE vec to_derivative(vec x, vec a, vec b) {
+    const ivec below = (ivec)x >> 31; // all bits, if the sign is set
+    return vfma((vec)((ivec)a ^ (~below & INT32_MIN)), b, vmask(~below, vset(1.0f)));
 }
 
-// x·Φ(x), Φ the distribution function of the standard normal distribution. Its derivative is Φ(x) +
-// x·φ(x). Φ of a negative number is computed directly: as 1 - Φ(-x) it would lose its digits.
+// Φ(-a)·e^(a²/2) for a = -minus ≥ 0, Φ the distribution function of the standard normal
+// distribution: a polynomial of u = (a/4) / (1 + a/4), exact at 0. Its weighted largest error in a
+// = 0 … 13 is least: times e^(-a²/2) it is below 1.5e-8, and it is below 1.5e-6 of the value.
+INLINE vec scaled_tail(vec minus) {
+    const vec quarter = vset(0.25f) * minus, u = quarter / (quarter - vset(1.0f));
+    vec p = vset(0x1.89df42p-4f);
+    p = vfma(p, u, vset(-0x1.3c72e2p-2f));
+    p = vfma(p, u, vset(0x1.2f4f58p-3f));
+    p = vfma(p, u, vset(0x1.b94782p-1f));
+    p = vfma(p, u, vset(-0x1.0d7aeep+1f));
+    p = vfma(p, u, vset(0x1.33bba8p+1f));
+    p = vfma(p, u, vset(-0x1.988442p+0f));
+    return vfma(p, u, vset(0.5f));
+}
+
+// x·Φ(x). Its derivative is Φ(x) + x·φ(x), φ the density: both have the factor e^(-x²/2).
 INLINE slope gelu(vec x, const bool DERIVATIVE) {
-    const vec tail = vset(0.5f) * erfc_of(absolute(x) * vset(0x1.6a09e6p-1f)); // √½
-    const vec cumulative = vselect(x < vset(0.0f), tail, vset(1.0f) - tail);
-    slope s = {x * cumulative, vset(0.0f)};
-    if (DERIVATIVE) {
-        const vec density = vset(0x1.988454p-2f) * exponential(vset(-0.5f) * x * x); // 1 / √(2π)
-        s.derivative = vfma(x, density, cumulative);
-    }
+    const vec minus = negative_part(x), scaled = scaled_tail(minus);
+    const vec e = exponential(vset(-0.5f) * x * x);
+    slope s = {to_value(x, minus, scaled * e), vset(0.0f)};
+    if (DERIVATIVE)
+        s.derivative = to_derivative(x, vfma(minus, vset(0x1.988454p-2f), scaled), e); // 1 / √(2π)
     return s;
 }
 
 // x·σ(x), σ(x) = 1 / (1 + e^-x). Its derivative is σ(x) + x·σ(x)·σ(-x).
 INLINE slope silu(vec x, const bool DERIVATIVE) {
-    const vec e = exponential(-absolute(x)), far = vset(1.0f) / (vset(1.0f) + e), near = e * far;
-    const vec sigma = vselect(x < vset(0.0f), near, far);
-    return (slope){x * sigma, DERIVATIVE ? vfma(x, near * far, sigma) : vset(0.0f)};
+    const vec minus = negative_part(x), e = exponential(minus), sum = vset(1.0f) + e;
+    slope s = {vselect(x < vset(0.0f), minus * e, x) / sum, vset(0.0f)};
+    if (DERIVATIVE) {
+        const vec far = vset(1.0f) / sum;
+        s.derivative = to_derivative(x, e * far, vfma(minus, far, vset(1.0f)));
+    }
+    return s;
 }
 
 // `factor` is that of SCALE.

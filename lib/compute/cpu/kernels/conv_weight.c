@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Weight gradient of a convolution: sums over positions for OUTPUTS × CHANNELS × COLUMNS weights of
-// one kernel row, in registers; then over the lanes, by halves.
+// one kernel row, in registers; then over the lanes, by halves. In large images the sum over
+// positions has two levels (long_sums.h): a part is some whole rows of the output.
 //
 // A vector of WIDTH = 16 floats is one position of 16 samples, or four neighbouring positions of
 // four samples; in the latter case, lanes past the end of a row are zero.
 #define SIMD_WIDE
+#include "compute/long_sums.h"
 #include "simd.h"
 
 // Registers: at most 24 (AVX-512) or 12 sums, in addition to the loaded values.
@@ -17,7 +19,8 @@ enum {
 
 typedef struct weight_place {
     const float *in, *dout; // the first position in the sums
-    int rows;               // of positions in the sums
+    int first, rows;        // the first output row, and their number
+    int part_rows;          // of a long sum; 0: no parts. Parts begin at multiples of it
     float *sums;            // [outputs][channels][columns][16]: continued
 } weight_place;
 
@@ -98,28 +101,49 @@ INLINE void weight_row_window(const conv_weight_task *t, const float *in, const 
         weight_window(t, in, dout, sum, window, u, OUTPUTS, COLUMNS);
 }
 
+// The end of the part of row y, or of all rows, counted from the first one.
+INLINE int end_of_part(const weight_place *p, int y) {
+    if (!p->part_rows) return p->rows;
+    return imin(p->rows, ((p->first + y) / p->part_rows + 1) * p->part_rows - p->first);
+}
+
+// A part's sums begin with zero, others with those of the rows before.
+INLINE void begin_sums(const weight_place *p, int slice, weight_sums sum, const int OUTPUTS,
+                       const int CHANNELS, const int COLUMNS) {
+    const float *place = p->sums + slice;
+    UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
+        UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) sum[o][c][k] =
+            p->part_rows ? vset(0.0f) : vload(place);
+}
+
+INLINE void end_sums(const weight_place *p, int slice, weight_sums sum, const int OUTPUTS,
+                     const int CHANNELS, const int COLUMNS) {
+    float *place = p->sums + slice;
+    UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
+        UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH)
+            vstore(place, p->part_rows ? vload(place) + sum[o][c][k] : sum[o][c][k]);
+}
+
 INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const int OUTPUTS,
                          const int CHANNELS, const int COLUMNS) {
     const size_t row_step = (size_t)t->stride_y * t->in.row;
     const bool window = ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
                         OUTPUTS * COLUMNS + COLUMNS + 1 < (VL == 16 ? 32 : 16);
-    for (int slice = 0; slice < WIDTH; slice += VL) {
-        weight_sums sum;
-        float *place = p->sums + slice;
-        UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) sum[o][c][k] = vload(place);
-        for (int y = 0; y < p->rows; y++) {
-            const float *in = p->in + (size_t)y * row_step + slice;
-            const float *dout = p->dout + (size_t)y * t->dout.row + slice;
-            if (window)
-                weight_row_window(t, in, dout, sum, OUTPUTS, COLUMNS);
-            else
-                weight_row(t, in, dout, sum, slice, OUTPUTS, CHANNELS, COLUMNS);
+    for (int slice = 0; slice < WIDTH; slice += VL)
+        for (int y = 0, end; y < p->rows; y = end) {
+            weight_sums sum;
+            end = end_of_part(p, y);
+            begin_sums(p, slice, sum, OUTPUTS, CHANNELS, COLUMNS);
+            for (int row = y; row < end; row++) {
+                const float *in = p->in + (size_t)row * row_step + slice;
+                const float *dout = p->dout + (size_t)row * t->dout.row + slice;
+                if (window)
+                    weight_row_window(t, in, dout, sum, OUTPUTS, COLUMNS);
+                else
+                    weight_row(t, in, dout, sum, slice, OUTPUTS, CHANNELS, COLUMNS);
+            }
+            end_sums(p, slice, sum, OUTPUTS, CHANNELS, COLUMNS);
         }
-        place = p->sums + slice;
-        UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) vstore(place, sum[o][c][k]);
-    }
 }
 
 typedef void (*weight_function)(const conv_weight_task *, const weight_place *);
@@ -162,6 +186,11 @@ typedef struct weight_tile { // sums that one call of a block function continues
 
 enum { STRIP_BYTES = 36 << 10 }; // for an L1 cache of 48 KiB; mostly fits one of 32
 
+static int part_rows(const conv_weight_task *t) {
+    return is_long_sum(t->dout.height, t->dout.width) ? long_sum_rows(t->dout.height, t->dout.width)
+                                                      : 0;
+}
+
 static int strip_rows(const conv_weight_task *t, int outputs) {
     const int in_row = (int)(t->in.row * sizeof(float)),
               dout_row = (int)(t->dout.row * sizeof(float));
@@ -174,7 +203,8 @@ static int strip_rows(const conv_weight_task *t, int outputs) {
         halo < STRIP_BYTES / 2
             ? (STRIP_BYTES - halo) / (outputs * dout_row + t->in.channels * t->stride_y * in_row)
             : STRIP_BYTES / 2 / (outputs * dout_row);
-    return imax(1, imin(rows, t->dout.height));
+    const int unit = imax(1, part_rows(t));
+    return imin(imax(unit, rows / unit * unit), t->dout.height);
 }
 
 static int round_up_divide(int a, int b) {
@@ -192,7 +222,9 @@ static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, i
         .in = t->in.data + (size_t)r->c * t->in.plane + in_row * (ptrdiff_t)t->in.row +
               (ptrdiff_t)(r->kx - t->pad_x) * LANES,
         .dout = t->dout.data + (size_t)r->o * t->dout.plane + (size_t)first * t->dout.row,
+        .first = first,
         .rows = last - first,
+        .part_rows = part_rows(t),
         .sums = sums};
     if (p.rows > 0) weight_blocks[r->outputs][r->channels][r->columns](t, &p);
 }

@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: MIT
 // Linear layers: forward, input gradient, weight gradient.
+#include "compute/long_sums.h"
 #include "simd.h"
 
 enum { ROWS = VL == 16 ? 12 : 6, COLUMN_BLOCK = VL == 16 ? 16 : 8 };
 
-// ROWS outputs at once: z(j) = bias(j) + Σ over i, in order, of weight(j, i) · x(i).
-INLINE void linear_rows(const linear_task *t, int j, const int COUNT) {
+// ROWS outputs at once, for inputs [first, end): z(j) = bias(j) + Σ over i, in order, of weight(j,
+// i) · x(i). The bias is in the first part of the sum; the later parts are added to z.
+INLINE void linear_part(const linear_task *t, int j, size_t first, size_t end, const int COUNT) {
     const size_t inputs = (size_t)t->inputs;
     for (int slice = 0; slice < LANE_SLICES; slice++) {
         vec sum[ROWS];
-        UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(t->bias ? t->bias[j + k] : 0.0f);
+        UNROLL for (int k = 0; k < COUNT; k++) sum[k] =
+            vset(t->bias && first == 0 ? t->bias[j + k] : 0.0f);
         const float *w = t->weight + (size_t)j * inputs, *x = t->x + slice * VL;
-        for (size_t i = 0; i < inputs; i++) {
+        for (size_t i = first; i < end; i++) {
             vec v = vload(x + i * LANES);
             UNROLL for (int k = 0; k < COUNT; k++) sum[k] =
                 vfma(vset(w[(size_t)k * inputs + i]), v, sum[k]);
         }
-        UNROLL for (int k = 0; k < COUNT; k++)
-            vstore(t->z + (size_t)(j + k) * LANES + slice * VL, sum[k]);
+        UNROLL for (int k = 0; k < COUNT; k++) {
+            float *z = t->z + (size_t)(j + k) * LANES + slice * VL;
+            vstore(z, first > 0 ? vload(z) + sum[k] : sum[k]);
+        }
     }
+}
+
+INLINE void linear_rows(const linear_task *t, int j, const int COUNT) {
+    const size_t inputs = (size_t)t->inputs, part = (size_t)long_sum_features(t->inputs);
+    for (size_t i = 0; i < inputs; i += part)
+        linear_part(t, j, i, i + part < inputs ? i + part : inputs, COUNT);
 }
 
 void KERNEL(linear)(const linear_task *t) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pooling as a separate unit: any window, stride and padding. (2×2 max pooling in the tail of a
 // unit is in tail.c.)
+#include "compute/long_sums.h"
 #include "simd.h"
 
 typedef struct window {
@@ -81,18 +82,25 @@ void KERNEL(max_pool_backward)(const pool_task *t) {
     }
 }
 
-// The divisor includes the padding, as PyTorch's default does.
+// The divisor includes the padding, as PyTorch's default does. In a large window each row is a part
+// of a long sum.
 void KERNEL(average_pool)(const pool_task *t) {
     const float divisor = (float)(t->kernel_h * t->kernel_w);
+    const bool parts = is_long_sum(t->kernel_h, t->kernel_w);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
-        float sum[LANES] = {0}, *out = result(t, c, y, x);
-        for (int iy = w.y0; iy < w.y1; iy++)
+        float sum[LANES] = {0}, total[LANES] = {0}, *out = result(t, c, y, x);
+        for (int iy = w.y0; iy < w.y1; iy++) {
             for (int ix = w.x0; ix < w.x1; ix++) {
                 const float *v = source(t, c, iy, ix);
                 for (int n = 0; n < LANES; n++) sum[n] += v[n];
             }
-        for (int n = 0; n < LANES; n++) out[n] = sum[n] / divisor;
+            for (int n = 0; parts && n < LANES; n++) {
+                total[n] += sum[n];
+                sum[n] = 0;
+            }
+        }
+        for (int n = 0; n < LANES; n++) out[n] = (total[n] + sum[n]) / divisor;
     }
 }
 

@@ -337,6 +337,8 @@ void KERNEL(dropout)(const dropout_task *t);
 void KERNEL(dropout_backward)(const dropout_task *t);
 void KERNEL(activation)(const activation_task *t);
 void KERNEL(activation_backward)(const activation_task *t);
+void KERNEL(group_norm)(const group_norm_task *t);
+void KERNEL(group_norm_backward)(const group_norm_task *t);
 float KERNEL(loss)(const loss_task *t);
 void KERNEL(update)(const update_task *t);
 uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count);

@@ -10,7 +10,9 @@
 // The sums are computed in *pieces*: some outputs times a block of input channels, all 36 points.
 // Between the blocks of an image, its pieces are stored in the thread's scratch memory; if the
 // image is a single block, each piece is transformed at once, while it is in the cache. The sums
-// belong to one group, so their order depends only on the layer's shape.
+// belong to one group, so their order depends only on the layer's shape. In large images a block is
+// a part of a long sum (long_sums.h).
+#include "compute/long_sums.h"
 #include "winograd.h"
 
 enum {
@@ -39,7 +41,8 @@ static int pieces_of(int outputs) {
 
 static layout layout_of(int channels, int outputs, int tiles, float *scratch) {
     layout a = {.vectors = (channels + VL - 1) / VL};
-    const int blocks = (a.vectors + VECTORS - 1) / VECTORS;
+    // As vectors_from takes them: three are left as 2 + 1.
+    const int blocks = a.vectors / VECTORS + (a.vectors % VECTORS + 1) / 2;
     a.patch_plane = (size_t)a.vectors * TERMS * VL + PLANE_GAP;
     a.gradient_plane = (size_t)outputs * TERMS + PLANE_GAP;
     a.sum_floats = (tiles <= TILES ? 1 : (size_t)(blocks * pieces_of(outputs))) * PIECE;
@@ -160,12 +163,19 @@ static void load_gradients(const conv_weight_task *t, const layout *a, const til
 
 // ---- Products ----
 
-// sums[o][channels] (+)= over terms: gradients[o][term] · patches[term][channels].
+// What a block of tiles does with the sums of the blocks before it.
+typedef enum block_sums {
+    SUMS_BEGIN,    // there are none
+    SUMS_CONTINUE, // its terms are added one after another
+    SUMS_ADD       // the sum of its terms is added
+} block_sums;
+
+// sums[o][channels] = over terms: gradients[o][term] · patches[term][channels], or likewise +=.
 INLINE void multiply(const float *gradients, const float *patches, float *sums, int terms,
-                     bool more, const int OUTPUTS, const int COUNT) {
+                     block_sums before, const int OUTPUTS, const int COUNT) {
     vec sum[ROWS][VECTORS];
     UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int j = 0; j < COUNT; j++) sum[o][j] =
-        more ? vload(sums + (o * COUNT + j) * VL) : vset(0.0f);
+        before == SUMS_CONTINUE ? vload(sums + (o * COUNT + j) * VL) : vset(0.0f);
     for (int k = 0; k < terms; k++, patches += COUNT * VL) {
         vec v[VECTORS];
         UNROLL for (int j = 0; j < COUNT; j++) v[j] = vpin(vload(patches + j * VL));
@@ -174,16 +184,18 @@ INLINE void multiply(const float *gradients, const float *patches, float *sums, 
             UNROLL for (int j = 0; j < COUNT; j++) sum[o][j] = vfma(d, v[j], sum[o][j]);
         }
     }
-    UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int j = 0; j < COUNT; j++)
-        vstore(sums + (o * COUNT + j) * VL, sum[o][j]);
+    UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int j = 0; j < COUNT; j++) {
+        float *to = sums + (o * COUNT + j) * VL;
+        vstore(to, before == SUMS_ADD ? vload(to) + sum[o][j] : sum[o][j]);
+    }
 }
 
 // One function per size: the sizes become constants, and the sums registers.
-typedef void (*multiply_function)(const float *, const float *, float *, int, bool);
-#define MULTIPLY(o, j)                                                                     \
-    static __attribute__((noinline)) void multiply_##o##_##j(                              \
-        const float *gradients, const float *patches, float *sums, int terms, bool more) { \
-        multiply(gradients, patches, sums, terms, more, o, j);                             \
+typedef void (*multiply_function)(const float *, const float *, float *, int, block_sums);
+#define MULTIPLY(o, j)                                                                             \
+    static __attribute__((noinline)) void multiply_##o##_##j(                                      \
+        const float *gradients, const float *patches, float *sums, int terms, block_sums before) { \
+        multiply(gradients, patches, sums, terms, before, o, j);                                   \
     }
 #define MULTIPLY_ROWS(j) \
     MULTIPLY(1, j) MULTIPLY(2, j) MULTIPLY(3, j) MULTIPLY(4, j) MULTIPLY(5, j) MULTIPLY(6, j)
@@ -203,7 +215,7 @@ static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
 
 // Outputs [first, end), which belong to one piece, and `count` vectors of channels.
 static void multiply_piece(const layout *a, int vector, int count, int first, int end, int terms,
-                           bool more, float *sums) {
+                           block_sums before, float *sums) {
     for (int p = 0; p < POINTS; p++, sums += PIECE_PLANE) {
         const float *patches =
             a->patches + (size_t)p * a->patch_plane + (size_t)vector * TERMS * VL;
@@ -213,7 +225,7 @@ static void multiply_piece(const layout *a, int vector, int count, int first, in
             const int left = end - o, parts = (left + ROWS - 1) / ROWS;
             rows = (left + parts - 1) / parts;
             functions[count][rows](gradients + (size_t)o * TERMS, patches,
-                                   sums + (o - first) * count * VL, terms, more);
+                                   sums + (o - first) * count * VL, terms, before);
         }
     }
 }
@@ -237,7 +249,8 @@ INLINE void finish(const conv_weight_task *t, const float *sums, int o, int c) {
 }
 
 // Adds a block of tiles to all sums. After the last block, transforms them.
-static void sum_block(const conv_weight_task *t, const layout *a, int tiles, bool more, bool last) {
+static void sum_block(const conv_weight_task *t, const layout *a, int tiles, block_sums before,
+                      bool last) {
     const int outputs = t->dout.channels;
     const size_t next = a->sum_floats == PIECE ? 0 : PIECE;
     float *sums = a->sums;
@@ -245,7 +258,7 @@ static void sum_block(const conv_weight_task *t, const layout *a, int tiles, boo
         count = vectors_from(a, vector);
         for (int first = 0; first < outputs; first += PIECE_OUTPUTS, sums += next) {
             const int end = imin(first + PIECE_OUTPUTS, outputs);
-            multiply_piece(a, vector, count, first, end, tiles * LANES, more, sums);
+            multiply_piece(a, vector, count, first, end, tiles * LANES, before, sums);
             for (int i = 0; last && i < (end - first) * count; i++)
                 finish(t, sums + i * VL, first + i / count, (vector + i % count) * VL);
         }
@@ -256,6 +269,7 @@ void KERNEL(winograd_weight)(const conv_weight_task *t) {
     const tiling tiles = tiling_of(t->dout.height, t->dout.width);
     const int count = tiles.rows * tiles.columns;
     const layout a = layout_of(t->in.channels, t->dout.channels, count, t->scratch);
+    const block_sums later = is_long_sum(t->dout.height, t->dout.width) ? SUMS_ADD : SUMS_CONTINUE;
     for (int first = 0; first < count; first += TILES) {
         const int end = first + TILES < count ? first + TILES : count;
         for (tile_run r = run_from(tiles, first, end); r.first < end;
@@ -263,7 +277,7 @@ void KERNEL(winograd_weight)(const conv_weight_task *t) {
             load_patches(t, &a, &r, r.first - first);
             load_gradients(t, &a, &r, r.first - first);
         }
-        sum_block(t, &a, end - first, first > 0, end == count);
+        sum_block(t, &a, end - first, first > 0 ? later : SUMS_BEGIN, end == count);
     }
     if (t->db) KERNEL(conv_bias_gradient)(t);
 }

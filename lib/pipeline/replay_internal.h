@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// replay_internal.h - shared by the files of replay.h.
+#ifndef LOCKSTEP_PIPELINE_REPLAY_INTERNAL_H
+#define LOCKSTEP_PIPELINE_REPLAY_INTERNAL_H
+
+#include "data/tensor/tensor_file.h"
+#include "pipeline/replay.h"
+
+// Reads an output of the run. STATUS_INPUT if its content is not the one that the manifest records.
+status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) MUST_CHECK;
+
+// Compares loss and digest of the steps [first, end) that both files have; the names of the series
+// in them begin with these prefixes. Sets *differs to the first step, from 1, that differs, or to
+// 0. `path` names `a` in messages.
+status replay_compare_steps(const tensor_file *a, const char *a_prefix, const char *path,
+                            const tensor_file *b, const char *b_prefix, uint64_t first,
+                            uint64_t end, uint64_t *differs, error *err) MUST_CHECK;
+
+// Compares all tensors but the series of steps and epochs. Returns the name of the first one in
+// `a` that `b` has not, or not with the same bytes; NULL if all are equal.
+const char *replay_compare_tensors(const tensor_file *a, const tensor_file *b);
+
+#endif

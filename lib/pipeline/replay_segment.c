@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Trains one segment of a run again, by a train tool in a temporary folder.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "pipeline/child.h"
+#include "pipeline/copy.h"
+#include "pipeline/replay_internal.h"
+#include "pipeline/words.h"
+#include "pipeline/work.h"
+
+static char *in_folder(const char *folder, const char *name, error *err) {
+    return memory_format(err, "%s/%s", folder, name);
+}
+
+static status make_folder(char **folder, error *err) {
+    const char *where = getenv("TMPDIR");
+    *folder = memory_format(err, "%s/replay-XXXXXX", where && *where ? where : "/tmp");
+    if (!*folder) return STATUS_FAILED;
+    if (mkdtemp(*folder)) return STATUS_OK;
+    status rc = error_system(err, STATUS_FAILED, errno, "cannot make folder: '%s'", *folder);
+    free(*folder);
+    *folder = NULL;
+    return rc;
+}
+
+// ---- The experiment, from the manifest ----
+
+static status write_tree(const yaml_node *tree, const char *path, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open(path, &out, err));
+    TRY(yaml_write(tree, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+// The resolved experiment names its model and has it as `architecture`; a file has the model's
+// path.
+static status write_experiment(const replay *r, const char *folder, const char *path, error *err) {
+    const yaml_node *architecture = yaml_get(r->manifest, "parameters.architecture");
+    yaml_node *tree = yaml_copy(yaml_find(r->manifest, "parameters"), err);
+    char *model = in_folder(folder, "model.yaml", err);
+    status rc = STATUS_FAILED;
+    if (!tree || !model) goto out;
+    if (!architecture) {
+        rc = error_set(err, STATUS_INPUT, "cannot replay: '%s': its manifest has no 'architecture'",
+                       r->folder);
+        goto out;
+    }
+    TRY(write_tree(architecture, model, err));
+    yaml_remove(tree, "architecture");
+    yaml_remove(tree, "backend");
+    yaml_remove(tree, "model");
+    TRY(yaml_put(tree, "model", yaml_new_string(model, err), err));
+    TRY(write_tree(tree, path, err));
+out:
+    free(model);
+    yaml_free(tree);
+    return rc;
+}
+
+// ---- Training ----
+
+static status build_command(const replay *r, const replay_part *part, const replay_settings *how,
+                            const char *file, const char *out, words *command, error *err) {
+    const char *backend = yaml_text_at(r->manifest, "parameters.backend");
+    const bool last = part->end == r->steps;
+    status rc;
+    TRY(words_format(command, err, "%s/%s", how->bin, how->tool));
+    TRY(words_add(command, "-q", err));
+    TRY(words_option(command, "--experiment", file, err));
+    TRY(words_option(command, "--train", r->data, err));
+    TRY(words_option(command, "--init", r->init, err));
+    TRY(words_option(command, "--out", out, err));
+    TRY(words_option(command, "--device", *backend ? backend : "cpu", err));
+    TRY(words_option(command, "--threads", how->threads, err));
+    TRY(words_option(command, "--world-size", how->world_size, err));
+    TRY(words_option(command, "--loader-workers", how->loader_workers, err));
+    if (part->begins) TRY(words_add(command, "--resume", err));
+    if (!last) TRY(words_add(command, "--stop-after-steps", err));
+    if (!last) TRY(words_format(command, err, "%" PRIu64, part->end));
+out:
+    return rc;
+}
+
+static status train(const replay *r, const replay_part *part, const replay_settings *how,
+                    const char *folder, const char *out, error *err) {
+    words command = {0};
+    char *file = in_folder(folder, "experiment.yaml", err), *state = NULL;
+    status rc = file ? write_experiment(r, folder, file, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    TRY(output_make_folder(out, err));
+    if (part->begins) {
+        state = in_folder(out, "state.st.zst", err);
+        TRY(state ? copy_file(part->begins, state, err) : STATUS_FAILED);
+    }
+    TRY(build_command(r, part, how, file, out, &command, err));
+    TRY(child_run(&command, err));
+out:
+    words_release(&command);
+    free(state);
+    free(file);
+    return rc;
+}
+
+// ---- Comparing ----
+
+// The data, the arithmetic and the first weights have to be those of the run; resuming checks them,
+// but the first segment does not resume.
+static status check_metadata(const replay *r, const tensor_file *kept, const tensor_file *again,
+                             error *err) {
+    static const char *const keys[][2] = {
+        {"data", "other training data: pass those of the run as --train"},
+        {"init", "other first weights: pass those of the run as --init"},
+        {"bits",
+         "another revision of the arithmetic: use the version of Lockstep that trained it"}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *a = tensor_file_metadata(kept, keys[i][0]);
+        const char *b = tensor_file_metadata(again, keys[i][0]);
+        if (!a || !b || strcmp(a, b) != 0)
+            return error_set(err, STATUS_INPUT, "cannot replay: '%s': it has %s", r->folder,
+                             keys[i][1]);
+    }
+    return STATUS_OK;
+}
+
+static void found(replay_difference *d, uint64_t step, const char *name) {
+    d->differs = step || name;
+    d->step = step;
+    snprintf(d->tensor, sizeof d->tensor, "%s", name ? name : "");
+}
+
+static status compare_states(const replay *r, const replay_part *part, const char *again,
+                             replay_difference *difference, error *err) {
+    tensor_file mine = {0}, theirs = {0};
+    uint64_t step;
+    status rc;
+    TRY(replay_read_output(r, part->ends, &theirs, err));
+    TRY(tensor_file_read(again, TENSOR_FILE_DEFAULT_MAX, &mine, err));
+    TRY(check_metadata(r, &theirs, &mine, err));
+    TRY(replay_compare_steps(&theirs, "steps.", part->ends, &mine, "steps.", part->first, part->end,
+                             &step, err));
+    found(difference, step, step ? NULL : replay_compare_tensors(&theirs, &mine));
+out:
+    tensor_file_release(&mine);
+    tensor_file_release(&theirs);
+    return rc;
+}
+
+static status compare_models(const replay *r, const char *out, replay_difference *difference,
+                             error *err) {
+    tensor_file mine = {0}, theirs = {0};
+    char *again = in_folder(out, "model.st.zst", err), *path = NULL;
+    status rc = STATUS_FAILED;
+    if (!again || !(path = in_folder(r->folder, "model.st.zst", err))) goto out;
+    TRY(replay_read_output(r, path, &theirs, err));
+    TRY(tensor_file_read(again, TENSOR_FILE_DEFAULT_MAX, &mine, err));
+    found(difference, 0, replay_compare_tensors(&theirs, &mine));
+out:
+    tensor_file_release(&mine);
+    tensor_file_release(&theirs);
+    free(again);
+    free(path);
+    return rc;
+}
+
+status replay_segment(const replay *r, size_t at, const replay_settings *how,
+                      replay_difference *difference, error *err) {
+    const replay_part *part = &r->segments[at];
+    char *folder = NULL, *out = NULL, *state = NULL;
+    status rc = make_folder(&folder, err);
+    *difference = (replay_difference){0};
+    if (rc != STATUS_OK) return rc;
+    out = in_folder(folder, "run", err);
+    state = out ? in_folder(out, "state.st.zst", err) : NULL;
+    if (!state) rc = STATUS_FAILED;
+    if (rc == STATUS_OK) rc = train(r, part, how, folder, out, err);
+    if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);
+    if (rc == STATUS_OK && !difference->differs && part->end == r->steps)
+        rc = compare_models(r, out, difference, err);
+    status removed = work_remove_tree(folder, rc == STATUS_OK ? err : NULL);
+    free(state);
+    free(out);
+    free(folder);
+    return rc == STATUS_OK ? removed : rc;
+}

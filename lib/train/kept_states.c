@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "train/kept_states.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "train/train_manifest.h"
+
+static const char FOLDER[] = "states", DIGITS[] = "0123456789", SUFFIX[] = ".st.zst";
+enum { NAME_DIGITS = 9 };
+
+bool kept_states_is_due(int segments, uint64_t step, uint64_t total) {
+    const uint64_t n = (uint64_t)segments;
+    return step > 0 && step < total && step * n / total != (step - 1) * n / total;
+}
+
+status kept_states_path(const char *out, uint64_t step, char **path, error *err) {
+    char *folder = memory_format(err, "%s/%s", out, FOLDER);
+    *path = NULL;
+    status rc = folder ? output_make_folder(folder, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) {
+        *path = memory_format(err, "%s/%0*" PRIu64 "%s", folder, NAME_DIGITS, step, SUFFIX);
+        if (!*path) rc = STATUS_FAILED;
+    }
+    free(folder);
+    return rc;
+}
+
+static int is_state(const struct dirent *entry) {
+    const size_t digits = strspn(entry->d_name, DIGITS);
+    return digits >= NAME_DIGITS && strcmp(entry->d_name + digits, SUFFIX) == 0;
+}
+
+// Calls `work` for each state in the folder, by its number of steps.
+static status for_each(const char *out, status (*work)(const char *path, manifest *m, error *err),
+                       manifest *m, error *err) {
+    struct dirent **list = NULL;
+    char *folder = memory_format(err, "%s/%s", out, FOLDER);
+    if (!folder) return STATUS_FAILED;
+    const int count = scandir(folder, &list, is_state, alphasort);
+    status rc = STATUS_OK;
+    if (count < 0 && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot read folder: '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = rc == STATUS_OK ? memory_format(err, "%s/%s", folder, list[i]->d_name) : NULL;
+        if (rc == STATUS_OK) rc = path ? work(path, m, err) : STATUS_FAILED;
+        free(path);
+        free(list[i]);
+    }
+    free(list);
+    free(folder);
+    return rc;
+}
+
+static status remove_state(const char *path, manifest *m, error *err) {
+    (void)m;
+    if (unlink(path) == 0 || errno == ENOENT) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+}
+
+status kept_states_clear(const char *out, error *err) {
+    return for_each(out, remove_state, NULL, err);
+}
+
+static status describe_state(const char *path, manifest *m, error *err) {
+    tensor_file f = {0};
+    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
+    if (rc == STATUS_OK) rc = train_manifest_output(m, path, &f, err);
+    tensor_file_release(&f);
+    return rc;
+}
+
+status kept_states_describe(const char *out, manifest *m, error *err) {
+    return for_each(out, describe_state, m, err);
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The networks of experiments/models: logits and one step of training are those of PyTorch.
+load helpers
+
+setup() {
+    need_tool synth-cifar train-single evaluate
+    need_python
+    need_torch
+    need_program zstd
+    export PYTHONDONTWRITEBYTECODE=1
+    PEER=$ROOT/tests/python/torch_peer.py
+}
+
+# same_step MODEL COUNT COMMAND...: one step from the same weights on the same COUNT images; the command compares it with
+# PyTorch's.
+same_step() {
+    local rate folder model=$1 count=$2 init=()
+    "$BIN/synth-cifar" -q --train "$count" --test "$count" --out "$WORK/few"
+    for rate in 1e-30 0.5; do
+        folder=$WORK/step-$rate
+        cat >"$WORK/step.yaml" <<EOT
+schema: lockstep.experiment/1
+name: step
+dataset: synthetic
+model: $model
+strategy: single
+world_size: 1
+virtual_shards: 1
+global_batch: $count
+epochs: 1
+optimizer: {kind: sgd, lr: $rate, momentum: 0.85, nesterov: true, weight_decay: 0.001}
+EOT
+        # The weights that both start from: a step of no effect makes them.
+        [ "$rate" = 1e-30 ] || init=(--init "$WORK/step-1e-30/model.st.zst" --dump-order "$WORK/order")
+        succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" \
+            --out "$folder" "${init[@]}"
+    done
+    succeeds "${@:3}" step "$WORK/step-1e-30/model.st.zst" "$WORK/step-0.5/model.st.zst" \
+        "$WORK/few/train.st.zst" "$WORK/order" \
+        "{\"batch\": $count, \"lr\": 0.5, \"momentum\": 0.85, \"nesterov\": true, \"weight_decay\": 0.001}"
+    succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/step-0.5/model.st.zst" --out "$WORK/evaluate"
+    succeeds "${@:3}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
+}
+
+@test "airbench94: the logits, and one step of training, are PyTorch's" {
+    same_step "$ROOT/experiments/models/airbench94.yaml" 50 "$PYTHON" "$PEER"
+}
+
+# named MODEL PARAMETERS COUNT: the network of the model file is the one that torch_models.py defines.
+named() {
+    local definition=("$PYTHON" "$ROOT/tests/python/torch_models.py" "$1")
+    succeeds "${definition[@]}" parameters "$2"
+    same_step "$ROOT/experiments/models/$1.yaml" "$3" "${definition[@]}"
+}
+
+@test "wrn-16-4: parameters, logits and one step of training are those of its definition in PyTorch" {
+    named wrn-16-4 2748890 8
+}
+
+@test "resnet18: parameters, logits and one step of training are those of its definition in PyTorch" {
+    named resnet18 11173962 4
+}

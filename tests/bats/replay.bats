@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# replay: random segments of a run, trained again.
+load helpers
+load training
+
+setup_file() {
+    file_data 600 100
+    file_shards
+    [ -x "$BIN/train-single" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    write_experiment e.yaml "$LENET_BN" epochs=3 'augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5}}]' \
+        'average={kind: ema, decay: 0.9}' 'optimizer={kind: adam, lr: 0.001}'
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run --keep-states 6
+}
+
+setup() {
+    need_training
+    cd "$WORK" || return
+    data=$BATS_FILE_TMPDIR
+    cp -r "$data/run" .
+    ln -s "$data/data" data # where the manifest of run/ has its inputs
+    train=$data/data/train.st.zst
+}
+
+# replays OPTION...: all six segments, of run/.
+replays() {
+    "$BIN/replay" run --train "$train" --segments 6 --seed 1 "$@"
+}
+
+# states RUN: the names of its states.
+states() {
+    (cd "$1/states" && find . -name '*.st.zst' -printf '%P\n' | LC_ALL=C sort | tr '\n' ' ')
+}
+
+# forge FILE SCRIPT: changes a tensor file by a Python script, in which `data` has its plain bytes
+# and place(NAME) is the offset of a tensor in it; the manifest gets the new hashes.
+forge() {
+    zstd -dcq "$1" >plain
+    "$PYTHON" - "$2" <<'END'
+import json, sys
+data = bytearray(open("plain", "rb").read())
+start = 8 + int.from_bytes(data[:8], "little")
+header = json.loads(data[8:start])
+place = lambda name: start + header[name]["data_offsets"][0]
+exec(sys.argv[1])
+open("plain", "wb").write(data)
+END
+    zstd -qf plain -o "$1"
+    "$PYTHON" - "$1" <<'END'
+import hashlib, os, re, sys
+path = sys.argv[1]
+name = os.path.relpath(path, "run")
+text = open("run/manifest.yaml").read()
+entry = re.compile(r"(- path: " + re.escape(name) + r"\n  bytes: )\d+(\n  sha256: )\S+(\n  content: )\S+")
+bytes = open(path, "rb").read()
+new = r'\g<1>%d\g<2>"%s"\g<3>"%s"' % (len(bytes), hashlib.sha256(bytes).hexdigest(), hashlib.sha256(open("plain", "rb").read()).hexdigest())
+text, count = entry.subn(new, text)
+assert count == 1, name
+head = text[:text.rindex("digest: ")]
+open("run/manifest.yaml", "w").write(head + "digest: " + hashlib.sha256(head.encode()).hexdigest() + "\n")
+END
+}
+
+@test "--keep-states cuts a run into equal parts, and changes no bit of it" {
+    [ "$(states run)" = "000000005.st.zst 000000009.st.zst 000000014.st.zst 000000018.st.zst 000000023.st.zst " ] ||
+        fail "$(states run)"
+    succeeds "$BIN/train-ddp" -q --experiment "$data/e.yaml" --train "$train" --out plain --world-size 2
+    same_model "$(content run/model.st.zst)" plain "without states"
+    succeeds "$BIN/manifest" verify run
+    succeeds "$BIN/manifest" diff run plain
+    # A stopped and resumed run keeps them, too; one that starts over removes old ones.
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out again --keep-states 6 --stop-after-steps 10
+    succeeds "$BIN/train-dp" -q --experiment "$data/e.yaml" --train "$train" --out again --keep-states 6 --world-size 2 --resume
+    [ "$(states run)" = "$(states again)" ] || fail "$(states again)"
+    succeeds "$BIN/replay" again --train "$train" --segments 6
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out again
+    [ -z "$(states again)" ]
+    ! grep -q states/ again/manifest.yaml || fail "old states are outputs"
+}
+
+@test "an honest run is equal, by every tool, and the figures are printed" {
+    succeeds replays
+    [ "$(grep -c ': equal$' <<<"$output")" = 7 ] || fail "$output"
+    [[ $output == *"segment 1 of 6: steps 1 to 5: equal"* ]] || fail "$output"
+    [[ $output == *"6 of 6 segments trained again, 100 % of the steps: equal"* ]] || fail "$output"
+    succeeds replays --segments 2 --tool train-ddp --world-size 2 --threads 1 --loader-workers 2
+    [[ $output == *"2 of 6 segments trained again"* ]] || fail "$output"
+    [[ $output == *"probability of finding a forgery: 33.3 % in 1 segment, 80 % in 3 of 6"* ]] || fail "$output"
+    succeeds replays --segments 1 --tool train-dp --world-size 2
+    succeeds replays --segments 1 --tool train-mp --world-size 2
+    # Without --train the data are where the manifest says; shards will do.
+    succeeds "$BIN/replay" run --segments 1
+    succeeds "$BIN/replay" run --segments 1 --train "$data/shards"
+}
+
+@test "the choice is random, and repeated by its seed" {
+    local seed
+    succeeds "$BIN/replay" run --train "$train" --segments 2
+    seed=$(sed -n 's/^chosen by --seed //p' <<<"$output")
+    local first=$output
+    succeeds "$BIN/replay" run --train "$train" --segments 2 --seed "$seed"
+    [ "$output" = "$first" ] || fail "$first" "$output"
+}
+
+# Each forgery is consistent with itself: hashes, digests of the manifest, steps in all files.
+@test "forged segments are found, with the first step or tensor" {
+    # A weight in the middle of the run, from its state on.
+    forge run/states/000000014.st.zst 'data[place("model.conv1.weight") + 2] ^= 1'
+    run replays
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output"
+    [[ $output == *"segment 3 of 6: steps 10 to 14: different after its last step: tensor 'model.conv1.weight'"* ]] || fail "$output"
+    [[ $output == *"segment 4 of 6: steps 15 to 18: different, first at step 15"* ]] || fail "$output"
+    [ "$(grep -c ': equal$' <<<"$output")" = 4 ] || fail "$output"
+
+    # The optimizer's state, statistics of batch norm, the average.
+    for tensor in optimizer.exp_avg_sq.fc1.weight model.bn1.running_mean average.conv2.bias; do
+        rm -rf run && cp -r "$data/run" .
+        forge run/states/000000009.st.zst "data[place('$tensor') + 1] ^= 4"
+        run replays
+        [ "$status" -eq 4 ] || fail "$tensor: exit code $status" "$output"
+        [[ $output == *"segment 2 of 6: steps 6 to 9: different after its last step: tensor '$tensor'"* ]] || fail "$output"
+    done
+
+    # The model that is handed in is not the one that was trained.
+    rm -rf run && cp -r "$data/run" .
+    forge run/model.st.zst 'data[place("fc3.bias")] ^= 1'
+    run replays
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output"
+    [[ $output == *"segment 6 of 6: steps 24 to 27: different after its last step: tensor 'fc3.bias'"* ]] || fail "$output"
+
+    # A loss that looks better, in all files that have it.
+    rm -rf run && cp -r "$data/run" .
+    for file in steps.st.zst state.st.zst states/000000014.st.zst states/000000018.st.zst states/000000023.st.zst; do
+        name=steps.loss
+        [ "$file" != steps.st.zst ] || name=loss
+        forge "run/$file" "data[place('$name') + 4 * 11 + 1] ^= 16"
+    done
+    run replays
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output"
+    [[ $output == *"segment 3 of 6: steps 10 to 14: different, first at step 12"* ]] || fail "$output"
+    [ "$(grep -c ': equal$' <<<"$output")" = 5 ] || fail "$output"
+}
+
+@test "contradictions are refused before anything is trained" {
+    forge run/steps.st.zst 'data[place("loss") + 4 * 11 + 1] ^= 16'
+    fails_with 3 "000000014.st.zst': its step 12 is not that of 'run/steps.st.zst'" "$BIN/replay" run --train "$train"
+    rm -rf run && cp -r "$data/run" .
+    cp run/states/000000005.st.zst run/states/000000009.st.zst
+    fails_with 3 "a state after step 5 follows one after step 5" "$BIN/replay" run --train "$train"
+    rm -rf run && cp -r "$data/run" .
+    cp run/state.st.zst run/model.st.zst
+    cp "$data/run/states/000000005.st.zst" x.st.zst
+    zstd -dcq x.st.zst | zstd -q -19 >run/states/000000005.st.zst
+    succeeds replays --segments 1
+    rm run/states/000000009.st.zst
+    fails_with 3 "000000009.st.zst'" "$BIN/replay" run --train "$train"
+}
+
+@test "runs that cannot be replayed, and wrong inputs, are refused by name" {
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out none --set epochs=1
+    fails_with 3 "'none': it kept no states: train with --keep-states N" "$BIN/replay" none --train "$train"
+    fails_with 3 "its manifest is not one of a training" "$BIN/replay" "$data/data" --train "$train"
+    fails_with 3 "nowhere" "$BIN/replay" nowhere
+    succeeds "$BIN/train-ddp" -q --experiment "$data/e.yaml" --train "$train" --out fast --set epochs=1 --keep-states 2 --world-size 2 --reduce fast
+    fails_with 3 "trained with '--reduce fast'" "$BIN/replay" fast --train "$train"
+    fails_with 2 "'--tool': expected train-single" "$BIN/replay" run --train "$train" --tool cat
+    make_data other 600 10
+    "$BIN/synth-cifar" -q --train 600 --test 64 --seed 4 --out other
+    run --separate-stderr "$BIN/replay" run --train other/train.st.zst --segments 6
+    [ "$status" -eq 3 ] || fail "exit code $status" "$stderr"
+    [[ $stderr == *"other training data"* ]] || fail "$stderr"
+    fails_with 2 "'--keep-states'" "$BIN/train-single" --experiment "$data/e.yaml" --train "$train" --out x --keep-states 1
+}
+
+@test "first weights from a checkpoint are part of the run" {
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out more --set seed=5 --init run/model.st.zst --keep-states 4
+    succeeds "$BIN/replay" more --train "$train" --init run/model.st.zst --segments 4
+    run --separate-stderr "$BIN/replay" more --train "$train" --segments 4
+    [ "$status" -eq 3 ] || fail "exit code $status" "$output" "$stderr"
+    [[ $stderr == *"--init"* ]] || fail "$stderr"
+}

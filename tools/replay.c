@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// replay - proof by replay: trains random parts of a finished run again and compares the results.
+#include "pipeline/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cli.h"
+#include "base/program.h"
+
+enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
+
+typedef struct arguments {
+    const char *train, *init, *tool, *threads, *world_size, *loader_workers;
+    int64_t segments, seed; // seed -1: a random one
+} arguments;
+
+static const char NOTES[] =
+    "RUN is the folder of a run that was trained with --keep-states N: the files\n"
+    "states/*.st.zst cut it into N segments. replay chooses K of them at random,\n"
+    "trains each again from the state before it, and compares loss and weights after\n"
+    "every step, and the state after it, bit for bit. Any tool, number of ranks and\n"
+    "threads will do, on any machine.\n"
+    "\n"
+    "Equal segments show that the model is what this experiment gives on these data.\n"
+    "They show neither who trained it nor how long it took.\n"
+    "\n"
+    "Example:\n"
+    "  train-single --experiment single --train train.st.zst --out run \\\n"
+    "      --keep-states 40\n"
+    "  replay run --segments 3\n"
+    "\n"
+    "Exit codes: 0 equal; 1 failed; 2 usage; 3 input refused; 4 different.";
+
+// Who trained the run must not know which segments will be chosen.
+static status choose_seed(arguments *a, error *err) {
+    uint32_t random;
+    if (a->seed >= 0) return STATUS_OK;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return error_set(err, STATUS_FAILED, "no random numbers from the system: pass --seed");
+    a->seed = random;
+    return STATUS_OK;
+}
+
+static void print_difference(const replay_difference *d) {
+    if (!d->differs)
+        puts("equal");
+    else if (d->step)
+        printf("different, first at step %" PRIu64 "\n", d->step);
+    else
+        printf("different after its last step: tensor '%s'\n", d->tensor);
+}
+
+static void print_probabilities(const replay *r, size_t chosen) {
+    const size_t forged[] = {1, (r->count + 9) / 10, (r->count + 1) / 2};
+    printf("probability of finding a forgery:");
+    for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
+        if (i && forged[i] == forged[i - 1]) continue;
+        printf("%s %.3g %% in %zu%s", i ? "," : "",
+               100 * replay_probability(r->count, chosen, forged[i]), forged[i],
+               i ? "" : " segment");
+    }
+    printf(" of %zu\n", r->count);
+}
+
+static status replay_all(const replay *r, const arguments *a, const replay_settings *how,
+                         size_t *different, error *err) {
+    size_t chosen = 0;
+    uint64_t steps = 0;
+    *different = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const replay_part *part = &r->segments[i];
+        replay_difference difference;
+        if (!part->chosen) continue;
+        printf("segment %zu of %zu: steps %" PRIu64 " to %" PRIu64 ": ", i + 1, r->count,
+               part->first + 1, part->end);
+        fflush(stdout);
+        status rc = replay_segment(r, i, how, &difference, err);
+        if (rc != STATUS_OK) {
+            puts("not compared");
+            return rc;
+        }
+        print_difference(&difference);
+        *different += difference.differs;
+        chosen++;
+        steps += part->end - part->first;
+    }
+    printf("%zu of %zu segments trained again, %.3g %% of the steps: %s\n", chosen, r->count,
+           100 * (double)steps / (double)r->steps, *different ? "different" : "equal");
+    if (!*different) print_probabilities(r, chosen);
+    printf("chosen by --seed %" PRId64 "\n", a->seed);
+    return STATUS_OK;
+}
+
+static status run(arguments *a, const char *folder, size_t *different, error *err) {
+    char bin[PATH_MAX];
+    replay r = {0};
+    status rc;
+    TRY(program_folder(bin, err));
+    TRY(choose_seed(a, err));
+    TRY(replay_open(&r, folder, a->train, a->init, err));
+    TRY(replay_check_files(&r, err));
+    TRY(replay_choose(&r, (size_t)a->segments, (uint64_t)a->seed, err));
+    const replay_settings how = {.bin = bin,
+                                 .tool = a->tool,
+                                 .threads = a->threads,
+                                 .world_size = a->world_size,
+                                 .loader_workers = a->loader_workers};
+    TRY(replay_all(&r, a, &how, different, err));
+out:
+    replay_release(&r);
+    return rc;
+}
+
+static status check(const arguments *a, error *err) {
+    static const char *const tools[] = {"train-single", "train-dp", "train-ddp", "train-mp"};
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strcmp(a->tool, tools[i]) == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "bad option value: '--tool': expected train-single, train-dp, train-ddp or "
+                     "train-mp, got '%s'",
+                     a->tool);
+}
+
+int main(int argc, char **argv) {
+    arguments a = {.tool = "train-single", .segments = DEFAULT_SEGMENTS, .seed = -1};
+    const cli_option options[] = {
+        {"segments", CLI_INTEGER, &a.segments, "K", "segments to train again (default 3)", 1,
+         INT32_MAX},
+        {"seed", CLI_INTEGER, &a.seed, "S", "choose the segments by this seed (default: random)", 0,
+         INT64_MAX},
+        {"train", CLI_STRING, &a.train, "FILE|DIR",
+         "training data (default: where the run's manifest has them)", 0, 0},
+        {"init", CLI_STRING, &a.init, "MODEL", "the checkpoint that the run started from, if any",
+         0, 0},
+        {"tool", CLI_STRING, &a.tool, "TOOL", "the train tool to use (default train-single)", 0, 0},
+        {"threads", CLI_STRING, &a.threads, "N", "threads per rank", 0, 0},
+        {"world-size", CLI_STRING, &a.world_size, "W", "ranks, replicas or stages", 0, 0},
+        {"loader-workers", CLI_STRING, &a.loader_workers, "N", "threads that prepare batches", 0,
+         0},
+        {0},
+    };
+    const cli_tool tool = {
+        .name = "replay",
+        .usage = "RUN [--segments K] [--seed S] [OPTION]...",
+        .options = options,
+        .notes = NOTES,
+        .operands_min = 1,
+        .operands_max = 1,
+    };
+    logger log = {tool.name, LOG_NORMAL};
+    error err = {0};
+    bool done = false;
+    size_t different = 0;
+    cli_list operands = {0};
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    if (rc == STATUS_OK && !done) rc = check(&a, &err);
+    if (rc == STATUS_OK && !done) rc = run(&a, operands.items[0], &different, &err);
+    cli_list_release(&operands);
+    int code = cli_finish(&tool, rc, &err);
+    return code == 0 && different ? EXIT_DIFFERENT : code;
+}

@@ -264,8 +264,7 @@ void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t);
 
 typedef struct dropout_task {
     size_t features;
-    uint64_t seed;
-    uint32_t layer;
+    uint64_t seed; // of the layer
     uint32_t threshold;          // dropped if 24 random bits are below it; 0: none (inference)
     float factor;                // of kept values
     const uint32_t *ids;         // [shard][lanes]

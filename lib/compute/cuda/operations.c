@@ -181,8 +181,7 @@ static pool_task pool_of(const cuda_unit *u) {
 static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
     const layer *l = u->layers.alone;
     return (dropout_task){.features = shape_size(u->layers.y),
-                          .seed = e->options.seed,
-                          .layer = (uint32_t)l->number,
+                          .seed = layer_seed(l, e->options.seed),
                           .threshold =
                               training ? (uint32_t)ceil((double)(float)l->rate * 0x1p24) : 0,
                           .factor = training ? (float)(1 / (1 - l->rate)) : 1,

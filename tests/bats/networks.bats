@@ -13,7 +13,8 @@ setup() {
 }
 
 # same_step MODEL COUNT COMMAND...: one step from the same weights on the same COUNT images; the command compares it with
-# PyTorch's.
+# PyTorch's. From this seed's weights no rounding decides which value of a pool is the largest; from many others' it does,
+# here, in PyTorch or in both, and then a gradient goes to another place.
 same_step() {
     local rate folder model=$1 count=$2 init=()
     "$BIN/synth-cifar" -q --train "$count" --test "$count" --out "$WORK/few"
@@ -29,6 +30,7 @@ world_size: 1
 virtual_shards: 1
 global_batch: $count
 epochs: 1
+seed: 7
 optimizer: {kind: sgd, lr: $rate, momentum: 0.85, nesterov: true, weight_decay: 0.001}
 EOT
         # The weights that both start from: a step of no effect makes them.

@@ -154,6 +154,7 @@ static tail_task tail(const group_work *g, const unit *u) {
     t.scale = e->norm.scale + shard;
     t.shift = e->norm.shift + shard;
     t.mean = e->norm.mean + shard;
+    t.mean_rest = e->norm.mean_rest + shard;
     t.inv_std = e->norm.inv_std + shard;
     t.sum_dy = e->norm.group_dy + own;
     t.sum_dy_xhat = e->norm.group_dy_xhat + own;

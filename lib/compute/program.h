@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     ARENA_ALIGNMENT = 16,
@@ -46,7 +47,8 @@ typedef struct shape {
 typedef struct layer {
     layer_kind kind;
     char name[32]; // "conv1": the prefix of its tensors in a state_dict
-    int number;    // index in the program: the key of its random numbers
+    uint64_t key;  // of its random numbers: see layer_seed
+    int number;    // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // add: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image
@@ -93,6 +95,13 @@ static inline bool program_can_cut(const program *p, int at) {
             (p->layers[i].kind == LAYER_ADD && layer_second_source(p, i) < at - 1))
             return false;
     return true;
+}
+
+// Returns the seed of the layer's random numbers, its initial values and its dropped features, in a
+// run with the given seed. The layer's key depends on its name alone (nn/model.h), so other layers
+// have no effect on its numbers.
+static inline uint64_t layer_seed(const layer *l, uint64_t seed) {
+    return seed ^ l->key;
 }
 
 static inline size_t shape_size(shape s) {

@@ -80,7 +80,7 @@ void reference_avg_pool(const layer *l, int samples, const double *x, double *y)
 void reference_avg_pool_backward(const layer *l, int samples, const double *dy, double *dx);
 
 // Writes the dropout factors for the features of one sample: 0 with probability l->rate, else 1 /
-// (1 - rate). Feature i is dropped if element i of the stream (RANDOM_DROPOUT, l->number, epoch,
+// (1 - rate). Feature i is dropped if element i of the stream (layer_seed, RANDOM_DROPOUT, epoch,
 // id) is below the rate, compared as floats. Forward and backward multiply by the mask.
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask);

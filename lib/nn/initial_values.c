@@ -23,7 +23,7 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
     fill(buffers, p->buffers, 0);
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
-        random_stream s = {.seed = seed, .purpose = RANDOM_INIT, .layer = (uint32_t)l->number};
+        random_stream s = {.seed = layer_seed(l, seed), .purpose = RANDOM_INIT};
         size_t channels = (size_t)l->out.channels;
         if (l->kind == LAYER_GROUP_NORM) {
             fill(parameters + l->weight, channels, 1);
@@ -45,9 +45,8 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
 // The stream of model_init_parameters.
 static random_stream stream_of(const model *m, const model_tensor *t, uint64_t seed) {
     const layer *l = &m->program.layers[t->layer];
-    return (random_stream){.seed = seed,
+    return (random_stream){.seed = layer_seed(l, seed),
                            .purpose = RANDOM_INIT,
-                           .layer = (uint32_t)l->number,
                            .sample = t->offset == l->weight ? 0 : 1};
 }
 

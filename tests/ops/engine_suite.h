@@ -104,11 +104,12 @@ static const update_case updates[] = {
       .step = 1000}},
 };
 
+// A bias before a batch norm has no gradient, and changes only by weight decay: conv1.bias does.
 static const model_case updated_model = {
     .name = "update",
     .input = "[2, 7, 7]",
     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
-              "linear: {out: 13}, batch_norm, relu, linear: {out: 10}]"};
+              "linear: {out: 13, bias: false}, batch_norm, relu, linear: {out: 10}]"};
 static const split updated_split = {.shards = 4, .count = {5, 5, 4, 4}};
 
 static void test_update(void **state) {
@@ -249,6 +250,58 @@ static void test_ties(void **state) {
     choose_integers(&p);
     check_problem(&p, &rule);
     problem_release(&p);
+}
+
+// ---- A batch norm far from zero ----
+
+// The first layer's outputs are integers, exact in float as in double, about 1,000 or 30,000 of
+// their deviations from zero: only batch norm's own rounding shows.
+static const model_case far_from_zero[] = {
+    {.name = "far from zero: conv",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, flatten, linear: {out: 10}]"},
+    {.name = "far from zero: conv, relu, conv",
+     .input = "[2, 10, 9]",
+     .layers = "[conv: {out: 4, kernel: 3}, batch_norm, relu, conv: {out: 3, kernel: 2}, flatten, "
+               "linear: {out: 10}]"},
+    {.name = "far from zero: conv, relu, pool, conv",
+     .input = "[2, 11, 12]",
+     .layers = "[conv: {out: 6, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
+               "conv: {out: 3, kernel: 3}, flatten, linear: {out: 10}]"},
+    {.name = "far from zero: linear",
+     .input = "[2, 5, 6]",
+     .layers = "[flatten, linear: {out: 37}, batch_norm, relu, linear: {out: 10}]"},
+    {.name = "far from zero: conv, gelu",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, gelu, flatten, linear: {out: 10}]",
+     .graph = true},
+};
+
+static void choose_far(problem *p, float mean) {
+    choose_integers(p);
+    const model_tensor *weight = &p->m.tensors[0], *bias = &p->m.tensors[1];
+    double *r = ops_random(weight->count, 500);
+    for (size_t k = 0; k < weight->count; k++)
+        p->parameters[weight->offset + k] = rintf((float)r[k]);
+    for (size_t c = 0; c < bias->count; c++)
+        p->parameters[bias->offset + c] = c % 2 ? -mean : mean + (float)c;
+    free(r);
+    widen(p->parameters, p->parameters64, p->m.program.parameters);
+}
+
+static void test_far(void **state) {
+    static const split batches[] = {{.shards = 1, .count = {45}},
+                                    {.shards = 3, .count = {17, 16, 16}},
+                                    {.shards = 3, .count = {17, 16, 16}, .sync = true}};
+    static const float means[] = {2000, 60000};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    for (size_t i = 0; i < 6; i++) {
+        problem p;
+        problem_init(&p, *state, &batches[i / 2]);
+        choose_far(&p, means[i % 2]);
+        check_problem(&p, &rule);
+        problem_release(&p);
+    }
 }
 
 // ---- Reuse of an engine ----
@@ -557,6 +610,9 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
         n = add_case(n, smoothed[i].name, test_smoothing, &smoothed[i]);
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
+    for (size_t i = 0; i < sizeof far_from_zero / sizeof *far_from_zero; i++)
+        if (is_run(&far_from_zero[i]))
+            n = add_case(n, far_from_zero[i].name, test_far, &far_from_zero[i]);
     static char names[sizeof norm_trees / sizeof *norm_trees][64];
     for (size_t i = 0; i < sizeof norm_trees / sizeof *norm_trees; i++) {
         if (!suite.sums_groups && norm_trees[i].count[0] > GROUP) continue;

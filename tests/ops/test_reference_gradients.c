@@ -316,6 +316,7 @@ static program small_network(layer layers[NET_LAYERS]) {
     for (int i = 0; i < p.count; i++) {
         layer *l = &layers[i];
         l->number = i;
+        l->key = (uint64_t)i;
         l->in = at;
         if (l->kernel_h)
             ops_finish_window(l, l->kind == LAYER_CONV ? l->out.channels : at.channels);

@@ -519,11 +519,63 @@ static void values_come_from_the_documented_stream(void **state) {
     model_init_parameters(&m, 1, p, NULL);
     assert_int_equal(m.program.buffers, 0);
     float bound = (float)(1 / sqrt(3072.0));
-    random_stream s = {.seed = 1, .purpose = RANDOM_INIT, .layer = 1, .sample = 0};
+    // printf fc1 | sha256sum
+    random_stream s = {
+        .seed = UINT64_C(0xcb107ef919596a96) ^ 1, .purpose = RANDOM_INIT, .sample = 0};
     assert_true(p[5] == bound * (2 * random_uniform(&s, 5) - 1));
     s.sample = 1;
     assert_true(p[m.program.layers[1].bias] == bound * (2 * random_uniform(&s, 0) - 1));
     free(p);
+    model_release(&m);
+}
+
+// Layers of the first model, by name, have the same keys and initial values in the second.
+static void expect_same_values(const model *m, const model *longer, const char *what) {
+    float *p = calloc(m->program.parameters, sizeof *p), *b = calloc(m->program.buffers, sizeof *b);
+    float *q = calloc(longer->program.parameters, sizeof *q);
+    float *c = calloc(longer->program.buffers, sizeof *c);
+    assert_true(p && b && q && c);
+    model_init_parameters(m, 42, p, b);
+    model_init_parameters(longer, 42, q, c);
+    assert_int_equal(m->tensor_count, longer->tensor_count);
+    for (int i = 0; i < m->tensor_count; i++) {
+        const model_tensor *t = &m->tensors[i], *u = model_find(longer, t->name);
+        assert_non_null(u);
+        if (memcmp((t->is_buffer ? b : p) + t->offset, (u->is_buffer ? c : q) + u->offset,
+                   t->count * sizeof *p))
+            fail_msg("%s: %s has other values", what, t->name);
+    }
+    for (int i = 0, k = 0; i < m->program.count; i++, k++) {
+        const layer *l = &m->program.layers[i];
+        while (k < longer->program.count && strcmp(l->name, longer->program.layers[k].name)) k++;
+        if (k == longer->program.count) fail_msg("%s: no layer %s", what, l->name);
+        if (l->key != longer->program.layers[k].key) fail_msg("%s: key of %s", what, l->name);
+    }
+    free(p), free(b), free(q), free(c);
+}
+
+static void inserted_layers_change_no_random_numbers_of_others(void **state) {
+    (void)state;
+    // After the first convolution, before the named dropout, and between the linear layers.
+    static const char form[] = HEAD
+        "  "
+        "[conv: {out: 6, kernel: 5}, %s batch_norm, max_pool: {size: 8}, conv: {out: 4, kernel: 2},"
+        " flatten, %s dropout: {name: last}, linear: {out: 8}, %s linear: {out: 5}]\n";
+    static const char *const inserted[][3] = {
+        {"relu,", "", ""},    {"", "relu,", "gelu,"},    {"scale: {factor: 2},", "", "silu,"},
+        {"dropout,", "", ""}, {"", "dropout,", "relu,"}, {"", "flatten,", ""},
+    };
+    char text[600];
+    model m, longer;
+    (void)snprintf(text, sizeof text, form, "", "", "");
+    must_load(text, &m);
+    for (size_t i = 0; i < sizeof inserted / sizeof *inserted; i++) {
+        const char *const *with = inserted[i];
+        (void)snprintf(text, sizeof text, form, with[0], with[1], with[2]);
+        must_load(text, &longer);
+        expect_same_values(&m, &longer, text + sizeof HEAD - 1);
+        model_release(&longer);
+    }
     model_release(&m);
 }
 
@@ -570,6 +622,7 @@ int main(void) {
         cmocka_unit_test(refuses_bad_headers),
         cmocka_unit_test(initial_values_have_pytorchs_distribution),
         cmocka_unit_test(values_come_from_the_documented_stream),
+        cmocka_unit_test(inserted_layers_change_no_random_numbers_of_others),
         cmocka_unit_test(costs_count_multiply_adds),
         cmocka_unit_test(a_missing_file_is_named),
     };

@@ -290,11 +290,12 @@ static void initial_values_come_from_the_documented_stream(void **state) {
     model_init_parameters(&e.model, 9, p, b);
     memcpy(q, p, n * sizeof *p);
     tensor_settings_init(&e.model, e.tensors, 9, q);
-    random_stream s = {.seed = 9, .purpose = RANDOM_INIT};
     const model_tensor *t = model_find(&e.model, "conv1.weight");
+    random_stream s = {.seed = layer_seed(&e.model.program.layers[t->layer], 9),
+                       .purpose = RANDOM_INIT};
     assert_true(q[t->offset + 7] == (float)sqrt(0.5) * (2 * random_uniform(&s, 7) - 1));
     t = model_find(&e.model, "fc1.weight");
-    s.layer = (uint32_t)e.model.program.layers[t->layer].number;
+    s.seed = layer_seed(&e.model.program.layers[t->layer], 9);
     assert_true(q[t->offset + 7] == (float)(sqrt(2.0 / 196) * normal_number(&s, 7)));
     // Of four filters for eight channels each passes on its own; no default value is left.
     t = model_find(&e.model, "conv2.weight");

@@ -136,11 +136,12 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
     const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
     const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
     const float scale = e->parameters[u->layers.norm->weight + (size_t)c] * (float)inv_std;
-    e->norm.mean[at] = (float)m.mean;
+    const float mean = (float)m.mean, rest = (float)(m.mean - (double)mean);
+    e->norm.mean[at] = mean;
+    e->norm.mean_rest[at] = rest;
     e->norm.inv_std[at] = (float)inv_std;
     e->norm.scale[at] = scale;
-    e->norm.shift[at] =
-        fmaf(-(float)m.mean, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
+    e->norm.shift[at] = fmaf(-rest, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
     // Weighted by the elements of this shard; a single element has no unbiased variance, so its
     // weight is 0.
     e->norm.weighted_mean[at] = (float)(m.mean * own_count);
@@ -186,16 +187,18 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
 
 // ---- Backward ----
 
-// dz = gamma·inv_std·(dy - mean(dy) - xhat·mean(dy·xhat)), xhat = (z - mean)·inv_std, as a·dy + b·z
-// + c.
+// dz = gamma·inv_std·(dy - mean(dy) - xhat·mean(dy·xhat)), xhat = (z - mean)·inv_std, as a·dy +
+// b·(z - mean) + c. With b·z instead, c would be about -b·mean, and where the mean is a thousand
+// deviations from zero, the two would cancel three of a float's seven digits. What rounding took
+// from the mean is in c, too.
 static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, double count) {
     const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
-    const double inv_std = (double)e->norm.inv_std[at], mean = (double)e->norm.mean[at];
+    const double inv_std = (double)e->norm.inv_std[at], rest = (double)e->norm.mean_rest[at];
     const double factor = (double)e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
-    const double from_z = -factor * inv_std * (sum.b / count);
-    e->norm.from_dy[at] = (float)factor;
-    e->norm.from_z[at] = (float)from_z;
-    e->norm.from_one[at] = (float)(-factor * (sum.a / count) - from_z * mean);
+    const float from_dy = (float)factor, from_z = (float)(-factor * inv_std * (sum.b / count));
+    e->norm.from_dy[at] = from_dy;
+    e->norm.from_z[at] = from_z;
+    e->norm.from_one[at] = (float)(-(double)from_dy * (sum.a / count) - (double)from_z * rest);
 }
 
 bool batch_norm_backward(engine *e, const unit *u, int member) {

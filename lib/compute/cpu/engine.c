@@ -63,9 +63,9 @@ static status take_norm_state(engine *e, error *err) {
     TAKE(n->group_m2, groups);
     TAKE(n->group_dy, groups);
     TAKE(n->group_dy_xhat, groups);
-    float **rows[] = {&n->mean,     &n->inv_std,       &n->scale,
-                      &n->shift,    &n->from_dy,       &n->from_z,
-                      &n->from_one, &n->weighted_mean, &n->weighted_variance};
+    float **rows[] = {&n->mean,          &n->mean_rest,        &n->inv_std, &n->scale,
+                      &n->shift,         &n->from_dy,          &n->from_z,  &n->from_one,
+                      &n->weighted_mean, &n->weighted_variance};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) TAKE(*rows[i], own);
     TAKE(n->run_scale, channels);
     TAKE(n->run_shift, channels);
@@ -190,15 +190,16 @@ static void cpu_close(engine *e) {
     if (e->records)
         for (int i = 0; i < e->record_room; i++) free(e->records[i]);
     norm_state *n = &e->norm;
-    void *all[] = {e->parameters, e->buffers,  e->state[0],      e->state[1],
-                   e->packed,     e->groups,   e->shard_groups,  e->shard_leaves,
-                   e->counts,     e->cover,    e->records,       e->terms_node,
-                   e->terms,      e->members,  e->slots,         n->group_mean,
-                   n->group_m2,   n->group_dy, n->group_dy_xhat, n->mean,
-                   n->inv_std,    n->scale,    n->shift,         n->from_dy,
-                   n->from_z,     n->from_one, n->weighted_mean, n->weighted_variance,
-                   n->mine,       n->all,      n->run_scale,     n->run_shift};
+    void *all[] = {e->parameters, e->buffers,      e->state[0],     e->state[1], e->packed,
+                   e->groups,     e->shard_groups, e->shard_leaves, e->counts,   e->cover,
+                   e->records,    e->terms_node,   e->terms,        e->members,  e->slots};
+    void *norm[] = {n->group_mean,    n->group_m2,          n->group_dy, n->group_dy_xhat,
+                    n->mean,          n->mean_rest,         n->inv_std,  n->scale,
+                    n->shift,         n->from_dy,           n->from_z,   n->from_one,
+                    n->weighted_mean, n->weighted_variance, n->mine,     n->all,
+                    n->run_scale,     n->run_shift};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    for (size_t i = 0; i < sizeof norm / sizeof *norm; i++) free(norm[i]);
     for (size_t i = 0; i < e->given_count; i++) free(e->given[i]);
     free(e->given);
     reduction_tree_release(&e->tree);

@@ -87,10 +87,11 @@ typedef struct group {
 
 // Batch norm's values for each group or shard; the channels of all norms are contiguous.
 typedef struct norm_state {
-    double *group_mean, *group_m2;         // [group][channel]
-    float *group_dy, *group_dy_xhat;       // [group][channel]
-    float *mean, *inv_std, *scale, *shift; // [local shard][channel], forward
-    float *from_dy, *from_z, *from_one;    // [local shard][channel], backward
+    double *group_mean, *group_m2;      // [group][channel]
+    float *group_dy, *group_dy_xhat;    // [group][channel]
+    float *mean, *mean_rest;            // [local shard][channel]; their sum is the mean
+    float *inv_std, *scale, *shift;     // [local shard][channel], forward
+    float *from_dy, *from_z, *from_one; // [local shard][channel], backward
     float *weighted_mean,
         *weighted_variance;       // [local shard][channel]: the shard's part of the record
     double *mine, *all;           // sync: [local shard or shard][2·channels of one norm]

@@ -98,8 +98,8 @@ typedef enum activation_kind {
     ACTIVATION_SCALE
 } activation_kind;
 
-// The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
-// an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
+// The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·(z - mean) +
+// shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
 typedef struct tail_task {
     view z;          // output of the layer; tail_backward replaces it by its gradient
@@ -107,6 +107,7 @@ typedef struct tail_task {
     uint8_t *winner; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
     const float *scale, *shift; // batch norm, one per channel; NULL: none
+    const float *mean;          // likewise: of the shard, for training; NULL: 0
     activation_kind activation;
     bool pool;
     bool adds;   // forward: after batch norm and before ReLU, y += second; then no pooling
@@ -115,10 +116,11 @@ typedef struct tail_task {
     // Backward:
     float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, tail_backward_sums replaces it by
                // the gradient of batch norm's output, which tail_backward then expects
-    const float *mean, *inv_std; // batch norm: of the shard
+    const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
+    const float *inv_std;        // likewise of the shard
     float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, one per channel
     const float *from_dy, *from_z,
-        *from_one; // tail_backward: dz = from_dy·dy' + from_z·z + from_one
+        *from_one; // tail_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
 } tail_task;
 
 typedef struct pool_task { // any other pooling, as a separate layer

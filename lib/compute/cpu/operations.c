@@ -154,6 +154,7 @@ static tail_task tail(const group_work *g, const unit *u) {
     t.scale = e->norm.scale + shard;
     t.shift = e->norm.shift + shard;
     t.mean = e->norm.mean + shard;
+    t.mean_rest = e->norm.mean_rest + shard;
     t.inv_std = e->norm.inv_std + shard;
     t.sum_dy = e->norm.group_dy + own;
     t.sum_dy_xhat = e->norm.group_dy_xhat + own;
@@ -232,17 +233,18 @@ static void run_pool(const group_work *g, const unit *u, bool backward) {
 // Random numbers are compared with the rate as floats; comparing integers gives the same result.
 static dropout_task dropout(const group_work *g, const unit *u) {
     const layer *l = u->layers.alone;
-    return (dropout_task){
-        .x = view_as(g, u->x, u->y.size),
-        .y = place_view(u->y, g->memory),
-        .kept = (int8_t *)winners(g, u),
-        .scale = (float)(1 / (1 - l->rate)),
-        .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
-        .stream = {g->e->options.seed, RANDOM_DROPOUT, (uint32_t)l->number, g->e->batch->epoch, 0},
-        .ids = g->e->batch->ids + g->group->first,
-        .samples = g->samples,
-        .dy = g->memory + u->dy.offset,
-        .dx = input_gradient(g, u)};
+    return (dropout_task){.x = view_as(g, u->x, u->y.size),
+                          .y = place_view(u->y, g->memory),
+                          .kept = (int8_t *)winners(g, u),
+                          .scale = (float)(1 / (1 - l->rate)),
+                          .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
+                          .stream = {.seed = layer_seed(l, g->e->options.seed),
+                                     .purpose = RANDOM_DROPOUT,
+                                     .epoch = g->e->batch->epoch},
+                          .ids = g->e->batch->ids + g->group->first,
+                          .samples = g->samples,
+                          .dy = g->memory + u->dy.offset,
+                          .dx = input_gradient(g, u)};
 }
 
 // In inference nothing is dropped.

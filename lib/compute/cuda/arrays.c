@@ -40,8 +40,8 @@ static status take_norms(engine *e, error *err) {
     const size_t own = (size_t)e->options.local_shards * channels * sizeof(float);
     const size_t row = 2 * channels * sizeof(double); // for all norms: enough for each of them
     const bool exchanges = e->options.sync_batch_norm && e->options.exchange;
-    float **rows[] = {&n->mean,    &n->inv_std, &n->scale,   &n->shift,
-                      &n->from_dy, &n->from_z,  &n->from_one};
+    float **rows[] = {&n->mean,  &n->mean_rest, &n->inv_std, &n->scale,
+                      &n->shift, &n->from_dy,   &n->from_z,  &n->from_one};
     status rc = STATUS_OK;
     if (channels == 0) return rc;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) TRY(cuda_take(e, own, rows[i], err));

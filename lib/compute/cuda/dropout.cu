@@ -20,7 +20,7 @@ static __device__ random_stream stream_of(const cut &c, const dropout_task &t, c
     random_stream s;
     s.seed = t.seed;
     s.purpose = RANDOM_DROPOUT;
-    s.layer = t.layer;
+    s.layer = 0;
     s.epoch = t.numbers->epoch;
     s.sample = t.ids[p.shard * (size_t)c.lanes + p.lane];
     return s;

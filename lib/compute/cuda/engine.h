@@ -89,10 +89,11 @@ typedef struct norm_memory {
     double *own, *all; // of one norm at a time; all is own if no other engine has shards
     double *parts;     // likewise
     unsigned *counters;
-    double *own_host, *all_host;           // pinned; only if engines exchange
-    float *mean, *inv_std, *scale, *shift; // [shard][channel]
-    float *from_dy, *from_z, *from_one;    // [shard][channel]
-    float *run_scale, *run_shift;          // [channel]: inference
+    double *own_host, *all_host;        // pinned; only if engines exchange
+    float *mean, *mean_rest;            // [shard][channel]; their sum is the mean
+    float *inv_std, *scale, *shift;     // [shard][channel]
+    float *from_dy, *from_z, *from_one; // [shard][channel]
+    float *run_scale, *run_shift;       // [channel]: inference
 } norm_memory;
 
 // One block of memory, on the host (pinned) and on the device: the same layout.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gradient_sums.cuh - the sums for the gradient through a batch norm: of dt, the gradient of
-// z · scale + shift, and of dt · xhat, over a channel of a shard.
+// its output, and of dt · xhat, over a channel of a shard.
 //
 // Either the product that makes dy takes them (conv_epilogue.cuh), or a separate pass (tail.cu);
 // the place where a pipeline is cut must not affect the bits. So their order depends on the data

@@ -158,8 +158,8 @@ typedef struct tail_task {
     bool relu, pool;
     bool norm;
     // Per channel, for shard s at s · norm_stride; only read if `norm`. norm_stride 0: the same for
-    // all shards (inference).
-    const float *scale, *shift, *mean, *inv_std;
+    // all shards (inference). The mean is mean + mean_rest; a NULL `mean` is 0.
+    const float *scale, *shift, *mean, *mean_rest, *inv_std;
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
     bool sync; // norm_task.sync
@@ -180,12 +180,12 @@ typedef struct tail_task {
 typedef struct parts_room {
     size_t parts, counters; // doubles, integers
 } parts_room;
-// y = pool(relu(z · scale + shift))
+// y = pool(relu((z - mean) · scale + shift))
 void cuda_tail(launch_stream s, const cut *c, const tail_task *t);
 // cuda_conv and cuda_tail in one launch, if scale and shift are known or there is no norm; does not
 // touch z. Rows and columns of z outside all pooling windows are not computed.
 void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail);
-// With dt the gradient of z · scale + shift (dy where ReLU and pooling passed the value, else 0):
+// With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the records, and with sync `sums`,
 // otherwise the results of cuda_norm_backward.
 void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t);
@@ -195,8 +195,9 @@ parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards);
 void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
                           const tail_task *front);
 parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
-// Replaces z by dz = dt, or with a norm by dt · from_dy + z · from_z + from_one; zero in lanes
-// without a sample. Without a norm it reads y or winner instead of z: forward may have left no z.
+// Replaces z by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one; zero in
+// lanes without a sample. Without a norm it reads y or winner instead of z: forward may have left
+// no z.
 void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
@@ -218,9 +219,10 @@ typedef struct norm_task {
     // counters are zero before and after a launch.
     double *parts;
     unsigned *counters;
-    const float *weight, *bias;            // this norm's parameters
-    float *mean, *inv_std, *scale, *shift; // results, for shard s at s · stride
-    float *from_dy, *from_z, *from_one;    // likewise
+    const float *weight, *bias; // this norm's parameters
+    // Results, for shard s at s · stride. The mean is mean + mean_rest.
+    float *mean, *mean_rest, *inv_std, *scale, *shift;
+    float *from_dy, *from_z, *from_one;
     size_t stride;
     record_set records;
     size_t mean_at, variance_at; // in a record: statistics times the shard's number of elements
@@ -235,7 +237,7 @@ parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail);
 parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
-// Sync: mean, inv_std, scale, shift, and the weighted statistics into the records
+// Sync: mean, mean_rest, inv_std, scale, shift, and the weighted statistics into the records
 void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
 void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
@@ -264,8 +266,7 @@ void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t);
 
 typedef struct dropout_task {
     size_t features;
-    uint64_t seed;
-    uint32_t layer;
+    uint64_t seed;               // of the layer
     uint32_t threshold;          // dropped if 24 random bits are below it; 0: none (inference)
     float factor;                // of kept values
     const uint32_t *ids;         // [shard][lanes]

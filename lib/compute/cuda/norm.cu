@@ -168,7 +168,7 @@ static __global__ void norm_backward(cut c, norm_task t) {
     const two_sums sum = sums_of_step(t, channel, &count);
     const size_t at = (size_t)shard * t.stride + (size_t)channel;
     const norm_factors f =
-        norm_factors_of(t.weight[channel], t.mean[at], t.inv_std[at], sum, count);
+        norm_factors_of(t.weight[channel], t.mean_rest[at], t.inv_std[at], sum, count);
     t.from_dy[at] = f.dy;
     t.from_z[at] = f.z;
     t.from_one[at] = f.one;

@@ -31,14 +31,16 @@ static __device__ __forceinline__ void no_statistics(const norm_task &t, int sha
 // For a shard with own_count elements that `m` normalises.
 static __device__ __forceinline__ void set_forward(const norm_task &t, int shard, int channel,
                                                    moments m, double own_count) {
-    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
+    const float mean = (float)m.mean, rest = (float)(m.mean - (double)mean);
+    const float inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
     const float scale = t.weight[channel] * inv_std;
     const size_t at = (size_t)shard * t.stride + (size_t)channel;
     float *record = t.records.base + (size_t)shard * t.records.stride + channel;
     t.mean[at] = mean;
+    t.mean_rest[at] = rest;
     t.inv_std[at] = inv_std;
     t.scale[at] = scale;
-    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
+    t.shift[at] = fmaf(-rest, scale, t.bias[channel]);
     // Weighted by this shard's elements; a single element has no unbiased variance and gets weight
     // zero.
     record[t.mean_at] = (float)(m.mean * own_count);
@@ -62,25 +64,27 @@ static __device__ __forceinline__ void set_moments(const norm_task &t, int shard
 // ---- Backward ----
 
 // dz = gamma·inv_std·(dt - mean(dt) - xhat·mean(dt·xhat)), xhat = (z - mean)·inv_std, as
-// dy·dt + z·z + one.
+// dy·dt + z·(z - mean) + one.
 struct norm_factors {
     float dy, z, one;
 };
 
-// Returns the factors from the sums of dt and dt·xhat over `count` elements.
-static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, float mean,
+// Returns the factors from the sums of dt and dt·xhat over `count` elements; rest: mean_rest.
+static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, float rest,
                                                                float inv_std, two_sums sum,
                                                                double count) {
     const double factor = (double)gamma * (double)inv_std;
-    const double from_z = -factor * (double)inv_std * (sum.b / count);
-    return norm_factors{(float)factor, (float)from_z,
-                        (float)(-factor * (sum.a / count) - from_z * (double)mean)};
+    const float dy = (float)factor, z = (float)(-factor * (double)inv_std * (sum.b / count));
+    return norm_factors{dy, z, (float)(-(double)dy * (sum.a / count) - (double)z * (double)rest)};
 }
 
-// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums.
+// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums. In sum.b, xhat lacks
+// what rounding took from the mean.
 static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
                                                     two_sums sum, int samples) {
     float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
+    if (samples > 0) sum.b -= (double)t.mean_rest[at] * (double)t.inv_std[at] * sum.a;
     record[t.bias_at] = (float)sum.a;
     record[t.weight_at] = (float)sum.b;
     if (t.sync) {
@@ -88,9 +92,8 @@ static __device__ __forceinline__ void set_gradient(const tail_task &t, int shar
         row[channel] = sum.a;
         row[t.size.channels + channel] = sum.b;
     } else if (samples > 0) {
-        const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
-        const norm_factors f = norm_factors_of(t.weight[channel], t.mean[at], t.inv_std[at], sum,
-                                               samples * positions(t.size));
+        const norm_factors f = norm_factors_of(t.weight[channel], t.mean_rest[at], t.inv_std[at],
+                                               sum, samples * positions(t.size));
         t.from_dy[at] = f.dy;
         t.from_z[at] = f.z;
         t.from_one[at] = f.one;

@@ -43,6 +43,7 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
                        .weight = e->parameters + l->weight,
                        .bias = e->parameters + l->bias,
                        .mean = n->mean + at,
+                       .mean_rest = n->mean_rest + at,
                        .inv_std = n->inv_std + at,
                        .scale = n->scale + at,
                        .shift = n->shift + at,
@@ -73,6 +74,7 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
     t.scale = n->scale + at;
     t.shift = n->shift + at;
     t.mean = n->mean + at;
+    t.mean_rest = n->mean_rest + at;
     t.inv_std = n->inv_std + at;
     t.from_dy = n->from_dy + at;
     t.from_z = n->from_z + at;
@@ -181,8 +183,7 @@ static pool_task pool_of(const cuda_unit *u) {
 static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
     const layer *l = u->layers.alone;
     return (dropout_task){.features = shape_size(u->layers.y),
-                          .seed = e->options.seed,
-                          .layer = (uint32_t)l->number,
+                          .seed = layer_seed(l, e->options.seed),
                           .threshold =
                               training ? (uint32_t)ceil((double)(float)l->rate * 0x1p24) : 0,
                           .factor = training ? (float)(1 / (1 - l->rate)) : 1,
@@ -347,11 +348,13 @@ out:
 
 // ---- Inference ----
 
-// Scale and shift come from the running statistics, and are the same for all shards.
+// Scale and shift come from the running statistics, the mean included, and are the same for all
+// shards.
 static tail_task inference_tail_of(const engine *e, const cuda_unit *u) {
     tail_task t = tail_of(e, u);
     t.scale = e->norm.run_scale + u->layers.norm_channel;
     t.shift = e->norm.run_shift + u->layers.norm_channel;
+    t.mean = NULL;
     t.norm_stride = 0;
     return t;
 }

@@ -230,18 +230,18 @@ void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
 // ---- Backward ----
 
 struct factors {
-    float dy, z, one;
+    float dy, z, mean, one;
 };
 
 static __device__ __forceinline__ factors factors_of(const tail_task &t, int shard,
                                                      unsigned channel) {
-    if (!t.norm) return factors{1, 0, 0};
+    if (!t.norm) return factors{1, 0, 0, 0};
     const size_t at = (size_t)shard * t.norm_stride + channel;
-    return factors{t.from_dy[at], t.from_z[at], t.from_one[at]};
+    return factors{t.from_dy[at], t.from_z[at], t.mean[at], t.from_one[at]};
 }
 
 static __device__ __forceinline__ float to_dz(const tail_task &t, factors f, float dt, float z) {
-    return t.norm ? fmaf(f.dy, dt, fmaf(f.z, z, f.one)) : dt;
+    return t.norm ? fmaf(f.dy, dt, fmaf(f.z, z - f.mean, f.one)) : dt;
 }
 
 static __global__ void tail_backward(cut c, tail_task t) {

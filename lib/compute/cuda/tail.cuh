@@ -14,18 +14,18 @@ enum {
 static_assert(LANE_ROUND * sizeof(uint8_t) == sizeof(uint32_t), "winners are packed into words");
 
 struct affine {
-    float scale, shift;
+    float scale, mean, shift;
 };
 
 static __device__ __forceinline__ affine affine_of(const tail_task &t, int shard,
                                                    unsigned channel) {
-    if (!t.norm) return affine{1, 0};
+    if (!t.norm) return affine{1, 0, 0};
     const size_t at = (size_t)shard * t.norm_stride + channel;
-    return affine{t.scale[at], t.shift[at]};
+    return affine{t.scale[at], t.mean ? t.mean[at] : 0, t.shift[at]};
 }
 
 static __device__ __forceinline__ float normalise(const tail_task &t, affine a, float z) {
-    return t.norm ? fmaf(a.scale, z, a.shift) : z;
+    return t.norm ? fmaf(a.scale, z - a.mean, a.shift) : z;
 }
 
 struct statistics {
@@ -38,7 +38,7 @@ static __device__ __forceinline__ statistics statistics_of(const tail_task &t, i
     return statistics{t.mean[at], t.inv_std[at]};
 }
 
-// xhat
+// xhat, but for what rounding took from the mean: see set_gradient
 static __device__ __forceinline__ float normalised(statistics s, float z) {
     return (z - s.mean) * s.inv_std;
 }

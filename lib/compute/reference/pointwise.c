@@ -51,11 +51,8 @@ void reference_add(size_t n, const double *a, const double *b, double *y) {
 
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask) {
-    const random_stream stream = {.seed = seed,
-                                  .purpose = RANDOM_DROPOUT,
-                                  .layer = (uint32_t)l->number,
-                                  .epoch = epoch,
-                                  .sample = id};
+    const random_stream stream = {
+        .seed = layer_seed(l, seed), .purpose = RANDOM_DROPOUT, .epoch = epoch, .sample = id};
     for (size_t i = 0; i < shape_size(l->in); i++)
         mask[i] = random_uniform(&stream, i) < (float)l->rate ? 0 : 1 / (1 - l->rate);
 }

@@ -20,7 +20,8 @@ INLINE vec part_sum(const view *x, const part *p, const bool SQUARES) {
         vec channel = vset(0.0f);
         for (int y = 0; y < x->height; y++) {
             const float *row = row_of(x, c, y) + p->slice;
-            channel += SQUARES ? row_squares(row, x->width, p->mean) : row_sum(row, x->width);
+            channel +=
+                SQUARES ? row_centred(row, x->width, p->mean).squares : row_sum(row, x->width);
         }
         total += channel;
     }

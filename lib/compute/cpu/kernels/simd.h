@@ -286,21 +286,27 @@ INLINE vec row_sum(const float *p, int width) {
     return chain_sum(chain);
 }
 
-// Likewise, of the squared differences from `centre`.
-INLINE vec row_squares(const float *p, int width, vec centre) {
-    vec chain[CHAINS];
-    UNROLL for (int k = 0; k < CHAINS; k++) chain[k] = vset(0.0f);
+typedef struct centred_sums {
+    vec differences, squares;
+} centred_sums;
+
+// Likewise, of the differences from `centre` and of their squares.
+INLINE centred_sums row_centred(const float *p, int width, vec centre) {
+    vec sums[CHAINS], squares[CHAINS];
+    UNROLL for (int k = 0; k < CHAINS; k++) sums[k] = squares[k] = vset(0.0f);
     int x = 0;
     for (; x + CHAINS <= width; x += CHAINS, p += CHAINS * LANES)
         UNROLL for (int k = 0; k < CHAINS; k++) {
             const vec d = vload(p + k * LANES) - centre;
-            chain[k] = vfma(d, d, chain[k]);
+            sums[k] += d;
+            squares[k] = vfma(d, d, squares[k]);
         }
     UNROLL for (int k = 0; k < CHAINS - 1; k++) if (x + k < width) {
         const vec d = vload(p + k * LANES) - centre;
-        chain[k] = vfma(d, d, chain[k]);
+        sums[k] += d;
+        squares[k] = vfma(d, d, squares[k]);
     }
-    return chain_sum(chain);
+    return (centred_sums){chain_sum(sums), chain_sum(squares)};
 }
 
 // Zeroes the lanes of absent samples.

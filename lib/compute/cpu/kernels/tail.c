@@ -31,20 +31,28 @@ static void channel_sum(const view *z, int c, float *lanes) {
     }
 }
 
-static void channel_squares(const view *z, int c, float mean, float *lanes) {
+static void channel_centred(const view *z, int c, float centre, float *lanes, float *squares) {
     for (int slice = 0; slice < LANES; slice += VL) {
-        vec total = vset(0.0f);
-        for (int y = 0; y < z->height; y++)
-            total += row_squares(element(z, c, y) + slice, z->width, vset(mean));
+        vec total = vset(0.0f), total_squares = vset(0.0f);
+        for (int y = 0; y < z->height; y++) {
+            const centred_sums row = row_centred(element(z, c, y) + slice, z->width, vset(centre));
+            total += row.differences;
+            total_squares += row.squares;
+        }
         vstore(lanes + slice, total);
+        vstore(squares + slice, total_squares);
     }
 }
 
+// The corrected two-pass algorithm (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the
+// sample variance: analysis and recommendations", The American Statistician 37, 1983). The first
+// pass finds the mean to a few roundings of the values; the second one, what is left of it, to a
+// few roundings of the deviations, which may be much smaller.
 static void moments_of(const view *z, int samples, int first, int channels, double *mean,
                        double *m2) {
     const double count = (double)samples * z->height * z->width;
-    lane_sums s;
-    float sum[CHANNEL_BLOCK], centre[CHANNEL_BLOCK];
+    lane_sums s, q;
+    float sum[CHANNEL_BLOCK], squares[CHANNEL_BLOCK], centre[CHANNEL_BLOCK];
     for (int i = 0; i < channels; i++) {
         channel_sum(z, first + i, s.lanes[i]);
         clear_lanes(s.lanes[i], samples);
@@ -52,12 +60,18 @@ static void moments_of(const view *z, int samples, int first, int channels, doub
     sums_by_halves(s.lanes[0], channels, sum);
     for (int i = 0; i < channels; i++) {
         centre[i] = (float)((double)sum[i] / count);
-        mean[first + i] = (double)centre[i];
-        channel_squares(z, first + i, centre[i], s.lanes[i]);
+        channel_centred(z, first + i, centre[i], s.lanes[i], q.lanes[i]);
         clear_lanes(s.lanes[i], samples);
+        clear_lanes(q.lanes[i], samples);
     }
     sums_by_halves(s.lanes[0], channels, sum);
-    for (int i = 0; i < channels; i++) m2[first + i] = (double)sum[i];
+    sums_by_halves(q.lanes[0], channels, squares);
+    for (int i = 0; i < channels; i++) {
+        const double rest = (double)sum[i] / count;
+        const double of_squares = (double)squares[i] - (double)sum[i] * rest;
+        mean[first + i] = (double)centre[i] + rest;
+        m2[first + i] = of_squares < 0 ? 0 : of_squares; // a NaN stays one
+    }
 }
 
 void KERNEL(moments)(const view *z, int samples, double *mean, double *m2) {
@@ -70,16 +84,16 @@ void KERNEL(moments)(const view *z, int samples, double *mean, double *m2) {
 // ---- Forward ----
 
 typedef struct affine {
-    vec scale, shift;
+    vec scale, mean, shift;
 } affine;
 
 INLINE affine channel_affine(const tail_task *t, int c) {
-    return t->scale ? (affine){vset(t->scale[c]), vset(t->shift[c])}
-                    : (affine){vset(1.0f), vset(0.0f)};
+    if (!t->scale) return (affine){vset(1.0f), vset(0.0f), vset(0.0f)};
+    return (affine){vset(t->scale[c]), vset(t->mean ? t->mean[c] : 0.0f), vset(t->shift[c])};
 }
 
 INLINE vec normalise(affine a, vec v, const bool NORM) {
-    return NORM ? vfma(a.scale, v, a.shift) : v;
+    return NORM ? vfma(a.scale, v - a.mean, a.shift) : v;
 }
 
 // Mask of the lanes that the ReLU passes, forward and backward: also NaNs, as in PyTorch, so that
@@ -211,12 +225,10 @@ INLINE pooled_row pooled(const tail_task *t, int c, int y) {
     return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
 }
 
-// Sums over a channel of dy' and dy'·(z - mean)·inv_std, where dy' is the gradient of batch norm's
-// output.
-INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum,
+// Sums over a channel of dy' and dy'·(z - mean), where dy' is the gradient of batch norm's output.
+INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *centred_sum,
                          const activation_kind A) {
     const affine a = channel_affine(t, c);
-    const vec mean = vset(t->mean[c]), inv_std = vset(t->inv_std[c]);
     for (int slice = 0; slice < LANE_SLICES; slice++) {
         vec s = vset(0.0f), q = vset(0.0f);
         for (int y = 0; y < t->y.height; y++) {
@@ -240,23 +252,26 @@ INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_s
                     if (is_smooth(A)) vstore(p.dy + i, dy);
                 }
                 s_row += dy;
-                q_row = vfma(dy, (value - mean) * inv_std, q_row);
+                q_row = vfma(dy, value - a.mean, q_row);
             }
             s += s_row;
             q += q_row;
         }
         vstore(dy_sum + slice * VL, s);
-        vstore(xhat_sum + slice * VL, q);
+        vstore(centred_sum + slice * VL, q);
     }
 }
 
 INLINE void backward_sums(const tail_task *t, const activation_kind A) {
     for (int c = 0; c < t->z.channels; c += CHANNEL_BLOCK) {
         const int left = t->z.channels - c, channels = left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK;
-        lane_sums dy, xhat;
-        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], xhat.lanes[i], A);
+        lane_sums dy, centred;
+        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], centred.lanes[i], A);
         sums_by_halves(dy.lanes[0], channels, t->sum_dy + c);
-        sums_by_halves(xhat.lanes[0], channels, t->sum_dy_xhat + c);
+        sums_by_halves(centred.lanes[0], channels, t->sum_dy_xhat + c);
+        for (int i = c; i < c + channels; i++)
+            t->sum_dy_xhat[i] =
+                (t->sum_dy_xhat[i] - t->mean_rest[i] * t->sum_dy[i]) * t->inv_std[i];
     }
 }
 
@@ -270,16 +285,17 @@ void KERNEL(tail_backward_sums)(const tail_task *t) {
 }
 
 typedef struct gradient_factors {
-    vec dy, z, one;
+    vec dy, z, mean, one;
 } gradient_factors;
 
 INLINE gradient_factors channel_factors(const tail_task *t, int c, const bool NORM) {
-    if (!NORM) return (gradient_factors){vset(1.0f), vset(0.0f), vset(0.0f)};
-    return (gradient_factors){vset(t->from_dy[c]), vset(t->from_z[c]), vset(t->from_one[c])};
+    if (!NORM) return (gradient_factors){vset(1.0f), vset(0.0f), vset(0.0f), vset(0.0f)};
+    return (gradient_factors){vset(t->from_dy[c]), vset(t->from_z[c]), vset(t->mean[c]),
+                              vset(t->from_one[c])};
 }
 
 INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
-    return NORM ? vfma(f.dy, dy, vfma(f.z, z, f.one)) : dy;
+    return NORM ? vfma(f.dy, dy, vfma(f.z, z - f.mean, f.one)) : dy;
 }
 
 INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM,

@@ -48,8 +48,8 @@ typedef struct difference_list {
     int factors; // FACTORS, and the patterns that differ
 } difference_list;
 
-// Returns the factor at a place of the ladder, 0 to list->factors - 1: as they are numbered, but the
-// patterns follow the epochs, so that the network is complete before weights or views of it are
+// Returns the factor at a place of the ladder, 0 to list->factors - 1: as they are numbered, but
+// the patterns follow the epochs, so that the network is complete before weights or views of it are
 // averaged.
 int factor_at(const difference_list *list, int place);
 

@@ -62,5 +62,5 @@ named() {
 }
 
 @test "resnet18: parameters, logits and one step of training are those of its definition in PyTorch" {
-    named resnet18 11173962 4 1
+    named resnet18 11173962 4 4
 }

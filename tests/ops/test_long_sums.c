@@ -250,6 +250,7 @@ static void check_norm_backward(int lanes) {
                          .samples = lanes,
                          .dy = d.v.data,
                          .mean = zero,
+                         .mean_rest = zero,
                          .inv_std = one,
                          .sum_dy = got,
                          .sum_dy_xhat = got + CHANNELS};

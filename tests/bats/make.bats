@@ -14,7 +14,7 @@ load helpers
 @test "make help lists every target that a part of the Makefile describes" {
     succeeds make -C "$ROOT" -s help
     local described
-    described=$(cat "$ROOT"/Makefile "$ROOT"/make/*.mk "$ROOT"/pipelines/*.mk | grep -c '^[a-z_.-]*:.*## ')
+    described=$(cat "$ROOT"/Makefile "$ROOT"/make/*.mk "$ROOT"/pipelines/*.mk | grep -c '^[a-z0-9_.-]*:.*## ')
     [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described targets have a description:" "$output"
 }
 

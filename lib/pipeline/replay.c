@@ -110,9 +110,7 @@ static status add_segment(replay *r, char *path, error *err) {
                          " follows one after step %" PRIu64,
                          path, step, before);
     part->end = r->steps = step;
-    if (r->count == 1) return STATUS_OK;
-    part->begins = memory_string(r->segments[r->count - 2].ends, err);
-    return part->begins ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 // In the order of the manifest, which is that of the steps; the last state ends the run.
@@ -142,10 +140,7 @@ status replay_open(replay *r, const char *folder, const char *data, const char *
 }
 
 void replay_release(replay *r) {
-    for (size_t i = 0; i < r->count; i++) {
-        free(r->segments[i].begins);
-        free(r->segments[i].ends);
-    }
+    for (size_t i = 0; i < r->count; i++) free(r->segments[i].ends);
     free(r->segments);
     free(r->folder);
     free(r->data);
@@ -194,12 +189,14 @@ status replay_read_output(const replay *r, const char *path, tensor_file *f, err
                      "cannot replay: '%s': its content is not the one in the manifest", path);
 }
 
-static status check_steps(const replay *r, const tensor_file *steps, const char *path, error *err) {
+static status check_steps(const replay *r, const replay_part *part, const tensor_file *steps,
+                          error *err) {
+    const char *path = part->ends;
     tensor_file state = {0};
     uint64_t differs;
     status rc;
     TRY(replay_read_output(r, path, &state, err));
-    TRY(replay_compare_steps(&state, "steps.", path, steps, "", 0, UINT64_MAX, &differs, err));
+    TRY(replay_compare_steps(&state, "steps.", path, steps, "", 0, part->end, &differs, err));
     if (differs)
         rc = error_set(err, STATUS_INPUT,
                        "cannot replay: '%s': its step %" PRIu64 " is not that of '%s/%s'", path,
@@ -214,7 +211,7 @@ status replay_check_files(const replay *r, error *err) {
     char *path = path_of(r, STEPS, err);
     status rc = path ? replay_read_output(r, path, &steps, err) : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < r->count; i++)
-        rc = check_steps(r, &steps, r->segments[i].ends, err);
+        rc = check_steps(r, &r->segments[i], &steps, err);
     tensor_file_release(&steps);
     free(path);
     return rc;

@@ -24,14 +24,14 @@
 
 typedef struct replay_part {
     uint64_t first, end; // steps [first, end) of the run, from 0
-    char *begins, *ends; // the states before and after it; `begins` is NULL for the first segment
+    char *ends;          // the state after it, with which the next segment begins
     bool chosen;
 } replay_part;
 
 typedef struct replay {
     char *folder; // of the training
     yaml_node *manifest;
-    char *data, *init; // --train and --init; as in the manifest if they were NULL
+    char *data, *init; // --train, by default as in the manifest, and --init; NULL: none
     replay_part *segments;
     size_t count;
     uint64_t steps; // of the run
@@ -52,7 +52,8 @@ typedef struct replay_difference {
 } replay_difference;
 
 // Reads the manifest of a finished training in `folder`, or in its subfolder `train`, and the
-// headers of its states. `data` and `init` replace the inputs of the manifest; they may be NULL.
+// headers of its states. `data` replaces the training data that the manifest names; it may be NULL.
+// `init` is the checkpoint that the run started from; NULL: none.
 // STATUS_INPUT if it is no such run, has no states, or its bits depend on more than the experiment
 // (--reduce fast, several kinds of devices). Release `r` even after a failure.
 status replay_open(replay *r, const char *folder, const char *data, const char *init,

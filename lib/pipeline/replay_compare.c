@@ -36,8 +36,7 @@ status replay_compare_steps(const tensor_file *a, const char *a_prefix, const ch
             rc = find_series(b, path, b_prefix, series[i].name, series[i].type, &y, err);
         if (rc != STATUS_OK) return rc;
         const uint64_t shorter = (uint64_t)(x->shape[0] < y->shape[0] ? x->shape[0] : y->shape[0]);
-        if (end > shorter) end = shorter;
-        if (equal > end) equal = end;
+        if (equal > shorter) equal = shorter;
         compare_series(x, y, first, &equal);
     }
     *differs = equal < end ? equal + 1 : 0;

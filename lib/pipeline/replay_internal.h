@@ -9,9 +9,9 @@
 // Reads an output of the run. STATUS_INPUT if its content is not the one that the manifest records.
 status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) MUST_CHECK;
 
-// Compares loss and digest of the steps [first, end) that both files have; the names of the series
-// in them begin with these prefixes. Sets *differs to the first step, from 1, that differs, or to
-// 0. `path` names `a` in messages.
+// Compares loss and digest of the steps [first, end); the names of the series in the files begin
+// with these prefixes. Sets *differs to the first step, from 1, that differs or that one of them
+// has not, or to 0. `path` names `a` in messages.
 status replay_compare_steps(const tensor_file *a, const char *a_prefix, const char *path,
                             const tensor_file *b, const char *b_prefix, uint64_t first,
                             uint64_t end, uint64_t *differs, error *err) MUST_CHECK;

@@ -69,8 +69,9 @@ out:
 
 // ---- Training ----
 
-static status build_command(const replay *r, const replay_part *part, const replay_settings *how,
-                            const char *file, const char *out, words *command, error *err) {
+static status build_command(const replay *r, const replay_part *part, const char *begins,
+                            const replay_settings *how, const char *file, const char *out,
+                            words *command, error *err) {
     const char *backend = yaml_text_at(r->manifest, "parameters.backend");
     const bool last = part->end == r->steps;
     status rc;
@@ -84,25 +85,25 @@ static status build_command(const replay *r, const replay_part *part, const repl
     TRY(words_option(command, "--threads", how->threads, err));
     TRY(words_option(command, "--world-size", how->world_size, err));
     TRY(words_option(command, "--loader-workers", how->loader_workers, err));
-    if (part->begins) TRY(words_add(command, "--resume", err));
+    if (begins) TRY(words_add(command, "--resume", err));
     if (!last) TRY(words_add(command, "--stop-after-steps", err));
     if (!last) TRY(words_format(command, err, "%" PRIu64, part->end));
 out:
     return rc;
 }
 
-static status train(const replay *r, const replay_part *part, const replay_settings *how,
-                    const char *folder, const char *out, error *err) {
+static status train(const replay *r, const replay_part *part, const char *begins,
+                    const replay_settings *how, const char *folder, const char *out, error *err) {
     words command = {0};
     char *file = in_folder(folder, "experiment.yaml", err), *state = NULL;
     status rc = file ? write_experiment(r, folder, file, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     TRY(output_make_folder(out, err));
-    if (part->begins) {
+    if (begins) {
         state = in_folder(out, "state.st.zst", err);
-        TRY(state ? copy_file(part->begins, state, err) : STATUS_FAILED);
+        TRY(state ? copy_file(begins, state, err) : STATUS_FAILED);
     }
-    TRY(build_command(r, part, how, file, out, &command, err));
+    TRY(build_command(r, part, begins, how, file, out, &command, err));
     TRY(child_run(&command, err));
 out:
     words_release(&command);
@@ -175,6 +176,7 @@ out:
 status replay_segment(const replay *r, size_t at, const replay_settings *how,
                       replay_difference *difference, error *err) {
     const replay_part *part = &r->segments[at];
+    const char *begins = at ? r->segments[at - 1].ends : NULL;
     char *folder = NULL, *out = NULL, *state = NULL;
     status rc = make_folder(&folder, err);
     *difference = (replay_difference){0};
@@ -182,7 +184,7 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     out = in_folder(folder, "run", err);
     state = out ? in_folder(out, "state.st.zst", err) : NULL;
     if (!state) rc = STATUS_FAILED;
-    if (rc == STATUS_OK) rc = train(r, part, how, folder, out, err);
+    if (rc == STATUS_OK) rc = train(r, part, begins, how, folder, out, err);
     if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);
     if (rc == STATUS_OK && !difference->differs && part->end == r->steps)
         rc = compare_models(r, out, difference, err);

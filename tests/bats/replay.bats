@@ -145,6 +145,22 @@ END
 @test "contradictions are refused before anything is trained" {
     forge run/steps.st.zst 'data[place("loss") + 4 * 11 + 1] ^= 16'
     fails_with 3 "000000014.st.zst': its step 12 is not that of 'run/steps.st.zst'" "$BIN/replay" run --train "$train"
+    # A state without its last steps hides nothing.
+    rm -rf run && cp -r "$data/run" .
+    forge run/state.st.zst '
+names = [n for n in header if n != "__metadata__"]
+parts = [bytes(data[start + header[n]["data_offsets"][0]:start + header[n]["data_offsets"][1]]) for n in names]
+at = 0
+for i, n in enumerate(names):
+    if n.startswith("steps."):
+        parts[i] = parts[i][:len(parts[i]) // header[n]["shape"][0] * 25]
+        header[n]["shape"] = [25]
+    header[n]["data_offsets"] = [at, at + len(parts[i])]
+    at += len(parts[i])
+text = json.dumps(header, separators=(",", ":")).encode()
+text += b" " * (-len(text) % 8)
+data = len(text).to_bytes(8, "little") + text + b"".join(parts)'
+    fails_with 3 "state.st.zst': its step 26 is not that of 'run/steps.st.zst'" "$BIN/replay" run --train "$train"
     rm -rf run && cp -r "$data/run" .
     cp run/states/000000005.st.zst run/states/000000009.st.zst
     fails_with 3 "a state after step 5 follows one after step 5" "$BIN/replay" run --train "$train"

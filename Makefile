@@ -47,7 +47,7 @@ include make/deps.mk
 else
 include $(PARTS:%=make/%.mk)
 include pipelines/experiment.mk
-quickstart experiment compare explain reproduce submission: | check-artifacts
+quickstart experiment compare explain reproduce submission verify grade: | check-artifacts
 .PHONY: check-artifacts
 check-artifacts:
 	@scripts/check-folders artifacts $(call word_of,$(ARTIFACTS))

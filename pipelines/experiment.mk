@@ -9,6 +9,8 @@
 #     make explain A=single B=ddp4 [EPOCHS=10]   from A to B, one factor at a time
 #     make reproduce [QUICK=1] [LIST=FILE]       every row of the published reports
 #     make submission EXPS="single ddp4"         like compare, packed as one archive
+#     make verify SUBMISSION=FILE.tar.gz         checks a submission
+#     make grade SUBMISSIONS=FOLDER              checks many
 #     make runs                                  lists the kept runs
 #     make clean-runs RUNS="KEY KEY"             removes these runs
 #
@@ -22,7 +24,7 @@ endif
 # $(call word_of,TEXT): TEXT as one word for the shell, whatever characters it has.
 word_of = '$(subst ','\'',$(1))'
 
-EXPERIMENT_GOALS := experiment compare explain reproduce submission runs clean-runs
+EXPERIMENT_GOALS := experiment compare explain reproduce submission verify grade runs clean-runs
 # Every variable of the command line is passed to the tool as it was typed; the tool refuses
 # misspelt ones. They are not exported as well, because make would expand them.
 ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
@@ -51,6 +53,10 @@ explain: $(TOOLS_BUILT) ## Find the factor that makes the difference: A=single B
 reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; shortened: QUICK=1
 	@$(PIPELINE)
 submission: $(TOOLS_BUILT) ## Pack a submission: report, commands, manifests, figures, models: EXPS="single ddp4"
+	@$(PIPELINE)
+verify: $(TOOLS_BUILT) ## Check a submission: files, figures, models, parts of the trainings: SUBMISSION=FILE.tar.gz
+	@$(PIPELINE)
+grade: $(TOOLS_BUILT) ## Verify many submissions, in one table: SUBMISSIONS=FOLDER
 	@$(PIPELINE)
 runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)

@@ -52,6 +52,8 @@ static const char *kind_of_names(pipeline_command c) {
     if (settings_takes(c, SETTING_EXP) || settings_takes(c, SETTING_EXPS) ||
         settings_takes(c, SETTING_A))
         return "EXPERIMENT";
+    if (settings_takes(c, SETTING_SUBMISSION) || settings_takes(c, SETTING_SUBMISSIONS))
+        return "FILE";
     return settings_takes(c, SETTING_LIST) ? "FILE" : "KEY";
 }
 
@@ -105,6 +107,11 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
+// With --json, standard output holds nothing but the answer.
+static void say_nothing(const char *stage, const char *which, const char *what) {
+    (void)stage, (void)which, (void)what;
+}
+
 // A make that is killed, and not asked to end, passes no signal on.
 static status follow_parent(const options *o, error *err) {
     const pid_t parent = (pid_t)o->parent;
@@ -137,7 +144,11 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
                        const logger *log, error *err) {
     pipeline_command command;
     settings given = {0};
-    pipeline p = {.log = log, .say = say, .json = o->json, .settings = &given, .work.lock = -1};
+    pipeline p = {.log = log,
+                  .say = o->json ? say_nothing : say,
+                  .json = o->json,
+                  .settings = &given,
+                  .work.lock = -1};
     status rc;
     TRY(follow_parent(o, err));
     if (o->experiments) {
@@ -164,7 +175,7 @@ int main(int argc, char **argv) {
     const cli_option table[] = {
         {"experiments", CLI_FLAG, &o.experiments, NULL,
          "print the names of all experiments and studies", 0, 0},
-        {"json", CLI_FLAG, &o.json, NULL, "runs: print a JSON list instead of a table", 0, 0},
+        {"json", CLI_FLAG, &o.json, NULL, "runs, verify, grade: print a JSON list", 0, 0},
         {"tools", CLI_STRING, &o.tools, "DIR", "folder of the other tools (default: this one's)", 0,
          0},
         {"by-make", CLI_FLAG, &o.by_make, NULL, "name make's command in messages, not this tool's",
@@ -178,6 +189,7 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "pipeline",
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
+                 "verify FILE | grade FOLDER... [--json]\n"
                  "runs [--json]\n"
                  "clean-runs KEY...\n"
                  "--experiments",

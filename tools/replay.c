@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // replay - proof by replay: trains random parts of a finished run again and compares the results.
-#include "pipeline/replay.h"
+#include "pipeline/replay/replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cli.h"
 #include "base/program.h"
@@ -37,12 +36,11 @@ static const char NOTES[] =
 
 // Who trained the run must not know which segments will be chosen.
 static status choose_seed(arguments *a, error *err) {
-    uint32_t random;
+    uint64_t drawn = 0;
     if (a->seed >= 0) return STATUS_OK;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return error_set(err, STATUS_FAILED, "no random numbers from the system: pass --seed");
-    a->seed = random;
-    return STATUS_OK;
+    status rc = replay_draw_seed(&drawn, err);
+    a->seed = (int64_t)drawn;
+    return rc;
 }
 
 static void print_difference(const replay_difference *d) {

@@ -17,7 +17,7 @@
 enum { REPORT_BITS = 6 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *plan, *collectives;
+    const char *out, *baseline, *language, *why, *check, *plan, *collectives, *test;
     report_options page;
     bool answer, summary, json, print_key;
 } options;
@@ -192,6 +192,8 @@ int main(int argc, char **argv) {
         {"figures", CLI_STRING, &o.page.figures, "DIR", "additional folder for the drawings", 0, 0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
          "output of bench-allreduce: also predict scaling", 0, 0},
+        {"test", CLI_STRING, &o.test, "FILE",
+         "test data, if they were moved: for the pictures of wrong predictions", 0, 0},
         {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
         {"author", CLI_STRING, &o.page.author, "TEXT", "author of the report", 0, 0},
         {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
@@ -230,6 +232,7 @@ int main(int argc, char **argv) {
         ro.plan = o.plan;
         ro.log = o.print_key ? NULL : &log;
         ro.collectives = o.collectives;
+        ro.test = o.test;
         rc = run_tool(&o, &ro, argc, argv, &err);
     }
     cli_list_release(&folders);

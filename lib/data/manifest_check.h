@@ -25,6 +25,9 @@ status manifest_finding(manifest_findings *f, error *err, const char *format, ..
 // Paths are relative to its folder; pipes ("-") are skipped. A file that is missing or that differs
 // is a finding, not a failure: "MANIFEST: 'PATH': what".
 status manifest_verify(const char *path, manifest_findings *f, error *err) MUST_CHECK;
+// The same for a manifest of a packed run, of which only some files were kept, and which may come
+// from anyone: only outputs in its folder, and only those that are there.
+status manifest_verify_packed(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 // Checks whether the manifest's current tool, parameters and inputs give its recorded key. A
 // manifest without a key, or not of a stage, gives no finding.
 status manifest_verify_key(const char *path, manifest_findings *f, error *err) MUST_CHECK;

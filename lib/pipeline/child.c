@@ -17,8 +17,9 @@
 
 typedef struct child {
     const words *command;
-    int out, said; // standard output and standard error; -1: inherited
-    int report;    // pipe on which the child reports that it could not start
+    const char *folder; // to run in; NULL: this process's
+    int out, said;      // standard output and standard error; -1: inherited
+    int report;         // pipe on which the child reports that it could not start
     pid_t parent;
 } child;
 
@@ -32,7 +33,7 @@ static _Noreturn void become(const child *c) {
     if (!process_end_with_parent(c->parent, SIGTERM)) _exit(STATUS_FAILED);
     if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
     if (c->said >= 0) dup2(c->said, STDERR_FILENO);
-    execvp(c->command->items[0], c->command->items);
+    if (!c->folder || chdir(c->folder) == 0) execvp(c->command->items[0], c->command->items);
     reason = errno;
     if (write(c->report, &reason, sizeof reason) != sizeof reason) _exit(STATUS_FAILED);
     _exit(STATUS_FAILED);
@@ -154,14 +155,19 @@ status child_output(const words *command, char **text, error *err) {
     return run_and_read(&c, text, err);
 }
 
-status child_try(const words *command, char **text, char **said, error *err) {
+status child_try_in(const char *folder, const words *command, char **text, char **said,
+                    error *err) {
     *text = *said = NULL;
     int memory = memfd_create("messages", MFD_CLOEXEC);
     FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
     if (!messages) return cannot_start(command, errno, err);
-    child c = {.command = command, .said = fileno(messages)};
+    child c = {.command = command, .folder = folder, .said = fileno(messages)};
     status rc = run_and_read(&c, text, err);
     status read_rc = first_line(messages, said, rc == STATUS_OK ? err : NULL);
     fclose(messages);
     return rc == STATUS_OK ? read_rc : rc;
+}
+
+status child_try(const words *command, char **text, char **said, error *err) {
+    return child_try_in(NULL, command, text, said, err);
 }

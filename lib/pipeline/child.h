@@ -23,5 +23,8 @@ status child_output(const words *command, char **text, error *err) MUST_CHECK;
 // The same, but captures standard error: *said is its first line, even after a failure; free()
 // both.
 status child_try(const words *command, char **text, char **said, error *err) MUST_CHECK;
+// The same, in this folder; the program's path is absolute.
+status child_try_in(const char *folder, const words *command, char **text, char **said,
+                    error *err) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #include "pipeline/planned_run.h"
 #include "pipeline/reporting.h"
 #include "pipeline/rounds.h"
-#include "pipeline/submission.h"
+#include "pipeline/submission/pack.h"
 #include "pipeline/work.h"
 
 static void say_planned(const pipeline *p, const planned_runs *runs) {
@@ -66,8 +66,13 @@ out:
 status pipeline_run(pipeline *p, error *err) {
     planned_runs runs = {0};
     status rc;
-    if (p->settings->command == COMMAND_RUNS) return pipeline_list_runs(p, err);
-    if (p->settings->command == COMMAND_CLEAN_RUNS) return pipeline_clean_runs(p, err);
+    switch (p->settings->command) {
+    case COMMAND_RUNS: return pipeline_list_runs(p, err);
+    case COMMAND_CLEAN_RUNS: return pipeline_clean_runs(p, err);
+    case COMMAND_VERIFY: return pipeline_verify(p, err);
+    case COMMAND_GRADE: return pipeline_grade(p, err);
+    default: break;
+    }
     work_remove_old(p);
     TRY(planned_runs_make(p, &runs, err));
     TRY(reporting_check_flags(p, err));

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 
-enum { BUFFER_BYTES = 1 << 16, MOST_BYTES = 1 << 20 };
+enum { BUFFER_BYTES = 1 << 16, MOST_BYTES = 1 << 26 };
 
 static status cannot_read(const char *path, error *err) {
     return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
@@ -33,23 +33,28 @@ status copy_file(const char *from, const char *to, error *err) {
 }
 
 status read_file(const char *path, char **text, error *err) {
-    size_t used = 0;
+    size_t used = 0, capacity = 0;
     ssize_t got = 1;
+    void *room = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *text = NULL;
     if (fd < 0) return cannot_read(path, err);
-    *text = memory_new(MOST_BYTES + 1, 1, err);
-    status rc = *text ? STATUS_OK : STATUS_FAILED;
+    status rc = STATUS_OK;
     while (rc == STATUS_OK && got != 0 && used < MOST_BYTES) {
-        got = read(fd, *text + used, MOST_BYTES - used);
-        if (got < 0 && errno != EINTR) rc = cannot_read(path, err);
-        if (got > 0) used += (size_t)got;
+        rc = memory_grow(&room, &capacity, used + BUFFER_BYTES + 1, 1, err);
+        if (rc == STATUS_OK) got = read(fd, (char *)room + used, BUFFER_BYTES);
+        if (rc == STATUS_OK && got < 0 && errno != EINTR) rc = cannot_read(path, err);
+        if (rc == STATUS_OK && got > 0) used += (size_t)got;
     }
     close(fd);
-    if (rc == STATUS_OK && used == MOST_BYTES)
+    if (rc == STATUS_OK && used >= MOST_BYTES)
         rc = error_set(err, STATUS_INPUT, "cannot read: '%s': longer than %d bytes", path,
                        MOST_BYTES);
-    if (rc == STATUS_OK) return rc;
-    free(*text);
-    *text = NULL;
+    if (rc == STATUS_OK) {
+        *text = room;
+        (*text)[used] = 0;
+    } else {
+        free(room);
+    }
     return rc;
 }

@@ -8,7 +8,7 @@
 // Copies a file. The copy appears whole or not at all.
 status copy_file(const char *from, const char *to, error *err) MUST_CHECK;
 
-// Reads a text file of at most 1 MiB as a string; free() it. STATUS_INPUT for a longer one.
+// Reads a text file of at most 64 MiB as a string; free() it. STATUS_INPUT for a longer one.
 status read_file(const char *path, char **text, error *err) MUST_CHECK;
 
 #endif

@@ -55,7 +55,7 @@ out:
     return folder;
 }
 
-static status check_own_data(const pipeline *p, error *err) {
+status data_check_own(const pipeline *p, error *err) {
     static const char *const files[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
     const char *own = p->settings->values[SETTING_DATA];
     for (size_t i = 0; own && i < sizeof files / sizeof *files; i++) {
@@ -72,7 +72,7 @@ static status check_own_data(const pipeline *p, error *err) {
 }
 
 status data_locate(const pipeline *p, planned_run *r, error *err) {
-    status rc = check_own_data(p, err);
+    status rc = data_check_own(p, err);
     if (rc != STATUS_OK) return rc;
     r->data = data_folder(p, r, err);
     if (!r->data) return STATUS_FAILED;

@@ -48,5 +48,7 @@ status pipeline_run(pipeline *p, error *err) MUST_CHECK;
 // Commands of pipeline_run.
 status pipeline_list_runs(pipeline *p, error *err) MUST_CHECK;
 status pipeline_clean_runs(pipeline *p, error *err) MUST_CHECK;
+status pipeline_verify(pipeline *p, error *err) MUST_CHECK;
+status pipeline_grade(pipeline *p, error *err) MUST_CHECK;
 
 #endif

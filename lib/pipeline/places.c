@@ -14,10 +14,17 @@ static char *find_tools(error *err) {
     return program_folder(folder, err) == STATUS_OK ? memory_string(folder, err) : NULL;
 }
 
+// The tools are also started in other folders. A folder that is not there keeps its name for the
+// message.
+static char *absolute(const char *folder, error *err) {
+    char *path = realpath(folder, NULL);
+    return path ? path : memory_string(folder, err);
+}
+
 status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) {
     if (!artifacts) artifacts = "artifacts";
     p->work.lock = -1;
-    p->bin = tools ? memory_string(tools, err) : find_tools(err);
+    p->bin = tools ? absolute(tools, err) : find_tools(err);
     if (!p->bin) return STATUS_FAILED;
     status rc = catalog_find_root(&p->experiments, err);
     if (rc != STATUS_OK) return rc;

@@ -79,6 +79,8 @@ status data_fetch_command(const planned_run *r, const char *source, words *comma
 status data_shard_command(const planned_run *r, words *command, error *err) MUST_CHECK;
 // Fills in r->data, r->train and r->test.
 status data_locate(const pipeline *p, planned_run *r, error *err) MUST_CHECK;
+// STATUS_INPUT if the folder that DATA names lacks one of its files.
+status data_check_own(const pipeline *p, error *err) MUST_CHECK;
 // Do the run's data files exist?
 bool data_is_there(const planned_run *r);
 

@@ -138,6 +138,8 @@ static status make_plan(const pipeline *p, planned_runs *runs, char **folder, er
     case COMMAND_SUBMISSION: return plan_compare_command(p, runs, folder, err);
     case COMMAND_EXPLAIN: return plan_explain_command(p, runs, folder, err);
     case COMMAND_REPRODUCE: return plan_reproduce_command(p, runs, folder, err);
+    case COMMAND_VERIFY:
+    case COMMAND_GRADE:
     case COMMAND_RUNS:
     case COMMAND_CLEAN_RUNS:
     case COMMANDS: break;

@@ -14,11 +14,13 @@ enum {
     MOST_EPOCHS = 2500,
     MOST_THREADS = 1024,
     MOST_STATES = 1000,
+    MOST_SEGMENTS = 1000,
     MOST_MIB = 1 << 20
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define TRAINS       (FOR(EXPERIMENT) | FOR(COMPARE) | FOR(EXPLAIN) | FOR(REPRODUCE) | FOR(SUBMISSION))
+#define VERIFIES     (FOR(VERIFY) | FOR(GRADE))
 #define EVERY        ((1u << COMMANDS) - 1)
 
 static const struct {
@@ -34,22 +36,29 @@ static const struct {
     [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "file that lists the reports"},
     [SETTING_RUNS] = {"RUNS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS) | FOR(RUNS),
                       "keys, or first digits, of kept runs, separated by blanks"},
+    [SETTING_SUBMISSION] = {"SUBMISSION", FOR(VERIFY), "archive to verify"},
+    [SETTING_SUBMISSIONS] = {"SUBMISSIONS", FOR(GRADE),
+                             "archives to verify, and folders of them, separated by blanks"},
     [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: shorten the runs as the list specifies"},
-    [SETTING_SEED] = {"SEED", TRAINS, "first seed, instead of the experiment's"},
+    [SETTING_SEED] = {"SEED", TRAINS | VERIFIES,
+                      "first seed, instead of the experiment's; verify: chooses the segments"},
     [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "number of epochs of every experiment"},
     [SETTING_SET] = {"SET", TRAINS, "values to replace in every experiment: \"KEY=VALUE; ...\""},
     [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
-    [SETTING_THREADS] = {"THREADS", TRAINS, "threads per rank"},
+    [SETTING_THREADS] = {"THREADS", TRAINS | VERIFIES, "threads per rank"},
     [SETTING_STATES] = {"STATES", TRAINS, "parts of each run whose states are kept, for replay"},
+    [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
-    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "number of timed executions of each run"},
+    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS,
+                            "timed executions of each experiment, all its seeds together"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
-    [SETTING_DATA] = {"DATA", TRAINS, "your own data: a folder with train.st.zst and test.st.zst"},
-    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "CIFAR-10 archive or folder"},
-    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "CIFAR-100 archive or folder"},
-    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "folder with the MNIST files"},
-    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS,
+    [SETTING_DATA] = {"DATA", TRAINS | VERIFIES,
+                      "your own data: a folder with train.st.zst and test.st.zst"},
+    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS | VERIFIES, "CIFAR-10 archive or folder"},
+    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS | VERIFIES, "CIFAR-100 archive or folder"},
+    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS | VERIFIES, "folder with the MNIST files"},
+    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS | VERIFIES,
                                     "folder with the Fashion-MNIST files"},
     [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS,
                               "more options for report: \"--lang zh --author 'Li Ming'\""},
@@ -84,6 +93,9 @@ static const struct {
                            "LIST=FILE, or nothing"},
     [COMMAND_SUBMISSION] = {"submission", "compare, and pack the result as one archive to hand in",
                             "EXPS=\"NAME NAME\""},
+    [COMMAND_VERIFY] = {"verify", "check a submission: its files, figures, models and trainings",
+                        "SUBMISSION=FILE.tar.gz"},
+    [COMMAND_GRADE] = {"grade", "verify many submissions, in one table", "SUBMISSIONS=\"FOLDER\""},
     [COMMAND_RUNS] = {"runs", "list the runs that are kept", "nothing, or RUNS=\"KEY KEY\""},
     [COMMAND_CLEAN_RUNS] = {"clean-runs", "remove kept runs that are named", "RUNS=\"KEY KEY\""},
 };
@@ -185,7 +197,7 @@ static status take_setting(settings *s, const char *word, size_t length, error *
 }
 
 static bool holds_names(setting s) {
-    return s >= SETTING_EXP && s <= SETTING_RUNS;
+    return s >= SETTING_EXP && s <= SETTING_SUBMISSIONS;
 }
 
 // If names were given as words, environment variables add none.
@@ -238,11 +250,13 @@ static status read_values(settings *s, error *err) {
     status rc;
     s->resume = true;
     s->model_limit = 4;
+    s->segments = 3;
     TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     TRY(check_epochs(s, err));
     TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
+    TRY(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
     TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
     TRY(read_flag(s, SETTING_QUICK, &s->quick, err));
@@ -273,7 +287,7 @@ static status read_assignments(settings *s, error *err) {
         TRY(check_separators(s->assignments.items[i], err));
     if (s->values[SETTING_EPOCHS])
         TRY(words_format(&s->assignments, err, "epochs=%s", s->values[SETTING_EPOCHS]));
-    if (s->values[SETTING_SEED])
+    if (s->values[SETTING_SEED] && settings_takes(s->command, SETTING_SET))
         TRY(words_format(&s->assignments, err, "seed=%s", s->values[SETTING_SEED]));
 out:
     return rc;
@@ -304,8 +318,10 @@ static status check_names(const settings *s, error *err) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);
     case COMMAND_REPRODUCE: return need_names(s, 0, 1, err);
+    case COMMAND_VERIFY: return need_names(s, 1, 1, err);
     case COMMAND_COMPARE: return need_two(s, err);
     case COMMAND_SUBMISSION:
+    case COMMAND_GRADE:
     case COMMAND_CLEAN_RUNS: return need_names(s, 1, SIZE_MAX, err);
     case COMMAND_RUNS:
     case COMMANDS: break;
@@ -315,8 +331,9 @@ static status check_names(const settings *s, error *err) {
 
 // Collects the names from their settings; a list is split at blanks, a single name is not.
 static status collect_names(settings *s, error *err) {
-    static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST};
-    static const setting lists[] = {SETTING_EXPS, SETTING_RUNS};
+    static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST,
+                                     SETTING_SUBMISSION};
+    static const setting lists[] = {SETTING_EXPS, SETTING_RUNS, SETTING_SUBMISSIONS};
     status rc = STATUS_OK;
     if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
         return error_set(err, STATUS_USAGE, "%s accepts EXPS or RUNS, not both",

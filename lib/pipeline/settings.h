@@ -21,6 +21,8 @@ typedef enum pipeline_command {
     COMMAND_EXPLAIN,
     COMMAND_REPRODUCE,
     COMMAND_SUBMISSION,
+    COMMAND_VERIFY,
+    COMMAND_GRADE,
     COMMAND_RUNS,
     COMMAND_CLEAN_RUNS,
     COMMANDS
@@ -33,6 +35,8 @@ typedef enum setting {
     SETTING_B,
     SETTING_LIST,
     SETTING_RUNS,
+    SETTING_SUBMISSION,
+    SETTING_SUBMISSIONS,
     SETTING_QUICK,
     SETTING_SEED,
     SETTING_EPOCHS,
@@ -40,6 +44,7 @@ typedef enum setting {
     SETTING_DEVICE,
     SETTING_THREADS,
     SETTING_STATES,
+    SETTING_SEGMENTS,
     SETTING_LAUNCHER,
     SETTING_EXECUTIONS,
     SETTING_RESUME,
@@ -58,13 +63,15 @@ typedef enum setting {
 typedef struct settings {
     pipeline_command command;
     const char *values[SETTINGS]; // NULL: not given; borrowed from the words or the environment
-    // Experiments in the order given: from EXP, EXPS, A and B, LIST, or RUNS; or words without '='.
+    // Experiments in the order given: from EXP, EXPS, A and B, LIST, or RUNS; archives, from
+    // SUBMISSION or SUBMISSIONS; or words without '='.
     words names;
     words assignments; // for --set: from SET, EPOCHS and SEED, in this order
     int executions;    // 0: not given
     bool resume;       // false with RESUME=0
     bool quick, dry_run;
     int64_t model_limit; // MiB
+    int64_t segments;    // of each run, to train again
 } settings;
 
 // Reads the settings. STATUS_USAGE for an unknown word or a bad value, or if names that the command

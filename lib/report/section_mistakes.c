@@ -90,7 +90,7 @@ status section_mistakes(const results *r, document *d, error *err) {
         const run *one = &r->list.runs[i];
         mistakes m;
         if (!shows_classes(r, i)) continue;
-        rc = mistakes_read(one, &m, err);
+        rc = mistakes_read(one, r->options.test, &m, err);
         if (rc == STATUS_OK && m.count) {
             if (!figures++) document_add(d, BLOCK_HEADING, "%s", say(r, "Wrong predictions"));
             rc = add_figure(r, d, one, figures, &m, err);

@@ -20,9 +20,9 @@ void mistakes_release(mistakes *m) {
 
 // ---- The images ----
 
-// Returns the path of the only data file in the manifest's inputs, and its content hash; NULL if
-// there is none, or more than one.
-static char *data_path(const run *r, const char **content, error *err) {
+// Returns the path of the only data file in the manifest's inputs, or `test` in its place, and its
+// content hash; NULL if there is none, or more than one.
+static char *data_path(const run *r, const char *test, const char **content, error *err) {
     const yaml_node *inputs = yaml_find(r->evaluate, "inputs"), *data = NULL;
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const char *own = yaml_text_at(inputs->items[i], "content");
@@ -33,6 +33,7 @@ static char *data_path(const run *r, const char **content, error *err) {
     const char *path = data ? yaml_text_at(data, "path") : "";
     *content = data ? yaml_text_at(data, "content") : "";
     if (!*path || strcmp(path, "-") == 0 || !**content) return NULL;
+    if (test) return memory_string(test, err);
     return *path == '/' ? memory_string(path, err)
                         : memory_format(err, "%s/%s", r->evaluation, path);
 }
@@ -47,12 +48,12 @@ static bool is_recorded(const char *path, const char *content) {
 }
 
 // *there: the data set that was evaluated is in d, which the caller releases.
-static status read_data(const run *r, dataset *d, bool *there, error *err) {
+static status read_data(const run *r, const char *test, dataset *d, bool *there, error *err) {
     const char *content = "";
     error unreadable = {0};
     *there = false;
     *d = (dataset){0};
-    char *path = r->evaluation ? data_path(r, &content, &unreadable) : NULL;
+    char *path = r->evaluation ? data_path(r, test, &content, &unreadable) : NULL;
     if (!path) return STATUS_OK;
     status rc = dataset_read(path, d, &unreadable);
     if (rc == STATUS_INPUT && is_recorded(path, content)) rc = STATUS_FAILED;
@@ -149,12 +150,12 @@ static status fill(mistakes *m, const predictions *p, const dataset *d, error *e
     return STATUS_OK;
 }
 
-status mistakes_read(const run *r, mistakes *m, error *err) {
+status mistakes_read(const run *r, const char *test, mistakes *m, error *err) {
     dataset d;
     predictions p = {0};
     bool there;
     *m = (mistakes){0};
-    status rc = read_data(r, &d, &there, err);
+    status rc = read_data(r, test, &d, &there, err);
     TRY(rc);
     if (!there) goto out;
     TRY(predictions_read(r->evaluation, &p, err));

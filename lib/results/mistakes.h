@@ -25,10 +25,11 @@ typedef struct mistakes {
     int channels, height, width; // images with both sides above MISTAKES_MAX_SIDE are resized
 } mistakes;
 
-// Reads the predictions of an evaluated run and the test images that its manifest lists. The list
-// is empty if nothing was wrong, if the images are no longer there or are others than those that
-// were evaluated, if they have other channels than 1 or 3, or if they were read from shards.
-status mistakes_read(const run *r, mistakes *m, error *err) MUST_CHECK;
+// Reads the predictions of an evaluated run and the test images that its manifest lists, or `test`
+// (NULL: none) if that file has the same content. The list is empty if nothing was wrong, if the
+// images are no longer there or are others than those that were evaluated, if they have other
+// channels than 1 or 3, or if they were read from shards.
+status mistakes_read(const run *r, const char *test, mistakes *m, error *err) MUST_CHECK;
 void mistakes_release(mistakes *m);
 
 #endif

@@ -28,6 +28,7 @@ typedef struct results_options {
     // A folder of bench-allreduce measurements, from which scaling is predicted; NULL: no
     // predictions.
     const char *collectives;
+    const char *test; // the test data, if they are no longer where `evaluate` read them; else NULL
     language language;
     const logger *log; // shows the progress of reading; NULL: shows nothing
 } results_options;

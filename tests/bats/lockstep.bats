@@ -32,7 +32,7 @@ listed() {
     for group in Experiments Data Training Results; do
         [[ $help == *$'\n'"$group:"$'\n'"  "[a-z]* ]] || fail "no group '$group':" "$help"
     done
-    local commands=$'experiment\ncompare\nexplain\nreproduce\nsubmission\nruns\nclean-runs'
+    local commands=$'experiment\ncompare\nexplain\nreproduce\nsubmission\nverify\ngrade\nruns\nclean-runs'
     [ "$(listed | sort)" = "$(sort <<<"$commands"$'\n'"$tools")" ] || fail "$(listed)"
     succeeds "$LOCKSTEP" --version
     [ "$output" = "lockstep $("$BIN/shard" --version | sed 's/.* //')" ] || fail "$output"

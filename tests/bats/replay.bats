@@ -3,6 +3,7 @@
 # replay: random segments of a run, trained again.
 load helpers
 load training
+load forging
 
 setup_file() {
     file_data 600 100
@@ -33,33 +34,10 @@ states() {
     (cd "$1/states" && find . -name '*.st.zst' -printf '%P\n' | LC_ALL=C sort | tr '\n' ' ')
 }
 
-# forge FILE SCRIPT: changes a tensor file by a Python script, in which `data` has its plain bytes
-# and place(NAME) is the offset of a tensor in it; the manifest gets the new hashes.
+# forge FILE SCRIPT: changes a file of run/ (edit_tensors), whose manifest gets the new hashes.
 forge() {
-    zstd -dcq "$1" >plain
-    "$PYTHON" - "$2" <<'END'
-import json, sys
-data = bytearray(open("plain", "rb").read())
-start = 8 + int.from_bytes(data[:8], "little")
-header = json.loads(data[8:start])
-place = lambda name: start + header[name]["data_offsets"][0]
-exec(sys.argv[1])
-open("plain", "wb").write(data)
-END
-    zstd -qf plain -o "$1"
-    "$PYTHON" - "$1" <<'END'
-import hashlib, os, re, sys
-path = sys.argv[1]
-name = os.path.relpath(path, "run")
-text = open("run/manifest.yaml").read()
-entry = re.compile(r"(- path: " + re.escape(name) + r"\n  bytes: )\d+(\n  sha256: )\S+(\n  content: )\S+")
-bytes = open(path, "rb").read()
-new = r'\g<1>%d\g<2>"%s"\g<3>"%s"' % (len(bytes), hashlib.sha256(bytes).hexdigest(), hashlib.sha256(open("plain", "rb").read()).hexdigest())
-text, count = entry.subn(new, text)
-assert count == 1, name
-head = text[:text.rindex("digest: ")]
-open("run/manifest.yaml", "w").write(head + "digest: " + hashlib.sha256(head.encode()).hexdigest() + "\n")
-END
+    edit_tensors "$1" "$2"
+    sign run
 }
 
 @test "--keep-states cuts a run into equal parts, and changes no bit of it" {

@@ -2,42 +2,13 @@
 # SPDX-License-Identifier: MIT
 # make submission: one archive with everything to hand in, and the commands that repeat the runs.
 load helpers
-
-TOOLS="manifest synth-cifar shard train-single train-dp evaluate report bench-allreduce"
+load submissions
 
 setup_file() {
-    local tool
-    for tool in $TOOLS; do
-        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
-    done
+    submission_tools_built || return 0
     export EXECUTIONS=1 ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
-    mkdir -p "$FILES"
-    cat >"$FILES/small.yaml" <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
-    an_experiment one single 1
-    an_experiment two dp 2
+    small_experiments "$FILES"
     submit >"$BATS_FILE_TMPDIR/log" 2>&1
-}
-
-# an_experiment NAME STRATEGY WORLD_SIZE
-an_experiment() {
-    cat >"$FILES/$1.yaml" <<YAML
-schema: lockstep.experiment/1
-name: $1
-title: "It's $1"
-dataset: synthetic
-model: small.yaml
-strategy: $2
-world_size: $3
-virtual_shards: 2
-global_batch: 128
-epochs: 1
-optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
-YAML
 }
 
 submit() {
@@ -46,10 +17,18 @@ submit() {
 
 setup() {
     # shellcheck disable=SC2086
-    need_tool $TOOLS
+    need_tool $SUBMISSION_TOOLS
     ARCHIVE=$ARTIFACTS/submission-one-two-loader_workers=1.tar.gz
     [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
     cd "$WORK" || return
+}
+
+# key NAME: the first digits of its run's key. execution NAME: its first execution, in the archive.
+key() {
+    "$BIN/manifest" get "$ARTIFACTS/$1/seed-42/train" key | cut -c 1-12
+}
+execution() {
+    echo "runs/$(key "$1")/1"
 }
 
 # has FILE: the archive contains it.
@@ -62,10 +41,10 @@ has() {
     succeeds tar tzf "$ARCHIVE"
     [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two-loader_workers=1 ] || fail "$output"
     local file
-    for file in README.md run-again.sh environment.yaml report/report.{html,md,csv,tex} experiments/{one,two}.yaml \
-        experiments/models/small.yaml models/{one,two}-seed-42.st.zst manifests/report/manifest.yaml \
-        manifests/{one,two}/seed-42/{train,evaluate}/manifest.yaml manifests/data/synthetic-3x12x12/manifest.yaml \
-        manifests/data/synthetic-3x12x12/shards-2-0/manifest.yaml manifests/machine/allreduce-1-2-4-8/manifest.yaml; do
+    for file in README.md run-again.sh environment.yaml plan.yaml report/report.{html,md,csv,tex} report/manifest.yaml \
+        experiments/{one,two}.yaml experiments/models/small.yaml "$(execution one)"/train/{model,steps}.st.zst \
+        "$(execution two)"/{train/{manifest.yaml,steps.st.zst},evaluate/{manifest.yaml,predictions.st.zst}} \
+        data/synthetic-3x12x12/{,shards-2-0/}manifest.yaml machine/allreduce-1-2-4-8/manifest.yaml; do
         has "$file"
     done
     ! command -v gnuplot >/dev/null || has figures/loss.svg
@@ -75,9 +54,12 @@ has() {
     run ! grep -r -- "$FILES" submission-one-two-loader_workers=1/experiments
     grep -qx 'loader_workers: 1' submission-one-two-loader_workers=1/experiments/two.yaml
     grep -qx 'model: small' submission-one-two-loader_workers=1/experiments/two.yaml
-    cmp submission-one-two-loader_workers=1/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
+    cmp "submission-one-two-loader_workers=1/$(execution one)/train/model.st.zst" "$ARTIFACTS/one/seed-42/train/model.st.zst"
+    # The report was made from the packed files, and names no other.
+    ! grep -F "$BATS_FILE_TMPDIR" submission-one-two-loader_workers=1/report/report.csv || fail "a file outside"
     [ "$("$BIN/manifest" get submission-one-two-loader_workers=1/environment.yaml two/seed-42.execution.tool)" = train-dp ]
-    grep -Eq '\| two/seed-42 \| train-dp \| [0-9.]+ % \|' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    grep -Eq '\| two/seed-42 \| `runs/[0-9a-f]{12}` \| train-dp \| [0-9.]+ % \|' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
     if grep -n '@' submission-one-two-loader_workers=1/README.md; then fail "a placeholder was not replaced"; fi
 }
 
@@ -110,13 +92,13 @@ has() {
     [[ $output == *$'\none/seed-42: the same model\ntwo/seed-42: the same model' ]] || fail "$output"
     cmp again/one/seed-42/train/model.st.zst again/two/seed-42/train/model.st.zst
     [ -s again/report/report.html ]
-    # The README's command checks them.
+    # The README's command checks the archive.
+    cp "$ARCHIVE" .
     local check
-    check=$(sed -n 's/^lockstep manifest //p' submission-one-two-loader_workers=1/README.md)
-    [[ $check == "verify again/"* ]] || fail "no command in the README"
-    # shellcheck disable=SC2086 # words, and a pattern
-    succeeds "$BIN/manifest" $check
-    [[ $stderr == "manifest: "*" files checked" ]] || fail "$stderr"
+    check=$(sed -n 's/^lockstep //p' submission-one-two-loader_workers=1/README.md)
+    # shellcheck disable=SC2086 # words
+    succeeds "$BIN/lockstep" $check
+    [[ ${lines[-1]} == "submission-one-two-loader_workers=1.tar.gz: not shown" ]] || fail "$output"
     sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two-loader_workers=1/experiments/two.yaml
     run sh submission-one-two-loader_workers=1/run-again.sh other
     [ "$status" -eq 4 ]
@@ -135,7 +117,7 @@ has() {
     [[ ${lines[-1]} == "submission: $WORK/own/submission-two.tar.gz" ]] || fail "$output"
     cd "$WORK" || return
     tar xzf own/submission-two.tar.gz
-    [ -s submission-two/manifests/data/own/manifest.yaml ]
+    [ -s submission-two/data/own/manifest.yaml ]
     # shellcheck disable=SC2016 # the backquotes are Markdown's
     grep -qF '`DATA=`' submission-two/README.md || fail "$(cat submission-two/README.md)"
     run ! grep -rF "it's mine" submission-two/run-again.sh submission-two/README.md
@@ -173,13 +155,13 @@ has() {
     MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
         EXPS="$FILES/two.yaml" submission
     [[ ${lines[-1]} == "submission: $ARTIFACTS/submission-two-loader_workers=1.tar.gz" ]] || fail "$output"
-    run ! grep -q models/two <(tar tzf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz")
+    run ! grep -q model.st.zst <(tar tzf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz")
     tar xzOf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz" submission-two-loader_workers=1/README.md >README.md
     grep -Eq '^- two/seed-42: [0-9]+ B, > 0 MiB$' README.md || fail "$(cat README.md)"
 }
 
 @test "STATES=N: the archive has whole trainings, and replay finds them equal" {
-    local archive packed train=runs/one/seed-42/train
+    local archive packed
     ARTIFACTS=$WORK/artifacts
     cp -a "$BATS_FILE_TMPDIR/artifacts" "$ARTIFACTS"
     STATES=4 submit >log 2>&1 || fail "$(cat log)"
@@ -191,14 +173,17 @@ has() {
     ! grep -q ': running' log || fail "$(cat log)"
     tar xzf "$archive"
     packed=$PWD/$(basename "$archive" .tar.gz)
-    grep -q 'lockstep replay' "$packed/README.md" || fail "$(cat "$packed/README.md")"
+    grep -q 'trains$' "$packed/README.md" || fail "$(cat "$packed/README.md")"
     ! grep -q '@' "$packed/README.md" || fail "$(grep '@' "$packed/README.md")"
     "$BIN/synth-cifar" -q --shape 3,12,12 --out data
-    succeeds "$BIN/replay" "$packed/runs/two/seed-42" --train data/train.st.zst --segments 4
+    local one two
+    one=$packed/runs/$(key one)/2/train
+    two=$packed/runs/$(key two)/2/train
+    succeeds "$BIN/replay" "$two" --train data/train.st.zst --segments 4
     [[ $output == *"4 of 4 segments trained again, 100 % of the steps: equal"* ]] || fail "$output"
-    zstd -dcq "$packed/$train/model.st.zst" >plain
+    zstd -dcq "$one/model.st.zst" >plain
     printf 'x' | dd of=plain bs=1 seek=$(($(stat -c %s plain) - 9)) conv=notrunc status=none
-    zstd -qf plain -o "$packed/$train/model.st.zst"
+    zstd -qf plain -o "$one/model.st.zst"
     fails_with 3 "model.st.zst': its content is not the one in the manifest" \
-        "$BIN/replay" "${packed}/runs/one/seed-42" --train data/train.st.zst --segments 4
+        "$BIN/replay" "$one" --train data/train.st.zst --segments 4
 }

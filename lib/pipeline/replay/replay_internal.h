@@ -4,7 +4,7 @@
 #define LOCKSTEP_PIPELINE_REPLAY_INTERNAL_H
 
 #include "data/tensor/tensor_file.h"
-#include "pipeline/replay.h"
+#include "pipeline/replay/replay.h"
 
 // Reads an output of the run. STATUS_INPUT if its content is not the one that the manifest records.
 status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) MUST_CHECK;

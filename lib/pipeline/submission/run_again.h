@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // run_again.h - writes a submission's script: every command from the data to the report, and the
 // comparison of the models.
-#ifndef LOCKSTEP_PIPELINE_RUN_AGAIN_H
-#define LOCKSTEP_PIPELINE_RUN_AGAIN_H
+#ifndef LOCKSTEP_PIPELINE_SUBMISSION_RUN_AGAIN_H
+#define LOCKSTEP_PIPELINE_SUBMISSION_RUN_AGAIN_H
 
 #include "base/error.h"
 #include "pipeline/pipeline.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/replay_internal.h"
+#include "pipeline/replay/replay_internal.h"
 
 static status find_series(const tensor_file *f, const char *path, const char *prefix,
                           const char *name, tensor_type type, const tensor **found, error *err) {

@@ -68,6 +68,9 @@ status replay_check_files(const replay *r, error *err) MUST_CHECK;
 // probability. Who trained the run must not know the seed in advance.
 status replay_choose(replay *r, size_t wanted, uint64_t seed, error *err) MUST_CHECK;
 
+// Draws a seed from the system's random numbers.
+status replay_draw_seed(uint64_t *seed, error *err) MUST_CHECK;
+
 // Trains segment `at` again, in a temporary folder, and compares its last state (the last segment:
 // also its model) with the run's.
 status replay_segment(const replay *r, size_t at, const replay_settings *how,

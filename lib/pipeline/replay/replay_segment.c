@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "pipeline/child.h"
 #include "pipeline/copy.h"
-#include "pipeline/replay_internal.h"
+#include "pipeline/replay/replay_internal.h"
 #include "pipeline/words.h"
 #include "pipeline/work.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/run_again.h"
+#include "pipeline/submission/run_again.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "base/shell_words.h"
 #include "data/manifest.h"
-#include "pipeline/submission.h"
+#include "pipeline/submission/page.h"
 
 static const char HEAD[] = "#!/bin/sh\n"
                            "# Runs everything in this folder again and compares the models. Usage: "
@@ -200,7 +200,7 @@ static status add_flags(script *s, words *command) {
             continue;
         }
         TRY(words_add(command, option, s->err));
-        TRY(words_format(command, s->err, "%s/report/%s", s->folder, SUBMISSION_DISCUSSION));
+        TRY(words_format(command, s->err, "%s/" PAGE_DISCUSSION, s->folder));
         i += two;
     }
 out:

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/replay.h"
+#include "pipeline/replay/replay.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "data/tensor/tensor_file.h"
-#include "pipeline/replay_internal.h"
+#include "pipeline/replay/replay_internal.h"
 
 static const char TRAIN_TOOL[] = "train-", STATES[] = "states/", LAST_STATE[] = "state.st.zst",
                   STEPS[] = "steps.st.zst";
@@ -157,6 +158,14 @@ status replay_choose(replay *r, size_t wanted, uint64_t seed, error *err) {
     random_permutation(&s, order, (uint32_t)r->count);
     for (size_t i = 0; i < r->count; i++) r->segments[order[i]].chosen = i < wanted;
     free(order);
+    return STATUS_OK;
+}
+
+status replay_draw_seed(uint64_t *seed, error *err) {
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return error_set(err, STATUS_FAILED, "no random numbers from the system: pass a seed");
+    *seed = random;
     return STATUS_OK;
 }
 

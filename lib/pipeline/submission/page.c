@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/submission/page.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "pipeline/child.h"
+#include "pipeline/stage.h"
+#include "pipeline/store.h"
+
+// The manifest records the command line: it names the test data by this link, not by their place.
+static const char TEST_LINK[] = ".test.st.zst";
+
+// ---- Options ----
+
+// An option of `report`, and the parameter of its manifest that holds the value.
+static const struct {
+    const char *option, *parameter;
+} options_kept[] = {{"--lang", "parameters.language"},
+                    {"--title", "parameters.heading"},
+                    {"--author", "parameters.author"},
+                    {"--student", "parameters.student"}};
+
+enum { OPTIONS_KEPT = sizeof options_kept / sizeof *options_kept };
+
+static status add_option(words *options, const char *option, const char *value, error *err) {
+    return value && *value ? words_format(options, err, "%s=%s", option, value) : STATUS_OK;
+}
+
+status page_options_of_flags(const words *flags, words *options, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < OPTIONS_KEPT; i++)
+        rc = add_option(options, options_kept[i].option, words_value(flags, options_kept[i].option),
+                        err);
+    return rc;
+}
+
+status page_options_of_manifest(const yaml_node *report, words *options, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < OPTIONS_KEPT; i++)
+        rc = add_option(options, options_kept[i].option,
+                        yaml_text_at(report, options_kept[i].parameter), err);
+    return rc;
+}
+
+// ---- Runs ----
+
+static bool is_key(const char *text) {
+    return strlen(text) == SHA256_TEXT_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == SHA256_TEXT_BYTES - 1;
+}
+
+const char *page_key(const yaml_node *entry, size_t k) {
+    const yaml_node *keys = yaml_find(entry, "keys");
+    const yaml_node *key = keys && k < keys->count ? keys->items[k] : NULL;
+    return key && key->kind == YAML_SCALAR && is_key(key->text) ? key->text : NULL;
+}
+
+// Adds "runs/KEY12" for every run of the plan.
+static status add_runs(const char *folder, words *command, error *err) {
+    yaml_node *plan = NULL;
+    char *path = memory_format(err, "%s/" PAGE_PLAN, folder);
+    status rc = path ? yaml_read_file(path, &plan, err) : STATUS_FAILED;
+    const yaml_node *runs = rc == STATUS_OK ? yaml_find(plan, "runs") : NULL;
+    for (size_t i = 0; runs && rc == STATUS_OK && i < runs->count; i++) {
+        const char *key;
+        for (size_t k = 0; rc == STATUS_OK && (key = page_key(runs->items[i], k)); k++) {
+            char name[32];
+            snprintf(name, sizeof name, "runs/%.*s", STORE_KEY_DIGITS, key);
+            if (!words_has(command, name)) rc = words_add(command, name, err);
+        }
+    }
+    yaml_free(plan);
+    free(path);
+    return rc;
+}
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+// Adds the measured collectives, if the submission has any.
+static status add_collectives(const char *folder, words *command, error *err) {
+    struct dirent **found = NULL;
+    char *machine = memory_format(err, "%s/machine", folder);
+    if (!machine) return STATUS_FAILED;
+    const int count = scandir(machine, &found, is_visible, alphasort);
+    status rc = STATUS_OK;
+    if (count > 0) rc = words_format(command, err, "--collectives=machine/%s", found[0]->d_name);
+    for (int i = 0; i < count; i++) free(found[i]);
+    free(found);
+    free(machine);
+    return rc;
+}
+
+static bool has_discussion(const char *folder) {
+    char *path = memory_format(NULL, "%s/" PAGE_DISCUSSION, folder);
+    const bool there = path && access(path, R_OK) == 0;
+    free(path);
+    return there;
+}
+
+static status make_command(const pipeline *p, const char *folder, const words *options, bool test,
+                           words *line, error *err) {
+    words command = {0};
+    status rc;
+    TRY(words_add(&command, "report", err));
+    TRY(words_add(&command, "-q", err)); // its first line is then the failure
+    TRY(add_runs(folder, &command, err));
+    TRY(words_add(&command, "--plan=" PAGE_PLAN, err));
+    TRY(add_collectives(folder, &command, err));
+    TRY(words_add_all(&command, options, err));
+    if (has_discussion(folder)) TRY(words_add(&command, "--discussion=" PAGE_DISCUSSION, err));
+    if (test) TRY(words_format(&command, err, "--test=%s", TEST_LINK));
+    TRY(words_add(&command, "--out=" PAGE_FOLDER, err));
+    TRY(words_add(&command, "--figures=figures", err));
+    TRY(stage_program(p, &command, line, err));
+out:
+    words_release(&command);
+    return rc;
+}
+
+// Links the test data into the folder; *link is NULL if there are none.
+static status link_test(const char *folder, const char *test, char **link, error *err) {
+    status rc = STATUS_OK;
+    *link = NULL;
+    char *real = test ? realpath(test, NULL) : NULL;
+    if (!real) return rc;
+    *link = memory_format(err, "%s/%s", folder, TEST_LINK);
+    if (!*link)
+        rc = STATUS_FAILED;
+    else if (symlink(real, *link) != 0)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot make link: '%s'", *link);
+    free(real);
+    return rc;
+}
+
+status page_make(const pipeline *p, const char *folder, const words *options, const char *test,
+                 error *err) {
+    words line = {0};
+    char *link = NULL, *answer = NULL, *said = NULL;
+    error child = {0};
+    status rc;
+    TRY(link_test(folder, test, &link, err));
+    TRY(make_command(p, folder, options, link != NULL, &line, err));
+    rc = child_try_in(folder, &line, &answer, &said, &child);
+    if (rc != STATUS_OK) rc = error_set(err, rc, "%s", said && *said ? said : child.message);
+out:
+    if (link) unlink(link);
+    free(link);
+    free(said);
+    free(answer);
+    words_release(&line);
+    return rc;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// unpack.h - unpacks the archive of a submission.
+#ifndef LOCKSTEP_PIPELINE_SUBMISSION_UNPACK_H
+#define LOCKSTEP_PIPELINE_SUBMISSION_UNPACK_H
+
+#include "base/error.h"
+
+// Writes the files of `archive` below `folder`, which is made, without the name of the one folder
+// that they all lie in. STATUS_INPUT for anything else than an archive of one folder with plain
+// files (limits: data/source/archive.h).
+status unpack_archive(const char *archive, const char *folder, error *err) MUST_CHECK;
+
+#endif

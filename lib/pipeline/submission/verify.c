@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/submission/verify.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/printable.h"
+#include "pipeline/submission/page.h"
+#include "pipeline/submission/unpack.h"
+#include "pipeline/submission/verify_internal.h"
+#include "pipeline/work.h"
+
+// ---- Checks ----
+
+const char *check_subject_name(check_subject s) {
+    static const char *const names[CHECK_SUBJECTS] = {
+        [CHECK_FILES] = "files",           [CHECK_FIGURES] = "figures", [CHECK_REPORT] = "report",
+        [CHECK_EXPERIMENT] = "experiment", [CHECK_DATA] = "data",       [CHECK_TEST] = "test",
+        [CHECK_TRAINING] = "training"};
+    return names[s];
+}
+
+const char *check_outcome_name(check_outcome o) {
+    static const char *const names[] = {"equal", "not shown", "different"};
+    return names[o];
+}
+
+check_outcome verification_outcome(const verification *v, check_subject s) {
+    check_outcome heaviest = CHECK_EQUAL;
+    for (int k = 0; s == CHECK_SUBJECTS && k < CHECK_SUBJECTS; k++) {
+        const check_outcome one = verification_outcome(v, (check_subject)k);
+        if (one > heaviest) heaviest = one;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->checks[i].subject != s) continue;
+        count++;
+        if (v->checks[i].outcome > heaviest) heaviest = v->checks[i].outcome;
+    }
+    return s != CHECK_SUBJECTS && !count ? CHECK_NOT_SHOWN : heaviest;
+}
+
+status verification_add(verification *v, check_subject s, check_outcome o, error *err,
+                        const char *format, ...) {
+    char *text = NULL;
+    void *checks = v->checks;
+    va_list args;
+    status rc = memory_grow(&checks, &v->capacity, v->count + 1, sizeof *v->checks, err);
+    v->checks = checks;
+    if (rc != STATUS_OK) return rc;
+    va_start(args, format);
+    const int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory");
+    text[printable(text, true)] = 0;
+    v->checks[v->count++] = (check){s, o, text};
+    return STATUS_OK;
+}
+
+// A child has printed its message itself.
+status verification_add_failure(verification *v, check_subject s, status rc, const char *name,
+                                const error *why, error *err) {
+    const char *text = *why->message ? why->message : "a tool refused it";
+    if (rc == STATUS_OK) return rc;
+    if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why->message);
+    if (rc == STATUS_FAILED) v->failed = true;
+    return verification_add(v, s, rc == STATUS_FAILED ? CHECK_NOT_SHOWN : CHECK_DIFFERENT, err,
+                            "%s: %s", name, text);
+}
+
+void verification_release(verification *v) {
+    for (size_t i = 0; i < v->count; i++) free(v->checks[i].text);
+    free(v->checks);
+    free(v->archive);
+    free(v->report);
+    free(v->refused);
+    words_release(&v->traces);
+    *v = (verification){0};
+}
+
+// ---- The experiments ----
+
+static int is_yaml(const struct dirent *entry) {
+    const size_t length = strlen(entry->d_name);
+    return length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0;
+}
+
+static status list_experiments(const char *folder, words *files, error *err) {
+    struct dirent **found = NULL;
+    char *experiments = memory_format(err, "%s/experiments", folder);
+    if (!experiments) return STATUS_FAILED;
+    const int count = scandir(experiments, &found, is_yaml, alphasort);
+    status rc = STATUS_OK;
+    for (int i = 0; i < count; i++) {
+        if (rc == STATUS_OK) rc = words_format(files, err, "%s/%s", experiments, found[i]->d_name);
+        free(found[i]);
+    }
+    free(found);
+    free(experiments);
+    if (rc == STATUS_OK && !files->count)
+        rc = error_set(err, STATUS_INPUT, "it has no experiments");
+    return rc;
+}
+
+// Makes the runs of the submission's experiments, as `make submission` would.
+static status plan_experiments(pipeline *p, const char *folder, planned_runs *runs, error *err) {
+    const settings *outer = p->settings;
+    settings own = *outer;
+    words files = {0};
+    status rc = list_experiments(folder, &files, err);
+    own.command = COMMAND_SUBMISSION;
+    own.names = files;
+    own.values[SETTING_SEED] = NULL;
+    p->settings = &own;
+    if (rc == STATUS_OK) rc = planned_runs_make(p, runs, err);
+    p->settings = outer;
+    words_release(&files);
+    return rc;
+}
+
+static const yaml_node *find_entry(const yaml_node *plan, const char *name) {
+    const yaml_node *runs = yaml_find(plan, "runs");
+    for (size_t i = 0; runs && i < runs->count; i++)
+        if (strcmp(yaml_text_at(runs->items[i], "name"), name) == 0) return runs->items[i];
+    return NULL;
+}
+
+// A run in the report whose experiment is not in the submission.
+static status check_plan(const planned_runs *runs, const yaml_node *plan, verification *v,
+                         error *err) {
+    const yaml_node *entries = yaml_find(plan, "runs");
+    status rc = STATUS_OK;
+    for (size_t i = 0; entries && rc == STATUS_OK && i < entries->count; i++) {
+        const char *name = yaml_text_at(entries->items[i], "name");
+        bool there = false;
+        for (size_t k = 0; k < runs->count; k++)
+            there = there || strcmp(runs->items[k].name, name) == 0;
+        if (!there)
+            rc = verification_add(v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
+                                  "%s: it has no file in experiments/", name);
+    }
+    return rc;
+}
+
+// ---- All of it ----
+
+// Fetches and shards the data. If there are none, the checks that need them are not made.
+static status prepare_data(pipeline *p, const planned_run *r, verification *v, bool *there,
+                           error *err) {
+    error why = {0};
+    const status rc = data_prepare(p, r, &why);
+    *there = rc == STATUS_OK;
+    v->failed = v->failed || rc == STATUS_FAILED;
+    if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why.message);
+    if (rc != STATUS_OK && *why.message) log_warn(p->log, "%s", why.message);
+    return STATUS_OK;
+}
+
+static status verify_runs(pipeline *p, const char *folder, const planned_runs *runs,
+                          verification *v, error *err) {
+    yaml_node *plan = NULL;
+    char *path = memory_format(err, "%s/" PAGE_PLAN, folder);
+    status rc = path ? yaml_read_file(path, &plan, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = check_plan(runs, plan, v, err);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const yaml_node *entry = find_entry(plan, r->name);
+        bool data = false;
+        rc = prepare_data(p, r, v, &data, err);
+        for (size_t k = 0; rc == STATUS_OK && k < r->seed_count; k++)
+            rc = verify_run(p, folder, r, &r->seeds[k], page_key(entry, k), data, v, err);
+    }
+    yaml_free(plan);
+    free(path);
+    return rc;
+}
+
+static status verify_folder(pipeline *p, const char *folder, verification *v, error *err) {
+    planned_runs runs = {0};
+    error why = {0};
+    bool data = false;
+    status rc;
+    TRY(verify_files(folder, v, err));
+    status planned = plan_experiments(p, folder, &runs, &why);
+    if (planned == STATUS_OK) TRY(prepare_data(p, &runs.items[0], v, &data, err));
+    TRY(verify_page(p, folder, data ? runs.items[0].test : NULL, v, err));
+    if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, v, &why);
+    rc = verification_add_failure(v, CHECK_EXPERIMENT, planned, "experiments", &why, err);
+out:
+    planned_runs_release(&runs);
+    return rc;
+}
+
+// Moves the folder to ARTIFACTS/verified/NAME.
+static status keep_folder(const pipeline *p, const char *folder, const char *name, verification *v,
+                          error *err) {
+    char *place = memory_format(err, "%s/verified", p->artifacts);
+    char *kept = memory_format(err, "%s/verified/%s", p->artifacts, name);
+    error ignored;
+    status rc = place && kept ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = output_make_folder(place, err);
+    if (rc == STATUS_OK) {
+        (void)!work_remove_tree(kept, &ignored); // there may be none
+        if (rename(folder, kept) != 0)
+            rc = error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", kept);
+    }
+    if (rc == STATUS_OK && v->report) {
+        free(v->report);
+        v->report = memory_format(err, "%s/" PAGE_FOLDER "/report.html", kept);
+        if (!v->report) rc = STATUS_FAILED;
+    }
+    free(kept);
+    free(place);
+    return rc;
+}
+
+status verify_archive(pipeline *p, const char *archive, const char *name, uint64_t choice,
+                      verification *v, error *err) {
+    error why = {0};
+    char *folder = NULL;
+    status rc;
+    v->choice = choice;
+    v->archive = memory_string(archive, err);
+    TRY(v->archive ? STATUS_OK : STATUS_FAILED);
+    (void)printable(v->archive, true);
+    TRY(work_open(p, err));
+    folder = memory_format(err, "%s/unpacked/%s", p->work.path, name);
+    TRY(folder ? STATUS_OK : STATUS_FAILED);
+    rc = unpack_archive(archive, folder, &why);
+    if (rc == STATUS_INPUT) {
+        v->refused = memory_string(why.message, err);
+        rc = v->refused ? STATUS_OK : STATUS_FAILED;
+        if (v->refused) (void)printable(v->refused, true);
+        goto out;
+    }
+    TRY(rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message));
+    TRY(verify_folder(p, folder, v, err));
+    rc = keep_folder(p, folder, name, v, err);
+out:
+    free(folder);
+    return rc;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Compares the files of a submission with the hashes that its manifests record.
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "data/manifest.h"
+#include "data/manifest_check.h"
+#include "data/views.h"
+#include "pipeline/submission/verify_internal.h"
+
+static const char DIGITS[] = "0123456789", KEY_DIGITS[] = "0123456789abcdef";
+
+status verify_each_folder(const char *folder, const char *characters,
+                          status (*visit)(const char *folder, void *context, error *err),
+                          void *context, error *err) {
+    struct dirent **found = NULL;
+    const int count = scandir(folder, &found, NULL, versionsort);
+    status rc = STATUS_OK;
+    if (count < 0 && errno == ENOMEM)
+        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        if (rc == STATUS_OK && name[strspn(name, characters)] == 0) {
+            char *path = memory_format(err, "%s/%s", folder, name);
+            rc = path ? visit(path, context, err) : STATUS_FAILED;
+            free(path);
+        }
+        free(found[i]);
+    }
+    free(found);
+    return rc;
+}
+
+// ---- Traces of executions ----
+
+static status add_trace(verification *v, const char *kind, const char *hash, error *err) {
+    return *hash ? words_format(&v->traces, err, "%s %s", kind, hash) : STATUS_OK;
+}
+
+static status add_record(verification *v, const yaml_node *root, error *err) {
+    const yaml_node *run = yaml_find(root, "run");
+    char hash[SHA256_TEXT_BYTES], *text = NULL;
+    status rc = STATUS_OK;
+    if (!run) return rc;
+    TRY(json_from_yaml(run, &text, err));
+    TRY(sha256_buffer(text, strlen(text), hash, err));
+    rc = add_trace(v, "record", hash, err);
+out:
+    free(text);
+    return rc;
+}
+
+static status add_traces(verification *v, const yaml_node *train, error *err) {
+    const yaml_node *outputs = yaml_find(train, "outputs");
+    status rc = add_record(v, train, err);
+    for (size_t i = 0; rc == STATUS_OK && i < outputs->count; i++)
+        if (strcmp(yaml_text_at(outputs->items[i], "path"), "steps.st.zst") == 0)
+            rc = add_trace(v, "times", yaml_text_at(outputs->items[i], "content"), err);
+    return rc;
+}
+
+// ---- Files ----
+
+typedef struct files {
+    verification *v;
+    manifest_findings findings;
+    const char *folder; // of the submission
+} files;
+
+// An invalid manifest is a finding.
+static status check_manifest(files *f, const char *path, bool train, error *err) {
+    yaml_node *root = NULL;
+    error invalid = {0};
+    status rc = manifest_read(path, &root, &invalid);
+    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", invalid.message);
+    if (rc != STATUS_OK) return manifest_finding(&f->findings, err, "%s", invalid.message);
+    TRY(manifest_verify_text(path, &f->findings, err));
+    TRY(manifest_verify_key(path, &f->findings, err));
+    TRY(manifest_verify_packed(path, &f->findings, err));
+    if (train) rc = add_traces(f->v, root, err);
+out:
+    yaml_free(root);
+    return rc;
+}
+
+static status check_stage(files *f, const char *folder, const char *stage, error *err) {
+    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    if (path && access(path, F_OK) == 0)
+        rc = check_manifest(f, path, strcmp(stage, "train") == 0, err);
+    free(path);
+    return rc;
+}
+
+static status check_execution(const char *folder, void *context, error *err) {
+    status rc = check_stage(context, folder, "train", err);
+    for (int view = 0; rc == STATUS_OK && view < VIEWS_KINDS; view++)
+        rc = check_stage(context, folder, views_folder((test_views)view), err);
+    return rc;
+}
+
+static status check_run(const char *folder, void *context, error *err) {
+    return verify_each_folder(folder, DIGITS, check_execution, context, err);
+}
+
+status verify_files(const char *folder, verification *v, error *err) {
+    files f = {.v = v, .folder = folder};
+    const size_t length = strlen(folder) + 1;
+    char *runs = memory_format(err, "%s/runs", folder);
+    status rc = runs ? verify_each_folder(runs, KEY_DIGITS, check_run, &f, err) : STATUS_FAILED;
+    const manifest_findings *found = &f.findings;
+    for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
+        const char *line = found->lines[i];
+        const bool below = strncmp(line, folder, length - 1) == 0;
+        rc = verification_add(v, CHECK_FILES, CHECK_DIFFERENT, err, "%s",
+                              below ? line + length : line);
+    }
+    if (rc == STATUS_OK && !found->count && found->checked)
+        rc = verification_add(v, CHECK_FILES, CHECK_EQUAL, err,
+                              "%zu files have the hashes in their manifests", found->checked);
+    if (rc == STATUS_OK && !found->count && !found->checked)
+        rc = verification_add(v, CHECK_FILES, CHECK_NOT_SHOWN, err,
+                              "no file of a run: packed by an earlier version?");
+    manifest_findings_release(&f.findings);
+    free(runs);
+    return rc;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// Makes the report of a submission again, and compares it with the author's.
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "pipeline/copy.h"
+#include "pipeline/submission/page.h"
+#include "pipeline/submission/verify_internal.h"
+
+typedef struct page {
+    const char *folder;      // of the submission
+    char *author, *again;    // folders of both reports
+    yaml_node *mine, *other; // their manifests: ours and the author's
+    verification *v;
+} page;
+
+// ---- Files ----
+
+static status read_manifest(const char *folder, yaml_node **root, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+static status read_text(const char *folder, const char *name, char **text, error *err) {
+    char *path = memory_format(err, "%s/%s", folder, name);
+    status rc = path ? read_file(path, text, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+// ---- Figures ----
+
+// The length of a line with its newline.
+static size_t line_length(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length + (line[length] == '\n');
+}
+
+static const char *find_line(const char *text, const char *line, size_t length) {
+    for (; *text; text += line_length(text))
+        if (strncmp(text, line, length) == 0) return text;
+    return NULL;
+}
+
+// Counts the lines of `text`, and those that are not in `other`; *first is the first of these.
+static size_t count_others(const char *text, const char *other, size_t *lines, const char **first) {
+    size_t missing = 0;
+    for (*lines = 0, *first = NULL; *text; text += line_length(text), ++*lines) {
+        if (find_line(other, text, line_length(text))) continue;
+        if (!missing++) *first = text;
+    }
+    return missing;
+}
+
+// The id of a figure is the first field of its line.
+static status differing_figures(page *p, const char *author, const char *again, error *err) {
+    size_t lines, count;
+    const char *line;
+    count = count_others(author, again, &lines, &line);
+    if (count)
+        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
+                                "%zu of %zu lines of report.csv are not what the files give; the "
+                                "first is %.*s",
+                                count, lines, (int)strcspn(line, ",\n"), line);
+    count = count_others(again, author, &lines, &line);
+    return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
+                            "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
+                            (int)(line ? strcspn(line, ",\n") : 0), line ? line : "");
+}
+
+static status compare_figures(page *p, error *err) {
+    char *author = NULL, *again = NULL;
+    size_t lines;
+    const char *line;
+    status rc;
+    TRY(read_text(p->author, "report.csv", &author, err));
+    TRY(read_text(p->again, "report.csv", &again, err));
+    if (strcmp(author, again) != 0) TRY(differing_figures(p, author, again, err));
+    (void)count_others(again, author, &lines, &line);
+    if (!line)
+        rc = verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL, err,
+                              "%zu figures made again from the packed files", lines - 1);
+out:
+    free(author);
+    free(again);
+    return rc;
+}
+
+// ---- Text ----
+
+// Cuts the drawings: another version of gnuplot draws the same figures with other lines.
+static void cut_drawings(char *text) {
+    static const char begin[] = "<figure", end[] = "</figure>";
+    char *to = text, *at;
+    while ((at = strstr(text, begin))) {
+        char *rest = strstr(at, end);
+        memmove(to, text, (size_t)(at - text));
+        to += at - text;
+        text = rest ? rest + strlen(end) : at + strlen(at);
+    }
+    memmove(to, text, strlen(text) + 1);
+}
+
+static status compare_text(page *p, const char *name, bool *equal, error *err) {
+    char *author = NULL, *again = NULL;
+    status rc;
+    TRY(read_text(p->author, name, &author, err));
+    TRY(read_text(p->again, name, &again, err));
+    cut_drawings(author);
+    cut_drawings(again);
+    if (strcmp(author, again) != 0) {
+        *equal = false;
+        rc = verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT, err,
+                              "%s: its text is not what the files give", name);
+    }
+out:
+    free(author);
+    free(again);
+    return rc;
+}
+
+static status compare_texts(page *p, error *err) {
+    static const char *const names[] = {"report.html", "report.md", "report.tex"};
+    bool equal = true;
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof names / sizeof *names; i++)
+        rc = compare_text(p, names[i], &equal, err);
+    if (rc == STATUS_OK && equal)
+        rc = verification_add(p->v, CHECK_REPORT, CHECK_EQUAL, err,
+                              "its text is what the files give; drawings are not compared");
+    return rc;
+}
+
+// ---- Both ----
+
+static bool same(const page *p, const char *path) {
+    return strcmp(yaml_text_at(p->mine, path), yaml_text_at(p->other, path)) == 0;
+}
+
+// Another version may word or compute something else.
+static status compare(page *p, error *err) {
+    const char *version = yaml_text_at(p->other, "version");
+    status rc;
+    if (!same(p, "version") || !same(p, "bits")) {
+        TRY(verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN, err,
+                             "made by Lockstep %s, not %s: read the report that was made again",
+                             version, yaml_text_at(p->mine, "version")));
+        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err, "made by Lockstep %s",
+                                version);
+    }
+    TRY(compare_figures(p, err));
+    if (!same(p, "key"))
+        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err,
+                                "its options or inputs are others, or gnuplot is missing here");
+    rc = compare_texts(p, err);
+out:
+    return rc;
+}
+
+static status make_again(page *p, const pipeline *pipe, const char *test, error *err) {
+    words options = {0};
+    status rc;
+    TRY(read_manifest(p->author, &p->other, err));
+    TRY(page_options_of_manifest(p->other, &options, err));
+    TRY(page_make(pipe, p->folder, &options, test, err));
+    TRY(read_manifest(p->again, &p->mine, err));
+    rc = compare(p, err);
+out:
+    words_release(&options);
+    return rc;
+}
+
+status verify_page(const pipeline *pipe, const char *folder, const char *test, verification *v,
+                   error *err) {
+    page p = {.folder = folder, .v = v};
+    error why = {0};
+    p.author = memory_format(err, "%s/" PAGE_FOLDER "-author", folder);
+    p.again = memory_format(err, "%s/" PAGE_FOLDER, folder);
+    status rc = p.author && p.again ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && rename(p.again, p.author) != 0)
+        rc = verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, err, "it has no report");
+    else if (rc == STATUS_OK)
+        rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, test, &why),
+                                      "the report cannot be made again", &why, err);
+    if (rc == STATUS_OK && p.mine) v->report = memory_format(err, "%s/report.html", p.again);
+    yaml_free(p.mine);
+    yaml_free(p.other);
+    free(p.author);
+    free(p.again);
+    return rc;
+}

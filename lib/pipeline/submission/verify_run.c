@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// Checks one run of a submission: its settings, its data, its model and its training.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "data/recorded.h"
+#include "data/views.h"
+#include "pipeline/child.h"
+#include "pipeline/replay/replay.h"
+#include "pipeline/stage.h"
+#include "pipeline/store.h"
+#include "pipeline/submission/verify_internal.h"
+
+typedef struct checked_run {
+    pipeline *p;
+    const planned_run *r;
+    const planned_seed *seed;
+    const char *name; // "single/seed-42", for messages
+    char *folder;     // runs/KEY12
+    char *model;      // the execution whose model is packed; NULL: none
+    char *states;     // likewise with its states
+    yaml_node *train, *evaluate;
+    verification *v;
+} checked_run;
+
+static status add(checked_run *c, check_subject s, check_outcome o, error *err, const char *text) {
+    return verification_add(c->v, s, o, err, "%s: %s", c->name, text);
+}
+
+// ---- The packed files of the run ----
+
+static char *file_of(const char *folder, const char *task, const char *name, error *err) {
+    return memory_format(err, "%s/%s/%s", folder, task, name);
+}
+
+static bool exists(const char *folder, const char *task, const char *name) {
+    char *path = file_of(folder, task, name, NULL);
+    const bool there = path && access(path, R_OK) == 0;
+    free(path);
+    return there;
+}
+
+static status keep_first(char **kept, const char *folder, error *err) {
+    if (*kept) return STATUS_OK;
+    *kept = memory_string(folder, err);
+    return *kept ? STATUS_OK : STATUS_FAILED;
+}
+
+static status look_at_execution(const char *folder, void *context, error *err) {
+    checked_run *c = context;
+    status rc = STATUS_OK;
+    if (!exists(folder, "train", "manifest.yaml")) return rc;
+    if (!c->train) {
+        char *path = file_of(folder, "train", "manifest.yaml", err);
+        rc = path ? manifest_read(path, &c->train, err) : STATUS_FAILED;
+        free(path);
+    }
+    if (rc == STATUS_OK && !c->evaluate &&
+        exists(folder, views_folder(c->r->e.tta), "manifest.yaml")) {
+        char *path = file_of(folder, views_folder(c->r->e.tta), "manifest.yaml", err);
+        rc = path ? manifest_read(path, &c->evaluate, err) : STATUS_FAILED;
+        free(path);
+    }
+    if (rc == STATUS_OK && exists(folder, "train", "model.st.zst"))
+        rc = keep_first(&c->model, folder, err);
+    if (rc == STATUS_OK && exists(folder, "train", "state.st.zst"))
+        rc = keep_first(&c->states, folder, err);
+    return rc;
+}
+
+// ---- The experiment ----
+
+// Returns the first setting of the experiment that the run has not, or has with another value; NULL
+// if there is none. Labels are no settings.
+static const char *find_other_setting(const checked_run *c) {
+    static const char *const labels[] = {"name",      "title", "repeats", "target_accuracy",
+                                         "published", "tta",   "seed"};
+    const yaml_node *own = c->r->e.resolved;
+    for (size_t i = 0; i < own->count; i++) {
+        bool label = false;
+        for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
+            label = label || strcmp(own->keys[i], labels[k]) == 0;
+        const yaml_node *recorded = yaml_find(yaml_find(c->train, "parameters"), own->keys[i]);
+        if (!label && !(recorded && yaml_equal(own->items[i], recorded))) return own->keys[i];
+    }
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed->seed);
+    return strcmp(yaml_text_at(c->train, "parameters.seed"), seed) == 0 ? NULL : "seed";
+}
+
+static status check_experiment(checked_run *c, error *err) {
+    const char *other = find_other_setting(c);
+    if (!other)
+        return add(c, CHECK_EXPERIMENT, CHECK_EQUAL, err, "it has the settings of its experiment");
+    return verification_add(c->v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
+                            "%s: its '%s' is not that of experiments/%s.yaml", c->name, other,
+                            c->r->name);
+}
+
+// ---- The data ----
+
+// The content of an input as a whole file, whether it was read whole or as shards.
+static const char *input_content(const yaml_node *root, size_t at) {
+    const yaml_node *inputs = yaml_find(root, "inputs");
+    const yaml_node *input = inputs && at < inputs->count ? inputs->items[at] : NULL;
+    const char *source = input ? yaml_text_at(input, "source") : "";
+    return *source ? source : input ? yaml_text_at(input, "content") : "";
+}
+
+static bool has_input(const yaml_node *root, const char *content) {
+    const yaml_node *inputs = yaml_find(root, "inputs");
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (strcmp(input_content(root, i), content) == 0) return true;
+    return false;
+}
+
+static status content_of(const checked_run *c, const char *name, char content[SHA256_TEXT_BYTES],
+                         error *err) {
+    char *path = memory_format(err, "%s/%s", c->r->data, name);
+    status rc = path ? recorded_content(path, content, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+static status check_data(checked_run *c, bool *equal, error *err) {
+    char train[SHA256_TEXT_BYTES], test[SHA256_TEXT_BYTES];
+    status rc;
+    TRY(content_of(c, "train.st.zst", train, err));
+    TRY(content_of(c, "test.st.zst", test, err));
+    *equal = strcmp(input_content(c->train, 0), train) == 0 && has_input(c->evaluate, test);
+    rc = *equal ? add(c, CHECK_DATA, CHECK_EQUAL, err, "trained and tested with the data set")
+                : add(c, CHECK_DATA, CHECK_DIFFERENT, err,
+                      "its training or test data are not those of the data set");
+out:
+    return rc;
+}
+
+// ---- The model ----
+
+static const char *output_content(const yaml_node *root, const char *name) {
+    const yaml_node *outputs = yaml_find(root, "outputs");
+    for (size_t i = 0; outputs && i < outputs->count; i++)
+        if (strcmp(yaml_text_at(outputs->items[i], "path"), name) == 0)
+            return yaml_text_at(outputs->items[i], "content");
+    return "";
+}
+
+static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
+    words command = {0}, line = {0};
+    char *text = NULL, *said = NULL, *path = NULL, *file = NULL;
+    const char *backend = yaml_text_at(c->evaluate, "parameters.backend");
+    error child = {0};
+    status rc = STATUS_FAILED;
+    file = file_of(c->model, "train", "model.st.zst", err);
+    path = memory_format(err, "%s/manifest.yaml", out);
+    if (!file || !path) goto out;
+    TRY(words_add(&command, "evaluate", err));
+    TRY(words_add(&command, "-q", err));
+    TRY(words_option(&command, "--model", file, err));
+    TRY(words_option(&command, "--data", c->r->test, err));
+    if (c->r->e.tta != VIEWS_NONE)
+        TRY(words_option(&command, "--tta", views_word(c->r->e.tta), err));
+    TRY(words_option(&command, "--device", *backend ? backend : "cpu", err));
+    TRY(words_option(&command, "--out", out, err));
+    TRY(stage_program(c->p, &command, &line, err));
+    rc = child_try(&line, &text, &said, &child);
+    if (rc != STATUS_OK)
+        rc = error_set(err, rc, "%s", said && *said ? said : child.message);
+    else
+        rc = manifest_read(path, root, err);
+out:
+    free(said);
+    free(text);
+    free(path);
+    free(file);
+    words_release(&line);
+    words_release(&command);
+    return rc;
+}
+
+static status compare_predictions(checked_run *c, const yaml_node *again, error *err) {
+    static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
+    const double accuracy = yaml_number_at(again, figure);
+    const bool equal =
+        strcmp(output_content(again, file), output_content(c->evaluate, file)) == 0 &&
+        has_input(c->evaluate, output_content(c->train, "model.st.zst")) &&
+        strcmp(yaml_text_at(again, figure), yaml_text_at(c->evaluate, figure)) == 0;
+    return verification_add(c->v, CHECK_TEST, equal ? CHECK_EQUAL : CHECK_DIFFERENT, err,
+                            "%s: the packed model gives %.2f %%%s", c->name, 100 * accuracy,
+                            equal ? ", and the recorded predictions"
+                                  : ", and not the recorded predictions");
+}
+
+static status check_test(checked_run *c, error *err) {
+    yaml_node *again = NULL;
+    error why = {0};
+    if (!c->model) return add(c, CHECK_TEST, CHECK_NOT_SHOWN, err, "its model is not packed");
+    char *out = memory_format(err, "%s/test-again/%s", c->p->work.path, c->name);
+    status rc = out ? evaluate_again(c, out, &again, &why) : STATUS_FAILED;
+    if (rc == STATUS_OK)
+        rc = compare_predictions(c, again, err);
+    else if (out)
+        rc = verification_add_failure(c->v, CHECK_TEST, rc, c->name, &why, err);
+    yaml_free(again);
+    free(out);
+    return rc;
+}
+
+// ---- The training ----
+
+static status replay_parts(checked_run *c, const replay *r, error *err) {
+    const replay_settings how = {.bin = c->p->bin,
+                                 .tool = "train-single",
+                                 .threads = c->p->settings->values[SETTING_THREADS]};
+    size_t chosen = 0;
+    uint64_t steps = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        replay_difference d;
+        if (!r->segments[i].chosen) continue;
+        status rc = replay_segment(r, i, &how, &d, err);
+        if (rc != STATUS_OK) return rc;
+        if (d.differs && d.step)
+            return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
+                                    "%s: part %zu of %zu differs, first at step %llu", c->name,
+                                    i + 1, r->count, (unsigned long long)d.step);
+        if (d.differs)
+            return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
+                                    "%s: part %zu of %zu differs at its end: '%s'", c->name, i + 1,
+                                    r->count, d.tensor);
+        chosen++;
+        steps += r->segments[i].end - r->segments[i].first;
+    }
+    return verification_add(c->v, CHECK_TRAINING, CHECK_EQUAL, err,
+                            "%s: %zu of %zu parts trained again, %.3g %% of the steps", c->name,
+                            chosen, r->count, 100 * (double)steps / (double)r->steps);
+}
+
+static status check_training(checked_run *c, error *err) {
+    const settings *s = c->p->settings;
+    replay r = {0};
+    error why = {0};
+    char *folder;
+    status rc;
+    if (!c->states)
+        return add(c, CHECK_TRAINING, CHECK_NOT_SHOWN, err,
+                   "its states are not packed (STATES=10 packs them)");
+    folder = memory_format(err, "%s/train", c->states);
+    rc = folder ? replay_open(&r, folder, c->r->train, NULL, &why) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
+    if (rc == STATUS_OK) rc = replay_choose(&r, (size_t)s->segments, c->v->choice, &why);
+    if (rc == STATUS_OK) rc = replay_parts(c, &r, &why);
+    rc = verification_add_failure(c->v, CHECK_TRAINING, rc, c->name, &why, err);
+    replay_release(&r);
+    free(folder);
+    return rc;
+}
+
+// ---- All of it ----
+
+static status without_data(checked_run *c, error *err) {
+    static const check_subject subjects[] = {CHECK_DATA, CHECK_TEST, CHECK_TRAINING};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof subjects / sizeof *subjects; i++)
+        rc = add(c, subjects[i], CHECK_NOT_SHOWN, err, "the data set is not here");
+    return rc;
+}
+
+static status check_all(checked_run *c, bool data, error *err) {
+    bool equal = false;
+    status rc;
+    TRY(check_experiment(c, err));
+    if (!data) return without_data(c, err);
+    TRY(check_data(c, &equal, err));
+    if (!equal) return rc; // the others would differ for this reason
+    TRY(check_test(c, err));
+    rc = check_training(c, err);
+out:
+    return rc;
+}
+
+status verify_run(pipeline *p, const char *folder, const planned_run *r, const planned_seed *seed,
+                  const char *key, bool data, verification *v, error *err) {
+    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->place, .v = v};
+    error why = {0};
+    status rc;
+    if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
+    c.folder = store_folder(folder, key, err);
+    rc = c.folder ? verify_each_folder(c.folder, "0123456789", look_at_execution, &c, &why)
+                  : STATUS_FAILED;
+    if (rc != STATUS_OK)
+        rc = verification_add_failure(v, CHECK_EXPERIMENT, rc, c.name, &why, err);
+    else if (!c.train || !c.evaluate)
+        rc = add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "its run is not packed");
+    else
+        rc = check_all(&c, data, err);
+    yaml_free(c.train);
+    yaml_free(c.evaluate);
+    free(c.model);
+    free(c.states);
+    free(c.folder);
+    return rc;
+}

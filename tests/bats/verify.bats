@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# verify and grade: submissions, honest and forged. Each forgery is consistent with itself: its
+# manifests have the hashes of the changed files, and their own digests.
+load helpers
+load submissions
+load forging
+
+NAME=submission-one-two
+
+setup_file() {
+    submission_tools_built || return 0
+    export EXECUTIONS=1 FILES=$BATS_FILE_TMPDIR/files
+    small_experiments "$FILES"
+    cd "$BATS_FILE_TMPDIR" || return 1
+    pack artifacts STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || cat log
+    mv artifacts/submission-one-two.tar.gz . || return 1
+    tar xzf submission-one-two.tar.gz
+}
+
+# pack ARTIFACTS WORD...: make submission, quietly.
+pack() {
+    local artifacts=$1
+    shift
+    "$BIN/pipeline" submission ARTIFACTS="$artifacts" "$@"
+}
+
+setup() {
+    # shellcheck disable=SC2086
+    need_tool $SUBMISSION_TOOLS
+    need_python
+    ARCHIVE=$BATS_FILE_TMPDIR/$NAME.tar.gz
+    [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
+    cp -r "$BATS_FILE_TMPDIR/$NAME" "$WORK/"
+    cd "$WORK" || return
+    local keys
+    keys=$("$BIN/manifest" get "$NAME/plan.yaml" runs.0.keys.0 runs.1.keys.0)
+    # shellcheck disable=SC2034
+    one=$NAME/runs/${keys:0:12}/1
+    two=$(tail -n 1 <<<"$keys")
+    two=$NAME/runs/${two:0:12}/1
+}
+
+# repack: the changed folder, as an archive of that name.
+repack() {
+    tar czf "$NAME.tar.gz" "$NAME"
+}
+
+# train_otherwise WORD...: another training of `one`, with lr 0.05, in $other.
+train_otherwise() {
+    sed 's/lr: 0.02/lr: 0.05/' "$FILES/one.yaml" >"$FILES/other.yaml"
+    pack other STATES=4 "$FILES/other.yaml" "$@" >log 2>&1 || fail "$(cat log)"
+    other=other/other/seed-42
+}
+
+# take FILE...: from the other training, as if they were of run `one`, in its manifests, too.
+take() {
+    local file old new
+    for file; do cp "$other/$file" "$one/$file"; done
+    old=$("$BIN/manifest" get "$one/train" results.model)
+    new=$("$BIN/manifest" get "$other/train" results.model)
+    sed -i "s/$old/$new/" "$one"/*/manifest.yaml
+}
+
+# finds_also SUBJECT PATTERN: like `finds`, but other subjects may differ, too.
+finds_also() {
+    repack
+    run --separate-stderr verifies "$NAME.tar.gz"
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    grep -q "^$1 *different  .*$2" <<<"$output" || fail "$output"
+}
+
+# report_again: the author makes the report from the changed files.
+report_again() {
+    (cd "$NAME" && "$BIN/report" -q "runs/$(cut -d / -f 3 <<<"$one")" "runs/$(cut -d / -f 3 <<<"$two")" --plan plan.yaml \
+        --collectives machine/* --out report --figures figures) || fail "no report of the forgery"
+}
+
+# verifies ARCHIVE...: every part of each training is trained again.
+verifies() {
+    ARTIFACTS=$BATS_FILE_TMPDIR/teacher "$BIN/pipeline" verify SEGMENTS=4 "$@"
+}
+
+# finds SUBJECT PATTERN: verify ends with 4, and this subject is the only one that differs.
+finds() {
+    repack
+    run --separate-stderr verifies "$NAME.tar.gz"
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: '$NAME.tar.gz' contradicts its files" ]] || fail "$stderr"
+    [ "$(grep ' different  ' <<<"$output" | cut -d ' ' -f 1 | sort -u)" = "$1" ] || fail "$output"
+    grep -q "^$1 *different  .*$2" <<<"$output" || fail "$output"
+}
+
+@test "an honest submission: everything is equal, and the rest is named" {
+    succeeds verifies "$ARCHIVE" CIFAR10_FROM=
+    [ "$(grep -c '^[a-z]* *equal  ' <<<"$output")" = 11 ] || fail "$output"
+    ! grep -q ' different  ' <<<"$output" || fail "$output"
+    [[ $output == *"one/seed-42: 4 of 4 parts trained again, 100 % of the steps"* ]] || fail "$output"
+    [[ $output == *"origin      not shown  who trained the models, and how long it took"* ]] || fail "$output"
+    [[ ${lines[-1]} == "$ARCHIVE: equal" ]] || fail "$output"
+    local made=$BATS_FILE_TMPDIR/teacher/verified/$NAME/report/report.html
+    [[ $output == *"the report, made again: $made"* ]] || fail "$output"
+    cmp "$made" "$NAME/report/report.html"
+    grep -q 'data:image/png' "$made" || fail "the report has no pictures"
+    # The choice of parts is random, and repeated by its seed.
+    succeeds verifies "$ARCHIVE" SEGMENTS=1
+    local seed
+    seed=$(sed -n 's/^segments chosen by SEED=//p' <<<"$output")
+    local first=$output
+    succeeds verifies "$ARCHIVE" SEGMENTS=1 SEED="$seed"
+    [ "$(grep -v '^fetch\|^shard' <<<"$output")" = "$(grep -v '^fetch\|^shard' <<<"$first")" ] || fail "$first" "$output"
+}
+
+@test "a figure of report.csv, and a figure of the page" {
+    sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
+    finds figures "1 of [0-9]* lines .*the first is one.accuracy"
+    cp "$BATS_FILE_TMPDIR/$NAME/report/report.csv" "$NAME/report/"
+    local right
+    right=$("$BIN/manifest" get "$one/evaluate" results.accuracy | awk '{ printf "%.2f", 100 * $1 }')
+    sed -i "s/$right&nbsp;%/99.23\\&nbsp;%/" "$NAME/report/report.html"
+    finds report "report.html: its text"
+}
+
+@test "an accuracy in a manifest" {
+    sed -i 's/^  accuracy: .*/  accuracy: 0.9923/' "$one/evaluate/manifest.yaml"
+    finds_also files "evaluate/manifest.yaml: changed since it was written"
+    # With a new digest, its own predictions refute it.
+    sign "$one/evaluate"
+    finds_also figures "the report cannot be made again: .*'accuracy' is 0.9923 in .*, and 0\.[0-9]* in .*predictions"
+    grep -q '^files *equal  ' <<<"$output" || fail "$output"
+}
+
+@test "predictions that the model does not make" {
+    edit_tensors "$one/evaluate/predictions.st.zst" '
+import struct
+labels = place("labels")
+for i in range(header["logits"]["shape"][0]):
+    right = struct.unpack_from("<I" if header["labels"]["dtype"] == "U32" else "<B", data, labels + i * (4 if header["labels"]["dtype"] == "U32" else 1))[0]
+    struct.pack_into("<f", data, place("logits") + 4 * (10 * i + right), 30.0)'
+    sign "$one/evaluate"
+    # The author lets the tools compute the figures of the forged predictions.
+    "$PYTHON" - "$one/evaluate/manifest.yaml" <<'END'
+import re, sys
+text = open(sys.argv[1]).read()
+text = re.sub(r"\n  accuracy: \S+", "\n  accuracy: 1", text, count=1)
+open(sys.argv[1], "w").write(text)
+END
+    sign "$one/evaluate"
+    finds_also test "one/seed-42: the packed model gives .*not the recorded predictions"
+}
+
+@test "the model of another training" {
+    train_otherwise EPOCHS=2
+    take train/model.st.zst evaluate/predictions.st.zst
+    sed -n '/^results:/,/^run:/p' "$other/evaluate/manifest.yaml" | sed '$d' >results
+    sed -i -e '/^results:/,/^run:/{/^run:/!d}' "$one/evaluate/manifest.yaml"
+    sed -i -e '/^run:/{
+e cat results
+}' "$one/evaluate/manifest.yaml"
+    sign "$one/train"
+    sign "$one/evaluate"
+    finds_also training "one/seed-42: part 4 of 4 differs at its end"
+}
+
+@test "settings of another experiment, in the file or in the training" {
+    sed -i 's/lr: 0.02/lr: 0.03/' "$NAME/experiments/two.yaml"
+    finds experiment "two/seed-42: its 'optimizer' is not that of experiments/two.yaml"
+    cp "$BATS_FILE_TMPDIR/$NAME/experiments/two.yaml" "$NAME/experiments/"
+    # Trained with another rate; the manifest has the settings, and the key, of the experiment.
+    train_otherwise
+    local file
+    for file in $(cd "$one" && find . -name '*.st.zst'); do take "$file"; done
+    sign "$one/train"
+    sign "$one/evaluate"
+    finds_also training "one/seed-42: "
+}
+
+@test "other training data, and a part of a training that was not trained" {
+    local data
+    data=$("$BIN/manifest" get "$one/train" inputs.0.source)
+    sed -i "s/$data/$(printf '0%.0s' {1..64})/" "$one/train/manifest.yaml"
+    sign "$one/train"
+    finds_also data "one/seed-42: its training or test data are not those of the data set"
+    cp "$BATS_FILE_TMPDIR/$one/train/manifest.yaml" "$one/train/"
+    local state
+    state=$(find "$one/train/states" -name '*.st.zst' | sort | sed -n 2p)
+    edit_tensors "$state" 'data[place("model.conv1.weight") + 2] ^= 1'
+    sign "$one/train"
+    finds training "one/seed-42: part 2 of 4 differs at its end: 'model.conv1.weight'"
+}
+
+@test "runs that are missing, and archives that are no submission" {
+    rm -r "$two"
+    finds_also experiment "two/seed-42: its run is not packed"
+    mkdir -p a b
+    echo x >a/x
+    echo x >b/x
+    tar czf two.tar.gz a b
+    TOOL=pipeline fails_with 3 "'b/x' is not in the one folder of a submission" verifies two.tar.gz
+    ln -s /etc/passwd a/link
+    tar czf link.tar.gz a
+    TOOL=pipeline fails_with 3 "a/link" verifies link.tar.gz
+    echo text >text.tar.gz
+    TOOL=pipeline fails_with 3 "text.tar.gz" verifies text.tar.gz
+    TOOL=pipeline fails_with 3 "nowhere" verifies nowhere.tar.gz
+    TOOL=pipeline fails_with 2 "verify: a name is missing: expected SUBMISSION=FILE.tar.gz" verifies
+    TOOL=pipeline fails_with 3 "DATA='$WORK': it has no train.st.zst" verifies "$ARCHIVE" DATA="$WORK"
+}
+
+@test "grade: a table of all, with copies named" {
+    mkdir -p handed/{Ann,Ben,Cid,Dan}
+    cp "$ARCHIVE" handed/Ann/
+    pack ben STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || fail "$(cat log)"
+    cp ben/submission-one-two.tar.gz handed/Ben/
+    sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
+    repack
+    mv "$NAME.tar.gz" handed/Cid/
+    echo text >handed/Dan/x.tar.gz
+    run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed SEGMENTS=1
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: 2 of 4 submissions contradict their files" ]] || fail "$stderr"
+    local n=submission-one-two.tar.gz
+    grep -Eq "^handed/Ann/$n( +equal){7} +handed/Cid/$n$" <<<"$output" || fail "$output"
+    grep -Eq "^handed/Ben/$n( +equal){7} *$" <<<"$output" || fail "$output"
+    grep -Eq "^handed/Cid/$n +equal +different( +equal){5} +handed/Ann/$n$" <<<"$output" || fail "$output"
+    grep -Eq "^handed/Dan/x.tar.gz( +refused){7} *$" <<<"$output" || fail "$output"
+    grep -q "^handed/Cid/$n: figures: 1 of " <<<"$output" || fail "$output"
+    # A folder for each, although the archives have one name.
+    [ -s "$WORK/teacher/verified/submission-one-two-3/report/report.html" ] || fail "$(ls "$WORK/teacher/verified")"
+    [ -z "$(find "$WORK/teacher" -maxdepth 1 -name '.work-*')" ] || fail "the work folder was left"
+    run --separate-stderr "$BIN/pipeline" --json grade ARTIFACTS="$WORK/teacher" handed/Ann handed/Dan SEGMENTS=1
+    "$PYTHON" -c '
+import json, sys
+ann, dan = json.loads(sys.argv[1])
+assert ann["outcome"] == "equal" and len(ann["checks"]) == 11, ann
+assert dan["outcome"] == "refused" and dan["refused"], dan' "$output" || fail "$output"
+    mkdir empty
+    fails_with 3 "'empty': no submission there" "$BIN/pipeline" grade empty
+}

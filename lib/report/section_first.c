@@ -295,6 +295,14 @@ static bool all_identical(const run_list *list) {
     return true;
 }
 
+// EXECUTIONS counts those of all seeds of an experiment.
+static size_t executions_to_repeat(const results *r) {
+    size_t seeds = 1;
+    for (size_t i = 0; i < r->group_count; i++)
+        if (r->groups[i].count > seeds) seeds = r->groups[i].count;
+    return 3 * seeds;
+}
+
 static void append_executions(const results *r, text *out) {
     size_t least = SIZE_MAX, all = 0;
     for (size_t i = 0; i < r->list.count; i++) {
@@ -311,8 +319,10 @@ static void append_executions(const results *r, text *out) {
         text_append(out, say(r, "Runs that were executed more than once gave the same model bit "
                                 "for bit; the others were executed only once."));
     else
-        text_append(out, say(r, "Each run was executed once: EXECUTIONS=3 shows whether bits and "
-                                "times repeat."));
+        text_format(out,
+                    say(r, "Each run was executed once: EXECUTIONS=%zu shows whether bits and "
+                           "times repeat."),
+                    executions_to_repeat(r));
 }
 
 static void append_models(const results *r, text *out) {

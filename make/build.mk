@@ -46,7 +46,7 @@ TOOLS     := $(sort $(patsubst tools/%.c,%,$(wildcard tools/*.c)))
 BINARIES  := $(TOOLS:%=$(BUILD)/bin/%)
 OBJ       := $(BUILD)/obj/$(MODE)
 LIB       := $(OBJ)/liblockstep.a
-# Kernels are compiled for each instruction set, with 16 and with 4 samples side by side; everything
+# Kernels are compiled for each instruction set, with 16, 8 and 4 samples side by side; everything
 # else once.
 KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
 ISAS      := baseline
@@ -55,7 +55,7 @@ CC_VERSION := $(shell LC_ALL=C $(CC) -v 2>&1 | grep -E '^Target: |^[A-Za-z ]* ve
 ifneq ($(filter x86_64%,$(CC_VERSION)),)
 ISAS      += v3 v4
 endif
-LANES     := 16 4
+LANES     := 16 8 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512

@@ -4,14 +4,25 @@
 
 #include "compute/cpu/kernels.h"
 
-extern const kernels kernel_table_baseline_16, kernel_table_baseline_4;
+// The tables of an instruction set, by their lanes.
+#define DECLARE_TABLES(isa) \
+    extern const kernels kernel_table_##isa##_16, kernel_table_##isa##_8, kernel_table_##isa##_4
+#define FIND_TABLE(isa, lanes)                \
+    ((lanes) == 4   ? &kernel_table_##isa##_4 \
+     : (lanes) == 8 ? &kernel_table_##isa##_8 \
+                    : &kernel_table_##isa##_16)
+
+DECLARE_TABLES(baseline);
 #if defined(__x86_64__)
-extern const kernels kernel_table_v3_16, kernel_table_v3_4;
-extern const kernels kernel_table_v4_16, kernel_table_v4_4;
+DECLARE_TABLES(v3);
+DECLARE_TABLES(v4);
 #endif
 
+int kernels_lanes(int samples) {
+    return samples <= 4 ? 4 : samples <= 8 ? 8 : GROUP;
+}
+
 const kernels *kernels_find(const char *isa, int lanes) {
-    const bool few = lanes == LANES_FEW;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -19,13 +30,11 @@ const kernels *kernels_find(const char *isa, int lanes) {
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl");
-    if (v4 && (!isa || strcmp(isa, "v4") == 0))
-        return few ? &kernel_table_v4_4 : &kernel_table_v4_16;
-    if (v3 && (!isa || strcmp(isa, "v3") == 0))
-        return few ? &kernel_table_v3_4 : &kernel_table_v3_16;
+    if (v4 && (!isa || strcmp(isa, "v4") == 0)) return FIND_TABLE(v4, lanes);
+    if (v3 && (!isa || strcmp(isa, "v3") == 0)) return FIND_TABLE(v3, lanes);
 #endif
     if (isa && strcmp(isa, "baseline") != 0) return NULL;
-    return few ? &kernel_table_baseline_4 : &kernel_table_baseline_16;
+    return FIND_TABLE(baseline, lanes);
 }
 
 static int blocks_of(int channels, int block) {

@@ -229,7 +229,7 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
     // Depends on the experiment alone, never on which engine holds which shard.
-    const kernels *k = kernels_find(o->isa, o->shard_samples <= LANES_FEW ? LANES_FEW : GROUP);
+    const kernels *k = kernels_find(o->isa, kernels_lanes(o->shard_samples));
     if (!k)
         return error_set(err, STATUS_USAGE,
                          "cannot use instruction set '%s': unknown, or not supported by this "

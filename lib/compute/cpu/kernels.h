@@ -237,12 +237,15 @@ typedef struct kernels {
     void (*sum)(const view *a, const view *b, const view *to);
 } kernels;
 
-// With four lanes, an AVX-512 register holds four neighbouring elements of four samples; 16 lanes
-// would leave most of it empty.
-enum { LANES_FEW = 4 };
+// Returns the number of lanes, 4, 8 or GROUP, for groups of at most `samples` samples. Sixteen would
+// leave most of a register empty: with four, one of AVX-512 holds four neighbouring elements.
+//
+// Eight and sixteen lanes give the same bits; four add the positions of a weight gradient in
+// another order. So the number must depend on the experiment alone.
+int kernels_lanes(int samples);
 
-// Returns the table with `lanes` lanes, GROUP or LANES_FEW: the best one for this processor, or the
-// one named by `isa`. NULL if the processor cannot run it.
+// Returns the table with that number of lanes: the best one for this processor, or the one named by
+// `isa`. NULL if the processor cannot run it.
 const kernels *kernels_find(const char *isa, int lanes);
 
 // Returns true if Winograd's algorithm is faster for this convolution. All of its passes then use

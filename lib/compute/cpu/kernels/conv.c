@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Convolution forward and input gradient: one correlation.
 //
-// A vector of WIDTH = 16 floats is one element of 16 samples, or four neighbouring elements of four
-// samples. In the latter case, if the length of a row is not a multiple of four, the last vector of
-// the row overlaps the one before it.
+// A vector of WIDTH = 16 floats is one element of 16 samples, or 16 / LANES neighbouring elements
+// of fewer. In the latter case, if the length of a row is not a multiple of that, the last vector
+// of the row overlaps the one before it.
 //
 // Registers hold a block of outputs × columns, so every loaded value feeds several multiply-adds:
 // up to 6×4 or 4×6 of AVX-512's 32 registers, 4×3 of AVX2's 16. One inline template makes all

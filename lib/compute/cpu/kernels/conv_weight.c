@@ -3,15 +3,18 @@
 // one kernel row, in registers; then over the lanes, by halves. In large images the sum over
 // positions has two levels (long_sums.h): a part is some whole rows of the output.
 //
-// A vector of WIDTH = 16 floats is one position of 16 samples, or four neighbouring positions of
-// four samples; in the latter case, lanes past the end of a row are zero.
+// A vector is one position of 16 or 8 samples, or four neighbouring positions of four samples
+// (WIDTH = 16 floats); in the last case, lanes past the end of a row are zero. Two positions of
+// eight samples would be added in another order than those of sixteen.
+#if KERNEL_LANES == 4
 #define SIMD_WIDE
+#endif
 #include "compute/long_sums.h"
 #include "simd.h"
 
 // Registers: at most 24 (AVX-512) or 12 sums, in addition to the loaded values.
 enum {
-    WEIGHT_SUMS = VL == 16 ? 24 : 12,
+    WEIGHT_SUMS = REGISTERS == 32 ? 24 : 12,
     MAX_WEIGHT_OUTPUTS = CONV_SCRATCH_OUTPUTS,
     MAX_WEIGHT_CHANNELS = 2,
     MAX_WEIGHT_COLUMNS = 5
@@ -21,7 +24,7 @@ typedef struct weight_place {
     const float *in, *dout; // the first position in the sums
     int first, rows;        // the first output row, and their number
     int part_rows;          // of a long sum; 0: no parts. Parts begin at multiples of it
-    float *sums;            // [outputs][channels][columns][16]: continued
+    float *sums;            // [outputs][channels][columns][WIDTH]: continued
 } weight_place;
 
 typedef vec weight_sums[MAX_WEIGHT_OUTPUTS][MAX_WEIGHT_CHANNELS][MAX_WEIGHT_COLUMNS];
@@ -128,7 +131,7 @@ INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const
                          const int CHANNELS, const int COLUMNS) {
     const size_t row_step = (size_t)t->stride_y * t->in.row;
     const bool window = ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
-                        OUTPUTS * COLUMNS + COLUMNS + 1 < (VL == 16 ? 32 : 16);
+                        OUTPUTS * COLUMNS + COLUMNS + 1 < REGISTERS;
     for (int slice = 0; slice < WIDTH; slice += VL)
         for (int y = 0, end; y < p->rows; y = end) {
             weight_sums sum;

@@ -3,7 +3,7 @@
 #include "compute/long_sums.h"
 #include "simd.h"
 
-enum { ROWS = VL == 16 ? 12 : 6, COLUMN_BLOCK = VL == 16 ? 16 : 8 };
+enum { ROWS = REGISTERS == 32 ? 12 : 6, COLUMN_BLOCK = REGISTERS == 32 ? 16 : 8 };
 
 // ROWS outputs at once, for inputs [first, end): z(j) = bias(j) + Σ over i, in order, of weight(j,
 // i) · x(i). The bias is in the first part of the sum; the later parts are added to z.
@@ -66,7 +66,7 @@ void KERNEL(linear_transposed)(const linear_task *t) {
 // dw(j, i) = Σ over samples, in order, of dz(j) · x(i). With x transposed the lanes are inputs, and
 // no sum runs across lanes.
 
-enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = VL == 16 ? 5 : 2 };
+enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = REGISTERS == 32 ? 5 : 2 };
 
 static void turn_inputs(const linear_weight_task *t, size_t row) {
     for (size_t i = 0; i < row; i += VL)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // simd.h - the vector type that kernels are written in; included only by kernels/*.c.
 //
-// LANES samples, 16 or 4, lie side by side in memory. A vector has VL floats: 16 (AVX-512), 8
+// LANES samples, 16, 8 or 4, lie side by side in memory. A vector has VL floats: 16 (AVX-512), 8
 // (AVX2) or 4, but no more than LANES, so that its lanes are samples of one element; LANE_SLICES
 // vectors hold all samples. A file that defines SIMD_WIDE before including this one gets the widest
-// vectors regardless of LANES; with 4 samples, WIDTH lanes are then four neighbouring elements.
+// vectors regardless of LANES: WIDTH lanes are then 16 / LANES neighbouring elements.
 //
 // The vector extensions of GCC and Clang do all arithmetic except the fused multiply-add, which is
 // an intrinsic. fused.h replaces it on x86-64 processors without one; elsewhere, fmaf does.
@@ -28,7 +28,7 @@ enum { LANES = KERNEL_LANES };
 
 #if !defined(SIMD_WIDE) && KERNEL_LANES == 4
 #define VL 4
-#elif defined(__AVX512F__)
+#elif defined(__AVX512F__) && (defined(SIMD_WIDE) || KERNEL_LANES >= 16)
 #define VL 16
 #elif defined(__AVX2__)
 #define VL 8
@@ -41,6 +41,13 @@ enum { WIDTH = 16 }; // adjacent floats that are processed together
 enum { WIDTH = LANES };
 #endif
 enum { LANE_SLICES = LANES / VL };
+
+// AVX-512 has 32 registers for vectors of any size.
+#if defined(__AVX512VL__)
+#define REGISTERS 32
+#else
+#define REGISTERS 16
+#endif
 
 typedef float vec __attribute__((vector_size(VL * 4)));
 typedef int32_t ivec __attribute__((vector_size(VL * 4)));
@@ -169,10 +176,12 @@ INLINE void store_bytes(uint8_t *p, const ivec v[LANE_SLICES]) {
 #if VL == 16
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v[0]));
 #elif VL == 8
-    const __m256i pairs = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]); // per 128 bits
+    const __m256i pairs = // per 128 bits
+        _mm256_packs_epi32((__m256i)v[0], (__m256i)v[LANE_SLICES > 1]);
     const __m128i fours =
         _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-    _mm_storeu_si128((__m128i *)(void *)p, _mm_shuffle_epi32(fours, _MM_SHUFFLE(3, 1, 2, 0)));
+    const __m128i bytes = _mm_shuffle_epi32(fours, _MM_SHUFFLE(3, 1, 2, 0));
+    memcpy(p, &bytes, LANES);
 #elif defined(__SSE2__)
     __m128i words[2];
     UNROLL for (int i = 0; i < 2; i++) words[i] =
@@ -230,7 +239,7 @@ INLINE void transpose(vec rows[VL]) {
 }
 
 // Sum of WIDTH lanes by halves: 8+8, then 4+4, 2+2, 1+1. Zero lanes change nothing, so 4 samples
-// give the same sum among 16 lanes.
+// give the same sum among 8 or 16 lanes.
 INLINE float sum_by_halves(const float *lanes) {
     float s[WIDTH];
     memcpy(s, lanes, sizeof s);

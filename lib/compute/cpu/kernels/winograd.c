@@ -9,9 +9,10 @@
 #include "winograd.h"
 
 enum {
-    OUTPUTS = WINOGRAD_OUTPUTS,                // outputs whose sums are held at once
-    OUTPUT_BLOCK = 4,                          // in registers
-    TILE_BLOCK = VL == 16 ? TILES : TILES / 2, // likewise: 16 sums in 32 registers, or 8 in 16
+    OUTPUTS = WINOGRAD_OUTPUTS, // outputs whose sums are held at once
+    OUTPUT_BLOCK = 4,           // in registers
+    TILE_BLOCK =
+        REGISTERS == 32 ? TILES : TILES / 2, // likewise: 16 sums in 32 registers, or 8 in 16
 };
 
 // Distance in floats between the planes of two points: of the patches, of the sums.

@@ -16,10 +16,10 @@
 #include "winograd.h"
 
 enum {
-    ROWS = 6,                   // outputs of a product in registers
-    VECTORS = VL == 16 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
-    TERMS = TILES * LANES,      // of a sum within a block
-    PIECE_OUTPUTS = 4 * ROWS,   // these products read the same patches from the L1 cache
+    ROWS = 6,                          // outputs of a product in registers
+    VECTORS = REGISTERS == 32 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
+    TERMS = TILES * LANES,             // of a sum within a block
+    PIECE_OUTPUTS = 4 * ROWS,          // these products read the same patches from the L1 cache
     PIECE_PLANE = PIECE_OUTPUTS * VECTORS * VL,
     PIECE = POINTS * PIECE_PLANE, // floats
 };
@@ -204,7 +204,7 @@ typedef void (*multiply_function)(const float *, const float *, float *, int, bl
         multiply_6_##j
 MULTIPLY_ROWS(1)
 MULTIPLY_ROWS(2)
-#if VL == 16
+#if REGISTERS == 32
 MULTIPLY_ROWS(4)
 static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
     {NULL}, {FUNCTIONS(1)}, {FUNCTIONS(2)}, {NULL}, {FUNCTIONS(4)}};

@@ -103,7 +103,7 @@ def make_fixtures(f):
           f + "/run/evaluate"])
     must([tool("pipeline"), "-q", "submission", f + "/e.yaml", "ARTIFACTS=" + f + "/handed", "DATA=" + f + "/data",
           "STATES=2", "EXECUTIONS=1"])
-    os.rename(f + "/handed/submission-small.tar.gz", f + "/submission.tar.gz")
+    os.rename(f + "/handed/submission-e.tar.gz", f + "/submission.tar.gz")
     shutil.rmtree(f + "/handed")
     for label in "cat", "dog":
         os.makedirs(f + "/pictures/" + label)

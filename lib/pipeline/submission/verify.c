@@ -162,8 +162,9 @@ static status prepare_data(pipeline *p, const planned_run *r, verification *v, b
     return STATUS_OK;
 }
 
+// data[i]: those of run i are there.
 static status verify_runs(pipeline *p, const char *folder, const planned_runs *runs,
-                          verification *v, error *err) {
+                          const bool *data, verification *v, error *err) {
     yaml_node *plan = NULL;
     char *path = memory_format(err, "%s/" PAGE_PLAN, folder);
     status rc = path ? yaml_read_file(path, &plan, err) : STATUS_FAILED;
@@ -171,10 +172,8 @@ static status verify_runs(pipeline *p, const char *folder, const planned_runs *r
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const yaml_node *entry = find_entry(plan, r->name);
-        bool data = false;
-        rc = prepare_data(p, r, v, &data, err);
         for (size_t k = 0; rc == STATUS_OK && k < r->seed_count; k++)
-            rc = verify_run(p, folder, r, &r->seeds[k], page_key(entry, k), data, v, err);
+            rc = verify_run(p, folder, r, &r->seeds[k], page_key(entry, k), data[i], v, err);
     }
     yaml_free(plan);
     free(path);
@@ -184,15 +183,19 @@ static status verify_runs(pipeline *p, const char *folder, const planned_runs *r
 static status verify_folder(pipeline *p, const char *folder, verification *v, error *err) {
     planned_runs runs = {0};
     error why = {0};
-    bool data = false;
+    bool *data = NULL;
     status rc;
     TRY(verify_files(folder, v, err));
     status planned = plan_experiments(p, folder, &runs, &why);
-    if (planned == STATUS_OK) TRY(prepare_data(p, &runs.items[0], v, &data, err));
-    TRY(verify_page(p, folder, data ? runs.items[0].test : NULL, v, err));
-    if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, v, &why);
+    const size_t count = planned == STATUS_OK ? runs.count : 0;
+    data = memory_new(count + 1, sizeof *data, err);
+    TRY(data ? STATUS_OK : STATUS_FAILED);
+    for (size_t i = 0; i < count; i++) TRY(prepare_data(p, &runs.items[i], v, &data[i], err));
+    TRY(verify_page(p, folder, data[0] ? runs.items[0].test : NULL, v, err));
+    if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, data, v, &why);
     rc = verification_add_failure(v, CHECK_EXPERIMENT, planned, "experiments", &why, err);
 out:
+    free(data);
     planned_runs_release(&runs);
     return rc;
 }

@@ -186,7 +186,9 @@ status verify_page(const pipeline *pipe, const char *folder, const char *test, v
     p.again = memory_format(err, "%s/" PAGE_FOLDER, folder);
     status rc = p.author && p.again ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK && rename(p.again, p.author) != 0)
-        rc = verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, err, "it has no report");
+        rc = errno == ENOENT
+                 ? verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, err, "it has no report")
+                 : error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
     else if (rc == STATUS_OK)
         rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, test, &why),
                                       "the report cannot be made again", &why, err);

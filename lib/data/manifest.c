@@ -243,10 +243,9 @@ static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     return hashes;
 }
 
-// Returns the parameters without the display-only ones: a new name or a corrected title must not
-// cause a new training. `tta` is what an experiment's evaluation does; in that one's own manifest
-// it is `views`.
-static yaml_node *key_parameters(const yaml_node *all, error *err) {
+// A new name or a corrected title must not cause a new training. `tta` is what an experiment's
+// evaluation does; in that one's own manifest it is `views`.
+yaml_node *manifest_key_parameters(const yaml_node *all, error *err) {
     static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
                                         "published", "tta"};
     yaml_node *parameters = yaml_copy(all, err);
@@ -276,7 +275,7 @@ status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error
     if (!what) goto out;
     TRY(yaml_put(what, "tool", yaml_copy(tool, err), err));
     TRY(yaml_put(what, "bits", yaml_copy(bits, err), err));
-    TRY(yaml_put(what, "parameters", key_parameters(parameters, err), err));
+    TRY(yaml_put(what, "parameters", manifest_key_parameters(parameters, err), err));
     TRY(yaml_put(what, "inputs", input_hashes(inputs, err), err));
     TRY(json_from_yaml(what, &text, err));
     TRY(sha256_buffer(text, strlen(text), key, err));

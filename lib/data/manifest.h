@@ -67,6 +67,9 @@ status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) 
 // manifest of an earlier version, whose key covered the name, gets the key that its stage has now.
 // STATUS_INPUT if tool, bits, parameters or inputs are missing.
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+// Returns a copy of a manifest's, or an experiment's, parameters without those that are left out of
+// the key; free with yaml_free.
+yaml_node *manifest_key_parameters(const yaml_node *all, error *err) MUST_CHECK;
 // Prints the key as a line on standard output: the --print-key of every stage tool.
 status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 

@@ -102,6 +102,8 @@ finds() {
     [[ $output == *"the report, made again: $made"* ]] || fail "$output"
     cmp "$made" "$NAME/report/report.html"
     grep -q 'data:image/png' "$made" || fail "the report has no pictures"
+    # Data whose manifest may no longer describe them are read.
+    touch "$BATS_FILE_TMPDIR"/teacher/data/synthetic-3x12x12/*.st.zst
     # The choice of parts is random, and repeated by its seed.
     succeeds verifies "$ARCHIVE" SEGMENTS=1
     local seed
@@ -173,6 +175,17 @@ e cat results
     sign "$one/train"
     sign "$one/evaluate"
     finds_also training "one/seed-42: "
+    # Or with its own manifest, as one more execution.
+    rm -r "$NAME"
+    cp -r "$BATS_FILE_TMPDIR/$NAME" .
+    cp -rL other/other/seed-42 "${one%/1}/2"
+    finds_also experiment "one/seed-42: its execution 2 is one of another run"
+    # A setting that the experiment does not have.
+    rm -r "$NAME"
+    cp -r "$BATS_FILE_TMPDIR/$NAME" .
+    sed -i 's/^parameters:$/&\n  drop_last: true/' "$one/train/manifest.yaml"
+    sign "$one/train"
+    finds_also experiment "one/seed-42: its 'drop_last' is not that of experiments/one.yaml"
 }
 
 @test "other training data, and a part of a training that was not trained" {

@@ -173,7 +173,8 @@ static status verify_runs(pipeline *p, const char *folder, const planned_runs *r
         const planned_run *r = &runs->items[i];
         const yaml_node *entry = find_entry(plan, r->name);
         for (size_t k = 0; rc == STATUS_OK && k < r->seed_count; k++)
-            rc = verify_run(p, folder, r, &r->seeds[k], page_key(entry, k), data[i], v, err);
+            rc = submission_check_run(p, folder, r, &r->seeds[k], page_key(entry, k), data[i], v,
+                                      err);
     }
     yaml_free(plan);
     free(path);
@@ -185,13 +186,13 @@ static status verify_folder(pipeline *p, const char *folder, verification *v, er
     error why = {0};
     bool *data = NULL;
     status rc;
-    TRY(verify_files(folder, v, err));
+    TRY(submission_check_files(folder, v, err));
     status planned = plan_experiments(p, folder, &runs, &why);
     const size_t count = planned == STATUS_OK ? runs.count : 0;
     data = memory_new(count + 1, sizeof *data, err);
     TRY(data ? STATUS_OK : STATUS_FAILED);
     for (size_t i = 0; i < count; i++) TRY(prepare_data(p, &runs.items[i], v, &data[i], err));
-    TRY(verify_page(p, folder, data[0] ? runs.items[0].test : NULL, v, err));
+    TRY(submission_check_page(p, folder, data[0] ? runs.items[0].test : NULL, v, err));
     if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, data, v, &why);
     rc = verification_add_failure(v, CHECK_EXPERIMENT, planned, "experiments", &why, err);
 out:

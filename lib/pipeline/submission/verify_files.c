@@ -16,9 +16,9 @@
 
 static const char DIGITS[] = "0123456789", KEY_DIGITS[] = "0123456789abcdef";
 
-status verify_each_folder(const char *folder, const char *characters,
-                          status (*visit)(const char *folder, void *context, error *err),
-                          void *context, error *err) {
+status submission_each_folder(const char *folder, const char *characters,
+                              status (*visit)(const char *folder, void *context, error *err),
+                              void *context, error *err) {
     struct dirent **found = NULL;
     const int count = scandir(folder, &found, NULL, versionsort);
     status rc = STATUS_OK;
@@ -106,14 +106,14 @@ static status check_execution(const char *folder, void *context, error *err) {
 }
 
 static status check_run(const char *folder, void *context, error *err) {
-    return verify_each_folder(folder, DIGITS, check_execution, context, err);
+    return submission_each_folder(folder, DIGITS, check_execution, context, err);
 }
 
-status verify_files(const char *folder, verification *v, error *err) {
+status submission_check_files(const char *folder, verification *v, error *err) {
     files f = {.v = v, .folder = folder};
     const size_t length = strlen(folder) + 1;
     char *runs = memory_format(err, "%s/runs", folder);
-    status rc = runs ? verify_each_folder(runs, KEY_DIGITS, check_run, &f, err) : STATUS_FAILED;
+    status rc = runs ? submission_each_folder(runs, KEY_DIGITS, check_run, &f, err) : STATUS_FAILED;
     const manifest_findings *found = &f.findings;
     for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
         const char *line = found->lines[i];

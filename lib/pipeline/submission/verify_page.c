@@ -178,8 +178,8 @@ out:
     return rc;
 }
 
-status verify_page(const pipeline *pipe, const char *folder, const char *test, verification *v,
-                   error *err) {
+status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
+                             verification *v, error *err) {
     page p = {.folder = folder, .v = v};
     error why = {0};
     p.author = memory_format(err, "%s/" PAGE_FOLDER "-author", folder);

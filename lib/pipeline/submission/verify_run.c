@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Checks one run of a submission: its settings, its data, its model and its training.
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/memory.h"
 #include "data/manifest.h"
 #include "data/recorded.h"
+#include "data/tensor/tensor_file.h"
 #include "data/views.h"
 #include "pipeline/child.h"
 #include "pipeline/replay/replay.h"
@@ -21,6 +21,7 @@ typedef struct checked_run {
     const planned_run *r;
     const planned_seed *seed;
     const char *name; // "single/seed-42", for messages
+    const char *key;  // of the run, according to plan.yaml
     char *folder;     // runs/KEY12
     char *model;      // the execution whose model is packed; NULL: none
     char *states;     // likewise with its states
@@ -51,55 +52,77 @@ static status keep_first(char **kept, const char *folder, error *err) {
     return *kept ? STATUS_OK : STATUS_FAILED;
 }
 
+static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
+    if (*root || !exists(folder, task, "manifest.yaml")) return STATUS_OK;
+    char *path = file_of(folder, task, "manifest.yaml", err);
+    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+// An execution with another key, which its settings give, does not belong to the run.
+static status check_key(checked_run *c, const char *folder, error *err) {
+    yaml_node *train = NULL;
+    status rc = read_once(&train, folder, "train", err);
+    if (rc == STATUS_OK && train && strcmp(yaml_text_at(train, "key"), c->key) != 0)
+        rc = error_set(err, STATUS_INPUT, "its execution %s is one of another run",
+                       strrchr(folder, '/') + 1);
+    yaml_free(train);
+    return rc;
+}
+
 static status look_at_execution(const char *folder, void *context, error *err) {
     checked_run *c = context;
-    status rc = STATUS_OK;
-    if (!exists(folder, "train", "manifest.yaml")) return rc;
-    if (!c->train) {
-        char *path = file_of(folder, "train", "manifest.yaml", err);
-        rc = path ? manifest_read(path, &c->train, err) : STATUS_FAILED;
-        free(path);
-    }
-    if (rc == STATUS_OK && !c->evaluate &&
-        exists(folder, views_folder(c->r->e.tta), "manifest.yaml")) {
-        char *path = file_of(folder, views_folder(c->r->e.tta), "manifest.yaml", err);
-        rc = path ? manifest_read(path, &c->evaluate, err) : STATUS_FAILED;
-        free(path);
-    }
-    if (rc == STATUS_OK && exists(folder, "train", "model.st.zst"))
-        rc = keep_first(&c->model, folder, err);
-    if (rc == STATUS_OK && exists(folder, "train", "state.st.zst"))
-        rc = keep_first(&c->states, folder, err);
+    status rc;
+    TRY(check_key(c, folder, err));
+    TRY(read_once(&c->train, folder, "train", err));
+    TRY(read_once(&c->evaluate, folder, views_folder(c->r->e.tta), err));
+    if (exists(folder, "train", "model.st.zst")) TRY(keep_first(&c->model, folder, err));
+    if (exists(folder, "train", "state.st.zst")) TRY(keep_first(&c->states, folder, err));
+out:
     return rc;
 }
 
 // ---- The experiment ----
 
-// Returns the first setting of the experiment that the run has not, or has with another value; NULL
-// if there is none. Labels are no settings.
-static const char *find_other_setting(const checked_run *c) {
-    static const char *const labels[] = {"name",      "title", "repeats", "target_accuracy",
-                                         "published", "tta",   "seed"};
-    const yaml_node *own = c->r->e.resolved;
-    for (size_t i = 0; i < own->count; i++) {
-        bool label = false;
-        for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
-            label = label || strcmp(own->keys[i], labels[k]) == 0;
-        const yaml_node *recorded = yaml_find(yaml_find(c->train, "parameters"), own->keys[i]);
-        if (!label && !(recorded && yaml_equal(own->items[i], recorded))) return own->keys[i];
+// Returns the first key of `a` that `b` lacks or that has another value there; NULL if there is
+// none.
+static const char *find_other(const yaml_node *a, const yaml_node *b) {
+    for (size_t i = 0; i < a->count; i++) {
+        const yaml_node *theirs = yaml_find(b, a->keys[i]);
+        if (!theirs || !yaml_equal(a->items[i], theirs)) return a->keys[i];
     }
-    char seed[24];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed->seed);
-    return strcmp(yaml_text_at(c->train, "parameters.seed"), seed) == 0 ? NULL : "seed";
+    return NULL;
+}
+
+// The settings that determine the bits, but for the device: of the experiment with this seed, and
+// of the run.
+static status read_settings(const checked_run *c, yaml_node **own, yaml_node **recorded,
+                            error *err) {
+    const yaml_node *parameters = yaml_find(c->train, "parameters");
+    *own = manifest_key_parameters(c->r->e.resolved, err);
+    *recorded = manifest_key_parameters(parameters, err);
+    if (!*own || !*recorded) return STATUS_FAILED;
+    yaml_remove(*recorded, "backend");
+    return yaml_put(*own, "seed", yaml_new_integer((int64_t)c->seed->seed, err), err);
 }
 
 static status check_experiment(checked_run *c, error *err) {
-    const char *other = find_other_setting(c);
-    if (!other)
-        return add(c, CHECK_EXPERIMENT, CHECK_EQUAL, err, "it has the settings of its experiment");
-    return verification_add(c->v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
-                            "%s: its '%s' is not that of experiments/%s.yaml", c->name, other,
-                            c->r->name);
+    yaml_node *own = NULL, *recorded = NULL;
+    const char *other;
+    status rc;
+    TRY(read_settings(c, &own, &recorded, err));
+    other = find_other(own, recorded);
+    if (!other) other = find_other(recorded, own);
+    rc = other
+             ? verification_add(c->v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
+                                "%s: its '%s' is not that of experiments/%s.yaml", c->name, other,
+                                c->r->name)
+             : add(c, CHECK_EXPERIMENT, CHECK_EQUAL, err, "it has the settings of its experiment");
+out:
+    yaml_free(own);
+    yaml_free(recorded);
+    return rc;
 }
 
 // ---- The data ----
@@ -119,10 +142,17 @@ static bool has_input(const yaml_node *root, const char *content) {
     return false;
 }
 
+// The file is read if its manifest may no longer describe it.
 static status content_of(const checked_run *c, const char *name, char content[SHA256_TEXT_BYTES],
                          error *err) {
+    tensor_file f = {0};
     char *path = memory_format(err, "%s/%s", c->r->data, name);
     status rc = path ? recorded_content(path, content, err) : STATUS_FAILED;
+    if (rc == STATUS_OK && !*content) {
+        rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
+        snprintf(content, SHA256_TEXT_BYTES, "%s", f.content);
+    }
+    tensor_file_release(&f);
     free(path);
     return rc;
 }
@@ -236,8 +266,10 @@ static status replay_parts(checked_run *c, const replay *r, error *err) {
         steps += r->segments[i].end - r->segments[i].first;
     }
     return verification_add(c->v, CHECK_TRAINING, CHECK_EQUAL, err,
-                            "%s: %zu of %zu parts trained again, %.3g %% of the steps", c->name,
-                            chosen, r->count, 100 * (double)steps / (double)r->steps);
+                            "%s: %zu of %zu parts trained again, %.3g %% of the steps; one forged "
+                            "part would be found with a probability of %.3g %%",
+                            c->name, chosen, r->count, 100 * (double)steps / (double)r->steps,
+                            100 * replay_probability(r->count, chosen, 1));
 }
 
 static status check_training(checked_run *c, error *err) {
@@ -283,14 +315,15 @@ out:
     return rc;
 }
 
-status verify_run(pipeline *p, const char *folder, const planned_run *r, const planned_seed *seed,
-                  const char *key, bool data, verification *v, error *err) {
-    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->place, .v = v};
+status submission_check_run(pipeline *p, const char *folder, const planned_run *r,
+                            const planned_seed *seed, const char *key, bool data, verification *v,
+                            error *err) {
+    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->place, .key = key, .v = v};
     error why = {0};
     status rc;
     if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
     c.folder = store_folder(folder, key, err);
-    rc = c.folder ? verify_each_folder(c.folder, "0123456789", look_at_execution, &c, &why)
+    rc = c.folder ? submission_each_folder(c.folder, "0123456789", look_at_execution, &c, &why)
                   : STATUS_FAILED;
     if (rc != STATUS_OK)
         rc = verification_add_failure(v, CHECK_EXPERIMENT, rc, c.name, &why, err);

@@ -30,7 +30,6 @@ typedef struct submission {
     char *folder; // in the work folder
     words flags;  // REPORT_FLAGS
     const char *language;
-    yaml_node *environment;
     words models;              // content hash of each run and seed
     words packed;              // keys of the runs that are in the folder
     text run_rows, model_rows; // for the README
@@ -199,13 +198,11 @@ static status keep_executions(submission *s, const execution_list *list, const c
 static status describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
                            const planned_seed *seed, error *err) {
     const char *content = yaml_text_at(train, "results.model");
-    const yaml_node *run = yaml_find(train, "run");
     status rc;
     TRY(words_add(&s->models, content, err));
     text_format(&s->run_rows, "| %s | `runs/%.*s` | %s | %.2f %% | `%.12s` |\n", seed->place,
                 STORE_KEY_DIGITS, seed->key, yaml_text_at(train, "tool"),
                 100 * yaml_number_at(evaluate, "results.accuracy"), content);
-    if (run) TRY(yaml_put(s->environment, seed->place, yaml_copy(run, err), err));
     if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"), err);
     rc = s->version && s->commit ? STATUS_OK : STATUS_FAILED;
@@ -264,16 +261,19 @@ static status write_plan(const submission *s, error *err) {
     return rc;
 }
 
-// Leaves out `run`: the time of the report is not a property of the runs.
-static status strip_report_manifest(const submission *s, error *err) {
+// Leaves out the lock, and `run`: the time of the report is not a property of the runs.
+static status strip_report(const submission *s, error *err) {
     yaml_node *root = NULL;
     char *path = memory_format(err, "%s/" PAGE_FOLDER "/manifest.yaml", s->folder);
-    status rc = path ? manifest_read(path, &root, err) : STATUS_FAILED;
+    char *lock = memory_format(err, "%s/" PAGE_FOLDER "/.lock", s->folder);
+    status rc = path && lock ? manifest_read(path, &root, err) : STATUS_FAILED;
     if (rc == STATUS_OK) {
         yaml_remove(root, "run");
         rc = manifest_write_tree(root, path, err);
+        unlink(lock);
     }
     yaml_free(root);
+    free(lock);
     free(path);
     return rc;
 }
@@ -286,7 +286,7 @@ static status keep_report(const submission *s, error *err) {
     if (discussion) TRY(copy_into(discussion, s->folder, PAGE_DISCUSSION, err));
     TRY(page_options_of_flags(&s->flags, &options, err));
     TRY(page_make(s->p, s->folder, &options, s->runs->items[0].test, err));
-    rc = strip_report_manifest(s, err);
+    rc = strip_report(s, err);
 out:
     words_release(&options);
     return rc;
@@ -330,16 +330,6 @@ out:
     free(to);
     free(from);
     free(template);
-    return rc;
-}
-
-static status write_environment(const submission *s, error *err) {
-    char *path = memory_format(err, "%s/environment.yaml", s->folder), *page = NULL;
-    size_t bytes;
-    status rc = path ? yaml_write_text(s->environment, &page, &bytes, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = output_write_file(path, page, bytes, err);
-    free(page);
-    free(path);
     return rc;
 }
 
@@ -391,7 +381,6 @@ static status fill(submission *s, error *err) {
     if (collectives) TRY(keep_manifest(s, collectives, err));
     TRY(keep_report(s, err));
     TRY(run_again_write(s->p, s->runs, s->folder, &s->models, err));
-    TRY(write_environment(s, err));
     TRY(write_readme(s, err));
     TRY(pack(s, err));
 out:
@@ -422,10 +411,8 @@ status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     if (rc == STATUS_OK) {
         s.name = find_name(p, runs, err);
         s.folder = s.name ? memory_format(err, "%s/%s", p->work.path, s.name) : NULL;
-        s.environment = yaml_new(YAML_MAPPING, err);
-        rc = s.folder && s.environment ? fill(&s, err) : STATUS_FAILED;
+        rc = s.folder ? fill(&s, err) : STATUS_FAILED;
     }
-    yaml_free(s.environment);
     words_release(&s.models);
     words_release(&s.packed);
     words_release(&s.flags);

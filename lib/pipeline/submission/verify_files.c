@@ -2,6 +2,8 @@
 // Compares the files of a submission with the hashes that its manifests record.
 #include <dirent.h>
 #include <errno.h>
+#include <fts.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,17 +111,46 @@ static status check_run(const char *folder, void *context, error *err) {
     return submission_each_folder(folder, DIGITS, check_execution, context, err);
 }
 
+// Compares the digests of all manifests below FOLDER/NAME, whose files are not packed.
+static status check_records(files *f, const char *name, error *err) {
+    char *root = memory_format(err, "%s/%s", f->folder, name);
+    char *const roots[] = {root, NULL};
+    FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+    status rc = walk ? STATUS_OK : error_set(err, STATUS_FAILED, "cannot read '%s'", name);
+    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
+        error invalid = {0};
+        if (entry->fts_info != FTS_F || strcmp(entry->fts_name, "manifest.yaml") != 0) continue;
+        rc = manifest_verify_text(entry->fts_path, &f->findings, &invalid);
+        if (rc == STATUS_INPUT)
+            rc = manifest_finding(&f->findings, err, "%s", invalid.message);
+        else if (rc != STATUS_OK)
+            rc = error_set(err, rc, "%s", invalid.message);
+    }
+    if (walk) fts_close(walk);
+    free(root);
+    return rc;
+}
+
+static status check_all(files *f, error *err) {
+    static const char *const records[] = {"data", "machine", "report"};
+    char *runs = memory_format(err, "%s/runs", f->folder);
+    status rc = runs ? submission_each_folder(runs, KEY_DIGITS, check_run, f, err) : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof records / sizeof *records; i++)
+        rc = check_records(f, records[i], err);
+    free(runs);
+    return rc;
+}
+
 status submission_check_files(const char *folder, verification *v, error *err) {
     files f = {.v = v, .folder = folder};
-    const size_t length = strlen(folder) + 1;
-    char *runs = memory_format(err, "%s/runs", folder);
-    status rc = runs ? submission_each_folder(runs, KEY_DIGITS, check_run, &f, err) : STATUS_FAILED;
+    const size_t length = strlen(folder);
     const manifest_findings *found = &f.findings;
+    status rc = check_all(&f, err);
     for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
         const char *line = found->lines[i];
-        const bool below = strncmp(line, folder, length - 1) == 0;
+        const bool below = strncmp(line, folder, length) == 0 && line[length] == '/';
         rc = verification_add(v, CHECK_FILES, CHECK_DIFFERENT, err, "%s",
-                              below ? line + length : line);
+                              below ? line + length + 1 : line);
     }
     if (rc == STATUS_OK && !found->count && found->checked)
         rc = verification_add(v, CHECK_FILES, CHECK_EQUAL, err,
@@ -128,6 +159,5 @@ status submission_check_files(const char *folder, verification *v, error *err) {
         rc = verification_add(v, CHECK_FILES, CHECK_NOT_SHOWN, err,
                               "no file of a run: packed by an earlier version?");
     manifest_findings_release(&f.findings);
-    free(runs);
     return rc;
 }

@@ -86,6 +86,11 @@ END
     mv other/test.st.zst data/test.st.zst
     succeeds "$BIN/report" run --out out
     [ -z "$(pictures out/report.html)" ]
+    # --test names their new place, or that of other data, which are not shown.
+    succeeds "$BIN/report" run --out found --test moved/test.st.zst
+    [ "$(pictures found/report.html | wc -l)" -eq 16 ]
+    succeeds "$BIN/report" run --out none --test data/test.st.zst
+    [ -z "$(pictures none/report.html)" ]
 }
 
 @test "accuracy over training time is drawn for two experiments, but not for one" {

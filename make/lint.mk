@@ -11,8 +11,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelin
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-words check-markdown check-license format
-lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang check-libm ## Format, shellcheck, layers, kernels, translations, Markdown, licences, warnings of two compilers, and calls of libm
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-names check-words check-markdown check-license format
+lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang check-libm check-names ## Format, shellcheck, layers, kernels, translations, Markdown, licences, warnings of two compilers, calls of libm, names
 	@echo "make lint: nothing found"
 # Versions of clang-format differ in rare places, so a failure with a version other than the
 # reference names both versions.
@@ -43,6 +43,9 @@ BITS_OBJ     = $(filter-out $(OBJ)/lib/compute/reference/%,$(filter $(foreach ro
                $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(CUDA_C))
 check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
 	@scripts/check-libm $(CC) $(BITS_OBJ)
+# A linker takes the first of two functions of one name, and tells no one unless it needs both files.
+check-names: $(LIB) ## Check that no external name is defined twice in the library
+	@! nm -g --defined-only $(LIB) 2>/dev/null | awk 'NF == 3 { print $$3 }' | LC_ALL=C sort | uniq -d | sed 's/$$/: defined twice/' | grep .
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped

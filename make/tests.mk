@@ -31,7 +31,7 @@ VERDICT_COUNTS := $(OBJ)/tests/bench/verdict_counts
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
 test: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
-	@$(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
+	@LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
 test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files

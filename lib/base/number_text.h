@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_BASE_NUMBER_TEXT_H
 #define LOCKSTEP_BASE_NUMBER_TEXT_H
 
-enum { NUMBER_TEXT_BYTES = 32 };
+enum { NUMBER_TEXT_BYTES = 40 };
 
 // Writes the shortest of "%.1g" to "%.17g" that reads back as the same double: 0.001, 1e-08. A
 // whole number below 1e15 has all its digits and no exponent: 1000000000, not 1e+09. -0 is 0. So

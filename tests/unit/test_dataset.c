@@ -402,7 +402,7 @@ static void refuses_bad_tensors(void **state) {
 
 // Writes a dataset of `classes` classes whose last sample has the last class.
 static void write_classes(fixture *x, int classes) {
-    static char text[LABELS_MAX_CLASSES + 1][8];
+    static char text[LABELS_MAX_CLASSES + 1][16];
     static const char *names[LABELS_MAX_CLASSES + 1];
     static const float mean[CHANNELS], std[CHANNELS] = {1, 1};
     for (int k = 0; k < classes; k++) {

@@ -181,7 +181,7 @@ static void cycles_are_refused(void **state) {
 
 static void chains_have_a_limit(void **state) {
     (void)state;
-    char name[16], text[160];
+    char name[24], text[160];
     experiment e;
     error err;
     for (int i = 1; i <= 9; i++) {

@@ -18,7 +18,7 @@ static const char *const names[] = {"cat", "dog"};
 
 typedef struct samples {
     uint32_t labels[MOST];
-    char text[MOST][8];
+    char text[MOST][24];
     const char *keys[MOST];
     bool test[MOST];
     size_t count;

@@ -237,8 +237,8 @@ typedef struct kernels {
     void (*sum)(const view *a, const view *b, const view *to);
 } kernels;
 
-// Returns the number of lanes, 4, 8 or GROUP, for groups of at most `samples` samples. Sixteen would
-// leave most of a register empty: with four, one of AVX-512 holds four neighbouring elements.
+// Returns the number of lanes, 4, 8 or GROUP, for groups of at most `samples` samples. Sixteen
+// would leave most of a register empty: with four, one of AVX-512 holds four neighbouring elements.
 //
 // Eight and sixteen lanes give the same bits; four add the positions of a weight gradient in
 // another order. So the number must depend on the experiment alone.

@@ -74,8 +74,12 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
 all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if nvcc is found, MPI if mpicc is found
 
-# A file that changes whenever a flag does: objects built with other flags are rebuilt.
-keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
+# A file that changes whenever a flag does: objects built with other flags are rebuilt. Those that
+# passed with WERROR=1 serve a build without it, but not the other way round.
+kept_flags = $(filter-out -Werror all-warnings,$(1))$(2)
+keep_flags = mkdir -p $(@D); $(if $(WERROR),,grep -Fqx -- '$(call kept_flags,$(1), WERROR)' $@ 2>/dev/null ||) \
+    printf '%s\n' '$(call kept_flags,$(1),$(if $(WERROR), WERROR))' | cmp -s - $@ || \
+    printf '%s\n' '$(call kept_flags,$(1),$(if $(WERROR), WERROR))' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
 	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL) $(CC_VERSION))

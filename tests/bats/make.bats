@@ -117,6 +117,20 @@ cannot() {
     [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler causes no rebuild"
 }
 
+@test "objects that passed with WERROR=1 serve a build without it, but not the other way round" {
+    local flags=$WORK/build/obj/release/flags
+    # kept SETTING...: the flags are the same.
+    kept() {
+        touch -d 2001-01-01 "$flags"
+        succeeds make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags" "$@"
+        [ "$(stat -c %Y "$flags")" -eq "$(date -d 2001-01-01 +%s)" ]
+    }
+    succeeds make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags" WERROR=1
+    kept && kept WERROR=1 || fail "a rebuild without a reason"
+    ! kept CFLAGS=-g0 || fail "other flags cause no rebuild"
+    ! kept CFLAGS=-g0 WERROR=1 || fail "warnings are not looked for"
+}
+
 # distclean in a separate checkout, with everything that is built.
 distclean() {
     cp "$ROOT/Makefile" "$WORK/tree"

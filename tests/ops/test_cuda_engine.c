@@ -9,8 +9,8 @@
 
 #include "compute/devices.h"
 
-// LOCKSTEP_TEST_ENGINES=FEW: one engine, and the engines with the least even shares. `make test` and
-// the sanitizers run these; `make test-emulation` and `make test-cuda` run all of them.
+// LOCKSTEP_TEST_ENGINES=FEW: one engine, and the engines with the least even shares. `make test`
+// and the sanitizers run these; `make test-emulation` and `make test-cuda` run all of them.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     const char *which = getenv("LOCKSTEP_TEST_ENGINES");
     const bool few = which && strcmp(which, "FEW") == 0;

@@ -4,7 +4,8 @@
 // script that reproduces everything.
 //
 // Inside, an archive has the folders of ARTIFACTS: runs/KEY12/N/{train,evaluate}, data, machine.
-// The report is made from these files, so it names no other, and verify.h can make it again.
+// The report is made from these files: its figures have no other source, and verify.h can make it
+// again.
 //
 // The archive is a function of the runs and of REPORT_FLAGS: files are sorted by name, with a fixed
 // time and owner. It holds no data set.

@@ -155,8 +155,8 @@ status child_output(const words *command, char **text, error *err) {
     return run_and_read(&c, text, err);
 }
 
-status child_try_in(const char *folder, const words *command, char **text, char **said,
-                    error *err) {
+static status try_in(const char *folder, const words *command, char **text, char **said,
+                     error *err) {
     *text = *said = NULL;
     int memory = memfd_create("messages", MFD_CLOEXEC);
     FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
@@ -169,5 +169,15 @@ status child_try_in(const char *folder, const words *command, char **text, char 
 }
 
 status child_try(const words *command, char **text, char **said, error *err) {
-    return child_try_in(NULL, command, text, said, err);
+    return try_in(NULL, command, text, said, err);
+}
+
+status child_run_quietly(const char *folder, const words *command, error *err) {
+    char *text, *said;
+    error failure = {0};
+    status rc = try_in(folder, command, &text, &said, &failure);
+    if (rc != STATUS_OK) rc = error_set(err, rc, "%s", said && *said ? said : failure.message);
+    free(said);
+    free(text);
+    return rc;
 }

@@ -23,8 +23,9 @@ status child_output(const words *command, char **text, error *err) MUST_CHECK;
 // The same, but captures standard error: *said is its first line, even after a failure; free()
 // both.
 status child_try(const words *command, char **text, char **said, error *err) MUST_CHECK;
-// The same, in this folder; the program's path is absolute.
-status child_try_in(const char *folder, const words *command, char **text, char **said,
-                    error *err) MUST_CHECK;
+// Runs the command in this folder (NULL: that of this process; else the program's path must be
+// absolute), and drops its output. After a failure, the first line that it printed on standard
+// error is the message.
+status child_run_quietly(const char *folder, const words *command, error *err) MUST_CHECK;
 
 #endif

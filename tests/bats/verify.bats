@@ -70,12 +70,6 @@ finds_also() {
     grep -q "^$1 *different  .*$2" <<<"$output" || fail "$output"
 }
 
-# report_again: the author makes the report from the changed files.
-report_again() {
-    (cd "$NAME" && "$BIN/report" -q "runs/$(cut -d / -f 3 <<<"$one")" "runs/$(cut -d / -f 3 <<<"$two")" --plan plan.yaml \
-        --collectives machine/* --out report --figures figures) || fail "no report of the forgery"
-}
-
 # verifies ARCHIVE...: every part of each training is trained again.
 verifies() {
     ARTIFACTS=$BATS_FILE_TMPDIR/teacher "$BIN/pipeline" verify SEGMENTS=4 "$@"

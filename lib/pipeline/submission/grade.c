@@ -9,8 +9,6 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/printable.h"
-#include "base/text.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/replay/replay.h"

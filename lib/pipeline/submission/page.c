@@ -144,18 +144,14 @@ static status link_test(const char *folder, const char *test, char **link, error
 status page_make(const pipeline *p, const char *folder, const words *options, const char *test,
                  error *err) {
     words line = {0};
-    char *link = NULL, *answer = NULL, *said = NULL;
-    error child = {0};
+    char *link = NULL;
     status rc;
     TRY(link_test(folder, test, &link, err));
     TRY(make_command(p, folder, options, link != NULL, &line, err));
-    rc = child_try_in(folder, &line, &answer, &said, &child);
-    if (rc != STATUS_OK) rc = error_set(err, rc, "%s", said && *said ? said : child.message);
+    rc = child_run_quietly(folder, &line, err);
 out:
     if (link) unlink(link);
     free(link);
-    free(said);
-    free(answer);
     words_release(&line);
     return rc;
 }

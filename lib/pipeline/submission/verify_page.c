@@ -71,9 +71,12 @@ static status differing_figures(page *p, const char *author, const char *again, 
                                 "first is %.*s",
                                 count, lines, (int)strcspn(line, ",\n"), line);
     count = count_others(again, author, &lines, &line);
+    if (!count)
+        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
+                                "the lines of report.csv are in another order, or repeated");
     return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
                             "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
-                            (int)(line ? strcspn(line, ",\n") : 0), line ? line : "");
+                            (int)strcspn(line, ",\n"), line);
 }
 
 static status compare_figures(page *p, error *err) {
@@ -83,11 +86,11 @@ static status compare_figures(page *p, error *err) {
     status rc;
     TRY(read_text(p->author, "report.csv", &author, err));
     TRY(read_text(p->again, "report.csv", &again, err));
-    if (strcmp(author, again) != 0) TRY(differing_figures(p, author, again, err));
-    (void)count_others(again, author, &lines, &line);
-    if (!line)
-        rc = verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL, err,
-                              "%zu figures made again from the packed files", lines - 1);
+    (void)count_others(again, again, &lines, &line);
+    rc = strcmp(author, again) != 0
+             ? differing_figures(p, author, again, err)
+             : verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL, err,
+                                "%zu figures made again from the packed files", lines - 1);
 out:
     free(author);
     free(again);

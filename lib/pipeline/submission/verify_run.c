@@ -22,7 +22,6 @@ typedef struct checked_run {
     const planned_seed *seed;
     const char *name; // "single/seed-42", for messages
     const char *key;  // of the run, according to plan.yaml
-    char *folder;     // runs/KEY12
     char *model;      // the execution whose model is packed; NULL: none
     char *states;     // likewise with its states
     yaml_node *train, *evaluate;
@@ -182,9 +181,8 @@ static const char *output_content(const yaml_node *root, const char *name) {
 
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     words command = {0}, line = {0};
-    char *text = NULL, *said = NULL, *path = NULL, *file = NULL;
+    char *path = NULL, *file = NULL;
     const char *backend = yaml_text_at(c->evaluate, "parameters.backend");
-    error child = {0};
     status rc = STATUS_FAILED;
     file = file_of(c->model, "train", "model.st.zst", err);
     path = memory_format(err, "%s/manifest.yaml", out);
@@ -198,14 +196,9 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     TRY(words_option(&command, "--device", *backend ? backend : "cpu", err));
     TRY(words_option(&command, "--out", out, err));
     TRY(stage_program(c->p, &command, &line, err));
-    rc = child_try(&line, &text, &said, &child);
-    if (rc != STATUS_OK)
-        rc = error_set(err, rc, "%s", said && *said ? said : child.message);
-    else
-        rc = manifest_read(path, root, err);
+    TRY(child_run_quietly(NULL, &line, err));
+    rc = manifest_read(path, root, err);
 out:
-    free(said);
-    free(text);
     free(path);
     free(file);
     words_release(&line);
@@ -320,11 +313,10 @@ status submission_check_run(pipeline *p, const char *folder, const planned_run *
                             error *err) {
     checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->place, .key = key, .v = v};
     error why = {0};
-    status rc;
     if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
-    c.folder = store_folder(folder, key, err);
-    rc = c.folder ? submission_each_folder(c.folder, "0123456789", look_at_execution, &c, &why)
-                  : STATUS_FAILED;
+    char *own = store_folder(folder, key, &why);
+    status rc = own ? submission_each_folder(own, "0123456789", look_at_execution, &c, &why)
+                    : STATUS_FAILED;
     if (rc != STATUS_OK)
         rc = verification_add_failure(v, CHECK_EXPERIMENT, rc, c.name, &why, err);
     else if (!c.train || !c.evaluate)
@@ -335,6 +327,6 @@ status submission_check_run(pipeline *p, const char *folder, const planned_run *
     yaml_free(c.evaluate);
     free(c.model);
     free(c.states);
-    free(c.folder);
+    free(own);
     return rc;
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The tests, also under sanitizers, and their golden files.
 
-# JOBS: how many test programs run at the same time. Real data: CIFAR10_FROM=ARCHIVE,
-# MNIST_FROM=FOLDER.
-JOBS        ?= 2
+# JOBS: how many test programs run at the same time; by default one more than there are processors,
+# because some wait. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
+JOBS        ?= $(call once,ONE_MORE,expr `nproc` + 1)
 TEST_PKGS   := cmocka
 TEST_LIBS    = $(call once,TEST_LIBS,$(PKGCONFIG) --libs $(TEST_PKGS) 2>/dev/null)
 
@@ -31,7 +31,7 @@ VERDICT_COUNTS := $(OBJ)/tests/bench/verdict_counts
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
 test: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
-	@LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
+	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
 test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files
@@ -58,11 +58,11 @@ test-graphs: all ## Compare random networks with PyTorch (make deps-torch): GRAP
 	@folder=$$(mktemp -d) && '$(PYTHON)' tests/python/torch_graphs.py '$(abspath $(BUILD)/bin)' "$$folder" \
 	    '$(GRAPHS_FIRST)' '$(GRAPHS)' && rm -r "$$folder"
 
-# ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward, and all
-# executions of a step. The longest compilation (conv.cu) and test go first; with -j one sanitizer
-# continues while the other waits for them.
+# ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward. The longest
+# compilation (conv.cu) and test go first; with -j one sanitizer continues while the other waits for
+# them.
 .PHONY: sanitize-asan sanitize-tsan with-asan with-tsan
-sanitize: ## Run the unit tests under ASan + UBSan, those with threads under TSan; the CUDA backend under ASan
+sanitize: ## Run unit tests, operations and the CUDA backend under ASan + UBSan, programs with threads under TSan
 	@$(MAKE) --no-print-directory -k with-asan with-tsan
 with-asan:
 	@$(MAKE) --no-print-directory MODE=asan sanitize-asan
@@ -72,9 +72,9 @@ with-tsan:
 sanitize-tsan: check-test-deps $(UNIT_TESTS)
 	@threaded=$$(for p in $(UNIT_TESTS); do ! nm -u "$$p" | grep -q ' pthread_create\(@\|$$\)' || echo "$$p"; done); \
 	    $(RUN_TESTS) $$threaded
-sanitize-asan: check-test-deps $(EMULATED_SO) $(CUDA_TESTS) $(UNIT_TESTS)
-	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) \
-	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
+sanitize-asan: check-test-deps $(EMULATED_SO) $(CUDA_TESTS) $(OPS_TESTS) $(UNIT_TESTS)
+	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) \
+	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(sort $(filter-out %/test_cuda_engine,$(CUDA_TESTS) $(OPS_TESTS))) $(UNIT_TESTS)
 
 .PHONY: golden
 golden: ## Regenerate the golden files in tests/golden (needs PyTorch: make deps-torch)

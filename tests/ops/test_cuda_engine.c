@@ -9,15 +9,13 @@
 
 #include "compute/devices.h"
 
-// LOCKSTEP_TEST_ENGINES=FEW: one engine, and the engines with the least even shares. `make test`
-// and the sanitizers run these; `make test-emulation` and `make test-cuda` run all of them.
+// With few cases: one engine, and the engines with the least even shares.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
-    const char *which = getenv("LOCKSTEP_TEST_ENGINES");
-    const bool few = which && strcmp(which, "FEW") == 0;
     int n = 0;
     for (int engines = 1; engines <= s->shards && engines <= 4; engines++) {
         const bool uneven = engines == (s->shards < 3 ? 2 : 3);
-        if (!few || engines == 1 || uneven) x[n++] = (execution){suite.be, NULL, 1, engines};
+        if (!few_cases() || engines == 1 || uneven)
+            x[n++] = (execution){suite.be, NULL, 1, engines};
     }
     return n;
 }

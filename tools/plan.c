@@ -24,7 +24,7 @@ typedef struct options {
 static const char NOTES[] =
     "ladder  from experiment A to B one factor at a time: loader workers, strategy\n"
     "        and world size, V and batch norm, global batch, learning-rate rule,\n"
-    "        epochs, label smoothing, averaged weights, gradient clipping,\n"
+    "        epochs, label smoothing, mixup, averaged weights, gradient clipping,\n"
     "        dropping the last batch, the rest\n"
     "study   every combination of the values that a study file varies\n"
     "reproduction\n"

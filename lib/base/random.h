@@ -26,6 +26,7 @@ typedef enum random_purpose {
     RANDOM_TRIAL = 9,     // noise and labels of calibrations
     RANDOM_CUTOUT = 16,
     RANDOM_VALIDATION = 17, // samples left out of training: sample id (key: validation.seed)
+    RANDOM_MIXUP = 18,      // shares of blended images: epoch, sample id
 } random_purpose;
 
 // Identifies one stream of numbers.

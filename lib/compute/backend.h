@@ -36,6 +36,7 @@
 #include "base/trace.h"
 #include "compute/augmentation.h"
 #include "compute/program.h"
+#include "compute/target.h"
 
 enum {
     GROUP = 16,        // samples in a group: a leaf of the reduction tree, the lanes of a vector
@@ -78,11 +79,11 @@ typedef struct batch {
     const int *count;           // samples of each shard [shards]; empty shards come last
     int first_shard, end_shard; // the shards of this engine
     const uint8_t *const
-        *pixels;            // of this engine's samples, shard after shard: [C][H][W] bytes each
-    const uint32_t *labels; // likewise
-    const uint32_t *ids;    // likewise; the keys of dropout and augmentation
-    const uint32_t *rows;   // likewise; indices into the data set of the engine. An engine with a
-                            // data set ignores `pixels`; one without it ignores `rows`
+        *pixels; // of this engine's samples, shard after shard: [C][H][W] bytes each
+    const sample_target *targets; // likewise
+    const uint32_t *ids;          // likewise; the keys of dropout and augmentation
+    const uint32_t *rows; // likewise; indices into the data set of the engine. An engine with a
+                          // data set ignores `pixels`; one without it ignores `rows`
     uint32_t epoch;
 } batch;
 

@@ -86,20 +86,20 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
                             double *mask);
 
 // Softmax cross-entropy with label smoothing s, as in PyTorch: (1 - s) · the cross-entropy of the
-// label, plus s · the mean of the cross-entropies of all classes. Returns the sum of the losses and
-// writes the gradient of this sum to dlogits, unless that is NULL.
+// target, plus s · the mean of the cross-entropies of all classes. Returns the sum of the losses
+// and writes the gradient of this sum to dlogits, unless that is NULL.
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint32_t *labels, double smoothing, double *dlogits);
+                               const sample_target *targets, double smoothing, double *dlogits);
 
 // ---- Networks ----
 
 // The samples of one step, shard after shard.
 typedef struct reference_batch {
     int shards;
-    const int *count;       // samples of every shard
-    const double *inputs;   // [samples][C][H][W], normalised
-    const uint32_t *labels; // [samples]
-    const uint32_t *ids;    // [samples]; for dropout; NULL if the program has none
+    const int *count;             // samples of every shard
+    const double *inputs;         // [samples][C][H][W], normalised
+    const sample_target *targets; // [samples]
+    const uint32_t *ids;          // [samples]; for dropout; NULL if the program has none
     uint32_t epoch;
     uint64_t seed;
     bool sync_batch_norm; // batch norm over all samples instead of one shard

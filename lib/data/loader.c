@@ -12,9 +12,9 @@ typedef struct slot {
     batch batch;
     int *count;
     const uint8_t **pixels;
-    uint32_t *labels;
+    sample_target *targets;
     uint32_t *ids, *rows;
-    uint8_t *images; // augmented: one scratch image, then those of the batch; else NULL
+    uint8_t *images; // if they are changed: one scratch image, then those of the batch; else NULL
     uint64_t step;   // the step that it holds, when ready
     bool ready;
 } slot;
@@ -46,43 +46,62 @@ int batch_samples(const batch *b) {
     return samples;
 }
 
-static bool augments(const loader_options *o) {
-    return o->augment && o->augment->count > 0;
+static bool changes_images(const loader_options *o) {
+    return (o->augment && o->augment->count > 0) || o->mixup > 0;
 }
 
 static status slot_init(slot *s, const loader_options *o, error *err) {
     int shards = o->sampler->deal->shards;
     size_t room = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
-    if (augments(o)) {
+    if (changes_images(o)) {
         s->images = memory_new(room + 1, dataset_sample_bytes(o->data), err);
         if (!s->images) return STATUS_FAILED;
     }
     s->count = memory_new((size_t)shards, sizeof *s->count, err);
     s->pixels = memory_new(room, sizeof *s->pixels, err);
-    s->labels = memory_new(room, sizeof *s->labels, err);
+    s->targets = memory_new(room, sizeof *s->targets, err);
     s->ids = memory_new(room, sizeof *s->ids, err);
     s->rows = memory_new(room, sizeof *s->rows, err);
-    if (!s->count || !s->pixels || !s->labels || !s->ids || !s->rows) return STATUS_FAILED;
+    if (!s->count || !s->pixels || !s->targets || !s->ids || !s->rows) return STATUS_FAILED;
     s->batch = (batch){.shards = shards,
                        .count = s->count,
                        .first_shard = o->first_shard,
                        .end_shard = o->end_shard,
                        .pixels = s->pixels,
-                       .labels = s->labels,
+                       .targets = s->targets,
                        .ids = s->ids,
                        .rows = s->rows};
     return STATUS_OK;
 }
 
+static uint8_t *image_at(const loader_options *o, const slot *s, size_t n) {
+    return s->images + (n + 1) * dataset_sample_bytes(o->data);
+}
+
 // Returns the pixels of dataset sample `sample`, the n-th of the batch; augments it if asked to.
 static const uint8_t *pixels_of(const loader_options *o, const slot *s, size_t n, uint32_t sample) {
+    static const augment_list none = {0};
     const dataset *d = o->data;
     if (!s->images) return d->pixels[sample];
     const shape size = {d->channels, d->height, d->width};
     const augment_key key = {o->sampler->seed, s->batch.epoch, d->ids[sample]};
-    uint8_t *to = s->images + (n + 1) * shape_size(size);
-    augment_sample(o->augment, &key, size, d->pixels[sample], s->images, to);
+    uint8_t *to = image_at(o, s, n);
+    augment_sample(o->augment ? o->augment : &none, &key, size, d->pixels[sample], s->images, to);
     return to;
+}
+
+// Mixes a shard, whose first sample is the n-th of the batch.
+static void mix(const loader_options *o, const slot *s, size_t n, int count) {
+    const mixup_shard shard = {.alpha = o->mixup,
+                               .seed = o->sampler->seed,
+                               .epoch = s->batch.epoch,
+                               .count = count,
+                               .bytes = dataset_sample_bytes(o->data),
+                               .ids = s->ids + n,
+                               .images = image_at(o, s, n),
+                               .targets = s->targets + n,
+                               .scratch = s->images};
+    mixup_apply(&shard);
 }
 
 // The epoch of `step` must have been begun.
@@ -95,12 +114,14 @@ static void fill(const loader *l, slot *s, uint64_t step) {
         const uint32_t *samples;
         s->count[v] = sampler_step(o->sampler, epoch, step % l->steps_per_epoch, v, &samples);
         if (v < o->first_shard || v >= o->end_shard) continue;
+        const size_t first = n;
         for (int i = 0; i < s->count[v]; i++, n++) {
             s->pixels[n] = pixels_of(o, s, n, samples[i]);
-            s->labels[n] = o->data->labels[samples[i]];
+            s->targets[n] = (sample_target){.label = o->data->labels[samples[i]]};
             s->ids[n] = o->data->ids[samples[i]];
             s->rows[n] = samples[i];
         }
+        if (o->mixup > 0) mix(o, s, first, s->count[v]);
     }
 }
 
@@ -210,7 +231,7 @@ void loader_free(loader *l) {
     for (uint64_t i = 0; l->slots && i < l->slot_count; i++) {
         free(l->slots[i].count);
         free(l->slots[i].pixels);
-        free(l->slots[i].labels);
+        free(l->slots[i].targets);
         free(l->slots[i].ids);
         free(l->slots[i].rows);
         free(l->slots[i].images);

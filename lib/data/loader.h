@@ -6,7 +6,7 @@
 // batches. Without augmentation pixels are not copied: a batch points into the dataset. With
 // augmentation, the thread that prepares a batch writes the augmented images into the batch's own
 // memory. If the engine holds the dataset (backend.h), it augments, and the loader is given no
-// list.
+// list. With mixup (mixup.h) the thread also blends them.
 //
 // With workers = 0, loader_next prepares the batch itself. With N workers, N threads run ahead of
 // the consumer by at most 2·N batches.
@@ -20,6 +20,7 @@
 #include "compute/backend.h"
 #include "data/augment.h"
 #include "data/dataset.h"
+#include "data/mixup.h"
 #include "data/sampler.h"
 
 enum { LOADER_MAX_WORKERS = 256 };
@@ -31,6 +32,7 @@ typedef struct loader_options {
     int workers;                   // 0 … LOADER_MAX_WORKERS
     uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)
     const augment_list *augment;   // not owned; NULL or empty: none. Keyed by the sampler's seed
+    double mixup;                  // alpha; 0: none. Keyed likewise
     trace *trace; // gets a track per worker, a span per batch; must outlive the loader. NULL: none
 } loader_options;
 

@@ -61,13 +61,14 @@ out:
 // Runs a step with one black image per rank, all of class 0.
 static status step(device_vector *v, error *err) {
     const uint8_t image = 0, *const pixels[] = {&image};
-    const uint32_t label = 0, id = 0;
+    const sample_target to = {.label = 0};
+    const uint32_t id = 0;
     const batch b = {.shards = v->comm->size,
                      .count = v->count,
                      .first_shard = v->comm->rank,
                      .end_shard = v->comm->rank + 1,
                      .pixels = pixels,
-                     .labels = &label,
+                     .targets = &to,
                      .ids = &id};
     return v->backend->step(v->engine, &b, err);
 }

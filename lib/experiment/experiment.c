@@ -53,8 +53,8 @@ static status check_keys(const yaml_node *root, error *err) {
 
 // The paths that --set may name: fields, and whole groups.
 static size_t known_paths(const char *known[2 * MAX_KNOWN]) {
-    static const char *const groups[] = {"normalize", "optimizer",  "schedule",      "lr_scaling",
-                                         "average",   "validation", "early_stopping"};
+    static const char *const groups[] = {"normalize", "optimizer",  "schedule",       "lr_scaling",
+                                         "average",   "validation", "early_stopping", "mixup"};
     size_t count = 0;
     for (size_t i = 0; i < experiment_field_count; i++) known[count++] = experiment_fields[i].path;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
@@ -203,6 +203,15 @@ static status check_optimizer(const experiment *e, const yaml_node *root, error 
     return STATUS_OK;
 }
 
+static status check_mixup(const experiment *e, const yaml_node *root, error *err) {
+    static const char *const size[] = {"mixup.alpha", "global_batch", "virtual_shards"};
+    if (e->mixup_alpha > 0 && e->global_batch == e->virtual_shards)
+        return yaml_error(node_at_fault(root, size, 3), err,
+                          "'mixup' needs two samples or more in a shard: it blends each with "
+                          "another one of its shard, and 'global_batch' / 'virtual_shards' is 1");
+    return STATUS_OK;
+}
+
 // Only validation samples may choose: test data must not.
 static status check_validation(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keep[] = {"keep"}, *const stopping[] = {"early_stopping.patience"},
@@ -244,6 +253,7 @@ static status resolve(experiment_reading *r) {
     TRY(check_shards(e, r->root, r->err));
     TRY(check_stages(e, r->root, r->err));
     TRY(check_optimizer(e, r->root, r->err));
+    TRY(check_mixup(e, r->root, r->err));
     TRY(check_validation(e, r->root, r->err));
     rc = yaml_put(e->resolved, "architecture", yaml_copy(e->model.description, r->err), r->err);
 out:

@@ -64,7 +64,8 @@ typedef struct experiment {
     averaging average;
     bool sync_batch_norm;
     double label_smoothing;
-    bool drop_last; // an epoch has full steps only
+    double mixup_alpha; // 0: none
+    bool drop_last;     // an epoch has full steps only
     validation validation;
     kept_model keep; // best: after the first epoch with the best validation accuracy
     early_stopping early_stopping;

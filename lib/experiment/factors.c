@@ -8,19 +8,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const factor_names[FACTORS] = {"loader-workers",
-                                                  "world-size",
-                                                  "virtual-shards",
-                                                  "global-batch",
-                                                  "learning-rate",
-                                                  "epochs",
-                                                  "label-smoothing",
-                                                  "averaged-weights",
-                                                  "gradient-clipping",
-                                                  "drop-last",
-                                                  "validation",
-                                                  "test-views",
-                                                  "rest"};
+static const char *const factor_names[FACTORS] = {
+    "loader-workers",    "world-size",    "virtual-shards",
+    "global-batch",      "learning-rate", "epochs",
+    "label-smoothing",   "mixup",         "averaged-weights",
+    "gradient-clipping", "drop-last",     "validation",
+    "test-views",        "rest"};
 
 // The keys of every factor but the last, which has all others. Stages belong to the world.
 static const struct {
@@ -39,6 +32,7 @@ static const struct {
     {"schedule", FACTOR_RATE},
     {"epochs", FACTOR_EPOCHS},
     {"label_smoothing", FACTOR_SMOOTHING},
+    {"mixup", FACTOR_MIXUP},
     {"average", FACTOR_AVERAGE},
     {"optimizer.clip_norm", FACTOR_CLIPPING},
     {"drop_last", FACTOR_DROP_LAST},

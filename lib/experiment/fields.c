@@ -7,6 +7,7 @@
 
 #include "base/cli.h"
 #include "compute/backend.h"
+#include "data/mixup.h"
 #include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -83,6 +84,7 @@ const field experiment_fields[] = {
     {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm)},
     {"label_smoothing", FIELD_NUMBER, false, AT(label_smoothing), 0, 1, .below = true,
      .single = true, .silent = true},
+    {"mixup.alpha", FIELD_NUMBER, false, AT(mixup_alpha), 0, MIXUP_MOST, .silent = true},
     {"validation.samples", FIELD_INTEGER, false, AT(validation.samples), 0, INT32_MAX,
      .silent = true},
     {"validation.seed", FIELD_SEED, false, AT(validation.seed), .silent = true},

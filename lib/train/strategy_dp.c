@@ -49,7 +49,7 @@ static void close(executor *x) {
         part *p = &x->parts[r];
         free(p->pixels);
         free(p->images);
-        free(p->labels);
+        free(p->targets);
         free(p->ids);
         free(p->rows);
     }
@@ -88,7 +88,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     *p = (part){.owner = x, .number = number};
     NEW(p->pixels, x->kept ? 0 : samples * x->sample_bytes);
     NEW(p->images, samples);
-    NEW(p->labels, samples);
+    NEW(p->targets, samples);
     NEW(p->ids, samples);
     NEW(p->rows, samples);
     if (open_track(p, o, err) != STATUS_OK) return STATUS_FAILED;

@@ -31,7 +31,7 @@ typedef struct part { // one replica
     batch batch;
     uint8_t *pixels; // its own copy of its samples; NULL if its engine has the data set
     const uint8_t **images;
-    uint32_t *labels;
+    sample_target *targets;
     uint32_t *ids, *rows;
     float *gradients, *losses; // of its logits, on its engine's device
     phase_times spent;         // in the current region

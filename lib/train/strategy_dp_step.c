@@ -44,11 +44,11 @@ static void scatter_body(void *parts, int member) {
         p->images[i] = image;
     }
     memcpy(p->rows, b->rows + first, n * sizeof *p->rows);
-    memcpy(p->labels, b->labels + first, n * sizeof *p->labels);
+    memcpy(p->targets, b->targets + first, n * sizeof *p->targets);
     memcpy(p->ids, b->ids + first, n * sizeof *p->ids);
     p->batch.pixels = p->images;
     p->batch.rows = p->rows;
-    p->batch.labels = p->labels;
+    p->batch.targets = p->targets;
     p->batch.ids = p->ids;
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }

@@ -423,13 +423,18 @@ out:
 
 // ---- Beginning and end ----
 
-// Notes where GPUs find the data set's images: without room for them on the device, every step
-// sends its own.
+// Mixup blends images on the host.
+static bool keeps_images(const trainer *t) {
+    return t->o->executor.backend->keeps_data && t->experiment->mixup_alpha == 0;
+}
+
+// Notes where GPUs find the data set's images: without room for them on the device, or with mixup,
+// every step sends its own.
 static status note_images(const trainer *t, yaml_node *segment, error *err) {
     const trainer_options *o = t->o;
     if (!o->executor.backend->keeps_data) return STATUS_OK;
-    const bool here = o->strategy->has_images(t->executor);
-    if (!here && t->lead)
+    const bool kept = keeps_images(t), here = kept && o->strategy->has_images(t->executor);
+    if (kept && !here && t->lead)
         log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
                          "transfers its images");
     return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
@@ -454,7 +459,7 @@ out:
 static status open_trainer(trainer *t, error *err) {
     const trainer_options *o = t->o;
     const experiment *e = t->experiment;
-    const bool kept = o->executor.backend->keeps_data;
+    const bool kept = keeps_images(t);
     executor_options working = o->executor;
     status rc;
     loader_options loading = {.data = o->train,
@@ -463,6 +468,7 @@ static status open_trainer(trainer *t, error *err) {
                               .first_step = t->c->step,
                               .end_step = t->total,
                               .augment = kept ? NULL : o->executor.augment,
+                              .mixup = e->mixup_alpha,
                               .trace = o->executor.trace};
     working.data = kept ? o->train : NULL;
     TRY(check_same_run(t, err));

@@ -233,6 +233,18 @@ transport() {
     agrees train-mp --device cuda --world-size 2
 }
 
+@test "mixup" {
+    printf 'mixup: {alpha: 0.4}\n' >>e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    local plain=$expected
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "mixup has no effect"
+    [ "$("$BIN/manifest" get one/manifest.yaml run.execution.images)" = host ]
+    agrees train-ddp --device cuda --world-size 2
+    agrees train-dp --device cuda --world-size 2
+    agrees train-mp --device cuda --world-size 2
+}
+
 @test "gradient clipping" {
     sed -i 's/^optimizer: .*/optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.4}/' e.yaml
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda

@@ -158,6 +158,15 @@ label_smoothing: 0.2" \
         '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.2}'
 }
 
+@test "lenet-bn: mixup follows PyTorch (live)" {
+    need_torch
+    start_from lenet-bn
+    live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
+label_smoothing: 0.1
+mixup: {alpha: 0.4}" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.1, "mixup": {"alpha": 0.4, "seed": 1, "classes": 10}}'
+}
+
 # Without dropout, whose random numbers differ.
 @test "a network with branches follows PyTorch (live)" {
     need_torch

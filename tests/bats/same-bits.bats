@@ -336,6 +336,14 @@ option_resumes() {
     option_agrees epochs=1 label_smoothing=0.2
 }
 
+@test "mixup" {
+    option_agrees epochs=1 'mixup={alpha: 0.4}' 'augment=[random_crop: {padding: 2}]'
+    local plain=$expected
+    agrees train-ddp e.yaml "$data/610/shards" --world-size 4 --loader-workers 3
+    reference e.yaml "$data/610/train.st.zst" --set mixup.alpha=0
+    [ "$expected" != "$plain" ] || fail "mixup has no effect"
+}
+
 @test "rates on straight lines, and in one cycle" {
     option_agrees epochs=1 'schedule={kind: linear, points: [[0.1, 0.2], [0.5, 1], [0.9, 0.07]]}'
     write_experiment e.yaml "$LENET_BN" epochs=1 'schedule={kind: one_cycle}'

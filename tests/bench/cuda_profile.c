@@ -39,17 +39,17 @@ typedef struct work {
     model m;
     int samples, shards, images;
     bool serial_launches;
-    int *count;           // of each shard
-    uint8_t *bytes;       // of the data set
-    const uint8_t **data; // its images
-    uint32_t *labels;     // of the batch, as the others
+    int *count;             // of each shard
+    uint8_t *bytes;         // of the data set
+    const uint8_t **data;   // its images
+    sample_target *targets; // of the batch, as the others
     const uint8_t **pixels;
     uint32_t *ids, *rows;
     float *parameters, *buffers;
 } work;
 
 static void release(work *w) {
-    free(w->count), free(w->bytes), free(w->data), free(w->labels), free(w->pixels);
+    free(w->count), free(w->bytes), free(w->data), free(w->targets), free(w->pixels);
     free(w->ids), free(w->rows), free(w->parameters), free(w->buffers);
     model_release(&w->m);
 }
@@ -60,13 +60,13 @@ static status allocate(work *w, error *err) {
     w->count = memory_new((size_t)w->shards, sizeof *w->count, err);
     w->bytes = memory_new(images, shape_size(p->input), err);
     w->data = memory_new(images, sizeof *w->data, err);
-    w->labels = memory_new(samples, sizeof *w->labels, err);
+    w->targets = memory_new(samples, sizeof *w->targets, err);
     w->pixels = memory_new(samples, sizeof *w->pixels, err);
     w->ids = memory_new(samples, sizeof *w->ids, err);
     w->rows = memory_new(samples, sizeof *w->rows, err);
     w->parameters = memory_new(p->parameters, sizeof(float), err);
     w->buffers = memory_new(p->buffers, sizeof(float), err);
-    const bool all = w->count && w->bytes && w->data && w->labels && w->pixels && w->ids &&
+    const bool all = w->count && w->bytes && w->data && w->targets && w->pixels && w->ids &&
                      w->rows && w->parameters && w->buffers;
     return all ? STATUS_OK : STATUS_FAILED;
 }
@@ -86,7 +86,7 @@ static void fill(work *w) {
         w->rows[i] = next_random(&state) % (uint32_t)w->images;
         w->ids[i] = w->rows[i];
         w->pixels[i] = w->data[w->rows[i]];
-        w->labels[i] = next_random(&state) % (uint32_t)w->m.program.classes;
+        w->targets[i].label = next_random(&state) % (uint32_t)w->m.program.classes;
     }
     for (int v = 0; v < w->shards; v++)
         w->count[v] = w->samples / w->shards + (v < w->samples % w->shards);
@@ -112,7 +112,7 @@ static status train(const backend *be, engine *e, const work *w, error *err) {
                      .count = w->count,
                      .end_shard = w->shards,
                      .pixels = w->pixels,
-                     .labels = w->labels,
+                     .targets = w->targets,
                      .ids = w->ids,
                      .rows = w->rows};
     update_rule rule = {.kind = UPDATE_SGD, .lr = 0.001f, .momentum = 0.9f};

@@ -39,7 +39,7 @@ typedef struct problem {
     int samples;
     uint8_t *bytes; // the images
     const uint8_t **pixels;
-    uint32_t *labels;
+    sample_target *targets;
     uint32_t *ids;
     float *parameters, *buffers, *state; // state: room for two arrays
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
@@ -102,7 +102,7 @@ static void choose_samples(problem *p) {
     const random_stream stream = {.seed = 3, .purpose = RANDOM_SYNTHETIC};
     for (size_t n = 0; n < (size_t)p->samples; n++) {
         p->pixels[n] = p->bytes + n * size;
-        p->labels[n] = random_below(&stream, (1 << 24) + n, (uint32_t)prog->classes);
+        p->targets[n].label = random_below(&stream, (1 << 24) + n, (uint32_t)prog->classes);
         p->ids[n] = (uint32_t)(7 * n + 3);
         for (size_t i = 0; i < size; i++) {
             const size_t at = n * size + i;
@@ -129,12 +129,12 @@ static void problem_init(problem *p, const model_case *c, const split *s) {
     const size_t n = (size_t)p->samples;
     p->bytes = calloc(n, shape_size(prog->input));
     p->pixels = calloc(n, sizeof *p->pixels);
-    p->labels = calloc(n, sizeof *p->labels);
+    p->targets = calloc(n, sizeof *p->targets);
     p->ids = calloc(n, sizeof *p->ids);
     p->parameters = calloc(prog->parameters, sizeof(float));
     p->buffers = calloc(prog->buffers + 1, sizeof(float));
     p->state = calloc(2 * prog->parameters, sizeof(float));
-    assert_true(p->bytes && p->pixels && p->labels && p->ids);
+    assert_true(p->bytes && p->pixels && p->targets && p->ids);
     assert_true(p->parameters && p->buffers && p->state);
     p->inputs = ops_zeros(n * shape_size(prog->input));
     p->parameters64 = ops_zeros(prog->parameters);
@@ -149,7 +149,7 @@ static void problem_init(problem *p, const model_case *c, const split *s) {
 }
 
 static void problem_release(problem *p) {
-    free(p->bytes), free(p->pixels), free(p->labels), free(p->ids);
+    free(p->bytes), free(p->pixels), free(p->targets), free(p->ids);
     free(p->parameters), free(p->buffers), free(p->state);
     free(p->inputs), free(p->parameters64), free(p->buffers64), free(p->state64);
     model_release(&p->m);
@@ -159,7 +159,7 @@ static reference_batch reference_batch_of(const problem *p) {
     return (reference_batch){.shards = p->s->shards,
                              .count = p->s->count,
                              .inputs = p->inputs,
-                             .labels = p->labels,
+                             .targets = p->targets,
                              .ids = p->ids,
                              .seed = PROBLEM_SEED,
                              .sync_batch_norm = p->s->sync,
@@ -268,7 +268,7 @@ static void *run_rank(void *argument) {
                    .first_shard = r->first_shard,
                    .end_shard = r->end_shard,
                    .pixels = p->pixels + r->first_sample,
-                   .labels = p->labels + r->first_sample,
+                   .targets = p->targets + r->first_sample,
                    .ids = p->ids + r->first_sample};
     r->rc = r->be->step(r->e, &r->b, &r->err);
     return NULL;

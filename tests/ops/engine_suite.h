@@ -202,6 +202,25 @@ static void test_smoothing(void **state) {
     }
 }
 
+// ---- Mixup ----
+
+// Every third sample keeps its label; the others share it, some with the same class.
+static void test_mixed_labels(void **state) {
+    static const split wide = {.shards = 4, .count = {17, 16, 16, 16}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    for (int i = 0; i < 2; i++) {
+        problem p;
+        problem_init(&p, *state, &wide);
+        p.smoothing = i * 0.2;
+        for (int n = 0; n < p.samples; n++) {
+            p.targets[n].other = (uint32_t)(n * 5 % p.m.program.classes);
+            p.targets[n].share = (float)(n % 3) * 0.4375f;
+        }
+        check_problem(&p, &rule);
+        problem_release(&p);
+    }
+}
+
 // ---- Ties of max pooling ----
 
 // Pixels 0 and 1, and weights -1, 0 and 1 in the convolutions: small integers, which floats
@@ -326,7 +345,7 @@ static batch first_samples(const problem *p, const int *samples) {
                    .count = samples,
                    .end_shard = 1,
                    .pixels = p->pixels,
-                   .labels = p->labels,
+                   .targets = p->targets,
                    .ids = p->ids};
 }
 
@@ -610,6 +629,10 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     }
     for (size_t i = 0; i < sizeof smoothed / sizeof *smoothed; i++)
         n = add_case(n, smoothed[i].name, test_smoothing, &smoothed[i]);
+    static const char *const mixed[] = {"mixup: 10 classes", "mixup: 2 classes",
+                                        "mixup: 37 classes"};
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        n = add_case(n, mixed[i], test_mixed_labels, &smoothed[i]);
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
     for (size_t i = 0; i < sizeof far_from_zero / sizeof *far_from_zero; i++)

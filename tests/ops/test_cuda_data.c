@@ -108,7 +108,7 @@ static const int counts[STEPS][SHARDS] = {{7, 7, 7}, {7, 7, 7}, {7, 7, 7}, {5, 4
 typedef struct samples {
     batch b;
     uint32_t rows[SAMPLES], ids[SAMPLES];
-    uint32_t labels[SAMPLES];
+    sample_target targets[SAMPLES];
     uint8_t *augmented, *scratch;
     const uint8_t *pixels[SAMPLES];
 } samples;
@@ -121,13 +121,13 @@ static void choose_samples(samples *s, const fixture *f, int step, int first_sha
             const uint64_t place = (uint64_t)(v * SHARD_SAMPLES + i);
             s->rows[n] = random_below(&stream, place, IMAGES);
             s->ids[n] = f->ids[s->rows[n]];
-            s->labels[n] = s->rows[n] % 10;
+            s->targets[n] = (sample_target){.label = s->rows[n] % 10};
         }
     s->b = (batch){.shards = SHARDS,
                    .count = counts[step],
                    .first_shard = first_shard,
                    .end_shard = SHARDS,
-                   .labels = s->labels,
+                   .targets = s->targets,
                    .ids = s->ids,
                    .rows = s->rows,
                    .epoch = (uint32_t)step / 2};

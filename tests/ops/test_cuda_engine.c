@@ -53,7 +53,7 @@ static void run_steps(const problem *p, int steps, int together, update_result *
                          .count = p->s->count,
                          .end_shard = p->s->shards,
                          .pixels = p->pixels,
-                         .labels = p->labels,
+                         .targets = p->targets,
                          .ids = p->ids,
                          .epoch = (uint32_t)i};
         const update_rule rule = {.kind = UPDATE_SGD,

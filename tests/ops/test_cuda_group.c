@@ -169,7 +169,7 @@ static status step(member *m, const split *s) {
                      .first_shard = first,
                      .end_shard = first + local,
                      .pixels = p->pixels + sample,
-                     .labels = p->labels + sample,
+                     .targets = p->targets + sample,
                      .ids = p->ids + sample};
     return cuda->step(m->e, &b, &m->out->err);
 }

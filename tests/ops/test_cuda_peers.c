@@ -36,7 +36,7 @@ typedef struct fixture {
     experiment e;
     dataset data;
     uint8_t *bytes;
-    uint32_t labels[IMAGES];
+    sample_target targets[IMAGES];
     const uint8_t *pixels[IMAGES];
     uint32_t ids[IMAGES];
     float *parameters, *buffers;
@@ -83,7 +83,7 @@ static void begin(fixture *f, int which, bool sync) {
     for (size_t i = 0; i < IMAGES * image; i++) f->bytes[i] = (uint8_t)random_below(&s, i, 256);
     for (uint32_t i = 0; i < IMAGES; i++) {
         f->pixels[i] = f->bytes + i * image;
-        f->labels[i] = (uint32_t)(i * 7 % 10);
+        f->targets[i] = (sample_target){.label = (uint32_t)(i * 7 % 10)};
         f->ids[i] = 3 * i;
     }
     f->data = (dataset){.samples = IMAGES, .pixels = f->pixels};
@@ -123,7 +123,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
     const int shards = f->e.virtual_shards;
     int count[MAX_SHARDS], left = f->e.global_batch;
     uint32_t rows[IMAGES], ids[IMAGES];
-    uint32_t labels[IMAGES];
+    sample_target targets[IMAGES];
     const uint8_t *pixels[IMAGES];
     bool request[REQUESTS] = {false};
     step_result result;
@@ -133,7 +133,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
     for (uint32_t i = 0; i < (uint32_t)left; i++) {
         rows[i] = (i * 11 + (uint32_t)number) % IMAGES;
         ids[i] = f->ids[rows[i]];
-        labels[i] = f->labels[rows[i]];
+        targets[i] = f->targets[rows[i]];
         pixels[i] = f->pixels[rows[i]];
     }
     for (int v = 0; v < shards; v++) {
@@ -144,7 +144,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
                      .count = count,
                      .end_shard = shards,
                      .pixels = pixels,
-                     .labels = labels,
+                     .targets = targets,
                      .ids = ids,
                      .rows = rows};
     if (x->s->step(ex, &b, &rule, request, &result, &err) != STATUS_OK) fail_msg("%s", err.message);

@@ -145,7 +145,7 @@ typedef struct problem {
     float *parameters, *buffers;
     double *parameters64, *buffers64, *inputs;
     uint8_t *bytes;
-    uint32_t labels[SAMPLES];
+    sample_target targets[SAMPLES];
     const uint8_t *pixels[SAMPLES];
     uint32_t ids[SAMPLES];
 } problem;
@@ -184,7 +184,7 @@ static void problem_init(problem *p, const network *n) {
     }
     for (size_t i = 0; i < SAMPLES; i++) {
         p->pixels[i] = p->bytes + i * size;
-        p->labels[i] = (uint32_t)(i * 7 % 10);
+        p->targets[i] = (sample_target){.label = (uint32_t)(i * 7 % 10)};
         p->ids[i] = (uint32_t)(50000 - 11 * i);
     }
 }
@@ -220,7 +220,7 @@ static float *step(const problem *p, engine *e, int first, int end, uint32_t epo
                      .first_shard = first,
                      .end_shard = end,
                      .pixels = p->pixels + skip,
-                     .labels = p->labels + skip,
+                     .targets = p->targets + skip,
                      .ids = p->ids + skip,
                      .epoch = epoch};
     error err = {0};
@@ -247,7 +247,7 @@ static void compare_with_reference(const problem *p, const float *record) {
     const reference_batch b = {.shards = SHARDS,
                                .count = counts,
                                .inputs = p->inputs,
-                               .labels = p->labels,
+                               .targets = p->targets,
                                .ids = p->ids,
                                .epoch = EPOCH,
                                .seed = SEED};

@@ -80,7 +80,7 @@ enum { SAMPLES = 4 };
 
 static engine *open_engine(const model *m, update_kind kind, const char *isa, int threads) {
     static const uint8_t image[12];
-    static const uint32_t labels[SAMPLES];
+    static const sample_target targets[SAMPLES];
     static const uint8_t *const pixels[SAMPLES] = {image, image, image, image};
     static const uint32_t ids[SAMPLES];
     static const int count = SAMPLES;
@@ -94,7 +94,7 @@ static engine *open_engine(const model *m, update_kind kind, const char *isa, in
                      .count = &count,
                      .end_shard = 1,
                      .pixels = pixels,
-                     .labels = labels,
+                     .targets = targets,
                      .ids = ids};
     engine *e = NULL;
     error err = {0};

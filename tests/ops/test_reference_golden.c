@@ -192,13 +192,13 @@ static void check_loss(const golden *g) {
     const tensor *labels = find(g, "labels");
     assert_non_null(labels);
     double *dx = ops_zeros(count(g, "x"));
-    uint32_t *classes = calloc((size_t)tensor_elements(labels), sizeof *classes);
-    assert_non_null(classes);
+    sample_target *targets = calloc((size_t)tensor_elements(labels), sizeof *targets);
+    assert_non_null(targets);
     for (int64_t i = 0; i < tensor_elements(labels); i++)
-        classes[i] = ((const uint8_t *)labels->data)[i];
+        targets[i].label = ((const uint8_t *)labels->data)[i];
     double loss = reference_cross_entropy((int)number(g, "classes"), (int)number(g, "samples"),
-                                          values(g, "x"), classes, 0, dx);
-    free(classes);
+                                          values(g, "x"), targets, 0, dx);
+    free(targets);
     same(g, "y", &loss);
     same(g, "dx", dx);
     free(dx);

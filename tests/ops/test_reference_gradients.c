@@ -236,17 +236,18 @@ static const op_case cases[] = {
 
 static void check_cross_entropy(double smoothing) {
     enum { CLASSES = 7, SAMPLES = 5 };
-    const uint32_t labels[SAMPLES] = {0, 6, 3, 3, 1};
+    const sample_target targets[SAMPLES] = {
+        {.label = 0}, {6, 2, 0.3f}, {3, 3, 0.5f}, {.label = 3}, {1, 0, 1}};
     double *logits = ops_random(CLASSES * SAMPLES, 1), analytic[CLASSES * SAMPLES];
     double numeric[CLASSES * SAMPLES];
     for (int i = 0; i < CLASSES * SAMPLES; i++) logits[i] *= 4;
-    (void)reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, analytic);
+    (void)reference_cross_entropy(CLASSES, SAMPLES, logits, targets, smoothing, analytic);
     for (int i = 0; i < CLASSES * SAMPLES; i++) {
         double kept = logits[i];
         logits[i] = kept + STEP;
-        double above = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, NULL);
+        double above = reference_cross_entropy(CLASSES, SAMPLES, logits, targets, smoothing, NULL);
         logits[i] = kept - STEP;
-        double below = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, smoothing, NULL);
+        double below = reference_cross_entropy(CLASSES, SAMPLES, logits, targets, smoothing, NULL);
         logits[i] = kept;
         numeric[i] = (above - below) / (2 * STEP);
     }
@@ -261,19 +262,23 @@ static void test_cross_entropy(void **state) {
 }
 
 // PyTorch 1.13: torch.nn.functional.cross_entropy(torch.tensor([[1, -2, 0.5], [0, 3, 1]],
-// dtype=torch.float64), torch.tensor([0, 2]), reduction="sum", label_smoothing=0.3).
+// dtype=torch.float64), torch.tensor([0, 2]), reduction="sum", label_smoothing=0.3); and the same
+// for torch.tensor([[0.75, 0, 0.25], [0, 0.5, 0.5]], dtype=torch.float64).
 static void test_smoothed_cross_entropy(void **state) {
     (void)state;
     const double logits[6] = {1, -2, 0.5, 0, 3, 1};
-    const uint32_t labels[2] = {0, 2};
-    const double loss = reference_cross_entropy(3, 2, logits, labels, 0.3, NULL);
+    const sample_target labels[2] = {{.label = 0}, {.label = 2}};
+    double loss = reference_cross_entropy(3, 2, logits, labels, 0.3, NULL);
     if (!(fabs(loss - 2.924442921898569) < 1e-12)) fail_msg("%.15g", loss);
+    const sample_target mixed[2] = {{0, 2, 0.25f}, {2, 1, 0.5f}};
+    loss = reference_cross_entropy(3, 2, logits, mixed, 0.3, NULL);
+    if (!(fabs(loss - 2.3119429218985688) < 1e-12)) fail_msg("%.15g", loss);
 }
 
 static void test_cross_entropy_far_out(void **state) {
     (void)state;
     const double logits[4] = {1e4, -1e4, 700, -700};
-    const uint32_t labels[2] = {1, 0};
+    const sample_target labels[2] = {{.label = 1}, {.label = 0}};
     double gradient[4];
     double loss = reference_cross_entropy(2, 2, logits, labels, 0, gradient);
     assert_true(fabs(loss - 2e4) < 1e-9);
@@ -340,7 +345,9 @@ static double network_loss(const program *p, const double *parameters, const ref
 static void check_network(int shards, const int *count, bool sync) {
     layer layers[NET_LAYERS];
     const program p = small_network(layers);
-    const uint32_t labels[NET_SAMPLES] = {0, 1, 2, 3, 4, 0, 2};
+    const sample_target targets[NET_SAMPLES] = {{.label = 0}, {.label = 1}, {2, 4, 0.25f},
+                                                {.label = 3}, {.label = 4}, {.label = 0},
+                                                {.label = 2}};
     const uint32_t ids[NET_SAMPLES] = {5, 9, 11, 0, 7, 2, 1};
     const size_t floats = record_floats(&p);
     double *inputs = ops_random(NET_SAMPLES * shape_size(p.input), 6);
@@ -349,7 +356,7 @@ static void check_network(int shards, const int *count, bool sync) {
     const reference_batch b = {.shards = shards,
                                .count = count,
                                .inputs = inputs,
-                               .labels = labels,
+                               .targets = targets,
                                .ids = ids,
                                .epoch = 3,
                                .seed = 12,

@@ -13,9 +13,10 @@
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation. INIT holds the initial
 weights. OPTIONS is JSON: batch, lr, and optionally momentum, nesterov, weight_decay, milestones, gamma,
 warmup_epochs, points, one_cycle (the options of OneCycleLR), label_smoothing,
-clip_norm, drop_last, average (then the weights in MODEL are compared, too). Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
+clip_norm, drop_last, mixup ({alpha, seed}), average (then the weights in MODEL are compared, too). Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
 """
 import json
+import math
 import struct
 import subprocess
 import sys
@@ -245,7 +246,39 @@ def compare_weights(net, model):
             sys.exit(f"{name} differs by {distance:.3g}")
 
 
-def losses(net, x, y, ids, order, o):
+def philox(seed, counter):
+    """Philox4x32-10 (Salmon et al., 2011)."""
+    c, keys = counter, [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ keys[0], b & 0xFFFFFFFF, a >> 32 ^ c[3] ^ keys[1], a & 0xFFFFFFFF]
+        keys = [keys[0] + 0x9E3779B9 & 0xFFFFFFFF, keys[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    return c
+
+
+def mixup_share(o, epoch, sample):
+    """Beta(alpha, alpha) by Jöhnk's method, in units of 2^-16."""
+    element = 0
+    while True:
+        block = philox(o["seed"], [18 << 24, epoch, sample, element // 4])
+        u, v = [((word >> 8) + 0.5) / 2 ** 24 for word in block[element % 4:element % 4 + 2]]
+        x, y = u ** (1 / o["alpha"]), v ** (1 / o["alpha"])
+        if x + y <= 1:
+            return math.floor(x / (x + y) * 65536 + 0.5)
+        element += 2
+
+
+def mix(x, y, ids, epoch, o, normalize):
+    """Blends each image, as bytes, with the one before it; the labels become probabilities."""
+    mean, std = [torch.tensor(normalize[key]).view(1, -1, 1, 1) for key in ("mean", "std")]
+    pixels = x.mul(std).add(mean).mul(255).round().long()
+    share = torch.tensor([mixup_share(o, epoch, i) for i in ids]).view(-1, 1, 1, 1)
+    mixed = (pixels * (65536 - share) + pixels.roll(1, 0) * share + 32768) // 65536
+    labels, share = nn.functional.one_hot(y, o["classes"]), share.view(-1, 1) / 65536
+    return mixed.float().div(255).sub(mean).div(std), labels * (1 - share) + labels.roll(1, 0) * share
+
+
+def losses(net, x, y, ids, order, o, normalize):
     """The loss of every step over `order`, which lists ids epoch after epoch; an epoch's last batch is smaller."""
     place = {sample: i for i, sample in enumerate(ids)}
     used = len(ids) // o["batch"] * o["batch"] if o.get("drop_last") else len(ids)   # of an epoch
@@ -261,7 +294,10 @@ def losses(net, x, y, ids, order, o):
             for group in optimizer.param_groups:
                 group["lr"] = cycled[len(result)] if cycled else rate(o, len(result), steps)
             optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(net(x[batch]), y[batch], label_smoothing=o.get("label_smoothing", 0.0))
+            images, labels = x[batch], y[batch]
+            if "mixup" in o:
+                images, labels = mix(images, labels, [ids[i] for i in batch], first // used, o["mixup"], normalize)
+            loss = nn.functional.cross_entropy(net(images), labels, label_smoothing=o.get("label_smoothing", 0.0))
             loss.backward()
             if "clip_norm" in o:
                 torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])
@@ -312,7 +348,7 @@ def print_losses(model, init, data, order, options):
     load(net, read(init)[0])
     x, y, ids = samples(data, normalize)
     o = json.loads(options)
-    for loss in losses(net, x, y, ids, read_order(order), o):
+    for loss in losses(net, x, y, ids, read_order(order), o, normalize):
         print(f"{loss:.9g}")
     if "average" in o:
         compare_weights(net, model)

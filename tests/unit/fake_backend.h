@@ -110,7 +110,7 @@ static status fake_step(engine *e, const batch *b, error *err) {
         groups[v] = b->count[v] > 0;
         e->first_leaf[v + 1] = e->first_leaf[v] + groups[v];
         for (int i = 0; i < b->count[v]; i++, e->samples++)
-            fake_sample(e, b->pixels[e->samples], (int)b->labels[e->samples]);
+            fake_sample(e, b->pixels[e->samples], (int)b->targets[e->samples].label);
     }
     if (step == fake.nan_at) e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] = NAN;
     reduction_tree_release(&e->tree);

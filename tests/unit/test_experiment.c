@@ -149,6 +149,13 @@ static void silent_keys(void **state) {
     refuses(HEAD "validation: {samples: 9}\nearly_stopping: {min_delta: 0.1}\n",
             "10:29: 'early_stopping.min_delta' needs 'early_stopping.patience'");
     refuses(HEAD "validation: {seed: 9}\n", "9:20: 'validation.seed' needs 'validation.samples'");
+    refuses(HEAD "mixup: {alpha: 4.5}\n",
+            "9:16: 'mixup.alpha': expected a number of at least 0 and at most 4, got 4.5");
+    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+            "global_batch: 8\nvirtual_shards: 8\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n"
+            "mixup: {alpha: 0.2}\n",
+            "9:16: 'mixup' needs two samples or more in a shard: it blends each with another one "
+            "of its shard, and 'global_batch' / 'virtual_shards' is 1");
     refuses(HEAD "tta: mirrors\n", "9:6: 'tta': expected one of none, mirror, mirror-shift, got "
                                    "'mirrors': did you mean 'mirror'?");
 }

@@ -231,9 +231,9 @@ static void the_order_of_patterns_is_in_the_key(void **state) {
 // keys of earlier runs stay valid.
 static void an_option_at_its_default_is_not_in_the_key(void **state) {
     (void)state;
-    static const char *const defaults[] = {"label_smoothing=0", "average.kind=none",
-                                           "average={kind: none}", "optimizer.clip_norm=0",
-                                           "drop_last=false"};
+    static const char *const defaults[] = {"label_smoothing=0",     "mixup.alpha=0",
+                                           "average.kind=none",     "average={kind: none}",
+                                           "optimizer.clip_norm=0", "drop_last=false"};
     char keys[2][SHA256_TEXT_BYTES];
     key_of(NULL, NULL, NULL, keys[0]);
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
@@ -363,6 +363,7 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
          "3}}"},
         {"label_smoothing=0.2", "drop_last=true",
          "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
+        {"mixup={alpha: 0.5}"},
         {"schedule={kind: one_cycle, anneal: linear}",
          "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},
     };

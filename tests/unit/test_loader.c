@@ -21,6 +21,7 @@ typedef struct fixture {
     const uint8_t *pixels[SAMPLES];
     deal deal;
     sampler sampler;
+    double mixup; // of loaders opened next
 } fixture;
 
 // Small images; ids that are not indices.
@@ -67,7 +68,8 @@ static loader *open_loader(fixture *f, int first, int end_shard, int workers, ui
                               .workers = workers,
                               .first_step = first_step,
                               .end_step = sampler_steps_per_epoch(&f->sampler) * EPOCHS,
-                              .augment = augment};
+                              .augment = augment,
+                              .mixup = f->mixup};
     assert_int_equal(loader_new(&o, &l, &err), STATUS_OK);
     return l;
 }
@@ -82,19 +84,28 @@ static size_t record(const batch *b, int64_t *trail, size_t n) {
     }
     for (size_t i = 0; i < local; i++) {
         for (int k = 0; k < PIXELS; k++) trail[n++] = b->pixels[i][k];
-        trail[n++] = b->labels[i];
+        trail[n++] = b->targets[i].label;
+        trail[n++] = b->targets[i].other;
+        trail[n++] = (int64_t)(b->targets[i].share * MIXUP_ONE);
         trail[n++] = b->ids[i];
         trail[n++] = b->rows[i];
     }
     return n;
 }
 
-static size_t run(int shards, int batch_size, int workers, uint64_t first_step,
-                  const augment_list *augment, int64_t *trail) {
+// Of the images that a loader reads.
+typedef struct change {
+    const augment_list *augment;
+    double mixup;
+} change;
+
+static size_t run(int shards, int batch_size, int workers, uint64_t first_step, const change *of,
+                  int64_t *trail) {
     fixture f;
     size_t n = 0;
     begin(&f, shards, batch_size);
-    loader *l = open_loader(&f, 0, shards, workers, first_step, augment);
+    f.mixup = of->mixup;
+    loader *l = open_loader(&f, 0, shards, workers, first_step, of->augment);
     for (const batch *b; (b = loader_next(l));) n = record(b, trail, n);
     assert_null(loader_next(l));
     loader_free(l);
@@ -102,10 +113,9 @@ static size_t run(int shards, int batch_size, int workers, uint64_t first_step,
     return n;
 }
 
-enum { TRAIL = 4096 };
+enum { TRAIL = 8192 };
 
-// Without augmentation, and with it.
-static const augment_list *const lists[2] = {NULL, &augmentations};
+static const change changes[4] = {{NULL, 0}, {&augmentations, 0}, {NULL, 0.3}, {&augmentations, 1}};
 
 // Batches of 61 and 60: one and two steps per epoch, so that workers run epochs ahead.
 static void test_workers_do_not_matter(void **state) {
@@ -114,12 +124,12 @@ static void test_workers_do_not_matter(void **state) {
         int shards, batch;
     } cases[] = {{1, 8}, {4, 12}, {3, 3}, {1, 61}, {4, 60}, {1, 200}};
     static int64_t inline_trail[TRAIL], trail[TRAIL];
-    for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
-        const int shards = cases[c / 2].shards, size = cases[c / 2].batch;
-        size_t n = run(shards, size, 0, 0, lists[c % 2], inline_trail);
+    for (size_t c = 0; c < 4 * sizeof cases / sizeof *cases; c++) {
+        const int shards = cases[c / 4].shards, size = cases[c / 4].batch;
+        size_t n = run(shards, size, 0, 0, &changes[c % 4], inline_trail);
         assert_true(n > SAMPLES * EPOCHS * (3 + PIXELS));
         for (int workers = 1; workers <= 7; workers += workers > 3 ? 3 : 1) {
-            assert_int_equal(run(shards, size, workers, 0, lists[c % 2], trail), n);
+            assert_int_equal(run(shards, size, workers, 0, &changes[c % 4], trail), n);
             assert_memory_equal(trail, inline_trail, n * sizeof *trail);
         }
     }
@@ -143,7 +153,7 @@ static void test_every_sample_once_per_epoch(void **state) {
                 assert_int_equal(b->rows[k], sample);
                 seen[sample]++;
                 assert_int_equal(b->pixels[k][0], sample);
-                assert_int_equal(b->labels[k], sample % 7);
+                assert_int_equal(b->targets[k].label, sample % 7);
             }
         }
         for (int i = 0; i < SAMPLES; i++) assert_int_equal(seen[i], 1);
@@ -155,10 +165,10 @@ static void test_every_sample_once_per_epoch(void **state) {
 static void test_starts_at_any_step(void **state) {
     (void)state;
     static int64_t whole[TRAIL], part[TRAIL];
-    size_t n = run(4, 12, 0, 0, &augmentations, whole);
+    size_t n = run(4, 12, 0, 0, &changes[3], whole);
     for (uint64_t first = 0; first < 18; first++)
         for (int workers = 0; workers <= 2; workers += 2) {
-            size_t m = run(4, 12, workers, first, &augmentations, part);
+            size_t m = run(4, 12, workers, first, &changes[3], part);
             assert_true(m <= n);
             assert_memory_equal(part, whole + (n - m), m * sizeof *part);
         }
@@ -230,7 +240,7 @@ static void test_ends_at_any_time(void **state) {
         for (int workers = 0; workers <= 4; workers++) {
             fixture f;
             begin(&f, 4, 12);
-            loader *l = open_loader(&f, 0, 4, workers, 0, lists[taken % 2]);
+            loader *l = open_loader(&f, 0, 4, workers, 0, changes[taken % 2].augment);
             for (int i = 0; i < taken; i++) assert_non_null(loader_next(l));
             loader_free(l);
             end(&f);

@@ -169,10 +169,10 @@ static void training_options_are_rungs_of_their_own(void **state) {
         ladder(BASE "shard_seed: 1\n", HEAD "name: b\nglobal_batch: 64\nepochs: 10\n"
                                             "optimizer: {kind: sgd, lr: 0.001, momentum: "
                                             "0.9, clip_norm: 2}\n"
-                                            "label_smoothing: 0.2\n"
+                                            "label_smoothing: 0.2\nmixup: {alpha: 0.3}\n"
                                             "average: {kind: ema, decay: 0.9}\ndrop_last: true\n");
-    check_names(plan, "00-a 01-label-smoothing 02-averaged-weights 03-gradient-clipping "
-                      "04-drop-last 05-shard_seed");
+    check_names(plan, "00-a 01-label-smoothing 02-mixup 03-averaged-weights "
+                      "04-gradient-clipping 05-drop-last 06-shard_seed");
     assert_string_equal(text_at(plan, "runs.1.changes.label_smoothing.0"), "none");
     check_arrival(plan, file_b, NULL, 0);
     check_bits(plan);

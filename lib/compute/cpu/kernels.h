@@ -164,10 +164,10 @@ typedef struct group_norm_task {
 } group_norm_task;
 
 typedef struct loss_task {
-    int classes, samples;   // samples of this group: 1 … 16
-    float smoothing;        // of the labels: engine_options
-    float *logits;          // [classes][16]; replaced by the gradient
-    const uint32_t *labels; // [samples]
+    int classes, samples;         // samples of this group: 1 … 16
+    float smoothing;              // of the labels: engine_options
+    float *logits;                // [classes][16]; replaced by the gradient
+    const sample_target *targets; // [samples]
 } loss_task;
 
 typedef struct update_task {

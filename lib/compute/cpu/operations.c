@@ -318,7 +318,7 @@ static void run_loss(const group_work *g, const unit *u) {
                              .samples = g->samples,
                              .smoothing = e->options.label_smoothing,
                              .logits = logits,
-                             .labels = e->batch->labels + g->group->first};
+                             .targets = e->batch->targets + g->group->first};
         tail_values[RECORD_LOSS] = e->kernels->loss(&t);
     }
     scale_logits(g, u);

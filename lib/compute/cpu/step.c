@@ -157,7 +157,7 @@ void cpu_gather_logits(engine *e, float *logits) {
 }
 
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
-    const uint32_t *labels = whole->labels;
+    const sample_target *targets = whole->targets;
     const kernels *k = kernels_find(e->kernels->isa, GROUP);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP) {
@@ -166,10 +166,10 @@ void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
                                  .samples = samples,
                                  .smoothing = e->options.label_smoothing,
                                  .logits = logits,
-                                 .labels = labels};
+                                 .targets = targets};
             *losses++ = k->loss(&t);
             logits += block_floats(e);
-            labels += samples;
+            targets += samples;
         }
 }
 

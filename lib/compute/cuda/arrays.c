@@ -73,7 +73,7 @@ static size_t lay_out_input(const engine *e, char *base, step_input *in) {
                  {&in->first_group, local * sizeof *in->first_group},
                  {&in->rows, lanes * sizeof *in->rows},
                  {&in->ids, lanes * sizeof *in->ids},
-                 {&in->labels, lanes * sizeof *in->labels},
+                 {&in->targets, lanes * sizeof *in->targets},
                  {&in->images, lanes * image}};
     size_t at = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -179,8 +179,8 @@ static status take_exchange(engine *e, error *err) {
                   err));
     TRY(cuda_take(e, groups * sizeof(int), &e->group_samples, err));
     TRY(cuda_take_host(e, groups * sizeof(int), &e->group_samples_host, err));
-    TRY(cuda_take(e, groups * GROUP * sizeof *e->group_labels, &e->group_labels, err));
-    TRY(cuda_take_host(e, groups * GROUP * sizeof *e->group_labels_host, &e->group_labels_host,
+    TRY(cuda_take(e, groups * GROUP * sizeof *e->group_targets, &e->group_targets, err));
+    TRY(cuda_take_host(e, groups * GROUP * sizeof *e->group_targets_host, &e->group_targets_host,
                        err));
 out:
     return rc;

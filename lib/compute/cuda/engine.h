@@ -99,12 +99,12 @@ typedef struct norm_memory {
 // One block of memory, on the host (pinned) and on the device: the same layout.
 typedef struct step_input {
     step_numbers *numbers;
-    int *count;           // [local shards]
-    int *all_count;       // [V]
-    int *merges;          // [local shards]; REDUCE_SKIP for a shard without a sample
-    int *first_group;     // [local shards]
-    uint32_t *rows, *ids; // [local shards][lanes]
-    uint32_t *labels;     // [local shards][lanes]
+    int *count;             // [local shards]
+    int *all_count;         // [V]
+    int *merges;            // [local shards]; REDUCE_SKIP for a shard without a sample
+    int *first_group;       // [local shards]
+    uint32_t *rows, *ids;   // [local shards][lanes]
+    sample_target *targets; // [local shards][lanes]
     // [local shards · lanes][bytes of an image]: used if the data set is not on the device
     uint8_t *images;
 } step_input;
@@ -196,9 +196,9 @@ struct engine {
 
     // For strategies that divide a step (exchange.c).
     float *blocks;  // [features][GROUP] per group
-    int all_groups; // of all V shards; below, each group's samples and labels
+    int all_groups; // of all V shards; below, each group's samples and targets
     int *group_samples, *group_samples_host;
-    uint32_t *group_labels, *group_labels_host;
+    sample_target *group_targets, *group_targets_host;
 
     // For the sum over engines (peers.c), in the engine that computes it.
     float *terms; // [term_room][stride]

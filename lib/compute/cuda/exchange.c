@@ -55,17 +55,17 @@ void cuda_gather_logits(engine *e, float *logits) {
 }
 
 // The loss kernel treats each group as a shard of GROUP lanes.
-static int copy_labels(engine *e, const batch *whole) {
+static int copy_targets(engine *e, const batch *whole) {
     int groups = 0;
-    const uint32_t *labels = whole->labels;
-    memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP * sizeof *labels);
+    const sample_target *targets = whole->targets;
+    memset(e->group_targets_host, 0, (size_t)e->all_groups * GROUP * sizeof *targets);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP, groups++) {
             const int left = whole->count[v] - done, samples = left < GROUP ? left : (int)GROUP;
             e->group_samples_host[groups] = samples;
-            memcpy(e->group_labels_host + (size_t)groups * GROUP, labels,
-                   (size_t)samples * sizeof *labels);
-            labels += samples;
+            memcpy(e->group_targets_host + (size_t)groups * GROUP, targets,
+                   (size_t)samples * sizeof *targets);
+            targets += samples;
         }
     return groups;
 }
@@ -74,7 +74,7 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
     const cut c = {0, groups, GROUP, e->group_samples};
     const loss_task t = {.classes = e->program->classes,
                          .smoothing = e->options.label_smoothing,
-                         .labels = e->group_labels,
+                         .targets = e->group_targets,
                          .logits = logits,
                          .losses = losses};
     status rc;
@@ -82,12 +82,12 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_samples, e->group_samples_host,
                                    (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
-                   "sending labels", err));
+                   "sending targets", err));
     TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->group_labels, e->group_labels_host,
-                                   (size_t)groups * GROUP * sizeof *e->group_labels,
+                   cudaMemcpyAsync(e->group_targets, e->group_targets_host,
+                                   (size_t)groups * GROUP * sizeof *e->group_targets,
                                    cudaMemcpyHostToDevice, e->stream),
-                   "sending labels", err));
+                   "sending targets", err));
     cuda_loss(cuda_main(e), &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "computing a loss", err));
     TRY(cuda_sync(e, err));
@@ -97,7 +97,7 @@ out:
 
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
     const uint64_t begin = clock_now();
-    const int groups = copy_labels(e, whole);
+    const int groups = copy_targets(e, whole);
     if (e->failed == STATUS_OK) e->failed = loss_of_groups(e, groups, logits, losses, &e->failure);
     e->ns[PHASE_FORWARD] += clock_now() - begin;
 }

@@ -83,7 +83,7 @@ static void write_samples(engine *e, const batch *b) {
     for (size_t s = 0; s < (size_t)(b->end_shard - b->first_shard); s++)
         for (size_t n = 0; n < (size_t)h->count[s]; n++, from++) {
             const size_t to = s * lanes + n;
-            h->labels[to] = b->labels[from];
+            h->targets[to] = b->targets[from];
             if (b->ids) h->ids[to] = b->ids[from];
             if (h->images) place_image(e, b, from, to);
         }

@@ -4,8 +4,8 @@
 // **Sample layout.** An activation of one shard is [channels][height][width][lanes] floats: samples
 // are innermost, so neighbouring threads read neighbouring floats in every operation. `lanes` is
 // the number of samples of a shard in a full step, rounded up to LANE_ROUND. The activations of an
-// engine's shards follow each other: shard s begins at s · size · lanes. Per-sample inputs (labels,
-// ids, rows) are [shard][lanes] likewise.
+// engine's shards follow each other: shard s begins at s · size · lanes. Per-sample inputs
+// (targets, ids, rows) are [shard][lanes] likewise.
 //
 // **Lanes without a sample** (the last step of an epoch is shorter) hold finite values that forward
 // ignores, and exact zeros in every gradient. Kernels that sum over lanes in forward (moments)
@@ -32,6 +32,7 @@
 
 #include "compute/augmentation.h"
 #include "compute/program.h"
+#include "compute/target.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -281,9 +282,9 @@ void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
 
 typedef struct loss_task {
     int classes;
-    float smoothing;        // of the labels: engine_options
-    const uint32_t *labels; // [shard][lanes]
-    float *logits;          // become the gradient of the sum of the losses; 0 without a sample
+    float smoothing;              // of the labels: engine_options
+    const sample_target *targets; // [shard][lanes]
+    float *logits; // become the gradient of the sum of the losses; 0 without a sample
     // [shard][⌈lanes / LOSS_GROUP⌉]: sums of LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
     // 0 if a group has no sample
     float *losses;

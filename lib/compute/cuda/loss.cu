@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Softmax cross-entropy, with or without label smoothing, and its gradient, with the formula, the
-// exponential and the logarithm of cpu/kernels/loss.c: the polynomials and the order of additions
-// are the same, so equal logits give equal bits on both.
+// Softmax cross-entropy, with or without label smoothing and mixup, and its gradient, with the
+// formula, the exponential and the logarithm of cpu/kernels/loss.c: the polynomials and the order
+// of additions are the same, so equal logits give equal bits on both.
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
@@ -53,19 +53,32 @@ typedef struct label_weights {
     float keep, share;
 } label_weights;
 
-// The loss of one sample. `own`: its label's logit; `gaps`: the sum of largest - logit.
-static __device__ __forceinline__ float loss_from(float largest, float own, float sum, float gaps,
-                                                  label_weights w) {
-    float gap = largest - own;
+// The logits of a sample's classes.
+typedef struct own_logits {
+    float label, other;
+} own_logits;
+
+static __device__ __forceinline__ void find_own(own_logits *own, float z, int j, sample_target t) {
+    if (j == (int)t.label) own->label = z;
+    if (j == (int)t.other) own->other = z;
+}
+
+// The loss of one sample. `gaps`: the sum of largest - logit.
+static __device__ __forceinline__ float loss_from(float largest, own_logits own, float sum,
+                                                  float gaps, sample_target t, label_weights w) {
+    const float z = t.share == 0 ? own.label : (1.0f - t.share) * own.label + t.share * own.other;
+    float gap = largest - z;
     if (w.share > 0) gap = fmaf(w.keep, gap, w.share * gaps);
     // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
     return logarithm(sum) + gap + sum * 0.0f;
 }
 
-// The gradient of a logit with probability p.
-static __device__ __forceinline__ float gradient_from(float p, bool own, label_weights w) {
+// The gradient of logit j, with probability p.
+static __device__ __forceinline__ float gradient_from(float p, int j, sample_target t,
+                                                      label_weights w) {
     p -= w.share;
-    return own ? p - w.keep : p;
+    if (j == (int)t.label) p -= w.keep * (1.0f - t.share);
+    return j == (int)t.other && t.share > 0 ? p - w.keep * t.share : p;
 }
 
 // Up to this number of logits, a thread keeps them in registers.
@@ -73,37 +86,39 @@ enum { FEW_CLASSES = 16 };
 
 // Returns the loss of one sample, whose logits are `lanes` floats apart, and replaces them by its
 // gradient.
-static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes, int label,
-                                                     label_weights w) {
+static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes,
+                                                     sample_target t, label_weights w) {
     const size_t step = (size_t)lanes, end = (size_t)classes * step;
-    float largest = z[0], sum = 0, own = 0, gaps = 0;
+    float largest = z[0], sum = 0, gaps = 0;
+    own_logits own = {0, 0};
     for (size_t i = step; i < end; i += step) largest = z[i] > largest ? z[i] : largest;
     for (int j = 0; j < classes; j++) {
         const float v = z[(size_t)j * step], e = exponential(v - largest);
-        if (j == label) own = v;
+        find_own(&own, v, j, t);
         gaps -= v - largest;
         z[(size_t)j * step] = e;
         sum += e;
     }
     for (int j = 0; j < classes; j++)
-        z[(size_t)j * step] = gradient_from(z[(size_t)j * step] / sum, j == label, w);
-    return loss_from(largest, own, sum, gaps, w);
+        z[(size_t)j * step] = gradient_from(z[(size_t)j * step] / sum, j, t, w);
+    return loss_from(largest, own, sum, gaps, t, w);
 }
 
 // The same numbers in the same order, in registers between the loops.
-static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes, int label,
-                                                    label_weights w) {
+static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes,
+                                                    sample_target t, label_weights w) {
     float v[FEW_CLASSES];
 #pragma unroll
     for (int j = 0; j < FEW_CLASSES; j++) v[j] = j < classes ? z[(size_t)j * (size_t)lanes] : 0;
-    float largest = v[0], sum = 0, own = 0, gaps = 0;
+    float largest = v[0], sum = 0, gaps = 0;
+    own_logits own = {0, 0};
 #pragma unroll
     for (int j = 1; j < FEW_CLASSES; j++)
         if (j < classes && v[j] > largest) largest = v[j];
 #pragma unroll
     for (int j = 0; j < FEW_CLASSES; j++) {
         if (j >= classes) continue;
-        if (j == label) own = v[j];
+        find_own(&own, v[j], j, t);
         gaps -= v[j] - largest;
         v[j] = exponential(v[j] - largest);
         sum += v[j];
@@ -111,16 +126,15 @@ static __device__ __forceinline__ float few_classes(float *z, int classes, int l
 #pragma unroll
     for (int j = 0; j < FEW_CLASSES; j++) {
         if (j >= classes) continue;
-        z[(size_t)j * (size_t)lanes] = gradient_from(v[j] / sum, j == label, w);
+        z[(size_t)j * (size_t)lanes] = gradient_from(v[j] / sum, j, t, w);
     }
-    return loss_from(largest, own, sum, gaps, w);
+    return loss_from(largest, own, sum, gaps, t, w);
 }
 
 template <bool FEW>
-static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes, int label,
-                                                    label_weights w) {
-    return FEW ? few_classes(z, classes, lanes, label, w)
-               : many_classes(z, classes, lanes, label, w);
+static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes,
+                                                    sample_target t, label_weights w) {
+    return FEW ? few_classes(z, classes, lanes, t, w) : many_classes(z, classes, lanes, t, w);
 }
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
@@ -153,7 +167,7 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
     if (lane < lanes) {
         float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
         if ((int)lane < c.count[shard])
-            own = sample_loss<FEW>(z, t.classes, c.lanes, (int)t.labels[shard * lanes + lane], w);
+            own = sample_loss<FEW>(z, t.classes, c.lanes, t.targets[shard * lanes + lane], w);
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }

@@ -237,7 +237,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
     }
     const loss_task t = {.classes = e->program->classes,
                          .smoothing = e->options.label_smoothing,
-                         .labels = e->device.labels,
+                         .targets = e->device.targets,
                          .logits = last->z,
                          .losses = e->losses,
                          .records = records_of(e),

@@ -237,7 +237,7 @@ status reference_step(const program *p, const double *parameters, const referenc
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
     for (int i = 0; i < p->count; i++) layer_forward(&s, i);
     record[p->parameters + p->buffers + RECORD_LOSS] =
-        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->labels,
+        reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->targets,
                                 b->label_smoothing, s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);

@@ -58,17 +58,19 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
 }
 
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint32_t *labels, double smoothing, double *dlogits) {
+                               const sample_target *targets, double smoothing, double *dlogits) {
     double loss = 0;
     for (int n = 0; n < samples; n++, logits += classes) {
         double max = logits[0], sum = 0;
         for (int k = 1; k < classes; k++) max = fmax(max, logits[k]);
         for (int k = 0; k < classes; k++) sum += exp(logits[k] - max);
         for (int k = 0; k < classes; k++) {
-            const double target =
-                (1 - smoothing) * ((uint32_t)k == labels[n]) + smoothing / classes;
-            loss += target * (log(sum) + max - logits[k]);
-            if (dlogits) *dlogits++ = exp(logits[k] - max) / sum - target;
+            const sample_target *t = &targets[n];
+            const double own = (1 - (double)t->share) * ((uint32_t)k == t->label) +
+                               (double)t->share * ((uint32_t)k == t->other);
+            const double wanted = (1 - smoothing) * own + smoothing / classes;
+            loss += wanted * (log(sum) + max - logits[k]);
+            if (dlogits) *dlogits++ = exp(logits[k] - max) / sum - wanted;
         }
     }
     return loss;

@@ -17,6 +17,7 @@ AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSRO
     $(MAKE) --no-print-directory CC=$(AARCH64_CC) MODE=release BUILD=$(BUILD)/aarch64 CUDA=0 MPI=0 \
     CFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT))' \
     LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
+AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out $(CUDA_TESTS),$(OPS_TESTS)))
 CLANG_FOUND      = $(shell command -v $(CLANG))
 
 .PHONY: conformance conformance-docs hashes aarch64-tests
@@ -24,17 +25,15 @@ conformance: all ## Check that the same experiment gives the same bits, in Locks
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
 hashes: all ## Print the hashes of one model made by other processors, compilers, architectures, ranks and resumes
-	$(if $(CLANG_FOUND),@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
+	$(if $(CLANG_FOUND),+@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
 	@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(BUILD)/hashes/debug/bin/train-single
-	$(if $(AARCH64_FOUND),@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
+	$(if $(AARCH64_FOUND),+@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
 	@BIN='$(abspath $(BUILD)/bin)' CLANG_BIN='$(if $(CLANG_FOUND),$(abspath $(BUILD)/hashes/clang/bin))' \
 	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' \
 	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' tests/conformance/hashes
 aarch64-tests: ## Run the tests of units and operations of a build for aarch64, under qemu-user
 	$(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AARCH64_SYSROOT): run 'make deps-aarch64'" >&2; exit 1)
-	@$(AARCH64_MAKE) $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out %/test_cuda_%,$(OPS_TESTS)))
-	@failed=0; for p in $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out %/test_cuda_%,$(OPS_TESTS))); do \
-	    timeout 1800 qemu-aarch64 -L '$(AARCH64_SYSROOT)' "$$p" >"$$p.log" 2>&1 && echo "ok      $${p##*/}" || { echo "FAILED  $${p##*/}: $$p.log"; failed=1; }; \
-	done; exit $$failed
+	+@$(AARCH64_MAKE) -k $(AARCH64_TESTS)
+	@EMULATOR='qemu-aarch64 -L $(abspath $(AARCH64_SYSROOT))' tests/run -j $(JOBS) -l aarch64 -t 1800 $(AARCH64_TESTS)
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

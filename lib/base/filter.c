@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+enum { EXIT_NOT_FOUND = 127 }; // exit code of a child that could not become the program (POSIX)
+
 static const char *search_path(void) {
     const char *path = getenv("PATH");
     return path ? path : "/usr/bin:/bin";
@@ -128,7 +130,11 @@ static status run(char *const *arguments, int in, int out, int seconds, bool *fo
     if (!wait_for(child, seconds, &state))
         return error_set(err, STATUS_FAILED, "'%s' took longer than %d s and was killed",
                          arguments[0], seconds);
-    return check_exit(arguments[0], state, err);
+    // Where the child runs in memory of its own, posix_spawn cannot report that there is no
+    // program.
+    if (WIFEXITED(state) && WEXITSTATUS(state) == EXIT_NOT_FOUND)
+        *found = filter_exists(arguments[0]);
+    return *found ? check_exit(arguments[0], state, err) : STATUS_OK;
 }
 
 status filter_run(char *const *arguments, const text *input, int seconds, text *output, bool *found,

@@ -55,11 +55,12 @@ static void numbers_free(numbers *n) {
     free(n->x64), free(n->ones64), free(n->y64), free(n->dx64);
 }
 
+// NaN if one of the numbers is.
 static double error_of(const float *got, const double *wanted, const double *x) {
     double worst = 0;
     for (size_t i = 0; i < VALUES; i++) {
-        const double off = fabs((double)got[i] - wanted[i]) / (x ? fabs(x[i]) : 1);
-        worst = fmax(worst, off / 0x1p-23);
+        const double off = fabs((double)got[i] - wanted[i]) / (x ? fabs(x[i]) : 1) / 0x1p-23;
+        if (isnan(off) || off > worst) worst = off;
     }
     return worst;
 }

@@ -50,6 +50,16 @@ agrees() {
     same_model "$expected" run "$*"
 }
 
+# option_agrees NAME TOOL...: an option that was added to e.yaml changes the model, and these tools
+# train the same one as train-single.
+option_agrees() {
+    local plain=$expected tool
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda || return 1
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "$1 has no effect" || return 1
+    for tool in "${@:2}"; do agrees "$tool" --device cuda --world-size 2 || return 1; done
+}
+
 @test "the manifest records the device" {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.devices.0)" = cuda:0 ]
     [ -n "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.gpus.0.name)" ]
@@ -213,59 +223,30 @@ transport() {
 
 @test "synchronised batch norm" {
     printf 'sync_batch_norm: true\n' >>e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    local plain=$expected
-    expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "sync_batch_norm has no effect"
-    agrees train-ddp --device cuda --world-size 2
-    agrees train-dp --device cuda --world-size 2
-    agrees train-mp --device cuda --world-size 2
+    option_agrees sync_batch_norm train-ddp train-dp train-mp
 }
 
 @test "label smoothing" {
     printf 'label_smoothing: 0.2\n' >>e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    local plain=$expected
-    expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "label_smoothing has no effect"
-    agrees train-ddp --device cuda --world-size 2
-    agrees train-dp --device cuda --world-size 2
-    agrees train-mp --device cuda --world-size 2
+    option_agrees label_smoothing train-ddp train-dp train-mp
 }
 
 @test "mixup" {
     printf 'mixup: {alpha: 0.4}\n' >>e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    local plain=$expected
-    expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "mixup has no effect"
+    option_agrees mixup train-ddp train-dp train-mp
     [ "$("$BIN/manifest" get one/manifest.yaml run.execution.images)" = host ]
-    agrees train-ddp --device cuda --world-size 2
-    agrees train-dp --device cuda --world-size 2
-    agrees train-mp --device cuda --world-size 2
 }
 
 @test "gradient clipping" {
     sed -i 's/^optimizer: .*/optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.4}/' e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    local plain=$expected
-    expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "clip_norm has no effect"
-    agrees train-ddp --device cuda --world-size 2
-    agrees train-dp --device cuda --world-size 2
+    option_agrees clip_norm train-ddp train-dp
     fails_with 2 "stages on GPUs with 'optimizer.clip_norm'" "$BIN/train-mp" -q --experiment e.yaml \
         --train "$made/data/train.st.zst" --out run --device cuda --world-size 2
 }
 
 @test "averages of the weights" {
     printf 'average: {kind: lookahead, decay: 0.9, every: 2, ramp: 1}\n' >>e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    local plain=$expected
-    expected=$(content one/model.st.zst)
-    [ "$expected" != "$plain" ] || fail "average has no effect"
-    agrees train-ddp --device cuda --world-size 2
-    agrees train-dp --device cuda --world-size 2
-    agrees train-mp --device cuda --world-size 2
+    option_agrees average train-ddp train-dp train-mp
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 3
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --world-size 2 --resume
     same_model "$expected" run "resumed"

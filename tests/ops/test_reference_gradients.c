@@ -395,7 +395,7 @@ static void test_network_sync_batch_norm(void **state) {
     check_network(3, (int[]){4, 2, 1}, true);
 }
 
-enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 6 };
+enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 7 };
 
 int main(void) {
     struct CMUnitTest tests[LAYER_CASES + OTHER_CASES] = {

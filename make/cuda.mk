@@ -30,7 +30,8 @@ endif
 CUDA_C    := $(filter-out lib/compute/cuda/nccl%,$(wildcard lib/compute/cuda/*.c))
 NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
-CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) lib/compute/units.c
+CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
+             $(addprefix lib/compute/,layer_kinds.c units.c)
 EMULATION := $(filter-out tests/emulation/test_%,$(wildcard tests/emulation/*.cc))
 NVCC_OBJ  := $(BUILD)/obj/nvcc
 EMU       := $(OBJ)/emulated

@@ -17,27 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compute/layer_kinds.h"
+
 enum {
     ARENA_ALIGNMENT = 16,
     POOL_WINDOW_MAX = 255, // values: a byte holds the index of the largest
 };
-
-typedef enum layer_kind {
-    LAYER_CONV,
-    LAYER_LINEAR,
-    LAYER_BATCH_NORM,
-    LAYER_RELU,
-    LAYER_MAX_POOL,
-    LAYER_AVG_POOL,
-    LAYER_FLATTEN,
-    LAYER_DROPOUT,
-    LAYER_ADD,
-    LAYER_GELU,
-    LAYER_SILU,
-    LAYER_SCALE,
-    LAYER_GROUP_NORM,
-    LAYER_KINDS
-} layer_kind;
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].
 typedef struct shape {
@@ -56,7 +41,7 @@ typedef struct layer {
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
     int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
                    // likewise, that are normalised apart
-    bool has_bias; // conv, linear, group norm
+    bool has_bias; // conv, linear: their option, see layer_biases
     double eps, momentum; // batch norm; eps: group norm
     double rate;          // dropout: probability of zero
     double factor;        // scale
@@ -75,24 +60,32 @@ typedef struct program {
     size_t buffers;    // floats in the buffer arena
 } program;
 
+static inline const layer_traits *layer_traits_of(const layer *l) {
+    return &layer_kind_traits[l->kind];
+}
+
+// Returns true if the layer has a second input.
+static inline bool layer_has_second(const layer *l) {
+    return layer_traits_of(l)->role == ROLE_SUM;
+}
+
 // Returns the index of the layer whose output is the input of layer i; -1: the program's input.
 static inline int layer_source(const program *p, int i) {
     return i - 1 - p->layers[i].skip;
 }
 
-// Likewise for the second input of an add layer.
+// Likewise for its second input.
 static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
 }
 
-// Returns true if a pipeline stage can begin with layer `at`: a convolution or a linear layer, and
-// the output of the layer before it is the only earlier value that it or later layers read.
+// Returns true if a pipeline stage can begin with layer `at`: the core of a unit, and the output of
+// the layer before it is the only earlier value that it or later layers read.
 static inline bool program_can_cut(const program *p, int at) {
-    const layer_kind kind = p->layers[at].kind;
-    if (kind != LAYER_CONV && kind != LAYER_LINEAR) return false;
+    if (layer_traits_of(&p->layers[at])->role != ROLE_CORE) return false;
     for (int i = at; i < p->count; i++)
         if (layer_source(p, i) < at - 1 ||
-            (p->layers[i].kind == LAYER_ADD && layer_second_source(p, i) < at - 1))
+            (layer_has_second(&p->layers[i]) && layer_second_source(p, i) < at - 1))
             return false;
     return true;
 }
@@ -121,17 +114,27 @@ static inline layer layer_part(const layer *l) {
     return part;
 }
 
-// Returns the number of floats in the layer's weight tensor; 0 if it has none.
+// Return the number of floats in the layer's weight tensor, in its bias, and in each of its running
+// statistics; 0 if it has none.
 static inline size_t layer_weights(const layer *l) {
-    switch (l->kind) {
-    case LAYER_CONV:
-        return (size_t)l->out.channels * (size_t)(l->in.channels / layer_groups(l)) *
-               (size_t)(l->kernel_h * l->kernel_w);
-    case LAYER_LINEAR: return shape_size(l->out) * shape_size(l->in);
-    case LAYER_BATCH_NORM:
-    case LAYER_GROUP_NORM: return (size_t)l->out.channels;
+    switch (layer_traits_of(l)->tensors) {
+    case TENSORS_PRODUCT:
+        return (size_t)l->out.channels * (l->kernel_h ? (size_t)(l->in.channels / layer_groups(l)) *
+                                                            (size_t)(l->kernel_h * l->kernel_w)
+                                                      : shape_size(l->in));
+    case TENSORS_CHANNELS: return (size_t)l->out.channels;
     default: return 0;
     }
+}
+
+static inline size_t layer_biases(const layer *l) {
+    const layer_tensors tensors = layer_traits_of(l)->tensors;
+    const bool has = tensors == TENSORS_CHANNELS || (tensors == TENSORS_PRODUCT && l->has_bias);
+    return has ? (size_t)l->out.channels : 0;
+}
+
+static inline size_t layer_statistics(const layer *l) {
+    return layer_traits_of(l)->has_statistics ? (size_t)l->out.channels : 0;
 }
 
 #endif

@@ -5,8 +5,12 @@
 
 #include "base/memory.h"
 
+static layer_role role_of(const layer *l) {
+    return layer_traits_of(l)->role;
+}
+
 static bool is_tail_pool(const layer *l) {
-    return l->kind == LAYER_MAX_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
+    return role_of(l) == ROLE_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
            l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
 }
 
@@ -24,7 +28,7 @@ typedef struct cutting {
 static void count_readers(const cutting *c) {
     for (int i = 0; i < c->p->count; i++) {
         c->readers[layer_source(c->p, i) + 1]++;
-        if (c->p->layers[i].kind == LAYER_ADD) c->readers[layer_second_source(c->p, i) + 1]++;
+        if (layer_has_second(&c->p->layers[i])) c->readers[layer_second_source(c->p, i) + 1]++;
     }
 }
 
@@ -36,13 +40,14 @@ static bool continues_unit(const cutting *c) {
 static bool take_tail_layer(unit_layers *u, const layer *l) {
     // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
     if (u->smooth) return false;
-    if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool && !u->plus)
+    const layer_role role = role_of(l);
+    if (role == ROLE_NORM && !u->norm && !u->relu && !u->pool && !u->plus)
         u->norm = l;
-    else if (l->kind == LAYER_RELU && !u->relu)
+    else if (role == ROLE_RELU && !u->relu)
         u->relu = true;
     else if (is_tail_pool(l) && !u->pool && !u->plus)
         u->pool = true;
-    else if ((l->kind == LAYER_GELU || l->kind == LAYER_SILU) && !u->relu && !u->pool && !u->plus)
+    else if (role == ROLE_SMOOTH && !u->relu && !u->pool && !u->plus)
         u->smooth = l;
     else
         return false;
@@ -57,11 +62,11 @@ static bool has_tail(const unit_layers *u) {
 // the sum has that in its tail.
 static bool take_sum(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
-    if (l->kind != LAYER_ADD || !u->core || u->plus || u->relu || u->pool || u->smooth)
+    if (role_of(l) != ROLE_SUM || !u->core || u->plus || u->relu || u->pool || u->smooth)
         return false;
     cutting ahead = *c;
     ahead.at++;
-    if (continues_unit(&ahead) && c->p->layers[ahead.at].kind == LAYER_RELU) ahead.at++;
+    if (continues_unit(&ahead) && role_of(&c->p->layers[ahead.at]) == ROLE_RELU) ahead.at++;
     if (continues_unit(&ahead) && is_tail_pool(&c->p->layers[ahead.at])) return false;
     u->plus = true;
     u->second.unit = c->unit[layer_second_source(c->p, c->at) + 1];
@@ -70,7 +75,7 @@ static bool take_sum(unit_layers *u, cutting *c) {
 
 static void take_logits_scale(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
-    if (!c->logits || c->at != c->p->count - 1 || l->kind != LAYER_SCALE || !continues_unit(c))
+    if (!c->logits || c->at != c->p->count - 1 || role_of(l) != ROLE_SCALE || !continues_unit(c))
         return;
     if (!u->core || has_tail(u)) return;
     u->scale = l;
@@ -80,36 +85,34 @@ static void take_logits_scale(unit_layers *u, cutting *c) {
 // Samples are innermost, so a flattened activation lies in memory as the image does, unless another
 // layer reads the image too and wants a border around it.
 static bool is_free(const cutting *c, int i) {
-    return c->p->layers[i].kind == LAYER_FLATTEN && c->readers[layer_source(c->p, i) + 1] == 1;
+    return role_of(&c->p->layers[i]) == ROLE_VIEW && c->readers[layer_source(c->p, i) + 1] == 1;
+}
+
+static status check_window(const layer *l, error *err) {
+    if (!layer_traits_of(l)->has_choices || l->kernel_h * l->kernel_w <= POOL_WINDOW_MAX)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot run layer '%s': its window has more than %d elements", l->name,
+                     (int)POOL_WINDOW_MAX);
 }
 
 // The layers of a unit from c->at on; the first of them belongs to it.
 static status take_unit(unit_layers *u, cutting *c, error *err) {
     const layer *l = &c->p->layers[c->at++];
     u->x = l->in;
-    switch (l->kind) {
-    case LAYER_CONV:
-    case LAYER_LINEAR: u->core = l; break;
-    case LAYER_ADD: u->sum = true; break;
-    case LAYER_FLATTEN: u->x = l->out; break;
-    case LAYER_BATCH_NORM:
-    case LAYER_RELU: (void)take_tail_layer(u, l); break;
-    case LAYER_MAX_POOL:
-        if (l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': its window has more than %d elements", l->name,
-                             (int)POOL_WINDOW_MAX);
-        u->alone = l;
-        return STATUS_OK;
-    case LAYER_AVG_POOL:
-    case LAYER_DROPOUT:
-    case LAYER_GELU:
-    case LAYER_SILU:
-    case LAYER_GROUP_NORM:
-    case LAYER_SCALE: u->alone = l; return STATUS_OK;
-    default:
+    switch (role_of(l)) {
+    case ROLE_NONE:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);
+    case ROLE_CORE: u->core = l; break;
+    case ROLE_SUM: u->sum = true; break;
+    case ROLE_VIEW: u->x = l->out; break;
+    case ROLE_NORM:
+    case ROLE_RELU: (void)take_tail_layer(u, l); break;
+    case ROLE_SMOOTH:
+    case ROLE_POOL:
+    case ROLE_SCALE:
+    case ROLE_ALONE: u->alone = l; return check_window(l, err);
     }
     while (continues_unit(c) && (take_tail_layer(u, &c->p->layers[c->at]) || take_sum(u, c)))
         c->at++;
@@ -211,10 +214,10 @@ void units_own_part(const program *p, size_t *first, size_t *end) {
     *end = 0;
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
-        size_t behind = l->weight + layer_weights(l);
+        const size_t biases = layer_biases(l);
+        const size_t behind = biases ? l->bias + biases : l->weight + layer_weights(l);
         if (layer_weights(l) == 0) continue;
         if (l->weight < *first) *first = l->weight;
-        if (l->has_bias || l->kind == LAYER_BATCH_NORM) behind = l->bias + (size_t)l->out.channels;
         if (behind > *end) *end = behind;
     }
     if (*end < *first) *end = *first;

@@ -149,10 +149,7 @@ void factors_find(const experiment *from, const experiment *to, difference_list 
 
 // Samples that a batch norm layer normalises over in a full step; 0 for a model without.
 static int batch_norm_group(const experiment *e) {
-    bool found = false;
-    for (int i = 0; i < e->model.program.count; i++)
-        found |= e->model.program.layers[i].kind == LAYER_BATCH_NORM;
-    if (!found) return 0;
+    if (e->model.program.buffers == 0) return 0;
     return e->sync_batch_norm ? e->global_batch : e->global_batch / e->virtual_shards;
 }
 

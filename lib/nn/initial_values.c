@@ -25,17 +25,15 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
         const layer *l = &p->layers[i];
         random_stream s = {.seed = layer_seed(l, seed), .purpose = RANDOM_INIT};
         size_t channels = (size_t)l->out.channels;
-        if (l->kind == LAYER_GROUP_NORM) {
+        fill(buffers + l->variance, layer_statistics(l), 1);
+        if (layer_traits_of(l)->tensors == TENSORS_CHANNELS) {
             fill(parameters + l->weight, channels, 1);
-        } else if (l->kind == LAYER_BATCH_NORM) {
-            fill(parameters + l->weight, channels, 1);
-            fill(buffers + l->variance, channels, 1);
         } else if (layer_weights(l)) {
             double fan_in = (double)layer_weights(l) / (double)channels;
             float bound = (float)(1 / sqrt(fan_in));
             fill_uniform(&s, bound, parameters + l->weight, layer_weights(l));
             s.sample = 1;
-            if (l->has_bias) fill_uniform(&s, bound, parameters + l->bias, channels);
+            fill_uniform(&s, bound, parameters + l->bias, layer_biases(l));
         }
     }
 }

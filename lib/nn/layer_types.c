@@ -104,6 +104,24 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
     return STATUS_OK;
 }
 
+// Weights of products have dimensions of outputs, inputs and, if there is one, the window.
+status layer_add_tensors(builder *b, const reading *r) {
+    layer *l = r->l;
+    const layer_tensors tensors = layer_traits_of(l)->tensors;
+    const int rank = tensors == TENSORS_CHANNELS ? 1 : l->kernel_h ? 4 : 2;
+    const int64_t dims[] = {l->out.channels, l->in.channels / layer_groups(l), l->kernel_h,
+                            l->kernel_w};
+    status rc = STATUS_OK;
+    if (tensors != TENSORS_NONE) TRY(add_tensor(b, r, "weight", false, rank, dims, &l->weight));
+    if (layer_biases(l)) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
+    if (layer_statistics(l)) {
+        TRY(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
+        TRY(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
+    }
+out:
+    return rc;
+}
+
 // ---- Layers ----
 
 // Sets the layer's output shape: `channels` channels from a window that slides over the input.
@@ -155,9 +173,6 @@ static status read_conv(builder *b, reading *r) {
     TRY(read_bias(b, r));
     TRY(read_groups(b, r, channels));
     TRY(slide_window(b, r, channels));
-    int64_t dims[] = {channels, l->in.channels / l->groups, l->kernel_h, l->kernel_w};
-    TRY(add_tensor(b, r, "weight", false, 4, dims, &l->weight));
-    if (l->has_bias) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
 out:
     return rc;
 }
@@ -173,9 +188,6 @@ static status read_linear(builder *b, reading *r) {
     TRY(read_count(b, r, "out", &features));
     TRY(read_bias(b, r));
     l->out = (shape){features, 1, 1};
-    int64_t dims[] = {features, l->in.channels};
-    TRY(add_tensor(b, r, "weight", false, 2, dims, &l->weight));
-    if (l->has_bias) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
 out:
     return rc;
 }
@@ -202,11 +214,6 @@ static status read_batch_norm(builder *b, reading *r) {
     if (l->momentum < 0 || l->momentum > 1)
         return yaml_error(layer_option(r, "momentum"), b->err,
                           "'momentum' must be between 0 and 1");
-    int64_t dims[] = {l->in.channels};
-    TRY(add_tensor(b, r, "weight", false, 1, dims, &l->weight));
-    TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
-    TRY(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
-    TRY(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
 out:
     return rc;
 }
@@ -220,10 +227,6 @@ static status read_group_norm(builder *b, reading *r) {
                           "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
                           l->in.channels, l->name);
     TRY(read_eps(b, r));
-    l->has_bias = true;
-    int64_t dims[] = {l->in.channels};
-    TRY(add_tensor(b, r, "weight", false, 1, dims, &l->weight));
-    TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
 out:
     return rc;
 }
@@ -233,7 +236,7 @@ static status read_pool(builder *b, reading *r) {
     status rc = STATUS_OK;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
-    if (l->kind == LAYER_MAX_POOL && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
+    if (layer_traits_of(l)->has_choices && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
         return yaml_error(layer_option(r, "size"), b->err,
                           "'size': expected a window of at most %d values, got %dx%d = %d",
                           (int)POOL_WINDOW_MAX, l->kernel_h, l->kernel_w,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // layer_types.h - the words for layers in model files, for model.c, and the functions that read a
-// layer's options and set its output shape and tensors.
+// layer's options and set its output shape; then its tensors.
 #ifndef LOCKSTEP_NN_LAYER_TYPES_H
 #define LOCKSTEP_NN_LAYER_TYPES_H
 
@@ -49,6 +49,9 @@ typedef struct layer_type {
 // the description has the layer that they stand for.
 enum { LAYER_TYPES = LAYER_KINDS + 1 };
 extern const layer_type layer_types[LAYER_TYPES];
+
+// Gives the layer the tensors of its kind, in their order in a state_dict: adds them to the model.
+status layer_add_tensors(builder *b, const reading *r) MUST_CHECK;
 
 // Finds the layer that `node` names, among those read so far. *index is INPUT_LAYER for `input`.
 status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) MUST_CHECK;

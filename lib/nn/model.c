@@ -188,6 +188,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     TRY(name_layer(b, type->prefix, &r));
     TRY(find_input(b, &r));
     TRY(type->read(b, &r));
+    TRY(layer_add_tensors(b, &r));
     if (shape_size(r.l->out) > MAX_FEATURES)
         TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
                        MAX_FEATURES));
@@ -265,7 +266,7 @@ static status check_readers(const builder *b, const yaml_node *list) {
     if (!has_reader) return rc;
     for (int i = 0; i < p->count; i++) {
         has_reader[layer_source(p, i) + 1] = true;
-        if (p->layers[i].kind == LAYER_ADD) has_reader[layer_second_source(p, i) + 1] = true;
+        if (layer_has_second(&p->layers[i])) has_reader[layer_second_source(p, i) + 1] = true;
     }
     for (int v = 0; v < p->count && rc == STATUS_OK; v++)
         if (!has_reader[v])
@@ -415,7 +416,7 @@ const model_tensor *model_find(const model *m, const char *name) {
 
 layer_cost model_cost(const model *m, int number) {
     const layer *l = &m->program.layers[number];
-    if (l->kind != LAYER_CONV && l->kind != LAYER_LINEAR) return (layer_cost){0};
+    if (layer_traits_of(l)->tensors != TENSORS_PRODUCT) return (layer_cost){0};
     double positions = (double)l->out.height * (double)l->out.width;
     double each = positions * (double)layer_weights(l);
     bool first = true;

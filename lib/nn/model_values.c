@@ -5,7 +5,7 @@
 
 bool model_is_variance(const model *m, const model_tensor *t) {
     const layer *l = &m->program.layers[t->layer];
-    return t->is_buffer && l->kind == LAYER_BATCH_NORM && t->offset == l->variance;
+    return t->is_buffer && t->offset == l->variance;
 }
 
 bool values_find_bad(const float *values, size_t count, bool negative_too, bad_value *bad) {

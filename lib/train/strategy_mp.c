@@ -353,17 +353,15 @@ static void take_layers(const executor *x, const stage *s, float *parameters, fl
                         float *state, size_t arrays) {
     for (int i = 0; i < s->program.count; i++) {
         const layer *l = &s->program.layers[i];
-        const size_t weights = layer_weights(l), channels = (size_t)l->out.channels;
-        const bool norm = l->kind == LAYER_BATCH_NORM;
-        const size_t biases = weights && (l->has_bias || norm) ? channels : 0;
+        const size_t weights = layer_weights(l), biases = layer_biases(l);
         take(parameters, x->parameters, l->weight, weights);
         take(parameters, x->parameters, l->bias, biases);
         for (size_t a = 0; a < arrays; a++) {
             take(state, x->state, a * x->program->parameters + l->weight, weights);
             take(state, x->state, a * x->program->parameters + l->bias, biases);
         }
-        take(buffers, x->buffers, l->mean, norm ? channels : 0);
-        take(buffers, x->buffers, l->variance, norm ? channels : 0);
+        take(buffers, x->buffers, l->mean, layer_statistics(l));
+        take(buffers, x->buffers, l->variance, layer_statistics(l));
     }
 }
 

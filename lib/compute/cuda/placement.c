@@ -87,29 +87,13 @@ out:
 static status check_layers(const program *p, error *err) {
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
-        if (l->skip || l->kind == LAYER_ADD)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': GPUs run only networks in which each layer "
-                             "reads the one before it; use --device cpu",
-                             l->name);
-        if (l->kind == LAYER_GROUP_NORM)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': GPUs run no group norm; use --device cpu",
-                             l->name);
-        if (l->groups > 1)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': GPUs run no grouped convolutions; use "
-                             "--device cpu",
-                             l->name);
-        if (l->kind == LAYER_SCALE)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': GPUs cannot scale values; use --device cpu",
-                             l->name);
-        if (l->kind == LAYER_GELU || l->kind == LAYER_SILU)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': on GPUs the only activation is ReLU; use "
-                             "--device cpu",
-                             l->name);
+        const char *why = layer_traits_of(l)->not_on_gpus;
+        if (!why && l->groups > 1) why = "GPUs run no grouped convolutions";
+        if (l->skip || layer_has_second(l))
+            why = "GPUs run only networks in which each layer reads the one before it";
+        if (why)
+            return error_set(err, STATUS_USAGE, "cannot run layer '%s': %s; use --device cpu",
+                             l->name, why);
     }
     return STATUS_OK;
 }

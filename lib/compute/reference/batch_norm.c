@@ -93,7 +93,7 @@ void reference_update_buffers(const program *p, const reference_batch *b, const 
     const double *statistics = record + p->parameters;
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
-        if (l->kind != LAYER_BATCH_NORM) continue;
+        if (layer_statistics(l) == 0) continue;
         double all, of_variance;
         weights(l, b, &all, &of_variance);
         for (int c = 0; c < l->in.channels; c++) {

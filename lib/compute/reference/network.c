@@ -126,7 +126,7 @@ static void layer_forward(const pass *s, int i) {
     const layer *l = &s->p->layers[i];
     const size_t size = (size_t)s->samples * shape_size(l->in);
     const double *weight = s->parameters + l->weight;
-    const double *bias = l->has_bias ? s->parameters + l->bias : NULL;
+    const double *bias = layer_biases(l) ? s->parameters + l->bias : NULL;
     const double *x = input_of(s, i);
     double *y = s->value[i + 1];
     switch (l->kind) {
@@ -174,7 +174,7 @@ static void layer_backward(const pass *s, int i, const double *dy, double *dx, d
     const layer *l = &s->p->layers[i];
     const size_t size = (size_t)s->samples * shape_size(l->in);
     const double *x = input_of(s, i), *weight = s->parameters + l->weight;
-    double *dweight = record + l->weight, *dbias = l->has_bias ? record + l->bias : NULL;
+    double *dweight = record + l->weight, *dbias = layer_biases(l) ? record + l->bias : NULL;
     switch (l->kind) {
     case LAYER_CONV:
         reference_conv_backward(l, s->samples, x, weight, dy, dx, dweight, dbias);
@@ -208,7 +208,7 @@ static void pass_backward(const pass *s, double *dx, double *record) {
         double *sum = s->gradient[layer_source(s->p, i) + 1];
         layer_backward(s, i, s->gradient[i + 1], dx, record);
         reference_add(size, sum, dx, sum);
-        if (s->p->layers[i].kind != LAYER_ADD) continue;
+        if (!layer_has_second(&s->p->layers[i])) continue;
         sum = s->gradient[layer_second_source(s->p, i) + 1];
         reference_add(size, sum, dx, sum);
     }

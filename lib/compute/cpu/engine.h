@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
 // the order of operations; ownership.c: which thread has which groups; operations.c: one group;
-// batch_norm.c: statistics of a shard; step.c: a whole step.
+// layers.c: what each kind of layer does to it; batch_norm.c: statistics of a shard; step.c: a
+// whole step.
 //
 // A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
 // groups, one group after another, so that the activations of a group stay in the cache. If images
@@ -31,20 +32,14 @@ typedef enum operation_kind {
     OP_CORE,
     OP_MOMENTS, // batch norm: mean and squares of the group
     OP_TAIL,
-    OP_POOL,
-    OP_DROPOUT,
-    OP_ACTIVATION,
-    OP_GROUP_NORM,
+    OP_ALONE,
     OP_LOSS,
     OP_TAIL_AGAIN,   // a y that was not kept
     OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
     OP_TAIL_SUMS,    // batch norm, backward: sums of the group, which are also the gradients of its
                      // scale and shift
     OP_TAIL_BACKWARD,
-    OP_POOL_BACKWARD,
-    OP_DROPOUT_BACKWARD,
-    OP_ACTIVATION_BACKWARD,
-    OP_GROUP_NORM_BACKWARD,
+    OP_ALONE_BACKWARD,
     OP_CORE_WEIGHTS,
     OP_CORE_INPUT,
 } operation_kind;
@@ -199,6 +194,29 @@ void ownership_deal(engine *e, int first, int end);
 static inline float *group_memory(const group_work *g, place p) {
     return p.in_thread ? g->values : g->memory;
 }
+
+static inline uint8_t *group_winners(const group_work *g, const unit *u) {
+    return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
+}
+
+// A place without borders as a view of another shape: flatten changes the shape, but not the
+// memory.
+static inline view group_view(const group_work *g, place p, shape s) {
+    const size_t row = (size_t)s.width * (size_t)g->e->kernels->lanes;
+    if (p.size.channels == s.channels && p.size.height == s.height && p.size.width == s.width)
+        return place_view(p, g->memory);
+    return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
+}
+
+// layers.c: the operations of a layer that begins a unit, as its core or alone. Tails and sums have
+// theirs in operations.c, whatever their layers.
+typedef struct cpu_layer {
+    void (*forward)(const group_work *g, const unit *u);             // writes z; alone: y
+    void (*backward)(const group_work *g, const unit *u, float *dx); // alone: dw and db, too
+    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // core
+    activation_kind activation; // of the kernels, alone or in a tail
+} cpu_layer;
+extern const cpu_layer cpu_layers[LAYER_KINDS];
 
 // convolution.c: the core of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
 // is no bias. convolution_pack copies the weights for the kernels, for the forward pass or, with

@@ -1,57 +1,34 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step on one group: builds the tasks of the kernels from units and places.
-#include <math.h>
 #include <string.h>
 
 #include "compute/cpu/engine.h"
 
-static uint8_t *winners(const group_work *g, const unit *u) {
-    return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
-}
-
-// A place without borders as a view of another shape: flatten changes the shape, but not the
-// memory.
-static view view_as(const group_work *g, place p, shape s) {
-    const size_t row = (size_t)s.width * (size_t)g->e->kernels->lanes;
-    if (p.size.channels == s.channels && p.size.height == s.height && p.size.width == s.width)
-        return place_view(p, g->memory);
-    return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
-}
-
 // z = x, or x plus the second source.
 static void run_sum(const group_work *g, const unit *u) {
     const shape s = u->layers.sum ? u->layers.x : u->x.size;
-    const view x = view_as(g, u->x, s), z = view_as(g, u->z, s);
-    const view second = u->layers.sum ? view_as(g, u->second, s) : x;
+    const view x = group_view(g, u->x, s), z = group_view(g, u->z, s);
+    const view second = u->layers.sum ? group_view(g, u->second, s) : x;
     g->e->kernels->sum(&x, u->layers.sum ? &second : NULL, &z);
 }
 
 // Of the logits, or of their gradients.
 static void scale_logits(const group_work *g, const unit *u) {
+    if (!u->layers.scale) return;
     const view z = place_view(u->z, g->memory);
-    const activation_task t = {.kind = ACTIVATION_SCALE,
-                               .x = z,
-                               .y = z,
-                               .factor = (float)(u->layers.scale ? u->layers.scale->factor : 1)};
-    if (u->layers.scale) g->e->kernels->activation(&t);
+    const activation_task t = {
+        .kind = ACTIVATION_SCALE, .x = z, .y = z, .factor = (float)u->layers.scale->factor};
+    g->e->kernels->activation(&t);
 }
 
 static void run_core(const group_work *g, const unit *u) {
-    if (!u->layers.core) {
+    const layer *l = u->layers.core;
+    if (!l) {
         run_sum(g, u);
-    } else if (u->layers.core->kind == LAYER_CONV) {
-        convolution_forward(g, u);
-    } else {
-        const layer *l = u->layers.core;
-        const linear_task t = {.inputs = (int)shape_size(l->in),
-                               .outputs = (int)shape_size(l->out),
-                               .weight = g->e->parameters + l->weight,
-                               .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
-                               .x = group_memory(g, u->x) + u->x.offset,
-                               .z = g->memory + u->z.offset};
-        g->e->kernels->linear(&t);
-        scale_logits(g, u);
+        return;
     }
+    cpu_layers[l->kind].forward(g, u);
+    scale_logits(g, u);
 }
 
 // The gradient of an operand of a sum is that of the sum.
@@ -78,56 +55,29 @@ static void add_input_gradient(const group_work *g, const unit *u) {
                        shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
 }
 
-static void run_linear_input(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
-    const linear_task t = {.inputs = (int)shape_size(l->in),
-                           .outputs = (int)shape_size(l->out),
-                           .weight = g->e->parameters + l->weight,
-                           .x = g->memory + u->z.offset,
-                           .z = input_gradient(g, u)};
-    g->e->kernels->linear_transposed(&t);
+// The gradient of the input of the layer that begins a unit, and of its parameters if it is alone.
+static void run_input(const group_work *g, const unit *u, const layer *l) {
+    cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
+    add_input_gradient(g, u);
 }
 
 static void run_core_input(const group_work *g, const unit *u) {
-    if (!u->layers.core) {
-        pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
-        if (u->layers.sum)
-            pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
+    if (u->layers.core) {
+        run_input(g, u, u->layers.core);
         return;
     }
-    if (u->layers.core->kind == LAYER_LINEAR)
-        run_linear_input(g, u);
-    else
-        convolution_input(g, u, input_gradient(g, u));
-    add_input_gradient(g, u);
+    pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
+    if (u->layers.sum) pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.core;
-    float *dw = g->record + l->weight, *db = l->has_bias ? g->record + l->bias : NULL;
-    if (l->kind == LAYER_LINEAR) {
-        const linear_weight_task t = {.inputs = (int)shape_size(l->in),
-                                      .outputs = (int)shape_size(l->out),
-                                      .x = group_memory(g, u->x) + u->x.offset,
-                                      .dz = g->memory + u->z.offset,
-                                      .dw = dw,
-                                      .db = db,
-                                      .scratch = g->member->scratch,
-                                      .accumulate = g->accumulate};
-        g->e->kernels->linear_weight(&t);
-        return;
-    }
-    convolution_weights(g, u, dw, db);
-}
-
-static activation_kind activation_of(const layer *l) {
-    return l->kind == LAYER_GELU   ? ACTIVATION_GELU
-           : l->kind == LAYER_SILU ? ACTIVATION_SILU
-                                   : ACTIVATION_SCALE;
+    cpu_layers[l->kind].weights(g, u, g->record + l->weight,
+                                l->has_bias ? g->record + l->bias : NULL);
 }
 
 static activation_kind tail_activation(const unit_layers *u) {
-    if (u->smooth) return activation_of(u->smooth);
+    if (u->smooth) return cpu_layers[u->smooth->kind].activation;
     return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
 }
 
@@ -135,13 +85,13 @@ static tail_task tail(const group_work *g, const unit *u) {
     const engine *e = g->e;
     tail_task t = {.z = place_view(u->z, g->memory),
                    .y = place_view(u->y, group_memory(g, u->y)),
-                   .winner = winners(g, u),
+                   .winner = group_winners(g, u),
                    .activation = tail_activation(&u->layers),
                    .pool = u->layers.pool,
                    .adds = u->layers.plus,
                    .samples = g->samples,
                    .dy = g->memory + u->dy.offset};
-    if (t.adds) t.second = view_as(g, u->second, u->z.size);
+    if (t.adds) t.second = group_view(g, u->second, u->z.size);
     if (!u->layers.norm) return t;
     if (!g->group) {
         t.scale = e->norm.run_scale + u->layers.norm_channel;
@@ -203,100 +153,6 @@ static void run_tail_sums(const group_work *g, const unit *u) {
                leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
-static pool_task pooling(const group_work *g, const unit *u) {
-    const layer *l = u->layers.alone;
-    return (pool_task){.x = place_view(u->x, g->memory),
-                       .y = place_view(u->y, g->memory),
-                       .winner = winners(g, u),
-                       .kernel_h = l->kernel_h,
-                       .kernel_w = l->kernel_w,
-                       .stride_y = l->stride_h,
-                       .stride_x = l->stride_w,
-                       .pad_y = l->pad_h,
-                       .pad_x = l->pad_w,
-                       .dy = g->memory + u->dy.offset,
-                       .dx = input_gradient(g, u)};
-}
-
-static void run_pool(const group_work *g, const unit *u, bool backward) {
-    const kernels *k = g->e->kernels;
-    const pool_task t = pooling(g, u);
-    const bool max = u->layers.alone->kind == LAYER_MAX_POOL;
-    if (!backward) {
-        (max ? k->max_pool : k->average_pool)(&t);
-        return;
-    }
-    (max ? k->max_pool_backward : k->average_pool_backward)(&t);
-    add_input_gradient(g, u);
-}
-
-// Random numbers are compared with the rate as floats; comparing integers gives the same result.
-static dropout_task dropout(const group_work *g, const unit *u) {
-    const layer *l = u->layers.alone;
-    return (dropout_task){.x = view_as(g, u->x, u->y.size),
-                          .y = place_view(u->y, g->memory),
-                          .kept = (int8_t *)winners(g, u),
-                          .scale = (float)(1 / (1 - l->rate)),
-                          .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
-                          .stream = {.seed = layer_seed(l, g->e->options.seed),
-                                     .purpose = RANDOM_DROPOUT,
-                                     .epoch = g->e->batch->epoch},
-                          .ids = g->e->batch->ids + g->group->first,
-                          .samples = g->samples,
-                          .dy = g->memory + u->dy.offset,
-                          .dx = input_gradient(g, u)};
-}
-
-// In inference nothing is dropped.
-static void run_dropout(const group_work *g, const unit *u) {
-    if (g->group) {
-        const dropout_task t = dropout(g, u);
-        g->e->kernels->dropout(&t);
-        return;
-    }
-    const view x = view_as(g, u->x, u->y.size), y = place_view(u->y, g->memory);
-    g->e->kernels->sum(&x, NULL, &y);
-}
-
-static void run_activation(const group_work *g, const unit *u, bool backward) {
-    const kernels *k = g->e->kernels;
-    const layer *l = u->layers.alone;
-    const activation_task t = {.kind = activation_of(l),
-                               .x = view_as(g, u->x, u->y.size),
-                               .y = place_view(u->y, g->memory),
-                               .factor = (float)l->factor,
-                               .dy = g->memory + u->dy.offset,
-                               .dx = input_gradient(g, u)};
-    if (!backward) {
-        k->activation(&t);
-        return;
-    }
-    k->activation_backward(&t);
-    add_input_gradient(g, u);
-}
-
-static void run_group_norm(const group_work *g, const unit *u, bool backward) {
-    const kernels *k = g->e->kernels;
-    const layer *l = u->layers.alone;
-    const group_norm_task t = {.x = view_as(g, u->x, u->y.size),
-                               .y = place_view(u->y, g->memory),
-                               .groups = l->groups,
-                               .eps = (float)l->eps,
-                               .weight = g->e->parameters + l->weight,
-                               .bias = g->e->parameters + l->bias,
-                               .dy = g->memory + u->dy.offset,
-                               .dx = input_gradient(g, u),
-                               .dweight = g->record ? g->record + l->weight : NULL,
-                               .dbias = g->record ? g->record + l->bias : NULL,
-                               .accumulate = g->accumulate};
-    if (!backward) {
-        k->group_norm(&t);
-        return;
-    }
-    k->group_norm_backward(&t);
-    add_input_gradient(g, u);
-}
-
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const size_t own = (size_t)g->index * e->placement.norm_channels + u->layers.norm_channel;
@@ -355,10 +211,7 @@ static void run_operation(const group_work *g, const operation *op) {
         e->kernels->tail_forward(&t);
         break;
     }
-    case OP_POOL: run_pool(g, op->unit, false); break;
-    case OP_DROPOUT: run_dropout(g, op->unit); break;
-    case OP_ACTIVATION: run_activation(g, op->unit, false); break;
-    case OP_GROUP_NORM: run_group_norm(g, op->unit, false); break;
+    case OP_ALONE: cpu_layers[op->unit->layers.alone->kind].forward(g, op->unit); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
@@ -367,15 +220,7 @@ static void run_operation(const group_work *g, const operation *op) {
         e->kernels->tail_backward(&t);
         break;
     }
-    case OP_POOL_BACKWARD: run_pool(g, op->unit, true); break;
-    case OP_DROPOUT_BACKWARD: {
-        const dropout_task t = dropout(g, op->unit);
-        e->kernels->dropout_backward(&t);
-        add_input_gradient(g, op->unit);
-        break;
-    }
-    case OP_ACTIVATION_BACKWARD: run_activation(g, op->unit, true); break;
-    case OP_GROUP_NORM_BACKWARD: run_group_norm(g, op->unit, true); break;
+    case OP_ALONE_BACKWARD: run_input(g, op->unit, op->unit->layers.alone); break;
     case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
     case OP_CORE_INPUT: run_core_input(g, op->unit); break;
     }

@@ -63,9 +63,9 @@ static place y_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT ? p->input : p->units[s.unit].y;
 }
 
-static bool needs_winners(const layer *alone) {
-    return alone && alone->kind != LAYER_GELU && alone->kind != LAYER_SILU &&
-           alone->kind != LAYER_SCALE && alone->kind != LAYER_GROUP_NORM;
+// A byte for each y.
+static bool needs_winners(const unit_layers *u) {
+    return u->pool || (u->alone && layer_traits_of(u->alone)->has_choices);
 }
 
 static int readers_of(const placement *p, int of) {
@@ -127,7 +127,7 @@ static void place_sources(placement *p, int index) {
     u->x = y_of(p, u->layers.source);
     if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
     if (u->in_place) u->z = place_at(p, u->layers.z, u->x.offset);
-    if (!u->layers.last && (u->layers.pool || needs_winners(u->layers.alone))) {
+    if (!u->layers.last && needs_winners(&u->layers)) {
         u->winner = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
     }

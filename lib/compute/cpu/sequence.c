@@ -15,26 +15,19 @@ static void add_range(sequence *s, size_t first, size_t count) {
     if (count) s->ranges[s->range_count++] = (range){first, count};
 }
 
-// The parts of a record that an operation writes.
+// The parts of a record that an operation writes: those of a layer's tensors, and the loss.
 static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
     const program *p = e->program;
+    const layer *l = kind == OP_CORE_WEIGHTS     ? u->layers.core
+                     : kind == OP_ALONE_BACKWARD ? u->layers.alone
+                     : kind == OP_TAIL_SUMS      ? u->layers.norm
+                                                 : NULL;
     if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
-    if (kind == OP_CORE_WEIGHTS) {
-        add_range(s, u->layers.core->weight, layer_weights(u->layers.core));
-        if (u->layers.core->has_bias)
-            add_range(s, u->layers.core->bias, (size_t)u->layers.core->out.channels);
-    }
-    if (kind == OP_GROUP_NORM_BACKWARD) {
-        add_range(s, u->layers.alone->weight, layer_weights(u->layers.alone));
-        add_range(s, u->layers.alone->bias, layer_weights(u->layers.alone));
-    }
-    if (kind == OP_TAIL_SUMS) {
-        const size_t channels = (size_t)u->layers.norm->out.channels;
-        add_range(s, u->layers.norm->weight, channels);
-        add_range(s, u->layers.norm->bias, channels);
-        add_range(s, p->parameters + u->layers.norm->mean, channels);
-        add_range(s, p->parameters + u->layers.norm->variance, channels);
-    }
+    if (!l) return;
+    add_range(s, l->weight, layer_weights(l));
+    add_range(s, l->bias, layer_biases(l));
+    add_range(s, p->parameters + l->mean, layer_statistics(l));
+    add_range(s, p->parameters + l->variance, layer_statistics(l));
 }
 
 static void add(sequence *s, const engine *e, operation_kind kind, const unit *u) {
@@ -85,20 +78,9 @@ void sequence_release(sequence *s) {
     *s = (sequence){0};
 }
 
-static operation_kind operation_of(const layer *alone, bool backward) {
-    switch (alone->kind) {
-    case LAYER_DROPOUT: return backward ? OP_DROPOUT_BACKWARD : OP_DROPOUT;
-    case LAYER_GELU:
-    case LAYER_SILU:
-    case LAYER_SCALE: return backward ? OP_ACTIVATION_BACKWARD : OP_ACTIVATION;
-    case LAYER_GROUP_NORM: return backward ? OP_GROUP_NORM_BACKWARD : OP_GROUP_NORM;
-    default: return backward ? OP_POOL_BACKWARD : OP_POOL;
-    }
-}
-
 static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
     if (u->layers.alone) {
-        add(s, e, operation_of(u->layers.alone, false), u);
+        add(s, e, OP_ALONE, u);
         return;
     }
     if (!u->in_place) add(s, e, OP_CORE, u);
@@ -111,8 +93,7 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
 
 static void add_backward(sequence *s, const engine *e, const unit *u) {
     if (u->layers.alone) {
-        if (!u->layers.first || layer_weights(u->layers.alone))
-            add(s, e, operation_of(u->layers.alone, true), u);
+        if (!u->layers.first || layer_weights(u->layers.alone)) add(s, e, OP_ALONE_BACKWARD, u);
         return;
     }
     if (u->layers.plus) add(s, e, OP_SUM_BACKWARD, u);

@@ -21,67 +21,78 @@
 
 // ---- Layers ----
 
-// `bias` and `dbias` may be NULL if the layer has none.
-void reference_conv(const layer *l, int samples, const double *x, const double *weight,
-                    const double *bias, double *y);
-void reference_conv_backward(const layer *l, int samples, const double *x, const double *weight,
-                             const double *dy, double *dx, double *dweight, double *dbias);
+// One layer on some samples, in training or in inference.
+typedef struct reference_task {
+    const layer *l;
+    int samples;
+    const double *x, *second;    // second: the other input of a sum
+    const double *weight, *bias; // bias: may be NULL, like dbias, if the layer has none
+    double *y;
+    double *kept; // training: what forward leaves for backward; NULL: inference
+    // Batch norm in inference: the running statistics.
+    const double *mean, *variance;
+    // Dropout in training: the samples' ids, and with them its random numbers.
+    const uint32_t *ids;
+    uint32_t epoch;
+    uint64_t seed;
+    const double *dy;
+    double *dx, *dweight, *dbias;
+} reference_task;
 
-void reference_linear(const layer *l, int samples, const double *x, const double *weight,
-                      const double *bias, double *y);
-void reference_linear_backward(const layer *l, int samples, const double *x, const double *weight,
-                               const double *dy, double *dx, double *dweight, double *dbias);
+typedef struct reference_layer {
+    void (*forward)(const reference_task *t);
+    void (*backward)(const reference_task *t);
+    size_t kept_of_channel, kept_of_input; // values in `kept`
+} reference_layer;
+
+extern const reference_layer reference_conv, reference_linear;
+
+// In training the mean and the biased variance are those of reference_moments, which are kept;
+// backward takes them as functions of x.
+extern const reference_layer reference_batch_norm;
+
+// The mean and the biased variance are those of a sample's channels of one group, over all
+// positions.
+extern const reference_layer reference_group_norm;
+
+// gelu and silu: x·Φ(x), with the error function, and x·σ(x).
+extern const reference_layer reference_relu, reference_gelu, reference_silu;
+
+// Multiplies by the layer's factor.
+extern const reference_layer reference_scale;
+
+// add: the gradient of both inputs is the same. view: a copy.
+extern const reference_layer reference_add, reference_view;
+
+// Of equal values in a window the first one in row-major order wins. Padding never wins.
+extern const reference_layer reference_max_pool;
+
+// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
+extern const reference_layer reference_avg_pool;
+
+// Multiplies by the factors of reference_dropout_mask, which are kept; in inference by 1.
+extern const reference_layer reference_dropout;
+
+extern const reference_layer *const reference_layers[LAYER_KINDS];
+
+static inline void reference_forward(const reference_task *t) {
+    reference_layers[t->l->kind]->forward(t);
+}
+
+static inline void reference_backward(const reference_task *t) {
+    reference_layers[t->l->kind]->backward(t);
+}
+
+// Returns the number of values in `kept`.
+size_t reference_kept(const layer *l, int samples);
 
 // Computes mean and biased variance of every channel over samples and positions; zeros if there is
 // no sample.
 void reference_moments(shape s, int samples, const double *x, double *mean, double *variance);
 
-// Normalises by the given statistics: those of reference_moments in training, the running ones in
-// inference.
-void reference_batch_norm(const layer *l, int samples, const double *x, const double *mean,
-                          const double *variance, const double *weight, const double *bias,
-                          double *y);
-
-// For training: mean and variance are functions of x.
-void reference_batch_norm_backward(const layer *l, int samples, const double *x, const double *mean,
-                                   const double *variance, const double *weight, const double *dy,
-                                   double *dx, double *dweight, double *dbias);
-
-// The mean and the biased variance are those of a sample's channels of one group, over all
-// positions.
-void reference_group_norm(const layer *l, int samples, const double *x, const double *weight,
-                          const double *bias, double *y);
-void reference_group_norm_backward(const layer *l, int samples, const double *x,
-                                   const double *weight, const double *dy, double *dx,
-                                   double *dweight, double *dbias);
-
-void reference_relu(size_t n, const double *x, double *y);
-void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx);
-
-// x·Φ(x), with the error function, and x·σ(x).
-void reference_gelu(size_t n, const double *x, double *y);
-void reference_gelu_backward(size_t n, const double *x, const double *dy, double *dx);
-void reference_silu(size_t n, const double *x, double *y);
-void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx);
-
-// Multiplies by the layer's factor: the function and its gradient.
-void reference_scale(const layer *l, size_t n, const double *x, double *y);
-
-// y = a + b; y may be one of them.
-void reference_add(size_t n, const double *a, const double *b, double *y);
-
-// Of equal values in a window the first one in row-major order wins. Padding never wins.
-void reference_max_pool(const layer *l, int samples, const double *x, double *y);
-void reference_max_pool_backward(const layer *l, int samples, const double *x, const double *dy,
-                                 double *dx);
-
-// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
-void reference_avg_pool(const layer *l, int samples, const double *x, double *y);
-void reference_avg_pool_backward(const layer *l, int samples, const double *dy, double *dx);
-
 // Writes the dropout factors for the features of one sample: 0 with probability l->rate, else 1 /
 // (1 - rate). Feature i is dropped if element i of the stream (layer_seed, RANDOM_DROPOUT, epoch,
-// id) is below the rate, compared as floats. Forward and backward multiply by the mask.
+// id) is below the rate, compared as floats.
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask);
 

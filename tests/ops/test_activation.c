@@ -14,14 +14,13 @@ enum { STEPS = 1 << 16, LANES_MOST = GROUP, VALUES = STEPS * LANES_MOST };
 typedef struct function_case {
     const char *name;
     activation_kind kind;
-    void (*value)(size_t n, const double *x, double *y);
-    void (*gradient)(size_t n, const double *x, const double *dy, double *dx);
+    const reference_layer *reference;
     double value_error, gradient_error; // allowed
 } function_case;
 
 static const function_case functions[] = {
-    {"gelu", ACTIVATION_GELU, reference_gelu, reference_gelu_backward, 0.8, 0.9},
-    {"silu", ACTIVATION_SILU, reference_silu, reference_silu_backward, 1.0, 0.9},
+    {"gelu", ACTIVATION_GELU, &reference_gelu, 0.8, 0.9},
+    {"silu", ACTIVATION_SILU, &reference_silu, 1.0, 0.9},
 };
 
 typedef struct numbers {
@@ -84,11 +83,14 @@ static void check(const function_case *f, numbers *n, const char *isa, int lanes
 static void test_errors(void **state) {
     static const char *const isas[] = {"baseline", "v3", "v4"};
     (void)state;
+    const layer l = {.in = {1, 1, VALUES}, .out = {1, 1, VALUES}};
     numbers n = numbers_new();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const function_case *f = &functions[i];
-        f->value(VALUES, n.x64, n.y64);
-        f->gradient(VALUES, n.x64, n.ones64, n.dx64);
+        const reference_task t = {
+            .l = &l, .samples = 1, .x = n.x64, .y = n.y64, .dy = n.ones64, .dx = n.dx64};
+        f->reference->forward(&t);
+        f->reference->backward(&t);
         for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
             for (int lanes = 4; lanes <= GROUP; lanes *= 2) check(f, &n, isas[k], lanes);
         }

@@ -102,7 +102,8 @@ static void check_weights(const weight_case *c, int lanes) {
     image x_image = image_new(l.in, lanes, c->pad, x), dz_image = image_new(l.out, lanes, 0, dz);
     gradients first;
     bool have = false;
-    reference_conv_backward(&l, lanes, x, w, dz, NULL, dw, db);
+    reference_backward(&(reference_task){
+        .l = &l, .samples = lanes, .x = x, .weight = w, .dy = dz, .dweight = dw, .dbias = db});
     for (int i = 0; i < ISAS; i++) {
         const kernels *k = kernels_find(isas[i], lanes);
         gradients got = {0};
@@ -139,7 +140,7 @@ static void check_pool(int lanes) {
     image x_image = image_new(l.in, lanes, 0, x), y_image = image_new(l.out, lanes, 0, NULL);
     float first[CHANNELS * GROUP], got[CHANNELS * GROUP];
     bool have = false;
-    reference_avg_pool(&l, lanes, x, wanted);
+    reference_forward(&(reference_task){.l = &l, .samples = lanes, .x = x, .y = wanted});
     for (int i = 0; i < ISAS; i++) {
         const kernels *k = kernels_find(isas[i], lanes);
         if (!k) continue;
@@ -175,7 +176,8 @@ static void check_linear(int lanes) {
     float *weight = floats_of(w, OUTPUTS * inputs), first[OUTPUTS * GROUP];
     image x_image = image_new(l.in, lanes, 0, x), z_image = image_new(l.out, lanes, 0, NULL);
     bool have = false;
-    reference_linear(&l, lanes, x, w, NULL, values);
+    reference_forward(
+        &(reference_task){.l = &l, .samples = lanes, .x = x, .weight = w, .y = values});
     for (int n = 0; n < lanes; n++)
         for (int o = 0; o < OUTPUTS; o++) wanted[o * lanes + n] = values[n * OUTPUTS + o];
     for (int i = 0; i < ISAS; i++) {

@@ -183,6 +183,7 @@ static void test_pool_alone(void **state) {
 
 static void test_reference(void **state) {
     (void)state;
+    const layer relu = {.kind = LAYER_RELU, .in = {1, 2, 2}, .out = {1, 2, 2}};
     const layer pool = {.kind = LAYER_MAX_POOL,
                         .in = {1, 2, 2},
                         .out = {1, 1, 1},
@@ -193,17 +194,19 @@ static void test_reference(void **state) {
     for (int w = 0; w < WINDOWS; w++) {
         double x[WINDOW], y[WINDOW], dx[WINDOW], sum = 0;
         const double dy[WINDOW] = {3, 3, 3, 3};
+        reference_task t = {.l = &relu, .samples = 1, .x = x, .y = y, .dy = dy, .dx = dx};
         for (int k = 0; k < WINDOW; k++) x[k] = (double)value_of(w, k);
-        reference_relu(WINDOW, x, y);
-        reference_relu_backward(WINDOW, x, dy, dx);
+        reference_forward(&t);
+        reference_backward(&t);
         for (int k = 0; k < WINDOW; k++) {
             const float v = value_of(w, k);
             same((float)y[k], v <= 0 ? 0 : v, w, "the reference's ReLU");
             assert_true(dx[k] == (v <= 0 ? 0 : 3));
         }
-        reference_max_pool(&pool, 1, x, y);
+        t.l = &pool;
+        reference_forward(&t);
         same((float)y[0], expected(w, false), w, "the reference's pool");
-        reference_max_pool_backward(&pool, 1, x, dy, dx);
+        reference_backward(&t);
         for (int k = 0; k < WINDOW; k++) {
             sum += dx[k];
             if (dx[k] > 0) same((float)x[k], expected(w, false), w, "the reference's winner");

@@ -9,6 +9,7 @@
 
 #include "compute/reference.h"
 #include "data/tensor/tensor_file.h"
+#include "nn/layer_types.h"
 #include "nn/optimizer.h"
 
 static const char PATH[] = "tests/golden/operations.safetensors";
@@ -96,46 +97,39 @@ static layer layer_of(const golden *g, layer_kind kind) {
 
 // ---- Layers ----
 
-// Convolution or linear layer.
-static void check_product(const golden *g, layer_kind kind) {
+// Compares what the golden file has of the layer's results.
+static void check_layer(const golden *g, layer_kind kind) {
     const layer l = layer_of(g, kind);
     const int n = (int)number(g, "samples");
-    const double *x = values(g, "x"), *w = values(g, "weight"), *b = values(g, "bias");
+    const double *weight = values(g, "weight"), *bias = values(g, "bias");
+    double *kept = ops_zeros(reference_kept(&l, n));
     double *y = ops_zeros(count(g, "y")), *dx = ops_zeros(count(g, "x"));
-    double *dw = ops_zeros(count(g, "weight")), *db = b ? ops_zeros(count(g, "bias")) : NULL;
-    if (kind == LAYER_CONV) {
-        reference_conv(&l, n, x, w, b, y);
-        reference_conv_backward(&l, n, x, w, values(g, "dy"), dx, dw, db);
-    } else {
-        reference_linear(&l, n, x, w, b, y);
-        reference_linear_backward(&l, n, x, w, values(g, "dy"), dx, dw, db);
+    double *dw = weight ? ops_zeros(count(g, "weight")) : NULL;
+    double *db = bias ? ops_zeros(count(g, "bias")) : NULL;
+    reference_task t = {.l = &l,
+                        .samples = n,
+                        .x = values(g, "x"),
+                        .weight = weight,
+                        .bias = bias,
+                        .y = y,
+                        .dy = values(g, "dy"),
+                        .dx = dx,
+                        .dweight = dw,
+                        .dbias = db};
+    if (layer_statistics(&l)) {
+        t.mean = values(g, "mean");
+        t.variance = values(g, "variance");
+        reference_forward(&t);
+        same(g, "inference", y);
     }
+    t.kept = kept;
+    reference_forward(&t);
+    reference_backward(&t);
     same(g, "y", y);
     same(g, "dx", dx);
-    same(g, "dweight", dw);
-    if (b) same(g, "dbias", db);
-    free(y), free(dx), free(dw), free(db);
-}
-
-static void check_batch_norm(const golden *g) {
-    const layer l = layer_of(g, LAYER_BATCH_NORM);
-    const int n = (int)number(g, "samples");
-    const size_t channels = (size_t)l.in.channels;
-    const double *x = values(g, "x"), *w = values(g, "weight"), *b = values(g, "bias");
-    double *mean = ops_zeros(channels), *variance = ops_zeros(channels);
-    double *y = ops_zeros(count(g, "x")), *dx = ops_zeros(count(g, "x"));
-    double *dw = ops_zeros(channels), *db = ops_zeros(channels);
-
-    reference_batch_norm(&l, n, x, values(g, "mean"), values(g, "variance"), w, b, y);
-    same(g, "inference", y);
-    reference_moments(l.in, n, x, mean, variance);
-    reference_batch_norm(&l, n, x, mean, variance, w, b, y);
-    reference_batch_norm_backward(&l, n, x, mean, variance, w, values(g, "dy"), dx, dw, db);
-    same(g, "y", y);
-    same(g, "dx", dx);
-    same(g, "dweight", dw);
-    same(g, "dbias", db);
-    free(mean), free(variance), free(y), free(dx), free(dw), free(db);
+    if (dw) same(g, "dweight", dw);
+    if (db) same(g, "dbias", db);
+    free(kept), free(y), free(dx), free(dw), free(db);
 }
 
 // The running statistics after one step of a program with this one layer.
@@ -159,31 +153,6 @@ static void check_running_statistics(const golden *g) {
     same(g, "mean_after", buffers);
     same(g, "variance_after", buffers + channels);
     free(record), free(buffers);
-}
-
-// Layers without parameters.
-static void check_plain(const golden *g, layer_kind kind) {
-    const layer l = layer_of(g, kind);
-    const int n = (int)number(g, "samples");
-    const double *x = values(g, "x"), *dy = values(g, "dy");
-    double *y = ops_zeros(count(g, "y")), *dx = ops_zeros(count(g, "x"));
-    switch (kind) {
-    case LAYER_RELU:
-        reference_relu(count(g, "x"), x, y);
-        reference_relu_backward(count(g, "x"), x, dy, dx);
-        break;
-    case LAYER_MAX_POOL:
-        reference_max_pool(&l, n, x, y);
-        reference_max_pool_backward(&l, n, x, dy, dx);
-        break;
-    default:
-        reference_avg_pool(&l, n, x, y);
-        reference_avg_pool_backward(&l, n, dy, dx);
-        break;
-    }
-    same(g, "y", y);
-    same(g, "dx", dx);
-    free(y), free(dx);
 }
 
 // ---- Loss, updates, schedules ----
@@ -264,20 +233,13 @@ static void check_schedule(const golden *g) {
 
 static void test_case(void **state) {
     const golden *g = *state;
-    if (is_kind(g, "conv")) {
-        check_product(g, LAYER_CONV);
-    } else if (is_kind(g, "linear")) {
-        check_product(g, LAYER_LINEAR);
-    } else if (is_kind(g, "batch_norm")) {
-        check_batch_norm(g);
-        check_running_statistics(g);
-    } else if (is_kind(g, "relu")) {
-        check_plain(g, LAYER_RELU);
-    } else if (is_kind(g, "max_pool")) {
-        check_plain(g, LAYER_MAX_POOL);
-    } else if (is_kind(g, "avg_pool")) {
-        check_plain(g, LAYER_AVG_POOL);
-    } else if (is_kind(g, "loss")) {
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        if (!is_kind(g, layer_types[k].word)) continue;
+        check_layer(g, (layer_kind)k);
+        if (k == LAYER_BATCH_NORM) check_running_statistics(g);
+        return;
+    }
+    if (is_kind(g, "loss")) {
         check_loss(g);
     } else if (is_kind(g, "update")) {
         check_update(g);

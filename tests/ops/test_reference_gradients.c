@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "compute/reference.h"
+#include "nn/layer_types.h"
 
 // h² f''' and the rounding error / h are both about 1e-10 here.
 static const double STEP = 1e-5;
@@ -20,69 +21,15 @@ typedef struct op_case {
 } op_case;
 
 typedef struct problem {
-    const layer *l;
-    int samples;
+    reference_task task;
     size_t nx, ny, nw, nb;
     double *x, *weight, *bias, *r;
-    double *y, *mean, *variance; // scratch
+    double *second, *y, *kept, *dx, *dw, *db;
 } problem;
-
-// ---- The operations, as one pair of functions ----
-
-static const double *bias_of(const problem *p) {
-    return p->nb ? p->bias : NULL;
-}
-
-static void forward(const problem *p) {
-    const layer *l = p->l;
-    switch (l->kind) {
-    case LAYER_CONV: reference_conv(l, p->samples, p->x, p->weight, bias_of(p), p->y); break;
-    case LAYER_LINEAR: reference_linear(l, p->samples, p->x, p->weight, bias_of(p), p->y); break;
-    case LAYER_BATCH_NORM:
-        reference_moments(l->in, p->samples, p->x, p->mean, p->variance);
-        reference_batch_norm(l, p->samples, p->x, p->mean, p->variance, p->weight, p->bias, p->y);
-        break;
-    case LAYER_GROUP_NORM:
-        reference_group_norm(l, p->samples, p->x, p->weight, p->bias, p->y);
-        break;
-    case LAYER_RELU: reference_relu(p->nx, p->x, p->y); break;
-    case LAYER_GELU: reference_gelu(p->nx, p->x, p->y); break;
-    case LAYER_SILU: reference_silu(p->nx, p->x, p->y); break;
-    case LAYER_SCALE: reference_scale(l, p->nx, p->x, p->y); break;
-    case LAYER_MAX_POOL: reference_max_pool(l, p->samples, p->x, p->y); break;
-    case LAYER_AVG_POOL: reference_avg_pool(l, p->samples, p->x, p->y); break;
-    default: fail_msg("no such operation"); break;
-    }
-}
-
-static void backward(const problem *p, double *dx, double *dw, double *db) {
-    const layer *l = p->l;
-    const int n = p->samples;
-    if (!p->nb) db = NULL;
-    switch (l->kind) {
-    case LAYER_CONV: reference_conv_backward(l, n, p->x, p->weight, p->r, dx, dw, db); break;
-    case LAYER_LINEAR: reference_linear_backward(l, n, p->x, p->weight, p->r, dx, dw, db); break;
-    case LAYER_BATCH_NORM:
-        reference_moments(l->in, n, p->x, p->mean, p->variance);
-        reference_batch_norm_backward(l, n, p->x, p->mean, p->variance, p->weight, p->r, dx, dw,
-                                      db);
-        break;
-    case LAYER_GROUP_NORM:
-        reference_group_norm_backward(l, n, p->x, p->weight, p->r, dx, dw, db);
-        break;
-    case LAYER_RELU: reference_relu_backward(p->nx, p->x, p->r, dx); break;
-    case LAYER_GELU: reference_gelu_backward(p->nx, p->x, p->r, dx); break;
-    case LAYER_SILU: reference_silu_backward(p->nx, p->x, p->r, dx); break;
-    case LAYER_SCALE: reference_scale(l, p->nx, p->r, dx); break;
-    case LAYER_MAX_POOL: reference_max_pool_backward(l, n, p->x, p->r, dx); break;
-    case LAYER_AVG_POOL: reference_avg_pool_backward(l, n, p->r, dx); break;
-    default: fail_msg("no such operation"); break;
-    }
-}
 
 static double objective(const problem *p) {
     double sum = 0;
-    forward(p);
+    reference_forward(&p->task);
     for (size_t i = 0; i < p->ny; i++) sum += p->r[i] * p->y[i];
     return sum;
 }
@@ -101,23 +48,39 @@ static void fill_apart(double *x, size_t n) {
 }
 
 static void problem_init(problem *p, const layer *l, int samples) {
-    *p = (problem){.l = l, .samples = samples, .nw = layer_weights(l)};
+    static const uint32_t ids[] = {3, 1, 4, 15, 9};
+    *p = (problem){.nw = layer_weights(l), .nb = layer_biases(l)};
     p->nx = (size_t)samples * shape_size(l->in);
     p->ny = (size_t)samples * shape_size(l->out);
-    p->nb = l->has_bias || l->kind == LAYER_BATCH_NORM ? (size_t)l->out.channels : 0;
     p->x = ops_random(p->nx, 1);
     p->weight = ops_random(p->nw, 2);
     p->bias = ops_random(p->nb, 3);
     p->r = ops_random(p->ny, 4);
+    p->dx = ops_random(p->nx, 5);
+    p->second = ops_random(p->nx, 6);
     p->y = ops_zeros(p->ny);
-    p->mean = ops_zeros((size_t)l->in.channels);
-    p->variance = ops_zeros((size_t)l->in.channels);
+    p->kept = ops_zeros(reference_kept(l, samples));
+    p->dw = ops_zeros(p->nw);
+    p->db = ops_zeros(p->nb);
     if (l->kind == LAYER_RELU || l->kind == LAYER_MAX_POOL) fill_apart(p->x, p->nx);
+    p->task = (reference_task){.l = l,
+                               .samples = samples,
+                               .x = p->x,
+                               .second = p->second,
+                               .weight = p->weight,
+                               .bias = p->nb ? p->bias : NULL,
+                               .y = p->y,
+                               .kept = p->kept,
+                               .ids = ids,
+                               .dy = p->r,
+                               .dx = p->dx,
+                               .dweight = p->dw,
+                               .dbias = p->nb ? p->db : NULL};
 }
 
 static void problem_release(problem *p) {
-    free(p->x), free(p->weight), free(p->bias), free(p->r);
-    free(p->y), free(p->mean), free(p->variance);
+    free(p->x), free(p->weight), free(p->bias), free(p->r), free(p->second);
+    free(p->y), free(p->kept), free(p->dx), free(p->dw), free(p->db);
 }
 
 static void check_argument(const problem *p, const char *what, double *argument, size_t n,
@@ -145,22 +108,24 @@ static void test_layer(void **state) {
         l.out = c->outputs ? (shape){c->outputs, 1, 1} : l.in;
     problem p;
     problem_init(&p, &l, c->samples);
-    double *dx = ops_random(p.nx, 5), *dw = ops_zeros(p.nw), *db = ops_zeros(p.nb);
-    backward(&p, dx, dw, db);
-    check_argument(&p, "input gradient", p.x, p.nx, dx);
-    check_argument(&p, "weight gradient", p.weight, p.nw, dw);
-    check_argument(&p, "bias gradient", p.bias, p.nb, db);
+    reference_forward(&p.task);
+    reference_backward(&p.task);
+    check_argument(&p, "input gradient", p.x, p.nx, p.dx);
+    check_argument(&p, "weight gradient", p.weight, p.nw, p.dw);
+    check_argument(&p, "bias gradient", p.bias, p.nb, p.db);
+    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nx, p.dx);
 
     // Gradients of parameters are accumulated: a second call doubles them. The input's gradient is
     // overwritten.
     double *once = ops_zeros(p.nw), *first = ops_zeros(p.nx);
-    memcpy(once, dw, p.nw * sizeof *once);
-    memcpy(first, dx, p.nx * sizeof *first);
-    backward(&p, dx, dw, db);
+    memcpy(once, p.dw, p.nw * sizeof *once);
+    memcpy(first, p.dx, p.nx * sizeof *first);
+    reference_forward(&p.task);
+    reference_backward(&p.task);
     for (size_t i = 0; i < p.nw; i++) once[i] *= 2;
-    ops_near("weight gradient of two calls", dw, once, p.nw, 1e-14);
-    assert_memory_equal(dx, first, p.nx * sizeof *first);
-    free(dx), free(dw), free(db), free(once), free(first);
+    ops_near("weight gradient of two calls", p.dw, once, p.nw, 1e-14);
+    assert_memory_equal(p.dx, first, p.nx * sizeof *first);
+    free(once), free(first);
     problem_release(&p);
 }
 
@@ -192,22 +157,22 @@ static const op_case cases[] = {
     {"batch norm, large eps", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 3}, .eps = 0.5}, 0, 2},
     {"batch norm, one sample", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 4}, .eps = 1e-5}, 0, 1},
     {"batch norm, one value", {.kind = LAYER_BATCH_NORM, .in = {5, 1, 1}, .eps = 1e-2}, 0, 1},
-    {"group norm",
-     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {6, 3, 4}, .groups = 2, .eps = 1e-5},
-     0,
-     3},
+    {"group norm", {.kind = LAYER_GROUP_NORM, .in = {6, 3, 4}, .groups = 2, .eps = 1e-5}, 0, 3},
     {"group norm, one group",
-     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {3, 4, 3}, .groups = 1, .eps = 0.1},
+     {.kind = LAYER_GROUP_NORM, .in = {3, 4, 3}, .groups = 1, .eps = 0.1},
      0,
      2},
     {"group norm of features",
-     {.kind = LAYER_GROUP_NORM, .has_bias = true, .in = {8, 1, 1}, .groups = 2, .eps = 1e-5},
+     {.kind = LAYER_GROUP_NORM, .in = {8, 1, 1}, .groups = 2, .eps = 1e-5},
      0,
      2},
     {"relu", {.kind = LAYER_RELU, .in = {3, 4, 5}}, 0, 3},
     {"gelu", {.kind = LAYER_GELU, .in = {3, 4, 5}}, 0, 3},
     {"silu", {.kind = LAYER_SILU, .in = {3, 4, 5}}, 0, 3},
     {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
+    {"add", {.kind = LAYER_ADD, .in = {3, 4, 5}}, 0, 3},
+    {"flatten", {.kind = LAYER_FLATTEN, .in = {3, 4, 5}}, 60, 3},
+    {"dropout", {.kind = LAYER_DROPOUT, .in = {3, 4, 5}, .rate = 0.4}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
     {"max pool 2x2 of an odd size",
      {.kind = LAYER_MAX_POOL, .in = {2, 5, 7}, KERNEL(2, 2, 2, 2, 0, 0)},
@@ -231,6 +196,16 @@ static const op_case cases[] = {
      0,
      2},
 };
+
+static void test_every_kind(void **state) {
+    (void)state;
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            found |= (int)cases[i].l.kind == k;
+        if (!found) fail_msg("no case for '%s'", layer_types[k].word);
+    }
+}
 
 // ---- Loss ----
 
@@ -295,7 +270,7 @@ static void add_parameters(program *p, layer *l) {
     l->weight = p->parameters;
     l->bias = l->weight + (layer_weights(l) + 15) / 16 * 16;
     p->parameters = l->bias + (size_t)(l->out.channels + 15) / 16 * 16;
-    if (l->kind != LAYER_BATCH_NORM) return;
+    if (!layer_statistics(l)) return;
     l->mean = p->buffers;
     l->variance = l->mean + (size_t)(l->out.channels + 15) / 16 * 16;
     p->buffers = l->variance + (size_t)(l->out.channels + 15) / 16 * 16;
@@ -395,10 +370,11 @@ static void test_network_sync_batch_norm(void **state) {
     check_network(3, (int[]){4, 2, 1}, true);
 }
 
-enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 7 };
+enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 8 };
 
 int main(void) {
     struct CMUnitTest tests[LAYER_CASES + OTHER_CASES] = {
+        cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_cross_entropy),
         cmocka_unit_test(test_smoothed_cross_entropy),
         cmocka_unit_test(test_cross_entropy_far_out),

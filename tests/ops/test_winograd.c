@@ -108,8 +108,16 @@ static void problem_init(problem *p, int in, int out, int size) {
     p->weight = floats_of(p->w, weights);
     p->x_image = image_new(p->l.in, GROUP, 1, p->x);
     p->dz_image = image_new(p->l.out, GROUP, 1, p->dz);
-    reference_conv(&p->l, SAMPLES, p->x, p->w, NULL, p->z);
-    reference_conv_backward(&p->l, SAMPLES, p->x, p->w, p->dz, p->dx, p->dw, NULL);
+    const reference_task t = {.l = &p->l,
+                              .samples = SAMPLES,
+                              .x = p->x,
+                              .weight = p->w,
+                              .y = p->z,
+                              .dy = p->dz,
+                              .dx = p->dx,
+                              .dweight = p->dw};
+    reference_forward(&t);
+    reference_backward(&t);
 }
 
 static void problem_release(problem *p) {

@@ -30,52 +30,56 @@ void reference_moments(shape s, int samples, const double *x, double *mean, doub
     }
 }
 
-void reference_batch_norm(const layer *l, int samples, const double *x, const double *mean,
-                          const double *variance, const double *weight, const double *bias,
-                          double *y) {
-    for (int n = 0; n < samples; n++) {
+static void batch_norm(const reference_task *t) {
+    const layer *l = t->l;
+    const double *mean = t->mean, *variance = t->variance;
+    if (t->kept) {
+        reference_moments(l->in, t->samples, t->x, t->kept, t->kept + l->in.channels);
+        mean = t->kept;
+        variance = t->kept + l->in.channels;
+    }
+    for (int n = 0; n < t->samples; n++) {
         for (int c = 0; c < l->in.channels; c++) {
             double inv_std = 1 / sqrt(variance[c] + l->eps);
             for (size_t i = 0; i < positions(l->in); i++) {
                 size_t k = at(l->in, n, c, i);
-                y[k] = weight[c] * (x[k] - mean[c]) * inv_std + bias[c];
+                t->y[k] = t->weight[c] * (t->x[k] - mean[c]) * inv_std + t->bias[c];
             }
         }
     }
 }
 
 // With x̂ = (x - mean) / std: dx = weight / std · (dy - mean(dy) - x̂ · mean(dy · x̂)).
-static void channel_backward(const layer *l, int samples, int c, const double *x, double mean,
-                             double inv_std, double weight, const double *dy, double *dx,
-                             double *dweight, double *dbias) {
-    const double count = (double)samples * (double)positions(l->in);
+static void channel_backward(const reference_task *t, int c, double mean, double inv_std) {
+    const shape s = t->l->in;
+    const double *x = t->x, *dy = t->dy, count = (double)t->samples * (double)positions(s);
     double sum = 0, sum_xhat = 0;
-    for (int n = 0; n < samples; n++) {
-        for (size_t i = 0; i < positions(l->in); i++) {
-            size_t k = at(l->in, n, c, i);
+    for (int n = 0; n < t->samples; n++) {
+        for (size_t i = 0; i < positions(s); i++) {
+            size_t k = at(s, n, c, i);
             sum += dy[k];
             sum_xhat += dy[k] * (x[k] - mean) * inv_std;
         }
     }
-    for (int n = 0; n < samples && dx; n++) {
-        for (size_t i = 0; i < positions(l->in); i++) {
-            size_t k = at(l->in, n, c, i);
+    for (int n = 0; n < t->samples && t->dx; n++) {
+        for (size_t i = 0; i < positions(s); i++) {
+            size_t k = at(s, n, c, i);
             double xhat = (x[k] - mean) * inv_std;
-            dx[k] = weight * inv_std * (dy[k] - sum / count - xhat * sum_xhat / count);
+            t->dx[k] = t->weight[c] * inv_std * (dy[k] - sum / count - xhat * sum_xhat / count);
         }
     }
-    *dweight += sum_xhat;
-    *dbias += sum;
+    t->dweight[c] += sum_xhat;
+    t->dbias[c] += sum;
 }
 
-void reference_batch_norm_backward(const layer *l, int samples, const double *x, const double *mean,
-                                   const double *variance, const double *weight, const double *dy,
-                                   double *dx, double *dweight, double *dbias) {
-    for (int c = 0; c < l->in.channels; c++) {
-        channel_backward(l, samples, c, x, mean[c], 1 / sqrt(variance[c] + l->eps), weight[c], dy,
-                         dx, &dweight[c], &dbias[c]);
-    }
+static void batch_norm_backward(const reference_task *t) {
+    const double *mean = t->kept, *variance = t->kept + t->l->in.channels;
+    for (int c = 0; c < t->l->in.channels; c++)
+        channel_backward(t, c, mean[c], 1 / sqrt(variance[c] + t->l->eps));
 }
+
+const reference_layer reference_batch_norm = {
+    .forward = batch_norm, .backward = batch_norm_backward, .kept_of_channel = 2};
 
 // The total weights of a step: all counts for the mean, counts of at least 2 for the variance.
 static void weights(const layer *l, const reference_batch *b, double *all, double *of_variance) {

@@ -31,43 +31,43 @@ static size_t channel_of(const part *p, size_t i) {
     return (size_t)p->first_channel + i / p->positions;
 }
 
-void reference_group_norm(const layer *l, int samples, const double *x, const double *weight,
-                          const double *bias, double *y) {
-    for (int n = 0; n < samples; n++)
-        for (int g = 0; g < l->groups; g++) {
-            const part p = part_of(l, n, g, x);
+static void group_norm(const reference_task *t) {
+    for (int n = 0; n < t->samples; n++)
+        for (int g = 0; g < t->l->groups; g++) {
+            const part p = part_of(t->l, n, g, t->x);
             for (size_t i = 0; i < p.count; i++) {
                 const size_t c = channel_of(&p, i), k = p.first + i;
-                y[k] = weight[c] * (x[k] - p.mean) * p.inv_std + bias[c];
+                t->y[k] = t->weight[c] * (t->x[k] - p.mean) * p.inv_std + t->bias[c];
             }
         }
 }
 
 // With x̂ = (x - mean) / std and d = weight · dy: dx = (d - mean(d) - x̂ · mean(d · x̂)) / std.
-static void part_backward(const part *p, const double *x, const double *weight, const double *dy,
-                          double *dx, double *dweight, double *dbias) {
+static void part_backward(const reference_task *t, const part *p) {
+    const double *x = t->x, *weight = t->weight, *dy = t->dy;
     double sum = 0, sum_xhat = 0;
     for (size_t i = 0; i < p->count; i++) {
         const size_t c = channel_of(p, i), k = p->first + i;
         const double xhat = (x[k] - p->mean) * p->inv_std;
-        dweight[c] += dy[k] * xhat;
-        dbias[c] += dy[k];
+        t->dweight[c] += dy[k] * xhat;
+        t->dbias[c] += dy[k];
         sum += weight[c] * dy[k];
         sum_xhat += weight[c] * dy[k] * xhat;
     }
-    for (size_t i = 0; i < p->count && dx; i++) {
+    for (size_t i = 0; i < p->count && t->dx; i++) {
         const size_t c = channel_of(p, i), k = p->first + i;
         const double xhat = (x[k] - p->mean) * p->inv_std, count = (double)p->count;
-        dx[k] = p->inv_std * (weight[c] * dy[k] - sum / count - xhat * sum_xhat / count);
+        t->dx[k] = p->inv_std * (weight[c] * dy[k] - sum / count - xhat * sum_xhat / count);
     }
 }
 
-void reference_group_norm_backward(const layer *l, int samples, const double *x,
-                                   const double *weight, const double *dy, double *dx,
-                                   double *dweight, double *dbias) {
-    for (int n = 0; n < samples; n++)
-        for (int g = 0; g < l->groups; g++) {
-            const part p = part_of(l, n, g, x);
-            part_backward(&p, x, weight, dy, dx, dweight, dbias);
+static void group_norm_backward(const reference_task *t) {
+    for (int n = 0; n < t->samples; n++)
+        for (int g = 0; g < t->l->groups; g++) {
+            const part p = part_of(t->l, n, g, t->x);
+            part_backward(t, &p);
         }
 }
+
+const reference_layer reference_group_norm = {.forward = group_norm,
+                                              .backward = group_norm_backward};

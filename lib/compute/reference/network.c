@@ -6,6 +6,28 @@
 #include "base/memory.h"
 #include "compute/reference.h"
 
+const reference_layer *const reference_layers[LAYER_KINDS] = {
+    [LAYER_CONV] = &reference_conv,
+    [LAYER_LINEAR] = &reference_linear,
+    [LAYER_BATCH_NORM] = &reference_batch_norm,
+    [LAYER_RELU] = &reference_relu,
+    [LAYER_MAX_POOL] = &reference_max_pool,
+    [LAYER_AVG_POOL] = &reference_avg_pool,
+    [LAYER_FLATTEN] = &reference_view,
+    [LAYER_DROPOUT] = &reference_dropout,
+    [LAYER_ADD] = &reference_add,
+    [LAYER_GELU] = &reference_gelu,
+    [LAYER_SILU] = &reference_silu,
+    [LAYER_SCALE] = &reference_scale,
+    [LAYER_GROUP_NORM] = &reference_group_norm,
+};
+
+size_t reference_kept(const layer *l, int samples) {
+    const reference_layer *r = reference_layers[l->kind];
+    return r->kept_of_channel * (size_t)l->in.channels +
+           r->kept_of_input * (size_t)samples * shape_size(l->in);
+}
+
 typedef struct pass {
     const program *p;
     const double *parameters;
@@ -14,38 +36,24 @@ typedef struct pass {
     int samples;
     double **value;    // [p->count + 1]: value[i + 1] is the output of layer i, value[0] the input
     double **gradient; // of them; NULL: not needed
-    // [p->count]: values that the forward pass of training keeps for the backward pass. Batch norm:
-    // [sets][2][channels], mean and variance. Dropout: the mask [samples][features].
-    double **kept;
+    double **kept;     // [p->count]: training: of every set, one after another
 } pass;
-
-static double *input_of(const pass *s, int i) {
-    return s->value[layer_source(s->p, i) + 1];
-}
 
 // ---- Sets: the samples that batch norm normalises together ----
 
-typedef struct norm_set {
-    int samples;
-    size_t first; // offset of its values in an activation
-    double *mean, *variance;
-} norm_set;
+typedef struct sample_set {
+    int first, samples;
+} sample_set;
 
-static int norm_sets(const pass *s) {
-    if (!s->b) return 0;
-    return s->b->sync_batch_norm ? 1 : s->b->shards;
+static int set_count(const pass *s) {
+    return s->b && !s->b->sync_batch_norm ? s->b->shards : 1;
 }
 
-static norm_set norm_set_at(const pass *s, int i, int v) {
-    const layer *l = &s->p->layers[i];
-    norm_set g = {.samples = s->samples};
-    if (!s->b->sync_batch_norm) {
-        g.samples = s->b->count[v];
-        for (int u = 0; u < v; u++) g.first += (size_t)s->b->count[u] * shape_size(l->in);
-    }
-    g.mean = s->kept[i] + 2 * (size_t)v * (size_t)l->in.channels;
-    g.variance = g.mean + l->in.channels;
-    return g;
+static sample_set set_at(const pass *s, int v) {
+    if (!s->b || s->b->sync_batch_norm) return (sample_set){0, s->samples};
+    sample_set set = {.samples = s->b->count[v]};
+    for (int u = 0; u < v; u++) set.first += s->b->count[u];
+    return set;
 }
 
 // ---- Memory ----
@@ -60,9 +68,9 @@ static void pass_release(pass *s) {
 }
 
 static size_t kept_size(const pass *s, const layer *l) {
-    if (l->kind == LAYER_BATCH_NORM) return 2 * (size_t)norm_sets(s) * (size_t)l->in.channels;
-    if (l->kind == LAYER_DROPOUT && s->b) return (size_t)s->samples * shape_size(l->in);
-    return 0;
+    size_t size = 0;
+    for (int v = 0; s->b && v < set_count(s); v++) size += reference_kept(l, set_at(s, v).samples);
+    return size;
 }
 
 static size_t value_size(const pass *s, int v) {
@@ -94,111 +102,73 @@ static status pass_init(pass *s, error *err) {
     return STATUS_OK;
 }
 
-// ---- Forward ----
+// ---- Layers ----
 
-static void batch_norm_forward(const pass *s, int i) {
+// Layer i on set v.
+static reference_task task_of(const pass *s, int i, int v) {
     const layer *l = &s->p->layers[i];
-    const double *weight = s->parameters + l->weight, *bias = s->parameters + l->bias;
-    if (!s->b)
-        reference_batch_norm(l, s->samples, input_of(s, i), s->buffers + l->mean,
-                             s->buffers + l->variance, weight, bias, s->value[i + 1]);
-    for (int v = 0; v < norm_sets(s); v++) {
-        norm_set g = norm_set_at(s, i, v);
-        reference_moments(l->in, g.samples, input_of(s, i) + g.first, g.mean, g.variance);
-        reference_batch_norm(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance, weight,
-                             bias, s->value[i + 1] + g.first);
+    const sample_set set = set_at(s, v);
+    const size_t in = (size_t)set.first * shape_size(l->in);
+    const size_t out = (size_t)set.first * shape_size(l->out);
+    reference_task t = {.l = l,
+                        .samples = set.samples,
+                        .x = s->value[layer_source(s->p, i) + 1] + in,
+                        .weight = s->parameters + l->weight,
+                        .bias = layer_biases(l) ? s->parameters + l->bias : NULL,
+                        .y = s->value[i + 1] + out};
+    if (layer_has_second(l)) t.second = s->value[layer_second_source(s->p, i) + 1] + in;
+    if (!s->b) {
+        t.mean = s->buffers + l->mean;
+        t.variance = s->buffers + l->variance;
+        return t;
     }
+    t.kept = s->kept[i];
+    for (int u = 0; u < v; u++) t.kept += reference_kept(l, set_at(s, u).samples);
+    t.ids = s->b->ids ? s->b->ids + set.first : NULL;
+    t.epoch = s->b->epoch;
+    t.seed = s->b->seed;
+    t.dy = s->gradient[i + 1] + out;
+    return t;
 }
 
-static void dropout_forward(const pass *s, int i) {
-    const layer *l = &s->p->layers[i];
-    const size_t size = shape_size(l->in);
-    for (int n = 0; n < s->samples; n++) {
-        const double *x = input_of(s, i) + (size_t)n * size;
-        double *y = s->value[i + 1] + (size_t)n * size;
-        double *mask = s->kept[i] + (size_t)n * size;
-        if (s->b) reference_dropout_mask(l, s->b->seed, s->b->epoch, s->b->ids[n], mask);
-        for (size_t k = 0; k < size; k++) y[k] = s->b ? x[k] * mask[k] : x[k];
-    }
-}
-
-static void layer_forward(const pass *s, int i) {
-    const layer *l = &s->p->layers[i];
-    const size_t size = (size_t)s->samples * shape_size(l->in);
-    const double *weight = s->parameters + l->weight;
-    const double *bias = layer_biases(l) ? s->parameters + l->bias : NULL;
-    const double *x = input_of(s, i);
-    double *y = s->value[i + 1];
-    switch (l->kind) {
-    case LAYER_CONV: reference_conv(l, s->samples, x, weight, bias, y); break;
-    case LAYER_LINEAR: reference_linear(l, s->samples, x, weight, bias, y); break;
-    case LAYER_BATCH_NORM: batch_norm_forward(s, i); break;
-    case LAYER_RELU: reference_relu(size, x, y); break;
-    case LAYER_MAX_POOL: reference_max_pool(l, s->samples, x, y); break;
-    case LAYER_AVG_POOL: reference_avg_pool(l, s->samples, x, y); break;
-    case LAYER_DROPOUT: dropout_forward(s, i); break;
-    case LAYER_ADD: reference_add(size, x, s->value[layer_second_source(s->p, i) + 1], y); break;
-    case LAYER_GELU: reference_gelu(size, x, y); break;
-    case LAYER_SILU: reference_silu(size, x, y); break;
-    case LAYER_SCALE: reference_scale(l, size, x, y); break;
-    case LAYER_GROUP_NORM: reference_group_norm(l, s->samples, x, weight, bias, y); break;
-    case LAYER_FLATTEN:
-    case LAYER_KINDS: memcpy(y, x, size * sizeof *y); break;
-    }
-}
-
-// ---- Backward ----
-
-static void batch_norm_backward(const pass *s, int i, const double *dy, double *dx,
-                                double *record) {
-    const layer *l = &s->p->layers[i];
-    double *statistics = record + s->p->parameters;
-    for (int v = 0; v < norm_sets(s); v++) {
-        norm_set g = norm_set_at(s, i, v);
-        if (g.samples == 0) continue;
-        reference_batch_norm_backward(l, g.samples, input_of(s, i) + g.first, g.mean, g.variance,
-                                      s->parameters + l->weight, dy + g.first, dx + g.first,
-                                      record + l->weight, record + l->bias);
-        const double count = (double)g.samples * l->in.height * l->in.width;
-        for (int c = 0; c < l->in.channels; c++) {
-            statistics[l->mean + (size_t)c] += count * g.mean[c];
-            if (count >= 2)
-                statistics[l->variance + (size_t)c] += count * g.variance[c] * count / (count - 1);
+static void pass_forward(const pass *s) {
+    for (int i = 0; i < s->p->count; i++)
+        for (int v = 0; v < set_count(s); v++) {
+            const reference_task t = task_of(s, i, v);
+            reference_forward(&t);
         }
+}
+
+// A set's part of the statistics: kept are its means and variances.
+static void add_statistics(const reference_task *t, double *statistics) {
+    const layer *l = t->l;
+    const double count = (double)t->samples * l->in.height * l->in.width;
+    const double *mean = t->kept, *variance = t->kept + l->in.channels;
+    for (int c = 0; c < l->in.channels; c++) {
+        statistics[l->mean + (size_t)c] += count * mean[c];
+        if (count >= 2)
+            statistics[l->variance + (size_t)c] += count * variance[c] * count / (count - 1);
     }
 }
 
-// dy is the gradient of layer i's output. Writes the gradient of its input to dx and adds to the
-// record.
-static void layer_backward(const pass *s, int i, const double *dy, double *dx, double *record) {
+// Writes the gradient of layer i's input to dx and adds to the record.
+static void layer_backward(const pass *s, int i, double *dx, double *record) {
     const layer *l = &s->p->layers[i];
-    const size_t size = (size_t)s->samples * shape_size(l->in);
-    const double *x = input_of(s, i), *weight = s->parameters + l->weight;
-    double *dweight = record + l->weight, *dbias = layer_biases(l) ? record + l->bias : NULL;
-    switch (l->kind) {
-    case LAYER_CONV:
-        reference_conv_backward(l, s->samples, x, weight, dy, dx, dweight, dbias);
-        break;
-    case LAYER_LINEAR:
-        reference_linear_backward(l, s->samples, x, weight, dy, dx, dweight, dbias);
-        break;
-    case LAYER_BATCH_NORM: batch_norm_backward(s, i, dy, dx, record); break;
-    case LAYER_RELU: reference_relu_backward(size, x, dy, dx); break;
-    case LAYER_MAX_POOL: reference_max_pool_backward(l, s->samples, x, dy, dx); break;
-    case LAYER_AVG_POOL: reference_avg_pool_backward(l, s->samples, dy, dx); break;
-    case LAYER_DROPOUT:
-        for (size_t k = 0; k < size; k++) dx[k] = dy[k] * s->kept[i][k];
-        break;
-    case LAYER_GELU: reference_gelu_backward(size, x, dy, dx); break;
-    case LAYER_SILU: reference_silu_backward(size, x, dy, dx); break;
-    case LAYER_SCALE: reference_scale(l, size, dy, dx); break;
-    case LAYER_GROUP_NORM:
-        reference_group_norm_backward(l, s->samples, x, weight, dy, dx, dweight, dbias);
-        break;
-    case LAYER_ADD: // of both inputs
-    case LAYER_FLATTEN:
-    case LAYER_KINDS: memcpy(dx, dy, size * sizeof *dx); break;
+    for (int v = 0; v < set_count(s); v++) {
+        reference_task t = task_of(s, i, v);
+        if (t.samples == 0) continue;
+        t.dx = dx + (size_t)set_at(s, v).first * shape_size(l->in);
+        t.dweight = record + l->weight;
+        t.dbias = layer_biases(l) ? record + l->bias : NULL;
+        reference_backward(&t);
+        if (layer_statistics(l)) add_statistics(&t, record + s->p->parameters);
     }
+}
+
+// ---- Networks ----
+
+static void add_gradient(double *sum, const double *dx, size_t count) {
+    for (size_t i = 0; i < count; i++) sum[i] += dx[i];
 }
 
 // gradient[p->count] is that of the logits, the others are zero; `dx` has room for the largest.
@@ -206,11 +176,11 @@ static void pass_backward(const pass *s, double *dx, double *record) {
     for (int i = s->p->count - 1; i >= 0; i--) {
         const size_t size = (size_t)s->samples * shape_size(s->p->layers[i].in);
         double *sum = s->gradient[layer_source(s->p, i) + 1];
-        layer_backward(s, i, s->gradient[i + 1], dx, record);
-        reference_add(size, sum, dx, sum);
+        layer_backward(s, i, dx, record);
+        add_gradient(sum, dx, size);
         if (!layer_has_second(&s->p->layers[i])) continue;
         sum = s->gradient[layer_second_source(s->p, i) + 1];
-        reference_add(size, sum, dx, sum);
+        add_gradient(sum, dx, size);
     }
 }
 
@@ -235,7 +205,7 @@ status reference_step(const program *p, const double *parameters, const referenc
     rc = STATUS_OK;
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
-    for (int i = 0; i < p->count; i++) layer_forward(&s, i);
+    pass_forward(&s);
     record[p->parameters + p->buffers + RECORD_LOSS] =
         reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->targets,
                                 b->label_smoothing, s.gradient[p->count]);
@@ -254,7 +224,7 @@ status reference_infer(const program *p, const double *parameters, const double 
     status rc = pass_init(&s, err);
     if (rc == STATUS_OK) {
         memcpy(s.value[0], inputs, (size_t)samples * shape_size(p->input) * sizeof(double));
-        for (int i = 0; i < p->count; i++) layer_forward(&s, i);
+        pass_forward(&s);
         memcpy(logits, s.value[p->count], (size_t)samples * (size_t)p->classes * sizeof *logits);
     }
     pass_release(&s);

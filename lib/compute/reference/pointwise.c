@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Activations, sums, dropout masks, softmax cross-entropy.
+// Layers that compute value by value, and softmax cross-entropy.
 #include <math.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "compute/reference.h"
 
-// NaNs propagate, forward and backward.
-void reference_relu(size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = x[i] <= 0 ? 0 : x[i];
+static size_t count(const reference_task *t) {
+    return (size_t)t->samples * shape_size(t->l->in);
 }
 
-void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx) {
-    for (size_t i = 0; i < n; i++) dx[i] = x[i] <= 0 ? 0 : dy[i];
+// ---- Activations ----
+
+// NaNs propagate, forward and backward.
+static void relu(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] <= 0 ? 0 : t->x[i];
+}
+
+static void relu_backward(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->dx[i] = t->x[i] <= 0 ? 0 : t->dy[i];
 }
 
 // Φ, the distribution function of the standard normal distribution.
@@ -23,31 +30,49 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-void reference_gelu(size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = x[i] * cumulative(x[i]);
+static void gelu(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] * cumulative(t->x[i]);
 }
 
-void reference_gelu_backward(size_t n, const double *x, const double *dy, double *dx) {
-    const double scale = 1 / sqrt(2 * 3.14159265358979323846);
-    for (size_t i = 0; i < n; i++)
-        dx[i] = dy[i] * (cumulative(x[i]) + x[i] * scale * exp(-x[i] * x[i] / 2));
+static void gelu_backward(const reference_task *t) {
+    const double *x = t->x, scale = 1 / sqrt(2 * 3.14159265358979323846);
+    for (size_t i = 0; i < count(t); i++)
+        t->dx[i] = t->dy[i] * (cumulative(x[i]) + x[i] * scale * exp(-x[i] * x[i] / 2));
 }
 
-void reference_silu(size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = x[i] * sigmoid(x[i]);
+static void silu(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] * sigmoid(t->x[i]);
 }
 
-void reference_silu_backward(size_t n, const double *x, const double *dy, double *dx) {
-    for (size_t i = 0; i < n; i++) dx[i] = dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
+static void silu_backward(const reference_task *t) {
+    const double *x = t->x;
+    for (size_t i = 0; i < count(t); i++)
+        t->dx[i] = t->dy[i] * sigmoid(x[i]) * (1 + x[i] * sigmoid(-x[i]));
 }
 
-void reference_scale(const layer *l, size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = l->factor * x[i];
+// ---- Sums, products, copies ----
+
+static void scale(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->l->factor * t->x[i];
 }
 
-void reference_add(size_t n, const double *a, const double *b, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
+static void scale_backward(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->dx[i] = t->l->factor * t->dy[i];
 }
+
+static void add(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] + t->second[i];
+}
+
+static void copy(const reference_task *t) {
+    memcpy(t->y, t->x, count(t) * sizeof *t->y);
+}
+
+static void copy_backward(const reference_task *t) {
+    memcpy(t->dx, t->dy, count(t) * sizeof *t->dx);
+}
+
+// ---- Dropout ----
 
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask) {
@@ -56,6 +81,28 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
     for (size_t i = 0; i < shape_size(l->in); i++)
         mask[i] = random_uniform(&stream, i) < (float)l->rate ? 0 : 1 / (1 - l->rate);
 }
+
+static void dropout(const reference_task *t) {
+    for (int n = 0; t->kept && n < t->samples; n++)
+        reference_dropout_mask(t->l, t->seed, t->epoch, t->ids[n],
+                               t->kept + (size_t)n * shape_size(t->l->in));
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->kept ? t->x[i] * t->kept[i] : t->x[i];
+}
+
+static void dropout_backward(const reference_task *t) {
+    for (size_t i = 0; i < count(t); i++) t->dx[i] = t->dy[i] * t->kept[i];
+}
+
+const reference_layer reference_relu = {.forward = relu, .backward = relu_backward};
+const reference_layer reference_gelu = {.forward = gelu, .backward = gelu_backward};
+const reference_layer reference_silu = {.forward = silu, .backward = silu_backward};
+const reference_layer reference_scale = {.forward = scale, .backward = scale_backward};
+const reference_layer reference_add = {.forward = add, .backward = copy_backward};
+const reference_layer reference_view = {.forward = copy, .backward = copy_backward};
+const reference_layer reference_dropout = {
+    .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};
+
+// ---- The loss ----
 
 double reference_cross_entropy(int classes, int samples, const double *logits,
                                const sample_target *targets, double smoothing, double *dlogits) {

@@ -54,8 +54,11 @@ static void average_backward(const layer *l, double g, window w, double *dx) {
             dx[(size_t)y * (size_t)l->in.width + (size_t)i] += g / (l->kernel_h * l->kernel_w);
 }
 
-void reference_max_pool(const layer *l, int samples, const double *x, double *y) {
-    for (int k = 0; k < samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
+static void max_pool(const reference_task *t) {
+    const layer *l = t->l;
+    const double *x = t->x;
+    double *y = t->y;
+    for (int k = 0; k < t->samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
@@ -65,10 +68,12 @@ void reference_max_pool(const layer *l, int samples, const double *x, double *y)
     }
 }
 
-void reference_max_pool_backward(const layer *l, int samples, const double *x, const double *dy,
-                                 double *dx) {
-    memset(dx, 0, (size_t)samples * shape_size(l->in) * sizeof *dx);
-    for (int k = 0; k < samples * l->in.channels; k++) {
+static void max_pool_backward(const reference_task *t) {
+    const layer *l = t->l;
+    const double *x = t->x, *dy = t->dy;
+    double *dx = t->dx;
+    memset(dx, 0, (size_t)t->samples * shape_size(l->in) * sizeof *dx);
+    for (int k = 0; k < t->samples * l->in.channels; k++) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
@@ -79,8 +84,11 @@ void reference_max_pool_backward(const layer *l, int samples, const double *x, c
     }
 }
 
-void reference_avg_pool(const layer *l, int samples, const double *x, double *y) {
-    for (int k = 0; k < samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
+static void avg_pool(const reference_task *t) {
+    const layer *l = t->l;
+    const double *x = t->x;
+    double *y = t->y;
+    for (int k = 0; k < t->samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
@@ -90,9 +98,12 @@ void reference_avg_pool(const layer *l, int samples, const double *x, double *y)
     }
 }
 
-void reference_avg_pool_backward(const layer *l, int samples, const double *dy, double *dx) {
-    memset(dx, 0, (size_t)samples * shape_size(l->in) * sizeof *dx);
-    for (int k = 0; k < samples * l->in.channels; k++, dx += plane(l->in), dy += plane(l->out)) {
+static void avg_pool_backward(const reference_task *t) {
+    const layer *l = t->l;
+    const double *dy = t->dy;
+    double *dx = t->dx;
+    memset(dx, 0, (size_t)t->samples * shape_size(l->in) * sizeof *dx);
+    for (int k = 0; k < t->samples * l->in.channels; k++, dx += plane(l->in), dy += plane(l->out)) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
@@ -101,3 +112,6 @@ void reference_avg_pool_backward(const layer *l, int samples, const double *dy, 
         }
     }
 }
+
+const reference_layer reference_max_pool = {.forward = max_pool, .backward = max_pool_backward};
+const reference_layer reference_avg_pool = {.forward = avg_pool, .backward = avg_pool_backward};

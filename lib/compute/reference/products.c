@@ -40,17 +40,19 @@ static double conv_element(const layer *l, const double *x, const double *weight
     return sum;
 }
 
-void reference_conv(const layer *l, int samples, const double *x, const double *weight,
-                    const double *bias, double *y) {
+static void conv(const reference_task *t) {
+    const layer *l = t->l;
+    const double *x = t->x;
+    double *y = t->y;
     const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
     const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
-    for (int n = 0; n < samples; n++, x += shape_size(l->in)) {
+    for (int n = 0; n < t->samples; n++, x += shape_size(l->in)) {
         for (int o = 0; o < l->out.channels; o++) {
             const double *read = x + first_channel(l, o) * plane;
             for (int oy = 0; oy < l->out.height; oy++) {
                 for (int ox = 0; ox < l->out.width; ox++) {
-                    double sum = conv_element(l, read, weight + (size_t)o * kernel, oy, ox);
-                    *y++ = sum + (bias ? bias[o] : 0);
+                    double sum = conv_element(l, read, t->weight + (size_t)o * kernel, oy, ox);
+                    *y++ = sum + (t->bias ? t->bias[o] : 0);
                 }
             }
         }
@@ -75,51 +77,56 @@ static void conv_element_backward(const layer *l, const double *x, const double 
     }
 }
 
-void reference_conv_backward(const layer *l, int samples, const double *x, const double *weight,
-                             const double *dy, double *dx, double *dweight, double *dbias) {
+static void conv_backward(const reference_task *t) {
+    const layer *l = t->l;
+    const double *dy = t->dy;
     const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
     const size_t size = shape_size(l->in), plane = (size_t)l->in.height * (size_t)l->in.width;
-    if (dx) memset(dx, 0, (size_t)samples * size * sizeof *dx);
-    for (int n = 0; n < samples; n++) {
+    if (t->dx) memset(t->dx, 0, (size_t)t->samples * size * sizeof *t->dx);
+    for (int n = 0; n < t->samples; n++) {
         for (int o = 0; o < l->out.channels; o++) {
             const size_t first = (size_t)n * size + first_channel(l, o) * plane;
-            const double *read = x + first;
-            double *dread = dx ? dx + first : NULL;
+            const double *read = t->x + first, *weight = t->weight + (size_t)o * kernel;
+            double *dread = t->dx ? t->dx + first : NULL;
+            double *dweight = t->dweight + (size_t)o * kernel;
             for (int oy = 0; oy < l->out.height; oy++) {
                 for (int ox = 0; ox < l->out.width; ox++) {
                     double g = *dy++;
-                    conv_element_backward(l, read, weight + (size_t)o * kernel, oy, ox, g, dread,
-                                          dweight + (size_t)o * kernel);
-                    if (dbias) dbias[o] += g;
+                    conv_element_backward(l, read, weight, oy, ox, g, dread, dweight);
+                    if (t->dbias) t->dbias[o] += g;
                 }
             }
         }
     }
 }
 
-void reference_linear(const layer *l, int samples, const double *x, const double *weight,
-                      const double *bias, double *y) {
-    const size_t inputs = shape_size(l->in), outputs = shape_size(l->out);
-    for (int n = 0; n < samples; n++, x += inputs) {
+static void linear(const reference_task *t) {
+    const size_t inputs = shape_size(t->l->in), outputs = shape_size(t->l->out);
+    const double *x = t->x;
+    double *y = t->y;
+    for (int n = 0; n < t->samples; n++, x += inputs) {
         for (size_t o = 0; o < outputs; o++) {
-            double sum = bias ? bias[o] : 0;
-            for (size_t i = 0; i < inputs; i++) sum += weight[o * inputs + i] * x[i];
+            double sum = t->bias ? t->bias[o] : 0;
+            for (size_t i = 0; i < inputs; i++) sum += t->weight[o * inputs + i] * x[i];
             *y++ = sum;
         }
     }
 }
 
-void reference_linear_backward(const layer *l, int samples, const double *x, const double *weight,
-                               const double *dy, double *dx, double *dweight, double *dbias) {
-    const size_t inputs = shape_size(l->in), outputs = shape_size(l->out);
-    if (dx) memset(dx, 0, (size_t)samples * inputs * sizeof *dx);
-    for (int n = 0; n < samples; n++, x += inputs, dy += outputs) {
+static void linear_backward(const reference_task *t) {
+    const size_t inputs = shape_size(t->l->in), outputs = shape_size(t->l->out);
+    const double *x = t->x, *dy = t->dy;
+    if (t->dx) memset(t->dx, 0, (size_t)t->samples * inputs * sizeof *t->dx);
+    for (int n = 0; n < t->samples; n++, x += inputs, dy += outputs) {
         for (size_t o = 0; o < outputs; o++) {
             for (size_t i = 0; i < inputs; i++) {
-                dweight[o * inputs + i] += dy[o] * x[i];
-                if (dx) dx[(size_t)n * inputs + i] += dy[o] * weight[o * inputs + i];
+                t->dweight[o * inputs + i] += dy[o] * x[i];
+                if (t->dx) t->dx[(size_t)n * inputs + i] += dy[o] * t->weight[o * inputs + i];
             }
-            if (dbias) dbias[o] += dy[o];
+            if (t->dbias) t->dbias[o] += dy[o];
         }
     }
 }
+
+const reference_layer reference_conv = {.forward = conv, .backward = conv_backward};
+const reference_layer reference_linear = {.forward = linear, .backward = linear_backward};

@@ -139,17 +139,6 @@ static void put_window(const node *n, const layer *l) {
     put_ints(n, "pads", pads, 4);
 }
 
-// Writes the name of layer i's output; -1: of the network's input. Dropout does nothing here.
-static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && p->layers[i].kind == LAYER_DROPOUT) i = layer_source(p, i);
-    if (i < 0)
-        snprintf(name, NAME_BYTES, "%s", INPUTS);
-    else if (i == p->count - 1)
-        snprintf(name, NAME_BYTES, "%s", OUTPUT);
-    else
-        snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
-}
-
 static void put_simple(text *t, const char *type, const char *name, const char *in,
                        const char *second, const char *out) {
     const node n = begin_node(t, type, name, in, out);
@@ -158,31 +147,21 @@ static void put_simple(text *t, const char *type, const char *name, const char *
 }
 
 // x·(1 + erf(x·√½))·½: the operator Gelu is newer than OPSET.
-static void put_gelu(text *t, const char *name, const char *in, const char *out) {
+static void put_gelu(text *t, const layer *l, const char *in, const char *out) {
     char step[4][NAME_BYTES];
-    for (int k = 0; k < 4; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", name, k);
+    for (int k = 0; k < 4; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
     put_simple(t, "Mul", step[0], in, ROOT_HALF, step[0]);
     put_simple(t, "Erf", step[1], step[0], NULL, step[1]);
     put_simple(t, "Add", step[2], step[1], ONE, step[2]);
     put_simple(t, "Mul", step[3], in, step[2], step[3]);
-    put_simple(t, "Mul", name, step[3], HALF, out);
+    put_simple(t, "Mul", l->name, step[3], HALF, out);
 }
 
-static void put_silu(text *t, const char *name, const char *in, const char *out) {
+static void put_silu(text *t, const layer *l, const char *in, const char *out) {
     char sigmoid[NAME_BYTES];
-    snprintf(sigmoid, NAME_BYTES, "%s/sigmoid", name);
+    snprintf(sigmoid, NAME_BYTES, "%s/sigmoid", l->name);
     put_simple(t, "Sigmoid", sigmoid, in, NULL, sigmoid);
-    put_simple(t, "Mul", name, in, sigmoid, out);
-}
-
-static void put_gelu_constants(text *t, const program *p) {
-    const float root = 0x1.6a09e6p-1f, half = 0.5f, one = 1.0f;
-    bool needed = false;
-    for (int i = 0; i < p->count; i++) needed |= p->layers[i].kind == LAYER_GELU;
-    if (!needed) return;
-    put_tensor(t, ROOT_HALF, NULL, 0, &root);
-    put_tensor(t, HALF, NULL, 0, &half);
-    put_tensor(t, ONE, NULL, 0, &one);
+    put_simple(t, "Mul", l->name, in, sigmoid, out);
 }
 
 static void put_scale(text *t, const layer *l, const char *in, const char *out) {
@@ -244,61 +223,100 @@ static void put_group_norm(text *t, const layer *l, const char *in, const char *
     put_simple(t, "Add", l->name, name, step[4], out);
 }
 
+// Dropout does nothing here, and has no nodes.
+static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
+    (void)t, (void)l, (void)in, (void)out;
+}
+
+static void put_parameters(const node *n, const layer *l) {
+    put_input(n, l, "weight");
+    if (layer_biases(l)) put_input(n, l, "bias");
+}
+
+static void finish_conv(const node *n, const layer *l) {
+    put_parameters(n, l);
+    put_window(n, l);
+    if (l->groups > 1) put_int(n, "group", l->groups);
+}
+
+static void finish_linear(const node *n, const layer *l) {
+    put_parameters(n, l);
+    put_int(n, "transB", 1); // weights are [out, in]
+}
+
+static void finish_batch_norm(const node *n, const layer *l) {
+    put_parameters(n, l);
+    put_input(n, l, "running_mean");
+    put_input(n, l, "running_var");
+    put_float(n, "epsilon", (float)l->eps);
+}
+
+static void finish_avg_pool(const node *n, const layer *l) {
+    put_int(n, "count_include_pad", 1);
+    put_window(n, l);
+}
+
+// A kind of layer is one node of a type, with more inputs and attributes or without, or several.
+typedef struct kind_nodes {
+    const char *type;
+    void (*finish)(const node *n, const layer *l);
+    void (*several)(text *t, const layer *l, const char *in, const char *out);
+} kind_nodes;
+
+static const kind_nodes kinds[LAYER_KINDS] = {
+    [LAYER_CONV] = {.type = "Conv", .finish = finish_conv},
+    [LAYER_LINEAR] = {.type = "Gemm", .finish = finish_linear},
+    [LAYER_BATCH_NORM] = {.type = "BatchNormalization", .finish = finish_batch_norm},
+    [LAYER_RELU] = {.type = "Relu"},
+    [LAYER_MAX_POOL] = {.type = "MaxPool", .finish = put_window},
+    [LAYER_AVG_POOL] = {.type = "AveragePool", .finish = finish_avg_pool},
+    [LAYER_FLATTEN] = {.type = "Flatten"},
+    [LAYER_DROPOUT] = {.several = put_nothing},
+    [LAYER_ADD] = {.type = "Add"},
+    [LAYER_GELU] = {.several = put_gelu},
+    [LAYER_SILU] = {.several = put_silu},
+    [LAYER_SCALE] = {.several = put_scale},
+    [LAYER_GROUP_NORM] = {.several = put_group_norm},
+};
+
+// Writes the name of layer i's output; -1: of the network's input.
+static void name_value(const program *p, int i, char name[NAME_BYTES]) {
+    while (i >= 0 && kinds[p->layers[i].kind].several == put_nothing) i = layer_source(p, i);
+    if (i < 0)
+        snprintf(name, NAME_BYTES, "%s", INPUTS);
+    else if (i == p->count - 1)
+        snprintf(name, NAME_BYTES, "%s", OUTPUT);
+    else
+        snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
+}
+
 static void put_layer(text *t, const program *p, int i) {
-    static const char *const types[LAYER_KINDS] = {
-        [LAYER_CONV] = "Conv",
-        [LAYER_LINEAR] = "Gemm",
-        [LAYER_BATCH_NORM] = "BatchNormalization",
-        [LAYER_RELU] = "Relu",
-        [LAYER_MAX_POOL] = "MaxPool",
-        [LAYER_AVG_POOL] = "AveragePool",
-        [LAYER_FLATTEN] = "Flatten",
-        [LAYER_ADD] = "Add",
-    };
     const layer *l = &p->layers[i];
+    const kind_nodes *kind = &kinds[l->kind];
     char in[NAME_BYTES], out[NAME_BYTES];
     name_value(p, layer_source(p, i), in);
     name_value(p, i, out);
-    if (l->kind == LAYER_GELU || l->kind == LAYER_SILU) {
-        (l->kind == LAYER_GELU ? put_gelu : put_silu)(t, l->name, in, out);
+    if (kind->several) {
+        kind->several(t, l, in, out);
         return;
     }
-    if (l->kind == LAYER_SCALE || l->kind == LAYER_GROUP_NORM) {
-        (l->kind == LAYER_SCALE ? put_scale : put_group_norm)(t, l, in, out);
-        return;
-    }
-    node n = begin_node(t, types[l->kind], l->name, in, out);
-    switch (l->kind) {
-    case LAYER_CONV:
-    case LAYER_LINEAR:
-        put_input(&n, l, "weight");
-        if (l->has_bias) put_input(&n, l, "bias");
-        if (l->kind == LAYER_CONV) {
-            put_window(&n, l);
-            if (l->groups > 1) put_int(&n, "group", l->groups);
-        } else {
-            put_int(&n, "transB", 1); // weights are [out, in]
-        }
-        break;
-    case LAYER_BATCH_NORM:
-        put_input(&n, l, "weight");
-        put_input(&n, l, "bias");
-        put_input(&n, l, "running_mean");
-        put_input(&n, l, "running_var");
-        put_float(&n, "epsilon", (float)l->eps);
-        break;
-    case LAYER_AVG_POOL:
-    case LAYER_MAX_POOL:
-        if (l->kind == LAYER_AVG_POOL) put_int(&n, "count_include_pad", 1);
-        put_window(&n, l);
-        break;
-    case LAYER_ADD:
+    const node n = begin_node(t, kind->type, l->name, in, out);
+    if (layer_has_second(l)) {
         name_value(p, layer_second_source(p, i), in);
         protobuf_string(t, NODE_INPUT, in);
-        break;
-    default: break;
     }
+    if (kind->finish) kind->finish(&n, l);
     end_node(&n);
+}
+
+static void put_gelu_constants(text *t, const program *p) {
+    const float root = 0x1.6a09e6p-1f, half = 0.5f, one = 1.0f;
+    bool needed = false;
+    for (int i = 0; i < p->count; i++) needed |= kinds[p->layers[i].kind].several == put_gelu;
+    if (!needed) return;
+    put_tensor(t, ROOT_HALF, NULL, 0, &root);
+    put_tensor(t, HALF, NULL, 0, &half);
+    put_tensor(t, ONE, NULL, 0, &one);
 }
 
 // From the bytes to the inputs of the first layer.
@@ -327,8 +345,7 @@ static void put_graph(text *t, const trained_model *m) {
     const size_t graph = protobuf_begin(t, MODEL_GRAPH);
     protobuf_string(t, GRAPH_NAME, m->model.name);
     put_normalization(t, m);
-    for (int i = 0; i < p->count; i++)
-        if (p->layers[i].kind != LAYER_DROPOUT) put_layer(t, p, i);
+    for (int i = 0; i < p->count; i++) put_layer(t, p, i);
     put_gelu_constants(t, p);
     put_weights(t, m);
     put_value(t, GRAPH_INPUT, INPUT, ELEMENT_UINT8, input, 3);

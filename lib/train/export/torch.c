@@ -139,42 +139,43 @@ static void put_bias(text *t, const layer *l) {
     if (!l->has_bias) text_append(t, ", bias=False");
 }
 
+static void put_pool(text *t, const char *module, const layer *l) {
+    text_format(t, "%s(kernel_size=(%d, %d)", module, l->kernel_h, l->kernel_w);
+    put_window(t, l);
+}
+
 static void put_module(text *t, const layer *l) {
-    text_append(t, l->kind == LAYER_ADD || l->kind == LAYER_SCALE ? "" : "nn.");
     switch (l->kind) {
     case LAYER_CONV:
-        text_format(t, "Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
+        text_format(t, "nn.Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
                     l->kernel_h, l->kernel_w);
         put_window(t, l);
         if (l->groups > 1) text_format(t, ", groups=%d", l->groups);
         put_bias(t, l);
         break;
     case LAYER_LINEAR:
-        text_format(t, "Linear(%d, %d", l->in.channels, l->out.channels);
+        text_format(t, "nn.Linear(%d, %d", l->in.channels, l->out.channels);
         put_bias(t, l);
         break;
     case LAYER_BATCH_NORM:
-        text_format(t, "BatchNorm%dd(%d", l->flat ? 1 : 2, l->in.channels);
+        text_format(t, "nn.BatchNorm%dd(%d", l->flat ? 1 : 2, l->in.channels);
         put_number(t, ", eps=", l->eps);
         put_number(t, ", momentum=", l->momentum);
         break;
     case LAYER_GROUP_NORM:
-        text_format(t, "GroupNorm(%d, %d", l->groups, l->in.channels);
+        text_format(t, "nn.GroupNorm(%d, %d", l->groups, l->in.channels);
         put_number(t, ", eps=", l->eps);
         break;
-    case LAYER_MAX_POOL:
-    case LAYER_AVG_POOL:
-        text_format(t, "%sPool2d(kernel_size=(%d, %d)", l->kind == LAYER_MAX_POOL ? "Max" : "Avg",
-                    l->kernel_h, l->kernel_w);
-        put_window(t, l);
-        break;
-    case LAYER_DROPOUT: put_number(t, "Dropout(p=", l->rate); break;
-    case LAYER_FLATTEN: text_append(t, "Flatten("); break;
+    case LAYER_MAX_POOL: put_pool(t, "nn.MaxPool2d", l); break;
+    case LAYER_AVG_POOL: put_pool(t, "nn.AvgPool2d", l); break;
+    case LAYER_DROPOUT: put_number(t, "nn.Dropout(p=", l->rate); break;
+    case LAYER_FLATTEN: text_append(t, "nn.Flatten("); break;
+    case LAYER_RELU: text_append(t, "nn.ReLU("); break;
+    case LAYER_GELU: text_append(t, "nn.GELU("); break;
+    case LAYER_SILU: text_append(t, "nn.SiLU("); break;
     case LAYER_ADD: text_append(t, "Add("); break;
-    case LAYER_GELU: text_append(t, "GELU("); break;
-    case LAYER_SILU: text_append(t, "SiLU("); break;
     case LAYER_SCALE: put_number(t, "Scale(", l->factor); break;
-    default: text_append(t, "ReLU("); break;
+    case LAYER_KINDS: break;
     }
     text_append(t, ")");
 }
@@ -204,7 +205,7 @@ static void put_graph(text *t, const program *p) {
     for (int i = 0; i < p->count; i++) {
         text_format(t, "    (\"%s\", [\"%s\"", p->layers[i].name,
                     value_name(p, layer_source(p, i)));
-        if (p->layers[i].kind == LAYER_ADD)
+        if (layer_has_second(&p->layers[i]))
             text_format(t, ", \"%s\"", value_name(p, layer_second_source(p, i)));
         text_append(t, "]),\n");
     }

@@ -6,6 +6,7 @@
 #include "engine_suite.h"
 
 #include "compute/cpu/kernels.h"
+#include "nn/layer_types.h"
 
 // Every instruction set of the processor with several numbers of threads (the baseline is slow: its
 // fused multiply-add is a function call), and the shards distributed over several engines, evenly
@@ -54,9 +55,25 @@ static void test_refusals(void **state) {
     problem_release(&p);
 }
 
+// ---- Kinds of layers ----
+
+static void test_every_kind(void **state) {
+    (void)state;
+    bool found[LAYER_KINDS] = {false};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        model m;
+        load_model(&models[i], &m);
+        for (int k = 0; k < m.program.count; k++) found[m.program.layers[k].kind] = true;
+        model_release(&m);
+    }
+    for (int k = 0; k < LAYER_KINDS; k++)
+        if (!found[k]) fail_msg("no model has a layer '%s'", layer_types[k].word);
+}
+
 int main(void) {
-    static const struct CMUnitTest refusals[] = {cmocka_unit_test(test_refusals)};
+    static const struct CMUnitTest others[] = {cmocka_unit_test(test_refusals),
+                                               cmocka_unit_test(test_every_kind)};
     suite =
         (engine_suite){backend_find("cpu"), executions, .sums_groups = true, .runs_graphs = true};
-    return run_suite("cpu engine", refusals, 1);
+    return run_suite("cpu engine", others, 2);
 }

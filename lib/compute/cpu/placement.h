@@ -32,7 +32,7 @@ typedef struct unit {
     bool in_place;                              // z is x, which nothing else reads, and dx is dz
     bool again;                                 // y is in the memory of the thread, see above
     size_t end;                                 // of the places without borders of the units so far
-    size_t winner;                              // max pools, dropout: offset in bytes after the floats
+    size_t winner;                              // max pool, dropout: offset in bytes after floats
     bool winograd;                              // conv: by Winograd's algorithm
     int block, block_transposed;                // other conv: outputs in a packed block
     size_t packed, packed_transposed;           // conv: offset in the arena of packed weights

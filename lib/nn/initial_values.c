@@ -25,7 +25,7 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
         const layer *l = &p->layers[i];
         random_stream s = {.seed = layer_seed(l, seed), .purpose = RANDOM_INIT};
         size_t channels = (size_t)l->out.channels;
-        fill(buffers + l->variance, layer_statistics(l), 1);
+        if (layer_statistics(l)) fill(buffers + l->variance, layer_statistics(l), 1);
         if (layer_traits_of(l)->tensors == TENSORS_CHANNELS) {
             fill(parameters + l->weight, channels, 1);
         } else if (layer_weights(l)) {

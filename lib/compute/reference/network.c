@@ -117,11 +117,11 @@ static reference_task task_of(const pass *s, int i, int v) {
                         .bias = layer_biases(l) ? s->parameters + l->bias : NULL,
                         .y = s->value[i + 1] + out};
     if (layer_has_second(l)) t.second = s->value[layer_second_source(s->p, i) + 1] + in;
-    if (!s->b) {
+    if (!s->b && layer_statistics(l)) {
         t.mean = s->buffers + l->mean;
         t.variance = s->buffers + l->variance;
-        return t;
     }
+    if (!s->b) return t;
     t.kept = s->kept[i];
     for (int u = 0; u < v; u++) t.kept += reference_kept(l, set_at(s, u).samples);
     t.ids = s->b->ids ? s->b->ids + set.first : NULL;

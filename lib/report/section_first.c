@@ -338,14 +338,20 @@ static void append_models(const results *r, text *out) {
 }
 
 static void append_likeness(const results *r, text *out) {
-    size_t unlike = 0;
-    for (size_t i = 0; i < r->comparison_count; i++) unlike += r->comparisons[i].reasons != NULL;
+    size_t unlike = 0, single = 0;
+    for (size_t i = 0; i < r->comparison_count; i++) {
+        unlike += r->comparisons[i].reasons != NULL;
+        single += !r->comparisons[i].reasons && r->comparisons[i].setting;
+    }
     if (!r->comparison_count) return;
     text_append(out, say(r, " "));
     if (unlike)
         text_format(out,
                     say(r, "%zu of %zu comparisons are not like for like and have no speed-up."),
                     unlike, r->comparison_count);
+    else if (single)
+        text_append(out, say(r, "Every comparison is like for like, or of runs that differ in one "
+                                "setting, which the verdict names."));
     else
         text_append(out, say(r, "Every comparison is like for like."));
 }

@@ -172,7 +172,7 @@ static void lead(const results *r, document *d) {
         d, BLOCK_LEAD,
         say(r, "%s the rows of %s. Published figures are from other machines: they are "
                "shown next to ours, and no speed-up is computed between them. All "
-               "comparisons are between runs made here, like for like."),
+               "comparisons are between runs made here."),
         say_count(r, (double)r->list.count, "%.9g run reproduces", "%.9g runs reproduce", runs),
         say_count(r, (double)r->reproduction->count, "%.9g published report",
                   "%.9g published reports", reports));
@@ -193,8 +193,9 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: "
-               "relative to the baseline named below, and only like for like. V fixes the "
-               "arithmetic: models with the same hash are the same, bit for bit."));
+               "relative to the baseline named below, like for like; if one setting differs, the "
+               "verdict names it. V fixes the arithmetic: models with the same hash are the same, "
+               "bit for bit."));
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "s / epoch: median over epochs, without the first if there are several; "
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "

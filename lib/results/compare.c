@@ -166,10 +166,21 @@ static void find_crowded(const group *g, comparison *c) {
     c->simulated = c->crowded != NULL;
 }
 
+// The only setting in which every run of one side differs from every run of the other.
+static const char *single_setting(const comparison *c) {
+    const char *one = like_single_setting(c->subject->runs[0], c->baseline->runs[0]);
+    for (size_t i = 0; one && i < c->subject->count; i++)
+        for (size_t k = 0; one && k < c->baseline->count; k++)
+            if (like_single_setting(c->subject->runs[i], c->baseline->runs[k]) != one) one = NULL;
+    return one;
+}
+
 // Compares every run of one side with every run of the other, until a reason is found.
 static status find_reasons(comparison *c, const varied_keys *varied, language l, error *err) {
+    const varied_keys single = {&c->setting, 1};
     const run *a = NULL, *b = NULL;
     status rc = STATUS_OK;
+    if (!varied && (c->setting = single_setting(c))) varied = &single;
     for (size_t i = 0; !c->reasons && i < c->subject->count; i++) {
         for (size_t k = 0; !c->reasons && k < c->baseline->count; k++) {
             a = c->subject->runs[i];

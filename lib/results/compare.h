@@ -4,7 +4,8 @@
 //
 // Times are compared only like for like (like_for_like.h), in every use: a comparison with a
 // baseline, a step of a ladder, a variant of a study, a row of a reproduction. Within a plan, the
-// keys that it varies may differ.
+// keys that it varies may differ. Without a plan, one setting may differ between runs that are
+// alike in everything else; the verdict names it.
 #ifndef LOCKSTEP_RESULTS_COMPARE_H
 #define LOCKSTEP_RESULTS_COMPARE_H
 
@@ -22,6 +23,7 @@ typedef struct comparison {
     const group *subject, *baseline;
     // Why times are not compared, in the report's language and for files; NULL if they are.
     char *reasons, *reasons_english;
+    const char *setting; // the key of the only setting that differs; NULL: none, or a plan varies it
     verdict time, accuracy;
     estimate speedup;           // seconds per epoch: baseline / subject
     estimate seconds;           // per epoch: subject - baseline

@@ -154,10 +154,15 @@ static void append_no_time(const run *r, language l, text *out) {
     text_format(out, words_in(l, like_no_time(r)), r->name);
 }
 
+static bool same_data(const run *a, const run *b) {
+    const char *data = origin_train_data(a);
+    return *data && strcmp(data, origin_train_data(b)) == 0;
+}
+
 static void append_data(const run *a, const run *b, language l, text *out) {
-    const char *left = origin_train_data(a), *right = origin_train_data(b);
-    if (!*left || strcmp(left, right) != 0)
-        append_reason(out, words_in(l, *left ? "%s differs" : "%s unknown"), words_in(l, "Data"),
+    const bool known = *origin_train_data(a);
+    if (!same_data(a, b))
+        append_reason(out, words_in(l, known ? "%s differs" : "%s unknown"), words_in(l, "Data"),
                       "", "");
 }
 
@@ -189,6 +194,36 @@ status like_for_like(const run *a, const run *b, const varied_keys *varied, lang
     }
     append_text(WORD("Device"), a->device, b->device, l, &out);
     return take(&out, reasons);
+}
+
+// ---- Do runs differ in one setting? ----
+
+static bool is_known(const run *r, const condition *c) {
+    return c->place == MANIFEST || value_of(r, c); // a manifest leaves out what is not used
+}
+
+const char *like_single_setting(const run *a, const run *b) {
+    const char *key = NULL;
+    if (!same_data(a, b) || a->virtual_shards != b->virtual_shards ||
+        strcmp(a->device, b->device) != 0)
+        return NULL;
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        const condition *c = &conditions[i];
+        if (agree(a, b, c)) continue;
+        if (key || !c->key || !is_known(a, c) || !is_known(b, c)) return NULL;
+        key = c->key;
+    }
+    return key;
+}
+
+void like_append_setting(const run *a, const run *b, const char *key, language l, text *out) {
+    text setting;
+    text_init(&setting, out->err);
+    for (size_t i = 0; i < CONDITIONS; i++)
+        if (conditions[i].key && strcmp(conditions[i].key, key) == 0)
+            append_difference(a, b, &conditions[i], l, &setting);
+    text_append(out, text_string(&setting));
+    text_release(&setting);
 }
 
 // ---- Do executions count together? ----

@@ -26,6 +26,13 @@ typedef struct varied_keys {
 status like_for_like(const run *a, const run *b, const varied_keys *varied, language l,
                      char **reasons, error *err) MUST_CHECK;
 
+// Returns the key of the only setting in which two runs differ, such as "loader_workers"; NULL if
+// they differ in none, in more, or in anything else: strategy, ranks, V, reduction, machine, build.
+// Their times may be compared if that key is varied. Static storage.
+const char *like_single_setting(const run *a, const run *b);
+// Appends that difference: "loader workers 2 vs 0".
+void like_append_setting(const run *a, const run *b, const char *key, language l, text *out);
+
 // Do the times of two executions of one run count together? like_made compares only the program and
 // the machine.
 bool like_executed(const run *a, const run *b);

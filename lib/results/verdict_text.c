@@ -110,7 +110,14 @@ static void append_undecided(text *out, const comparison *c, verdict_length leng
     append_ratio(out, c, l);
 }
 
+// Appends "loader workers 2 vs 0: ", for the verdict is on this setting.
+static void append_setting(text *out, const comparison *c, language l) {
+    like_append_setting(c->subject->runs[0], c->baseline->runs[0], c->setting, l, out);
+    text_append(out, words_in(l, ": "));
+}
+
 void verdict_append_time(text *out, const comparison *c, verdict_length length, language l) {
+    if (c->setting && !c->reasons) append_setting(out, c, l);
     switch (c->time.kind) {
     case VERDICT_DIFFERENT:
         if (length == VERDICT_SENTENCE)

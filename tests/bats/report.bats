@@ -256,19 +256,41 @@ setup() {
     a_run base
     while IFS='|' read -r change reason; do
         rm -rf other out
-        a_run other name=other "$change"
+        # shellcheck disable=SC2086 # several settings
+        a_run other name=other $change
         succeeds "$REPORT" other --baseline base --out out
         grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \| not like for like: ' out/report.md ||
             fail "$change: the report has a speed-up" "$(grep other out/report.md)"
         says out/report.md "not like for like: $reason |"
         [ -z "$(figure out/report.csv other.speedup)" ]
     done <<'END'
+batch=256 workers=4|global batch 256 vs 64; loader workers 4 vs 0
+ranks=1 workers=4|loader workers 4 vs 0
+shards=4 workers=4|loader workers 4 vs 0
+host=there|host there vs here
+data=more|data differs
+data=more workers=4|data differs; loader workers 4 vs 0
+END
+}
+
+@test "runs that differ in one setting are compared, and the verdict names it" {
+    local change setting
+    a_run base
+    while IFS='|' read -r change setting; do
+        rm -rf other out
+        a_run other name=other "$change"
+        succeeds "$REPORT" other --baseline base --out out
+        grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \| [0-9.]+× \| epochs [0-9.–]+ \| ' out/report.md ||
+            fail "$change: no speed-up" "$(grep other out/report.md)"
+        says out/report.md "| $setting: no verdict: 1 of 3 executions (EXECUTIONS=3) |"
+        says out/report.md "Every comparison is like for like, or of runs that differ in one setting, which the verdict names."
+        grep -q "^other.speedup,.*$setting: no verdict" out/report.csv
+        [ -n "$(figure out/report.csv other.speedup)" ]
+    done <<'END'
 batch=256|global batch 256 vs 64
 workers=4|loader workers 4 vs 0
 model=net-big|model net-big vs net
-host=there|host there vs here
 epochs=2,1,1,1|epochs 4 vs 5
-data=more|data differs
 END
 }
 
@@ -457,10 +479,12 @@ END
 
 @test "in Chinese" {
     a_run a
-    a_run b name=other batch=128
-    succeeds "$REPORT" b --baseline a --out out --lang zh
+    a_run b name=other batch=128 host=there
+    a_run c name=larger batch=128
+    succeeds "$REPORT" b c --baseline a --out out --lang zh
     says out/report.html '<html lang=zh>'
     says out/report.md "条件不同：全局批量：128 与 64"
+    says out/report.md "| 全局批量：128 与 64：无结论"
     lacks out/report.md "not like for like"
 }
 

@@ -12,11 +12,12 @@ private_build() {
 }
 
 # make_package TARGET BUILD [VARIABLE=VALUE]...: builds a package without CUDA, whose libraries belong to no Debian
-# package. The package is in out/ in the parent folder of BUILD.
+# package. The package is in out/ in the parent folder of BUILD. make is given a relative path, like its default.
 make_package() {
-    local target=$1 build=$2
+    local target=$1 build
+    private_build "$2"
+    build=$(realpath --relative-to="$ROOT" "$2")
     shift 2
-    private_build "$build"
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DIST="$build/../out" CUDA=0 "$@" "$target"
 }
 

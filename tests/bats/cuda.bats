@@ -60,6 +60,17 @@ option_agrees() {
     for tool in "${@:2}"; do agrees "$tool" --device cuda --world-size 2 || return 1; done
 }
 
+@test "without a driver, or with an old one, the message names the driver that is needed" {
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "only an emulated driver can be removed"
+    local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
+    LOCKSTEP_EMULATED_DRIVER=0 fails_with 1 \
+        "cannot compute: 'cuda': no GPU: no NVIDIA driver: this build has CUDA 13.0, which needs driver 580" \
+        "${train[@]}" --device cuda
+    LOCKSTEP_EMULATED_DRIVER=12040 fails_with 1 \
+        "no GPU: the NVIDIA driver supports only CUDA 12.4: this build has CUDA 13.0" "${train[@]}" --device cuda
+    [ ! -e run ]
+}
+
 @test "the manifest records the device" {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.devices.0)" = cuda:0 ]
     [ -n "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.gpus.0.name)" ]

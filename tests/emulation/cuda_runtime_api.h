@@ -62,6 +62,8 @@ extern "C" {
     X(cudaErrorMemoryAllocation, 2, "out of memory")                                              \
     X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                         \
     X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                   \
+    X(cudaErrorInsufficientDriver, 35,                                                            \
+      "CUDA driver version is insufficient for CUDA runtime version")                             \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
     X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                \

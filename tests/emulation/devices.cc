@@ -28,6 +28,12 @@ static int device_count() {
     return text && *text ? atoi(text) : 1;
 }
 
+// 12040 is a driver for CUDA 12.4; 0: no driver.
+static int driver_version() {
+    const char *text = getenv("LOCKSTEP_EMULATED_DRIVER");
+    return text && *text ? atoi(text) : CUDART_VERSION;
+}
+
 cudaError_t device_exists(int device) {
     const int count = device_count();
     if (count <= 0) return cudaErrorNoDevice;
@@ -90,7 +96,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {
-    *version = CUDART_VERSION;
+    *version = driver_version();
     return cudaSuccess;
 }
 
@@ -101,6 +107,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 
 cudaError_t cudaGetDeviceCount(int *count) {
     *count = device_count() > 0 ? device_count() : 0;
+    if (driver_version() / 1000 < CUDART_VERSION / 1000) return done(cudaErrorInsufficientDriver);
     return done(*count > 0 ? cudaSuccess : cudaErrorNoDevice);
 }
 

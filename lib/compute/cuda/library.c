@@ -14,6 +14,24 @@ static status failed(cudaError_t code, error *err) {
     return error_set(err, STATUS_FAILED, "%s", cudaGetErrorString(code));
 }
 
+// The oldest Linux driver of each toolkit, from NVIDIA's "CUDA Compatibility".
+static int oldest_driver(int runtime) {
+    return runtime >= 13000 ? 580 : runtime >= 12000 ? 525 : 450;
+}
+
+// CUDA also reports a missing driver as an insufficient one, of version 0.
+static status refuse_driver(error *err) {
+    int driver = 0, runtime = CUDART_VERSION;
+    char here[64];
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    snprintf(here, sizeof here, "the NVIDIA driver supports only CUDA %d.%d", driver / 1000,
+             driver % 1000 / 10);
+    return error_set(err, STATUS_FAILED, "%s: this build has CUDA %d.%d, which needs driver %d",
+                     driver ? here : "no NVIDIA driver", runtime / 1000, runtime % 1000 / 10,
+                     oldest_driver(runtime));
+}
+
 // Queries cuBLAS without a handle, which would take memory and time. 13020 is CUDA 13.2.
 static void name_libraries(int runtime, char text[DEVICE_LIBRARIES_BYTES]) {
     static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
@@ -42,6 +60,7 @@ static status describe(int index, device_info *d, error *err) {
 static status probe(device_info *out, int room, int *count, error *err) {
     const cudaError_t code = cudaGetDeviceCount(count);
     *count = code == cudaSuccess ? *count : 0;
+    if (code == cudaErrorInsufficientDriver) return refuse_driver(err);
     if (code != cudaSuccess) return failed(code, err);
     for (int i = 0; i < *count && i < room; i++) {
         status rc = describe(i, &out[i], err);

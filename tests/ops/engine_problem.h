@@ -174,11 +174,12 @@ typedef struct execution {
     const char *isa; // NULL: the best
     int threads;
     int engines; // each with contiguous shards
+    bool exact;  // engine_options.exact
 } execution;
 
 static void describe(char text[80], const execution *x) {
-    snprintf(text, 80, "%s %s, %d threads, %d engines", x->be->name, x->isa ? x->isa : "",
-             x->threads, x->engines);
+    snprintf(text, 80, "%s %s, %d threads, %d engines%s", x->be->name, x->isa ? x->isa : "",
+             x->threads, x->engines, x->exact ? ", exact" : "");
 }
 
 // All results of a step, an update and an inference.
@@ -256,6 +257,7 @@ static void *run_rank(void *argument) {
                         .sync_batch_norm = p->s->sync,
                         .groups = p->groups,
                         .label_smoothing = (float)p->smoothing,
+                        .exact = r->x->exact,
                         .exchange = r->x->engines > 1 ? exchange_rows : NULL,
                         .exchange_context = r};
     memcpy(o.mean, p->mean, sizeof o.mean);

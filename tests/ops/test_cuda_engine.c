@@ -15,7 +15,7 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     for (int engines = 1; engines <= s->shards && engines <= 4; engines++) {
         const bool uneven = engines == (s->shards < 3 ? 2 : 3);
         if (!few_cases() || engines == 1 || uneven)
-            x[n++] = (execution){suite.be, NULL, 1, engines};
+            x[n++] = (execution){suite.be, NULL, 1, engines, false};
     }
     return n;
 }

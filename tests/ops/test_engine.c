@@ -13,14 +13,15 @@
 // and unevenly.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     const backend *cpu = backend_find("cpu");
-    const execution single[] = {{cpu, "baseline", 1, 1}, {cpu, "v3", 1, 1}, {cpu, "v3", 3, 1},
-                                {cpu, "v4", 1, 1},       {cpu, "v4", 2, 1}, {cpu, "v4", 3, 1}};
+    const execution single[] = {{cpu, "baseline", 1, 1, false}, {cpu, "v3", 1, 1, false},
+                                {cpu, "v3", 3, 1, false},       {cpu, "v4", 1, 1, false},
+                                {cpu, "v4", 2, 1, false},       {cpu, "v4", 3, 1, false}};
     int n = 0;
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
         if (kernels_find(single[i].isa, GROUP)) x[n++] = single[i];
     const char *best = x[n - 1].isa;
     for (int engines = 2; engines <= s->shards && engines <= 4; engines++)
-        x[n++] = (execution){cpu, best, 1 + engines % 2, engines};
+        x[n++] = (execution){cpu, best, 1 + engines % 2, engines, false};
     return n;
 }
 

@@ -91,17 +91,6 @@ void conv_pack(const layer *l, const float *weight, int block, bool transpose, f
 
 // ---- Winograd's algorithm ----
 
-// The transforms cost as much as the products of a few channels; tiles at the edges are computed in
-// full.
-bool winograd_pays(const layer *l) {
-    enum { CHANNELS = 16 };
-    const int height = (l->out.height + 3) / 4 * 4, width = (l->out.width + 3) / 4 * 4;
-    return l->kind == LAYER_CONV && layer_groups(l) == 1 && l->kernel_h == 3 && l->kernel_w == 3 &&
-           l->stride_h == 1 && l->stride_w == 1 && l->pad_h <= 2 && l->pad_w <= 2 &&
-           l->in.channels >= CHANNELS && l->out.channels >= CHANNELS &&
-           2 * l->out.height * l->out.width >= height * width;
-}
-
 int winograd_groups(const layer *l) {
     const int tiles = (l->out.height + 3) / 4 * ((l->out.width + 3) / 4);
     int groups = 1;

@@ -21,6 +21,7 @@
 
 #include "base/random.h"
 #include "compute/backend.h"
+#include "compute/winograd.h"
 
 // An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·lanes + n].
 // Rows may be longer than the image: the border around it is zero (padding of a convolution) and
@@ -248,9 +249,7 @@ int kernels_lanes(int samples);
 // `isa`. NULL if the processor cannot run it.
 const kernels *kernels_find(const char *isa, int lanes);
 
-// Returns true if Winograd's algorithm is faster for this convolution. All of its passes then use
-// it.
-bool winograd_pays(const layer *l);
+// For the convolutions of compute/winograd.h:
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
 size_t winograd_packed_floats(const layer *l, bool transpose);
 enum { WINOGRAD_TILES = 4 }; // 4×4 outputs each, computed together

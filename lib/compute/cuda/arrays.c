@@ -19,10 +19,10 @@ static status take_parts(engine *e, error *err) {
         const cuda_unit *u = &e->placed[i];
         if (u->layers.norm && !u->has_sums) {
             const tail_task t = {.size = u->layers.z, .pool = u->layers.pool};
-            make_room(&most, cuda_tail_sums_room(&t, e->lanes, shards));
+            make_room(&most, e->sums_by->tail_sums_room(&t, e->lanes, shards));
         }
         if (u->layers.norm && !u->makes_moments)
-            make_room(&most, cuda_norm_moments_room(u->layers.z, e->lanes, shards));
+            make_room(&most, e->sums_by->moments_room(u->layers.z, e->lanes, shards));
         if (!u->ours) continue;
         const conv_task t = cuda_conv_task_of(u->layers.core);
         if (u->makes_moments) make_room(&most, cuda_conv_moments_room(&t, e->lanes, shards));

@@ -220,17 +220,20 @@ static __device__ __forceinline__ void add_slices(float *store, const thread_pla
     }
 }
 
-// Computes the block's sums over `tiles` tiles of terms. They are complete in the threads of slice
-// 0. All threads of the block must call it.
-template <typename S, typename Source>
-static __device__ __forceinline__ void multiply(Source &source, int tiles, const thread_place &p,
-                                                block_sums<S> &sums) {
-    __shared__ factor_tile<S> tile[2];
+template <typename S> static __device__ __forceinline__ void clear_sums(block_sums<S> &sums) {
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
 #pragma unroll
         for (int c = 0; c < S::THREAD_COLUMNS; c++) sums.at[r][c] = 0.0f;
     }
+}
+
+// Adds `tiles` tiles of terms to the block's sums. They are complete in the threads of slice 0. All
+// threads of the block must call it; they synchronise before another call.
+template <typename S, typename Source>
+static __device__ __forceinline__ void multiply(Source &source, int tiles, const thread_place &p,
+                                                block_sums<S> &sums) {
+    __shared__ factor_tile<S> tile[2];
     source.fetch();
     source.put(tile[0]);
     __syncthreads();

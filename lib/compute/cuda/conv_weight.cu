@@ -328,6 +328,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(we
     block_sums<S> sums;
     gradient_source<S> source(t, t.dz + shard * out_size, t.x + shard * in_size, b.row, b.column,
                               first_term);
+    clear_sums(sums);
     multiply<S>(source, pieces(terms, S::DEPTH), p, sums);
     write_part(t, b, p, sums, b.bias ? row_sum(source) : 0.0f);
     if (t.parts > 1) finish(t, b);

@@ -119,6 +119,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
     e->program = p;
     e->options = *o;
     e->kind = kind;
+    e->sums_by = cuda_arithmetic(o->exact);
     e->lanes = (o->shard_samples + LANE_ROUND - 1) / LANE_ROUND * LANE_ROUND;
     e->groups = (e->lanes + GROUP - 1) / GROUP;
     e->own_end = p->parameters;

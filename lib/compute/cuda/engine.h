@@ -3,9 +3,10 @@
 // backend's table; sequence.c: the order of operations; operations.c, linear.c, transfer.c: from
 // operations to kernels; input.c: a step's input; graphs.c: parts of a step as graphs; step.c,
 // inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
-// divide them; timing.c: the time of a step by phase; profile.c, limits.c, stopwatch.c: the time by
-// operation; peers.c: exchange between engines of one process; group.c, buckets.c, nccl.c, ipc.c:
-// reduction over several ranks; placement.c, arrays.c, memory.c: memory.
+// divide them; arithmetic.c: the order of sums; timing.c: the time of a step by phase; profile.c,
+// limits.c, stopwatch.c: the time by operation; peers.c: exchange between engines of one process;
+// group.c, buckets.c, nccl.c, ipc.c: reduction over several ranks; placement.c, arrays.c, memory.c:
+// memory.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it first runs and is replayed from then on.
@@ -14,7 +15,8 @@
 // its rows. Records stay on the device until the caller requests them (backend.h).
 //
 // The leaves of the reduction tree are whole shards here: the kernels add up a shard in an order of
-// their own, so CPU and GPU agree only within rounding.
+// their own, so CPU and GPU agree only within rounding; or, with engine_options.exact, along the
+// CPU's tree of its groups, and then they agree in every bit (arithmetic.c).
 #ifndef LOCKSTEP_COMPUTE_CUDA_ENGINE_H
 #define LOCKSTEP_COMPUTE_CUDA_ENGINE_H
 
@@ -51,10 +53,28 @@ typedef enum operation_kind {
     OP_SEND_GRADIENT,
 } operation_kind;
 
+// arithmetic.c: the kernels whose sums have more than one order.
+typedef struct arithmetic {
+    // Large linear layers are products of cuBLAS, and products have further results: in another
+    // order.
+    bool fuses;
+    void (*conv)(launch_stream s, const cut *c, const conv_task *t);
+    void (*conv_input)(launch_stream s, const cut *c, const conv_task *t);
+    void (*conv_weight)(launch_stream s, const cut *c, const conv_task *t);
+    size_t (*conv_workspace)(const conv_task *t, int lanes, int shards);
+    size_t (*conv_counters)(const conv_task *t, int lanes, int shards);
+    void (*moments)(launch_stream s, const cut *c, const norm_task *t);
+    parts_room (*moments_room)(shape size, int lanes, int shards);
+    void (*tail_sums)(launch_stream s, const cut *c, const tail_task *t);
+    parts_room (*tail_sums_room)(const tail_task *t, int lanes, int shards);
+} arithmetic;
+const arithmetic *cuda_arithmetic(bool exact);
+
 // A unit and its activations for all of an engine's shards, in the layout of kernels.h.
 typedef struct cuda_unit {
     unit_layers layers;
-    bool ours; // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
+    bool ours;  // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
+    bool fuses; // it is ours and writes further results, if they are needed
     // Further results that such a product writes; then they have no separate operation.
     bool makes_moments, makes_tail;
     // The preceding unit, if the input gradient also makes the sums for its batch norm.
@@ -137,7 +157,8 @@ struct engine {
     const program *program;
     engine_options options;
     update_kind kind;
-    char name[80]; // of the device: "NVIDIA H200, sm_90"
+    const arithmetic *sums_by; // engine_options.exact
+    char name[80];             // of the device: "NVIDIA H200, sm_90"
 
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step

@@ -109,6 +109,7 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t);
 // ---- conv.cu, conv_weight.cu: convolutions; and linear layers, as those of 1×1 images ----
 
 typedef struct conv_task {
+    bool linear;
     shape in, out;
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     const float *x, *weight, *bias; // weight [out][in][kh][kw]; bias NULL: none
@@ -127,11 +128,11 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
     memset(&t, 0, sizeof t);
     t.in = l->in;
     t.out = l->out;
-    const bool linear = l->kind == LAYER_LINEAR;
-    t.kernel_h = linear ? 1 : l->kernel_h;
-    t.kernel_w = linear ? 1 : l->kernel_w;
-    t.stride_y = linear ? 1 : l->stride_h;
-    t.stride_x = linear ? 1 : l->stride_w;
+    t.linear = l->kind == LAYER_LINEAR;
+    t.kernel_h = t.linear ? 1 : l->kernel_h;
+    t.kernel_w = t.linear ? 1 : l->kernel_w;
+    t.stride_y = t.linear ? 1 : l->stride_h;
+    t.stride_x = t.linear ? 1 : l->stride_w;
     t.pad_y = l->pad_h;
     t.pad_x = l->pad_w;
     t.weight_at = l->weight;
@@ -143,6 +144,16 @@ size_t cuda_conv_counters(const conv_task *t, int lanes, int shards);
 void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
 void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
+
+// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu: the same in the order of the CPU's engine
+// ----
+
+size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards); // without counters
+void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t);
+void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t);
+void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t);
+// Of a linear layer, without its bias: a part of cuda_exact_weight.
+void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t);
 
 // ---- rows.cu: the parts of matrix products that cuBLAS does not do (linear.c) ----
 
@@ -242,6 +253,16 @@ parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
 void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
 void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
+
+// ---- exact_norm.cu: as cuda_norm_moments and cuda_tail_sums, in the order of the CPU's engine
+// ----
+
+parts_room cuda_exact_moments_room(shape size, int lanes, int shards);
+void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t);
+parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards);
+void cuda_exact_tail_sums(launch_stream s, const cut *c, const tail_task *t);
+
+// ---- norm.cu again: inference ----
 
 // scale and shift of inference, from parameters and running statistics; [channels]
 void cuda_norm_inference(launch_stream s, int channels, double eps, const float *weight,

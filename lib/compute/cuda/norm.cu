@@ -110,12 +110,6 @@ void cuda_norm_moments(launch_stream s, const cut *c, const norm_task *t) {
 
 // ---- Over the shards ----
 
-static __device__ __forceinline__ moments add(moments a, moments b) {
-    const double count = a.count + b.count, delta = b.mean - a.mean;
-    return moments{count, a.mean + delta * (b.count / count),
-                   a.m2 + b.m2 + delta * delta * (a.count * b.count / count)};
-}
-
 static __device__ __forceinline__ two_sums row_of(const double *numbers, int shard, int channels,
                                                   int channel) {
     const double *row = numbers + (size_t)shard * 2 * (size_t)channels;

@@ -17,6 +17,12 @@ struct moments {
     double count, mean, m2;
 };
 
+static __device__ __forceinline__ moments add(moments a, moments b) {
+    const double count = a.count + b.count, delta = b.mean - a.mean;
+    return moments{count, a.mean + delta * (b.count / count),
+                   a.m2 + b.m2 + delta * delta * (a.count * b.count / count)};
+}
+
 // Moments of n values z, from the sums of z - pivot and of its square.
 static __device__ __forceinline__ moments moments_of(two_sums sum, double pivot, double n) {
     const double distance = n > 0 ? sum.a / n : 0, m2 = sum.b - sum.a * distance;
@@ -78,15 +84,10 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
     return norm_factors{dy, z, (float)(-(double)dy * (sum.a / count) - (double)z * (double)rest)};
 }
 
-// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums. In sum.b, xhat lacks
-// what rounding took from the mean.
-static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
-                                                    two_sums sum, int samples) {
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+// Writes what follows from a shard's sums of dt and dt·xhat.
+static __device__ __forceinline__ void set_factors(const tail_task &t, int shard, int channel,
+                                                   two_sums sum, int samples) {
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
-    if (samples > 0) sum.b -= (double)t.mean_rest[at] * (double)t.inv_std[at] * sum.a;
-    record[t.bias_at] = (float)sum.a;
-    record[t.weight_at] = (float)sum.b;
     if (t.sync) {
         double *row = t.sums + (size_t)shard * 2 * (size_t)t.size.channels;
         row[channel] = sum.a;
@@ -98,6 +99,18 @@ static __device__ __forceinline__ void set_gradient(const tail_task &t, int shar
         t.from_z[at] = f.z;
         t.from_one[at] = f.one;
     }
+}
+
+// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums. In sum.b, xhat lacks
+// what rounding took from the mean.
+static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
+                                                    two_sums sum, int samples) {
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
+    if (samples > 0) sum.b -= (double)t.mean_rest[at] * (double)t.inv_std[at] * sum.a;
+    record[t.bias_at] = (float)sum.a;
+    record[t.weight_at] = (float)sum.b;
+    set_factors(t, shard, channel, sum, samples);
 }
 
 #endif

@@ -133,7 +133,7 @@ static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) 
     } else if (u->makes_tail) {
         cuda_conv_tail(cuda_main(e), c, &t, &tail);
     } else {
-        cuda_conv(cuda_main(e), c, &t);
+        e->sums_by->conv(cuda_main(e), c, &t);
     }
     return STATUS_OK;
 }
@@ -147,7 +147,7 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
         const tail_task front = tail_of(e, u->sums_of);
         cuda_conv_input_sums(cuda_main(e), c, &t, &front);
     } else {
-        cuda_conv_input(cuda_main(e), c, &t);
+        e->sums_by->conv_input(cuda_main(e), c, &t);
     }
     return STATUS_OK;
 }
@@ -155,7 +155,7 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
 static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (!u->ours) return cuda_linear_weight(e, c, u, err);
     const conv_task t = conv_of(e, u);
-    cuda_conv_weight(cuda_aside(e), c, &t);
+    e->sums_by->conv_weight(cuda_aside(e), c, &t);
     return STATUS_OK;
 }
 
@@ -259,7 +259,7 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
     case OP_NORM:
     case OP_NORM_BACKWARD: {
         const norm_task t = norm_of(e, u);
-        (op->kind == OP_MOMENTS ? cuda_norm_moments
+        (op->kind == OP_MOMENTS ? e->sums_by->moments
          : op->kind == OP_NORM  ? cuda_norm_forward
                                 : cuda_norm_backward)(cuda_main(e), c, &t);
         return STATUS_OK;
@@ -269,7 +269,7 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
     case OP_TAIL_BACKWARD: {
         const tail_task t = tail_of(e, u);
         (op->kind == OP_TAIL        ? cuda_tail
-         : op->kind == OP_TAIL_SUMS ? cuda_tail_sums
+         : op->kind == OP_TAIL_SUMS ? e->sums_by->tail_sums
                                     : cuda_tail_backward)(cuda_main(e), c, &t);
         return STATUS_OK;
     }
@@ -364,9 +364,9 @@ static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u
     cuda_tail(cuda_main(e), c, &t);
 }
 
-// Scale and shift are known beforehand, so a product of ours always makes the tail.
+// Scale and shift are known beforehand, so a product that can make the tail always does.
 static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->ours || u->layers.last) return run_core(e, c, u, err);
+    if (!u->fuses || u->layers.last) return run_core(e, c, u, err);
     const conv_task t = conv_of(e, u);
     const tail_task tail = inference_tail_of(e, u);
     cuda_conv_tail(cuda_main(e), c, &t, &tail);

@@ -5,6 +5,7 @@
 // has room. (The CPU's engine keeps those of a group in its cache instead.)
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
+#include "compute/winograd.h"
 
 static status take_activation(engine *e, shape s, float **memory, error *err) {
     const size_t floats =
@@ -22,9 +23,11 @@ static void place_product(const engine *e, cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const bool linear = l->core && l->core->kind == LAYER_LINEAR;
     const bool few = linear && e->lanes <= TAIL_LANES_MOST && !e->options.sync_batch_norm;
-    u->ours = l->core && !(linear && cuda_linear_by_blas(l->core, e->lanes));
-    u->makes_moments = u->ours && l->norm;
-    u->makes_tail = u->ours && !l->last && (!l->norm || few);
+    const bool fuses = e->sums_by->fuses;
+    u->ours = l->core && !(linear && fuses && cuda_linear_by_blas(l->core, e->lanes));
+    u->fuses = u->ours && fuses;
+    u->makes_moments = u->fuses && l->norm;
+    u->makes_tail = u->fuses && !l->last && (!l->norm || few);
 }
 
 // The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
@@ -32,7 +35,7 @@ static void place_product(const engine *e, cuda_unit *u) {
 static void place_sums(engine *e, int index) {
     cuda_unit *u = &e->placed[index], *front = index ? u - 1 : NULL;
     const layer *l = u->layers.core;
-    if (!u->ours || !front || !front->layers.norm) return;
+    if (!u->fuses || !front || !front->layers.norm) return;
     const shape x = u->layers.x, y = front->layers.y;
     const bool same = x.channels == y.channels && x.height == y.height && x.width == y.width;
     const bool strided = l->kind == LAYER_CONV && (l->stride_h > 1 || l->stride_w > 1);
@@ -75,8 +78,9 @@ static status take_workspace(engine *e, error *err) {
         const layer *l = e->units.units[i].core;
         if (!e->placed[i].ours) continue;
         const conv_task t = cuda_conv_task_of(l);
-        floats = larger(floats, cuda_conv_workspace(&t, e->lanes, e->options.local_shards));
-        counters = larger(counters, cuda_conv_counters(&t, e->lanes, e->options.local_shards));
+        floats = larger(floats, e->sums_by->conv_workspace(&t, e->lanes, e->options.local_shards));
+        counters =
+            larger(counters, e->sums_by->conv_counters(&t, e->lanes, e->options.local_shards));
     }
     TRY(cuda_take(e, floats * sizeof(float), &e->workspace, err));
     TRY(cuda_take(e, counters * sizeof *e->counters, &e->counters, err));
@@ -98,10 +102,21 @@ static status check_layers(const program *p, error *err) {
     return STATUS_OK;
 }
 
+static status check_exact(const program *p, error *err) {
+    for (int i = 0; i < p->count; i++)
+        if (winograd_pays(&p->layers[i]))
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s' exactly: CPUs compute it by Winograd's "
+                             "algorithm, which GPUs do not have; use --math fast or --device cpu",
+                             p->layers[i].name);
+    return STATUS_OK;
+}
+
 status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
     TRY(check_layers(e->program, err));
+    if (o->exact) TRY(check_exact(e->program, err));
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
     e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
     if (!e->placed) TRY(STATUS_FAILED);

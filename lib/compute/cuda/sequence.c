@@ -63,7 +63,7 @@ static void add_inference(engine *e) {
                                     : alone->kind == LAYER_DROPOUT ? OP_DROPOUT
                                                                    : OP_POOL;
         e->inference[(*n)++] = (operation){kind, u};
-        if (!alone && !u->ours && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
+        if (!alone && !u->fuses && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
     }
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The kernels whose sums have more than one order: the fast one, and that of the CPU's engine. All
+// others compute in only one way, with the CPU's formulas.
+#include "compute/cuda/engine.h"
+
+static size_t no_counters(const conv_task *t, int lanes, int shards) {
+    (void)t, (void)lanes, (void)shards;
+    return 0;
+}
+
+const arithmetic *cuda_arithmetic(bool exact) {
+    static const arithmetic fast = {.fuses = true,
+                                    .conv = cuda_conv,
+                                    .conv_input = cuda_conv_input,
+                                    .conv_weight = cuda_conv_weight,
+                                    .conv_workspace = cuda_conv_workspace,
+                                    .conv_counters = cuda_conv_counters,
+                                    .moments = cuda_norm_moments,
+                                    .moments_room = cuda_norm_moments_room,
+                                    .tail_sums = cuda_tail_sums,
+                                    .tail_sums_room = cuda_tail_sums_room};
+    static const arithmetic of_cpu = {.conv = cuda_exact_conv,
+                                      .conv_input = cuda_exact_conv_input,
+                                      .conv_weight = cuda_exact_weight,
+                                      .conv_workspace = cuda_exact_workspace,
+                                      .conv_counters = no_counters,
+                                      .moments = cuda_exact_moments,
+                                      .moments_room = cuda_exact_moments_room,
+                                      .tail_sums = cuda_exact_tail_sums,
+                                      .tail_sums_room = cuda_exact_tail_sums_room};
+    return exact ? &of_cpu : &fast;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The CUDA engine that adds in the CPU's order (engine_options.exact) against the CPU engine, bit
+// for bit: the tests of both engines (engine_suite.h), with the CPU's results as the expected ones.
+//
+// LOCKSTEP_CUDA_LIBRARY and LOCKSTEP_TEST_FILTER are as in test_cuda_engine.c.
+#include "engine_suite.h"
+
+#include "compute/devices.h"
+
+// The CPU; and one engine, and those with the least even shares.
+static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
+    const int uneven = s->shards < 3 ? 2 : 3;
+    int n = 0;
+    x[n++] = (execution){backend_find("cpu"), NULL, 1, 1, false};
+    x[n++] = (execution){suite.be, NULL, 1, 1, true};
+    if (uneven <= s->shards) x[n++] = (execution){suite.be, NULL, 1, uneven, true};
+    return n;
+}
+
+// ---- Larger layers ----
+
+// Blocks of many weights, whose threads have several; blocks of many outputs; and a linear layer of
+// so many inputs that its sums have parts.
+static model_case large_layers[] = {
+    {.name = "many weights",
+     .input = "[3, 8, 7]",
+     .layers = "[conv: {out: 43, kernel: 5, padding: 2}, relu, conv: {out: 46, kernel: 5}, "
+               "batch_norm, relu, flatten, linear: {out: 10}]"},
+    {.name = "many outputs and inputs",
+     .input = "[2, 33, 34]",
+     .layers = "[conv: {out: 130, kernel: 1}, relu, flatten, linear: {out: 5}]"},
+};
+
+static void test_large(void **state) {
+    static const split s = {.shards = 1, .count = {33}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    check(*state, &s, &rule);
+}
+
+// ---- Many steps ----
+
+enum { STEPS = 12 }; // more than are prepared ahead: graphs are replayed
+
+// What a run leaves.
+typedef struct course {
+    update_result results[STEPS];
+    float *values; // parameters, buffers and optimizer state
+    size_t floats;
+} course;
+
+static engine *open_course(const problem *p, const backend *be, bool exact, update_kind kind) {
+    engine_options o = {.threads = 1,
+                        .shards = p->s->shards,
+                        .local_shards = p->s->shards,
+                        .shard_samples = p->s->count[0],
+                        .seed = PROBLEM_SEED,
+                        .sync_batch_norm = p->s->sync,
+                        .label_smoothing = (float)p->smoothing,
+                        .exact = exact};
+    engine *e = NULL;
+    error err;
+    memcpy(o.mean, p->mean, sizeof o.mean);
+    memcpy(o.std, p->std, sizeof o.std);
+    if (be->open(&p->m.program, &o, kind, &e, &err) != STATUS_OK) fail_msg("%s", err.message);
+    be->write(e, p->parameters, p->buffers, p->state);
+    return e;
+}
+
+// Every third step is shorter, as at the end of an epoch.
+static void run_course(const problem *p, const backend *be, bool exact, update_kind kind,
+                       course *out) {
+    const size_t n = p->m.program.parameters, buffers = p->m.program.buffers;
+    engine *e = open_course(p, be, exact, kind);
+    error err;
+    out->floats = n + buffers + (size_t)update_state_arrays(kind) * n;
+    out->values = calloc(out->floats, sizeof(float));
+    assert_non_null(out->values);
+    for (int i = 0; i < STEPS; i++) {
+        int count[MAX_SHARDS];
+        for (int v = 0; v < p->s->shards; v++)
+            count[v] = i % 3 == 2 ? (p->s->count[v] + 1) / 2 : p->s->count[v];
+        const batch b = {.shards = p->s->shards,
+                         .count = count,
+                         .end_shard = p->s->shards,
+                         .pixels = p->pixels,
+                         .targets = p->targets,
+                         .ids = p->ids,
+                         .epoch = (uint32_t)i};
+        const update_rule rule = {.kind = kind,
+                                  .lr = kind == UPDATE_SGD ? 0.05f : 0.002f,
+                                  .weight_decay = 0.001f,
+                                  .momentum = 0.9f,
+                                  .beta1 = 0.9f,
+                                  .beta2 = 0.99f,
+                                  .eps = 1e-8f,
+                                  .step = (uint64_t)i};
+        if (be->step(e, &b, &err) != STATUS_OK ||
+            be->update(e, &rule, &out->results[i], &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+    }
+    if (be->read(e, out->values, out->values + n, out->values + n + buffers, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    be->close(e);
+}
+
+static void compare_courses(const course *a, const course *b) {
+    for (int i = 0; i < STEPS; i++) {
+        if (memcmp(&a->results[i].loss, &b->results[i].loss, sizeof(float)))
+            fail_msg("step %d: the losses are %.9g and %.9g", i, (double)a->results[i].loss,
+                     (double)b->results[i].loss);
+        if (a->results[i].digest != b->results[i].digest) fail_msg("step %d: other parameters", i);
+    }
+    assert_memory_equal(a->values, b->values, a->floats * sizeof(float));
+}
+
+static void test_steps(void **state) {
+    (void)state;
+    static const model_case m = {
+        .name = "steps",
+        .input = "[3, 12, 12]",
+        .layers = "[conv: {out: 8, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
+                  "dropout: {p: 0.25}, conv: {out: 12, kernel: 3}, relu, max_pool: {size: 2, "
+                  "stride: 1}, flatten, linear: {out: 34}, batch_norm, relu, linear: {out: 10}]"};
+    static const split batches[] = {{.shards = 1, .count = {37}},
+                                    {.shards = 3, .count = {19, 18, 18}, .sync = true},
+                                    {.shards = 4, .count = {7, 7, 6, 6}}};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (update_kind kind = UPDATE_SGD; kind <= UPDATE_ADAMW; kind++) {
+            problem p;
+            course cpu, cuda;
+            problem_init(&p, &m, &batches[i]);
+            p.smoothing = 0.1 * (double)i;
+            run_course(&p, backend_find("cpu"), false, kind, &cpu);
+            run_course(&p, suite.be, true, kind, &cuda);
+            compare_courses(&cuda, &cpu);
+            free(cpu.values), free(cuda.values);
+            problem_release(&p);
+        }
+}
+
+// ---- Winograd's algorithm ----
+
+static void test_refusal(void **state) {
+    (void)state;
+    static const model_case m = {
+        .name = "winograd",
+        .input = "[3, 8, 8]",
+        .layers = "[conv: {out: 16, kernel: 3, padding: 1}, relu, conv: {name: wide, out: 16, "
+                  "kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]"};
+    static const split s = {.shards = 1, .count = {4}};
+    const engine_options o = {.threads = 1,
+                              .shards = 1,
+                              .local_shards = 1,
+                              .shard_samples = 4,
+                              .exact = true,
+                              .std = {1}};
+    engine *e = NULL;
+    error err = {0};
+    problem p;
+    problem_init(&p, &m, &s);
+    assert_int_equal(suite.be->open(&p.m.program, &o, UPDATE_SGD, &e, &err), STATUS_USAGE);
+    assert_null(e);
+    if (!strstr(err.message, "'wide'")) fail_msg("no 'wide' in '%s'", err.message);
+    problem_release(&p);
+}
+
+int main(void) {
+    static const struct CMUnitTest extra[] = {{.name = "larger layers: weights",
+                                               .test_func = test_large,
+                                               .initial_state = &large_layers[0]},
+                                              {.name = "larger layers: outputs and inputs",
+                                               .test_func = test_large,
+                                               .initial_state = &large_layers[1]},
+                                              cmocka_unit_test(test_steps),
+                                              cmocka_unit_test(test_refusal)};
+    error err = {0};
+    suite = (engine_suite){NULL, executions, .sums_groups = true, .exact = true};
+    if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    const char *filter = getenv("LOCKSTEP_TEST_FILTER");
+    if (filter && *filter) cmocka_set_test_filter(filter);
+    return run_suite("exact cuda engine", extra, sizeof extra / sizeof *extra);
+}

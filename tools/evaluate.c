@@ -46,7 +46,7 @@ typedef struct arguments {
     evaluate_settings settings;
     devices devices;
     cli_list images;
-    const char *classes, *out, *device, *tta;
+    const char *classes, *out, *device, *math, *tta;
     int64_t top, threads;
     bool only_key, json;
 } arguments;
@@ -276,6 +276,7 @@ static status run(arguments *a, int argc, char **argv, const logger *log, error 
     s->devices = &a->devices;
     s->log = s->model.log = a->only_key ? NULL : log;
     TRY(devices_parse(&a->devices, a->device, err));
+    TRY(devices_math(&a->devices, a->math, err));
     a->devices.count = 1;
     if (!a->only_key || a->devices.kind == DEVICE_AUTO)
         TRY(devices_open(&a->devices, 1, s->log, err));
@@ -290,6 +291,7 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.settings.isa = getenv("LOCKSTEP_ISA"),
                    .device = "auto",
+                   .math = "fast",
                    .tta = "none",
                    .top = 5,
                    .threads = sysconf(_SC_NPROCESSORS_ONLN)};
@@ -313,6 +315,8 @@ int main(int argc, char **argv) {
          0},
         {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
          "device; the first of a list is used", 0, 0},
+        {"math", CLI_STRING, &a.math, "exact|fast",
+         "GPU: exact: the bits of the CPU; fast (default): other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
          1024},
         {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},

@@ -70,6 +70,13 @@ status devices_parse(devices *d, const char *text, error *err) {
     }
 }
 
+status devices_math(devices *d, const char *text, error *err) {
+    d->exact = strcmp(text, "exact") == 0;
+    if (d->exact || strcmp(text, "fast") == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "bad option value: '--math': expected exact or fast, got '%s'", text);
+}
+
 int devices_index(const devices *d, int rank) {
     return d ? d->index[rank % d->count] : 0;
 }
@@ -81,8 +88,12 @@ void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
         snprintf(text, DEVICES_TEXT_BYTES, "%s", d->kind == DEVICE_CPU ? "cpu" : "auto");
 }
 
-const char *devices_backend(const devices *d) {
-    return d->kind == DEVICE_CUDA ? "cuda" : "cpu";
+const char *devices_arithmetic(const devices *d) {
+    return d->kind == DEVICE_CUDA && !d->exact ? "cuda" : "cpu";
+}
+
+bool devices_exact(const devices *d) {
+    return d && d->exact;
 }
 
 int devices_threads(const devices *d, int threads) {

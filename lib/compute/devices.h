@@ -23,6 +23,7 @@ typedef struct devices {
     device_kind kind;       // of all of them; DEVICE_AUTO until devices_open has decided
     int count;              // of the list, at least 1
     int index[DEVICES_MAX]; // rank, replica or stage r uses index[r mod count]
+    bool exact;             // GPUs add in the CPU's order (engine_options.exact)
     // From devices_open:
     const backend *backend;
     const cuda_library *cuda; // NULL on the cpu
@@ -32,6 +33,9 @@ typedef struct devices {
 
 // Parses a list. STATUS_USAGE if it is invalid. Does not look for any device yet.
 status devices_parse(devices *d, const char *text, error *err) MUST_CHECK;
+
+// Sets `exact` from the value of --math, after devices_parse. STATUS_USAGE if it is invalid.
+status devices_math(devices *d, const char *text, error *err) MUST_CHECK;
 
 // Finds the devices and opens their backend, for `world_size` ranks, replicas or stages. `auto`
 // becomes the available GPUs, at most `world_size` of them, or else the cpu; the choice is logged.
@@ -48,8 +52,12 @@ int devices_index(const devices *d, int rank);
 // Writes the name of entry i of the list: "cpu", "cuda:1".
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]);
 
-// Returns the name of the backend, "cpu" or "cuda". An `auto` list must have been opened.
-const char *devices_backend(const devices *d);
+// Returns the name of the arithmetic, which determines the bits of a model: "cuda" for GPUs that
+// add in an order of their own, else "cpu". An `auto` list must have been opened.
+const char *devices_arithmetic(const devices *d);
+
+// Returns engine_options.exact; false if `d` is NULL.
+bool devices_exact(const devices *d);
 
 // Returns the host threads of an engine: `threads` on the cpu, 1 with a GPU, where more would idle.
 int devices_threads(const devices *d, int threads);

@@ -335,6 +335,7 @@ static status run_evaluate(execution_work *w, error *err) {
     if (views != VIEWS_NONE) TRY(words_option(&command, "--tta", views_word(views), err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
+    TRY(words_option(&command, "--math", w->p->settings->values[SETTING_MATH], err));
     // All executions give the same result: only the current one is reported.
     const stage s = {
         .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};

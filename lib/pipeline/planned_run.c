@@ -51,10 +51,12 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
 // A list of devices is dealt to the experiment's ranks: it gives their places, not their number.
 static status choose_devices(const pipeline *p, planned_run *r, error *err) {
     const char *given = p->settings->values[SETTING_DEVICE];
+    const char *math = p->settings->values[SETTING_MATH];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
     words list = {0}, dealt = {0};
     char *text = NULL;
     status rc;
+    TRY(words_option(&r->device, "--math", math, err));
     if (!given || !strchr(given, ',')) return words_option(&r->device, "--device", given, err);
     TRY(words_split(&list, given, ",", err));
     if (!list.count) TRY(words_add(&list, given, err)); // the tool will report the error

@@ -30,7 +30,7 @@ typedef struct planned_run {
     char *tool; // "train-ddp"
     char *data; // the data set's folder
     char *train, *test;
-    words device; // "--device" and its value; empty: the tool chooses
+    words device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
     size_t seed_count;
     bool once; // executed once, regardless of the number of rounds

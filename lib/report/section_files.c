@@ -48,13 +48,13 @@ static const property properties[] = {
 enum { PROPERTIES = sizeof properties / sizeof *properties, COLUMN_RUNS_MAX = 6 };
 
 typedef struct value {
-    char number[24];
+    char text[40];
 } value;
 
 static const char *count_text(value *v, int64_t count) {
-    v->number[0] = 0;
-    if (count >= 0) snprintf(v->number, sizeof v->number, "%lld", (long long)count);
-    return v->number;
+    v->text[0] = 0;
+    if (count >= 0) snprintf(v->text, sizeof v->text, "%lld", (long long)count);
+    return v->text;
 }
 
 // The text is valid until the next call with the same `v`.
@@ -62,7 +62,10 @@ static const char *property_text(const run *one, const property *p, value *v) {
     const yaml_node *root = one->train ? one->train : one->evaluate;
     switch (p->kind) {
     case PROPERTY_ISA: return one->isa;
-    case PROPERTY_DEVICE: return one->device;
+    case PROPERTY_DEVICE:
+        if (!*one->math) return one->device;
+        snprintf(v->text, sizeof v->text, "%.15s, math: %.7s", one->device, one->math);
+        return v->text;
     case PROPERTY_RANKS: return count_text(v, one->world_size);
     case PROPERTY_HOSTS: return count_text(v, one->hosts);
     case PROPERTY_THREADS: return count_text(v, one->threads);

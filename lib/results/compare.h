@@ -23,7 +23,8 @@ typedef struct comparison {
     const group *subject, *baseline;
     // Why times are not compared, in the report's language and for files; NULL if they are.
     char *reasons, *reasons_english;
-    const char *setting; // the key of the only setting that differs; NULL: none, or a plan varies it
+    // The key of the only setting that differs; NULL: none, or a plan varies it.
+    const char *setting;
     verdict time, accuracy;
     estimate speedup;           // seconds per epoch: baseline / subject
     estimate seconds;           // per epoch: subject - baseline

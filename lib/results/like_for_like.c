@@ -51,6 +51,7 @@ static const condition conditions[] = {
     {WORD("Compiler"), MANIFEST, "run.compiler", COMPARED | MADE, NULL, NULL},
     {WORD("Compiler flags"), MANIFEST, "run.flags", COMPARED | MADE, NULL, NULL},
     {WORD("Instruction set"), SEGMENT, "isa", ONE_DEVICE | EXECUTED, NULL, NULL},
+    {WORD("Math"), SEGMENT, "math", ONE_DEVICE | EXECUTED, NULL, NULL},
     {WORD("Loader workers"), SEGMENT, "loader_workers", COMPARED | EXECUTED, "loader_workers",
      NULL},
     {WORD("Threads per rank"), SEGMENT, "threads", ONE_WORLD | EXECUTED, NULL, NULL},

@@ -68,6 +68,7 @@ void run_init(run *r) {
                .cpu = "",
                .version = "",
                .isa = "",
+               .math = "",
                .reduce = "",
                .seed = -1,
                .steps = -1,
@@ -245,6 +246,7 @@ static status read_execution(run *r, error *err) {
     if (count > 0 && count < r->cores) r->cores = count;
     if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
+    r->math = run_text(last, "math");
     r->reduce = run_text(last, "reduce");
     if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
     TRY(read_hosts(r, last, err));

@@ -40,7 +40,7 @@ typedef struct run {
                                  // the same key and views are one
     const char *experiment, *title; // as a plan or else the manifests give them; "" when absent
     const yaml_node *published;     // likewise: a list, or NULL
-    const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *reduce;
+    const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *math, *reduce;
     int64_t seed, virtual_shards, global_batch, steps;
     int64_t samples;                                    // of a whole epoch
     double planned_epochs;                              // not necessarily whole

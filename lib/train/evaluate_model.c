@@ -56,7 +56,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.model.description, err), err));
-    TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
+    TRY(train_manifest_backend(m, devices_arithmetic(e->settings->devices), err));
     TRY(put_views(e->settings, parameters, err));
 out:
     free(text);

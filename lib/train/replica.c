@@ -101,6 +101,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
         .spin = o->spin,
         .isa = o->isa,
         .device = devices_index(o->devices, o->local_rank),
+        .exact = devices_exact(o->devices),
         .shards = x->shards,
         .local_shards = x->local_shards,
         .shard_samples = e->global_batch / e->virtual_shards,

@@ -97,6 +97,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
                               .spin = o->spin,
                               .isa = o->isa,
                               .device = devices_index(o->devices, number),
+                              .exact = devices_exact(o->devices),
                               .shards = x->shards,
                               .local_shards = x->local_shards,
                               .shard_samples = (int)shard_samples,

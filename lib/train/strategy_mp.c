@@ -266,6 +266,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
                               .spin = o->spin,
                               .isa = o->isa,
                               .device = devices_index(o->devices, 0),
+                              .exact = devices_exact(o->devices),
                               .shards = x->shards,
                               .local_shards = x->shards,
                               .shard_samples = e->global_batch / e->virtual_shards,

@@ -192,6 +192,9 @@ static status describe_segment(train_run *r, error *err) {
     TRY(yaml_put(segment, "tool", yaml_new_string(s->tool, err), err));
     TRY(yaml_put(segment, "strategy", yaml_new_string(s->strategy->name, err), err));
     TRY(yaml_put(segment, "devices", train_manifest_device_list(&s->devices, err), err));
+    if (s->devices.kind == DEVICE_CUDA)
+        TRY(yaml_put(segment, "math", yaml_new_string(s->devices.exact ? "exact" : "fast", err),
+                     err));
     TRY(yaml_put(segment, "world_size", yaml_new_integer(s->world.size, err), err));
     TRY(yaml_put(segment, "threads", yaml_new_integer(r->threads, err), err));
     TRY(yaml_put(segment, "loader_workers", yaml_new_integer(s->loader_workers, err), err));

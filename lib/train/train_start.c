@@ -176,19 +176,21 @@ out:
 
 // ---- Describing ----
 
-static bool was_on_gpus(const yaml_node *segment) {
-    const yaml_node *list = yaml_find(segment, "devices");
-    return list && list->count > 0 && list->items[0]->text &&
-           strncmp(list->items[0]->text, "cuda", 4) == 0;
+// As devices_arithmetic.
+static const char *arithmetic_of(const yaml_node *segment) {
+    const yaml_node *list = yaml_find(segment, "devices"), *math = yaml_find(segment, "math");
+    const bool on_gpus = list && list->count > 0 && list->items[0]->text &&
+                         strncmp(list->items[0]->text, "cuda", 4) == 0;
+    const bool exact = math && math->text && strcmp(math->text, "exact") == 0;
+    return on_gpus && !exact ? "cuda" : "cpu";
 }
 
-// Were the steps so far computed on the kind of device that computes the rest?
+// Were the steps so far computed with the arithmetic of the rest?
 static const char *backend_of(const train_run *r) {
     const yaml_node *before = r->checkpoint.execution;
-    const char *now = devices_backend(&r->settings->devices);
-    const bool on_gpus = strcmp(now, "cuda") == 0;
+    const char *now = devices_arithmetic(&r->settings->devices);
     for (size_t i = 0; i < before->count; i++)
-        if (was_on_gpus(before->items[i]) != on_gpus) return "mixed";
+        if (strcmp(arithmetic_of(before->items[i]), now) != 0) return "mixed";
     return now;
 }
 

@@ -43,6 +43,7 @@ static const char NOTES[] =
 void train_tool_init(train_tool *t, const strategy *s, const char *name) {
     *t = (train_tool){.strategy = s,
                       .device = "auto",
+                      .math = "fast",
                       .reduce = "exact",
                       .threads = -1,
                       .loader_workers = -1,
@@ -59,6 +60,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
         {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value in the experiment", 0, 0},
         {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
          "devices; LIST such as cuda:0,cuda:1 is assigned to the ranks in turn", 0, 0},
+        {"math", CLI_STRING, &t->math, "exact|fast",
+         "GPUs: exact: the bits of the CPU; fast (default): other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
          "threads per rank (default: the cores divided by the ranks; 1 on a GPU)", 1, 1024},
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
@@ -115,6 +118,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
     TRY(devices_parse(&s->devices, t->device, err));
+    TRY(devices_math(&s->devices, t->math, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
     if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
@@ -279,7 +283,7 @@ out:
 
 static status print_key(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc = train_run_describe(s, e, m, err);
-    if (rc == STATUS_OK) rc = train_manifest_backend(m, devices_backend(&s->devices), err);
+    if (rc == STATUS_OK) rc = train_manifest_backend(m, devices_arithmetic(&s->devices), err);
     if (rc == STATUS_OK && s->reduce_fast)
         rc = train_manifest_reduce(m, "fast", s->world.size, err);
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;

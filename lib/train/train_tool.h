@@ -20,7 +20,7 @@ typedef struct train_tool {
     // The command line.
     const char *experiment, *train, *test, *out;
     cli_list set;
-    const char *device, *reduce, *init, *checkpoint_every, *trace, *dump_order;
+    const char *device, *math, *reduce, *init, *checkpoint_every, *trace, *dump_order;
     int64_t threads, loader_workers, world_size, stop_after_steps, max_restarts; // -1: not given
     int64_t keep_states;                                                         // 0: not given
     bool resume, dry_run, print_key, print_parameters;

@@ -135,6 +135,7 @@ status trained_model_open(const trained_model *t, const devices *on, int threads
                               .spin = true,
                               .isa = isa,
                               .device = devices_index(on, 0),
+                              .exact = devices_exact(on),
                               .shards = 1,
                               .local_shards = 1,
                               .shard_samples = GROUP};

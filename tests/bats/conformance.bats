@@ -146,6 +146,8 @@ END
     [[ $output == *"| debug, -O0 | "*" **differs** |"* ]] || fail "$output"
     [[ $output == *"| clang, release | not run: no clang"* ]] || fail "$output"
     [[ $output == *"4 runs, 1 differ or failed, 2 not run"* ]] || fail "$output"
+    EMULATED_CUDA='' ROWS=GPU run "$ROOT/tests/conformance/hashes"
+    [[ $output == *"| emulated GPU | not run: not built |"* ]] || fail "$output"
     DEBUG_BIN='' ROWS='debug|2 ranks' run "$ROOT/tests/conformance/hashes"
     [ "$status" -eq 0 ] || fail "$output"
 }

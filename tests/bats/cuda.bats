@@ -199,6 +199,106 @@ key() {
     agrees train-mp --device cuda:0,cuda:0,cuda:0
 }
 
+# ---- --math exact ----
+
+# exact_agrees NAME TOOL...: with e.yaml as it is, these tools train the CPU's model on GPUs.
+exact_agrees() {
+    local tool
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out of-cpu --device cpu || return 1
+    expected=$(content of-cpu/model.st.zst)
+    rm -r of-cpu
+    agrees train-single --device cuda --math exact || fail "$1" || return 1
+    for tool in "${@:2}"; do agrees "$tool" --device cuda --math exact --world-size 2 || fail "$1" || return 1; done
+}
+
+@test "--math exact: the CPU's model from every tool at every world size, and its key" {
+    local world
+    expected=$(content "$made/cpu/model.st.zst")
+    [ "$expected" != "$(content "$made/cuda/model.st.zst")" ]
+    agrees train-single --device cuda --math exact
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.math)" = exact ]
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    [ "$("$BIN/manifest" get run/manifest.yaml key)" = "$("$BIN/manifest" get "$made/cpu/manifest.yaml" key)" ]
+    [ "$(key train-single --device cuda --math exact)" = "$(key train-single --device cpu)" ]
+    [ "$(key train-single --device cpu --math fast)" = "$(key train-single --device cpu)" ]
+    for world in 1 2 4; do
+        agrees train-ddp --device cuda --math exact --world-size "$world"
+        agrees train-dp --device cuda:0 --math exact --world-size "$world"
+    done
+    agrees train-mp --device cuda --math exact --world-size 2
+    agrees train-mp --device cuda:0,cuda:0,cuda:0 --math exact
+}
+
+@test "--math exact: the CPU's model on several GPUs" {
+    need_gpus 4
+    expected=$(content "$made/cpu/model.st.zst")
+    agrees train-ddp --device cuda:0,cuda:1,cuda:2,cuda:3 --math exact
+    agrees train-dp --device cuda:0,cuda:1 --math exact
+    agrees train-mp --device cuda:2,cuda:0,cuda:1 --math exact
+}
+
+@test "--math exact: the CPU's model with every setting of training" {
+    exact_agrees plain train-ddp
+    printf 'sync_batch_norm: true\nlabel_smoothing: 0.2\n' >>e.yaml
+    exact_agrees "synchronised batch norm, label smoothing" train-ddp train-dp train-mp
+    cp "$made/e.yaml" .
+    printf 'mixup: {alpha: 0.4}\naverage: {kind: lookahead, decay: 0.9, every: 2, ramp: 1}\n' >>e.yaml
+    exact_agrees "mixup, averages" train-dp train-mp
+    cp "$made/e.yaml" .
+    sed -i 's/^optimizer: .*/optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.1, clip_norm: 0.4}/' e.yaml
+    cat >>e.yaml <<'END'
+tensors:
+  conv1.weight: {init: whiten, trained_epochs: 0}
+  conv2.weight: {init: kaiming_normal, trained_epochs: 1}
+END
+    exact_agrees "clipping, settings of tensors" train-ddp train-dp
+    sed -i 's/flatten, linear/flatten, dropout: {p: 0.3}, linear/' net.yaml
+    write_experiment e.yaml model=./net.yaml global_batch=32 epochs=3 'validation={samples: 20}' keep=best
+    exact_agrees "dropout, validation" train-ddp train-mp
+}
+
+@test "--math exact: begun on a CPU, resumed on a GPU, and back: the CPU's model, not a mixed one" {
+    local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
+    "${train[@]}" -q --device cpu --stop-after-steps 2
+    "${train[@]}" -q --device cuda --math exact --resume --stop-after-steps 2
+    succeeds "$BIN/train-ddp" --experiment e.yaml --train "$made/data/train.st.zst" --out run --resume --device cpu --world-size 2
+    [[ $stderr != *"another kind of device"* ]] || fail "$stderr"
+    same_model "$(content "$made/cpu/model.st.zst")" run "resumed"
+    fails_with 3 "backend" "$BIN/manifest" get run/manifest.yaml parameters.backend
+    rm -r run
+    "${train[@]}" -q --device cuda --math exact --stop-after-steps 2
+    run "${train[@]}" --resume --device cuda
+    [ "$status" -eq 0 ]
+    [[ $output == *"another kind of device"* ]]
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
+}
+
+@test "--math exact: a report says so, and does not compare the times with those of fast" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out exact --device cuda --math exact
+    succeeds "$BIN/report" -q exact --baseline "$made/cuda" --out report
+    grep -qF "not like for like: math exact vs fast |" report/report.md || fail "$(<report/report.md)"
+    grep -qF "| **Device** | cuda, math: fast | cuda, math: exact |" report/report.md || fail "$(<report/report.md)"
+}
+
+@test "--math exact: evaluate makes the CPU's predictions under the CPU's key" {
+    local evaluate=("$BIN/evaluate" --model "$made/cpu/model.st.zst" --data "$made/data/test.st.zst")
+    "${evaluate[@]}" -q --out one --device cuda --math exact
+    "${evaluate[@]}" -q --out two --device cpu
+    [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    [ "$("$BIN/manifest" get one/manifest.yaml key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
+    [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ]
+}
+
+@test "--math exact: a layer that CPUs compute by Winograd's algorithm is named, and nothing is written" {
+    local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
+    sed -i 's/out: [68],/out: 16,/g; s/max_pool: {size: 2}, //' net.yaml
+    fails_with 2 "cannot run layer 'conv2' exactly: .*--math fast" "${train[@]}" --math exact
+    nothing_in run
+    fails_with 2 "'--math': expected exact or fast, got 'exakt'" "${train[@]}" --math exakt
+    nothing_in run
+    succeeds "${train[@]}" --stop-after-steps 1
+}
+
 # need_gpus N: of a real machine's GPUs; the emulation has as many as requested.
 need_gpus() {
     export LOCKSTEP_EMULATED_DEVICES=$1

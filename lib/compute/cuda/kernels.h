@@ -145,8 +145,7 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
 void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
 
-// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu: the same in the order of the CPU's engine
-// ----
+// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu: the same in the CPU's order ----
 
 size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards); // without counters
 void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t);

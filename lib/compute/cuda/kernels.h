@@ -253,8 +253,7 @@ void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
 void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
 
-// ---- exact_norm.cu: as cuda_norm_moments and cuda_tail_sums, in the order of the CPU's engine
-// ----
+// ---- exact_norm.cu: as cuda_norm_moments and cuda_tail_sums, in the CPU's order ----
 
 parts_room cuda_exact_moments_room(shape size, int lanes, int shards);
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t);

@@ -66,7 +66,8 @@ static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
     }
 }
 
-template <typename S, bool SPREAD>
+// The sums of most layers have one part; without the loop over parts, no register is spilled.
+template <typename S, bool SPREAD, bool PARTS>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate_in_order(ordered_correlation t) {
     wait_for_kernels_before();
@@ -79,15 +80,16 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
     correlation_source<S, SPREAD, false> source(product, from, b.row, b.column, taps);
-    for (int first = 0; first < product.terms; first += t.part) {
+    __syncthreads();
+    begin_sums(t, b, p, sums);
+    multiply<S>(source, pieces(PARTS ? t.part : product.terms, S::DEPTH), p, sums);
+    end_sums(t, b, p, true, sums);
+    for (int first = t.part; PARTS && first < product.terms; first += t.part) {
         const int left = product.terms - first, terms = left < t.part ? left : t.part;
-        if (first == 0)
-            begin_sums(t, b, p, sums);
-        else
-            clear_sums(sums);
+        clear_sums(sums);
         __syncthreads();
         multiply<S>(source, pieces(terms, S::DEPTH), p, sums);
-        end_sums(t, b, p, first == 0, sums);
+        end_sums(t, b, p, false, sums);
     }
 }
 
@@ -95,21 +97,21 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-template <typename S, bool SPREAD>
+template <typename S, bool SPREAD, bool PARTS>
 static void launch(launch_stream s, const cut *c, ordered_correlation t) {
     const correlation &p = t.product;
     const int blocks = pieces(p.out.channels, S::ROWS) * pieces(p.columns, S::COLUMNS);
     const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
     if (grid.x == 0 || grid.z == 0) return;
     t.product.tile_step = digits_of(S::DEPTH, p.kernel);
-    LAUNCH((correlate_in_order<S, SPREAD>), grid, dim3(S::THREADS), s, t);
+    LAUNCH((correlate_in_order<S, SPREAD, PARTS>), grid, dim3(S::THREADS), s, t);
 }
 
-template <bool SPREAD>
+template <bool SPREAD, bool PARTS>
 static void launch_picked(launch_stream s, const cut *c, const ordered_correlation &t) {
     switch (pick_block(sizes, SHAPE_COUNT, t.product.out.channels, t.product.columns, FILL)) {
 #define SHAPE_CASE(name, ...) \
-    case BLOCK_##name: launch<block_##name, SPREAD>(s, c, t); break;
+    case BLOCK_##name: launch<block_##name, SPREAD, PARTS>(s, c, t); break;
         SHAPES(SHAPE_CASE)
     }
 }
@@ -117,14 +119,18 @@ static void launch_picked(launch_stream s, const cut *c, const ordered_correlati
 void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
     const correlation r = forward_of(c->lanes, c->first, t);
     const int part = t->linear ? long_sum_features(r.terms) : r.terms;
-    launch_picked<false>(s, c, ordered_correlation{r, part, t->bias, t->z});
+    const ordered_correlation o = {r, part, t->bias, t->z};
+    if (part < r.terms)
+        launch_picked<false, true>(s, c, o);
+    else
+        launch_picked<false, false>(s, c, o);
 }
 
 void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t) {
     const correlation r = input_of(c->lanes, c->first, t);
     const ordered_correlation o = {r, r.terms, NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
-        launch_picked<false>(s, c, o);
+        launch_picked<false, false>(s, c, o);
     else
-        launch_picked<true>(s, c, o);
+        launch_picked<true, false>(s, c, o);
 }

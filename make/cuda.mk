@@ -119,6 +119,22 @@ $(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)
 	$(call step,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) -lm -pthread -o $@
 
+# ---- Compiled kernels ----
+
+# SASS_ARCH: the architecture. cuobjdump, which nvcc lacks in some packages, comes from PyPI.
+SASS_ARCH ?= 90
+SASS       = $(BUILD)/sass
+CUOBJDUMP  = $(firstword $(wildcard $(CUDA_HOME)/bin/cuobjdump) $(shell find '$(SASS)' -path '*/bin/cuobjdump' 2>/dev/null))
+CUBINS     = $(patsubst lib/compute/cuda/%.cu,$(SASS)/sm_$(SASS_ARCH)/%.cubin,$(CUDA_CU))
+$(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/%.cu $(NVCC_OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,SASS,$<)
+	$(Q)$(NVCC) $(subst $(GENCODE),-gencode arch=compute_$(SASS_ARCH)$(comma)code=sm_$(SASS_ARCH),$(NVCCFLAGS_ALL)) \
+	    -MMD -MP -MF $(@:.cubin=.d) -cubin -Xptxas -v $< -o $@ 2>$(@:.cubin=.log) || { cat $(@:.cubin=.log) >&2; exit 1; }
+.PHONY: check-sass
+check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90)
+	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)'
+
 .PHONY: emulation no-nvcc
 emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU, for tests
 no-nvcc:

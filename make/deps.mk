@@ -50,6 +50,8 @@ deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without i
 deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`
 	@scripts/install-deps $@ $(DEPS_AARCH64_PACKAGES)
 	@scripts/install-sysroot $@ $(AARCH64_SYSROOT) arm64 $(AARCH64_PACKAGES)
+deps-sass: ## Install cuobjdump from PyPI into build/sass, for `make check-sass`, where the CUDA Toolkit lacks it
+	@scripts/install-python $@ '$(PYTHON)' '$(BUILD)/sass/python' nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 deps-packaging: ## Install the programs for `make dist wheel deb`, lintian, and auditwheel from PyPI into build/packaging
 	@scripts/install-deps $@ $(DEPS_PACKAGING_PACKAGES)
 	@'$(PYTHON)' -m venv '$(BUILD)/packaging'

@@ -470,3 +470,24 @@ END
     grep -q "^version: $number\$" "$ROOT/CITATION.cff"
     grep -q "^## $number " "$ROOT/CHANGELOG.md"
 }
+
+# shellcheck disable=SC2016 # Markdown
+@test "check-sass: a kernel that spills registers is marked, and no kernels are an error" {
+    need_program c++filt
+    cd "$WORK"
+    cat >one.log <<'END'
+ptxas info    : Compiling entry function '_Z4sumsPf' for 'sm_90'
+ptxas info    : Function properties for _Z4sumsPf
+    72 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 18 registers, used 0 barriers, 72 bytes cumulative stack size
+END
+    succeeds "$ROOT/scripts/check-sass" .
+    [[ $output == *'| one.cu | `sums` | 18 | 72 | 0 |'* ]] || fail "$output"
+    sed 's/sums/more/; s/0 bytes spill stores, 0/40 bytes spill stores, 44/' one.log >two.log
+    run "$ROOT/scripts/check-sass" .
+    [ "$status" -eq 1 ]
+    [[ $output == *'| two.cu | `more` | 18 | 72 | 84 **spills** |'*"2 kernels, 1 spill registers" ]] || fail "$output"
+    rm ./*.log
+    run "$ROOT/scripts/check-sass" .
+    [ "$status" -eq 1 ]
+}

@@ -18,7 +18,10 @@
     SHAPE(128x128, 128, 128, 16, 8, 8, 1, 2)
 SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
-enum { FILL = 2 * PROCESSORS }; // as in conv.cu
+enum {
+    PART_SHAPES = BLOCK_64x64, // larger blocks have no registers left for a loop over parts
+    FILL = 2 * PROCESSORS      // as in conv.cu
+};
 
 // A correlation whose sums are cut into parts of `part` terms; the first one begins with the bias.
 typedef struct ordered_correlation {
@@ -66,7 +69,7 @@ static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
     }
 }
 
-// The sums of most layers have one part; without the loop over parts, no register is spilled.
+// The sums of most layers have one part.
 template <typename S, bool SPREAD, bool PARTS>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate_in_order(ordered_correlation t) {
@@ -109,9 +112,12 @@ static void launch(launch_stream s, const cut *c, ordered_correlation t) {
 
 template <bool SPREAD, bool PARTS>
 static void launch_picked(launch_stream s, const cut *c, const ordered_correlation &t) {
-    switch (pick_block(sizes, SHAPE_COUNT, t.product.out.channels, t.product.columns, FILL)) {
-#define SHAPE_CASE(name, ...) \
-    case BLOCK_##name: launch<block_##name, SPREAD, PARTS>(s, c, t); break;
+    const int shapes = PARTS ? (int)PART_SHAPES : (int)SHAPE_COUNT;
+    switch (pick_block(sizes, shapes, t.product.out.channels, t.product.columns, FILL)) {
+#define SHAPE_CASE(name, ...)                                                                   \
+    case BLOCK_##name:                                                                          \
+        launch<block_##name, SPREAD, (PARTS && (int)BLOCK_##name < (int)PART_SHAPES)>(s, c, t); \
+        break;
         SHAPES(SHAPE_CASE)
     }
 }

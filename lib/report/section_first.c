@@ -8,6 +8,7 @@
 
 #include "report/effects.h"
 #include "report/sections.h"
+#include "results/like_for_like.h"
 #include "results/machine_use.h"
 
 // The most items listed one by one.
@@ -211,20 +212,35 @@ static void write_time_of_one(const results *r, text *out, const run *one) {
                 total);
 }
 
+// Appends the name of a group, and the only setting in which it differs from the baseline, if there
+// is one.
+static void append_subject(const results *r, text *out, const comparison *c) {
+    text setting;
+    text_append(out, c->subject->name);
+    if (!c->setting) return;
+    text_init(&setting, out->err);
+    like_append_setting(c->subject->runs[0], c->baseline->runs[0], c->setting, r->options.language,
+                        &setting);
+    text_format(out, say(r, " (%s)"), text_string(&setting));
+    text_release(&setting);
+}
+
 // Appends the first comparisons of comparable times, and the number of others.
 static void write_comparisons(const results *r, text *out) {
     size_t listed = 0;
     text all;
     text_init(&all, out->err);
     for (size_t i = 0; i < r->comparison_count; i++) {
-        text sentence;
+        text subject, sentence;
         if (r->comparisons[i].reasons || listed++ >= LISTED_MAX) continue;
+        text_init(&subject, out->err);
         text_init(&sentence, out->err);
+        append_subject(r, &subject, &r->comparisons[i]);
         verdict_append_time(&sentence, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
         text_append(&all, all.length ? say(r, "; ") : "");
-        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name,
-                    text_string(&sentence));
+        text_format(&all, say(r, "%s: %s"), text_string(&subject), text_string(&sentence));
         text_release(&sentence);
+        text_release(&subject);
     }
     if (listed > LISTED_MAX) text_format(&all, say(r, "; %zu more below"), listed - LISTED_MAX);
     text_format(out, say(r, "Time per epoch compared with %s: %s."), r->groups[0].name,

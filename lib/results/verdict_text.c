@@ -117,7 +117,7 @@ static void append_setting(text *out, const comparison *c, language l) {
 }
 
 void verdict_append_time(text *out, const comparison *c, verdict_length length, language l) {
-    if (c->setting && !c->reasons) append_setting(out, c, l);
+    if (c->setting && !c->reasons && length == VERDICT_WORD) append_setting(out, c, l);
     switch (c->time.kind) {
     case VERDICT_DIFFERENT:
         if (length == VERDICT_SENTENCE)

@@ -11,7 +11,8 @@
 typedef enum verdict_length { VERDICT_WORD, VERDICT_SENTENCE } verdict_length;
 
 // Appends "faster"; "1.52 times as fast [1.48, 1.57]"; or why there is no verdict, and how to get
-// one.
+// one. A word begins with the only setting that differs, if there is one: "loader workers 2 vs 0:
+// slower".
 void verdict_append_time(text *out, const comparison *c, verdict_length length, language l);
 // Appends "significant (p = 0.01, paired t-test over 3 seeds)"; a sentence begins with the points.
 void verdict_append_accuracy(text *out, const comparison *c, verdict_length length, language l);

@@ -283,6 +283,7 @@ END
         grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \| [0-9.]+× \| epochs [0-9.–]+ \| ' out/report.md ||
             fail "$change: no speed-up" "$(grep other out/report.md)"
         says out/report.md "| $setting: no verdict: 1 of 3 executions (EXECUTIONS=3) |"
+        says out/report.md "Time per epoch compared with tiny: other ($setting): "
         says out/report.md "Every comparison is like for like, or of runs that differ in one setting, which the verdict names."
         grep -q "^other.speedup,.*$setting: no verdict" out/report.csv
         [ -n "$(figure out/report.csv other.speedup)" ]

@@ -98,6 +98,20 @@ END
     [ "$(sed -n 2,5p "$results/goals.csv")" = "$(printf '%s\n' 'x,6,>= 2,yes' 'y,5000,<= 4 µs,no' 'z,500,<= 20 ms,no' 'w,,>= 1,')" ] || fail "$(cat "$results/goals.csv")"
 }
 
+@test "make check-gpu: other bits than the CPU's, with the first step and the tensors" {
+    export LOGS=$WORK/logs EMULATED=1 PARTS=exact MODELS=lenet
+    succeeds "$ROOT/tests/gpu/session"
+    [[ $output == *$'\n'"exact      passed "*"bits of the CPU: 1 models; other bits: 0"* ]] || fail "$output"
+    mkdir -p "$WORK/bin"
+    ln -s "$BIN"/* "$WORK/bin"
+    rm "$WORK/bin/train-single"
+    printf '#!/bin/sh\nexec "%s" "$@" --math fast\n' "$BIN/train-single" >"$WORK/bin/train-single"
+    chmod +x "$WORK/bin/train-single"
+    run env BIN="$WORK/bin" LOCKSTEP_CUDA_LIBRARY="$BIN/../lib/lockstep-cuda-emulated.so" "$ROOT/tests/gpu/same-bits" exact
+    [ "$status" -eq 1 ] || fail "$output"
+    [[ $output == *"DIFFERS lenet, 3 steps, gpu: "*"first loss that differs: of step "[123]"; after the first step:"*"fc1.weight"* ]] || fail "$output"
+}
+
 @test "make check-gpu: a table of its parts; a failed part does not stop the others" {
     export LOGS=$WORK/logs EMULATED=1
     PARTS="machine again launches memcheck" succeeds "$ROOT/tests/gpu/session"

@@ -273,6 +273,20 @@ END
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
 }
 
+@test "MATH=exact of make: a run on a GPU is not trained again on a CPU" {
+    need_tool pipeline shard evaluate report
+    export ARTIFACTS=$WORK/artifacts DATA=$made/data
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda MATH=exact
+    [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
+    [ "$("$BIN/manifest" get artifacts/e/seed-*/train/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu
+    [[ $output != *": running"* ]] || fail "$output"
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
+    run "$BIN/pipeline" experiment e.yaml MATH=exakt
+    [ "$status" -eq 2 ] && [[ $output == *"'--math': expected exact or fast, got 'exakt'"* ]] || fail "$output"
+}
+
 @test "--math exact: a report says so, and does not compare the times with those of fast" {
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out exact --device cuda --math exact
     succeeds "$BIN/report" -q exact --baseline "$made/cuda" --out report

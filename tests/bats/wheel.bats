@@ -138,13 +138,14 @@ print(lockstep.__file__, lockstep.read("one/train/manifest.yaml")["tool"])'
 
 @test "wheel: auditwheel bundles the libraries" {
     need_venv
-    local audit=$BIN/../packaging/bin/auditwheel listed
+    local audit=$BIN/../packaging/bin/auditwheel listed wheel
     [ -x "$audit" ] || audit=$(type -P auditwheel) || skip "auditwheel is not installed (make deps-packaging)"
     make_package wheel "$WORK/build" AUDITWHEEL="$audit"
     [[ $output == *-manylinux_*.whl ]] || fail "$output" "$stderr"
-    listed=$("$PYTHON" -m zipfile -l "$output")
+    wheel=$ROOT/$output
+    listed=$("$PYTHON" -m zipfile -l "$wheel")
     [[ $listed == *lockstep.libs/libyaml* && $listed != *libmpi* ]] || fail "$listed"
     "$PYTHON" -m venv "$WORK/venv"
-    "$WORK/venv/bin/pip" -q --disable-pip-version-check install --no-index --no-deps "$output"
+    "$WORK/venv/bin/pip" -q --disable-pip-version-check install --no-index --no-deps "$wheel"
     succeeds "$WORK/venv/bin/train-ddp" --version
 }

@@ -303,14 +303,15 @@ END
     [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ]
 }
 
-@test "--math exact: a layer that CPUs compute by Winograd's algorithm is named, and nothing is written" {
-    local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
+@test "--math exact: the CPU's model where CPUs use Winograd's algorithm" {
     sed -i 's/out: [68],/out: 16,/g; s/max_pool: {size: 2}, //' net.yaml
-    fails_with 2 "cannot run layer 'conv2' exactly: .*--math fast" "${train[@]}" --math exact
+    exact_agrees "Winograd's algorithm" train-ddp train-mp
+}
+
+@test "--math: an unknown value is refused, and nothing is written" {
+    fails_with 2 "'--math': expected exact or fast, got 'exakt'" "$BIN/train-single" -q --experiment e.yaml \
+        --train "$made/data/train.st.zst" --out run --device cuda --math exakt
     nothing_in run
-    fails_with 2 "'--math': expected exact or fast, got 'exakt'" "${train[@]}" --math exakt
-    nothing_in run
-    succeeds "${train[@]}" --stop-after-steps 1
 }
 
 # need_gpus N: of a real machine's GPUs; the emulation has as many as requested.

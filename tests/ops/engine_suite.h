@@ -6,7 +6,6 @@
 #define LOCKSTEP_TESTS_ENGINE_SUITE_H
 
 #include "../few.h"
-#include "compute/winograd.h"
 #include "engine_norm_tree.h"
 #include "engine_problem.h"
 
@@ -25,17 +24,7 @@ typedef struct engine_suite {
 
 static engine_suite suite; // set by main
 
-static bool has_winograd(const model_case *m) {
-    model loaded;
-    bool any = false;
-    load_model(m, &loaded);
-    for (int i = 0; i < loaded.program.count; i++) any |= winograd_pays(&loaded.program.layers[i]);
-    model_release(&loaded);
-    return any;
-}
-
 static bool is_run(const model_case *m) {
-    if (suite.exact && has_winograd(m)) return false;
     return !m->graph || suite.runs_graphs;
 }
 

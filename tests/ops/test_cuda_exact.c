@@ -140,28 +140,36 @@ static void test_steps(void **state) {
 
 // ---- Winograd's algorithm ----
 
-static void test_refusal(void **state) {
-    (void)state;
-    static const model_case m = {
-        .name = "winograd",
-        .input = "[3, 8, 8]",
-        .layers = "[conv: {out: 16, kernel: 3, padding: 1}, relu, conv: {name: wide, out: 16, "
-                  "kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]"};
-    static const split s = {.shards = 1, .count = {4}};
-    const engine_options o = {.threads = 1,
-                              .shards = 1,
-                              .local_shards = 1,
-                              .shard_samples = 4,
-                              .exact = true,
-                              .std = {1}};
-    engine *e = NULL;
-    error err = {0};
-    problem p;
-    problem_init(&p, &m, &s);
-    assert_int_equal(suite.be->open(&p.m.program, &o, UPDATE_SGD, &e, &err), STATUS_USAGE);
-    assert_null(e);
-    if (!strstr(err.message, "'wide'")) fail_msg("no 'wide' in '%s'", err.message);
-    problem_release(&p);
+// Images of one tile, of part of one, with other paddings; sums of weights that have parts; so many
+// channels that a layer takes several portions, which are parts of images; and so many groups that
+// they are groups of images, the last ones fewer.
+static model_case winograd_layers[] = {
+    {.name = "winograd: small images",
+     .input = "[3, 9, 10]",
+     .layers = "[conv: {out: 16, kernel: 3, padding: 0}, relu, conv: {out: 17, kernel: 3, padding: "
+               "2}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 35, kernel: 3, padding: 1, "
+               "bias: false}, batch_norm, relu, conv: {out: 16, kernel: 3, padding: 0}, relu, "
+               "flatten, linear: {out: 10}]"},
+    {.name = "winograd: parts of sums",
+     .input = "[3, 65, 70]",
+     .layers = "[conv: {out: 16, kernel: 1}, relu, conv: {out: 40, kernel: 3, padding: 1}, relu, "
+               "max_pool: {size: 7}, flatten, linear: {out: 4}]"},
+    {.name = "winograd: portions",
+     .input = "[3, 44, 32]",
+     .layers = "[conv: {out: 170, kernel: 1}, relu, conv: {out: 150, kernel: 3, padding: 1}, relu, "
+               "global_avg_pool, flatten, linear: {out: 4}]"},
+    {.name = "winograd: portions of groups",
+     .input = "[3, 24, 24]",
+     .layers = "[conv: {out: 60, kernel: 1}, relu, conv: {out: 66, kernel: 3, padding: 1}, relu, "
+               "global_avg_pool, flatten, linear: {out: 4}]"},
+};
+
+static void test_winograd(void **state) {
+    static const split small = {.shards = 1, .count = {5}};
+    static const split groups = {.shards = 2, .count = {33, 32}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    check(*state, &small, &rule);
+    if (*state != &winograd_layers[2]) check(*state, &groups, &rule); // else the same, for longer
 }
 
 int main(void) {
@@ -171,8 +179,19 @@ int main(void) {
                                               {.name = "larger layers: outputs and inputs",
                                                .test_func = test_large,
                                                .initial_state = &large_layers[1]},
-                                              cmocka_unit_test(test_steps),
-                                              cmocka_unit_test(test_refusal)};
+                                              {.name = "winograd: small images",
+                                               .test_func = test_winograd,
+                                               .initial_state = &winograd_layers[0]},
+                                              {.name = "winograd: parts of sums",
+                                               .test_func = test_winograd,
+                                               .initial_state = &winograd_layers[1]},
+                                              {.name = "winograd: portions",
+                                               .test_func = test_winograd,
+                                               .initial_state = &winograd_layers[2]},
+                                              {.name = "winograd: portions of groups",
+                                               .test_func = test_winograd,
+                                               .initial_state = &winograd_layers[3]},
+                                              cmocka_unit_test(test_steps)};
     error err = {0};
     suite = (engine_suite){NULL, executions, .sums_groups = true, .exact = true};
     if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {

@@ -3,7 +3,7 @@
 // others compute in only one way, with the CPU's formulas.
 #include "compute/cuda/engine.h"
 
-static size_t no_counters(const conv_task *t, int lanes, int shards) {
+static size_t none(const conv_task *t, int lanes, int shards) {
     (void)t, (void)lanes, (void)shards;
     return 0;
 }
@@ -13,6 +13,7 @@ const arithmetic *cuda_arithmetic(bool exact) {
                                     .conv = cuda_conv,
                                     .conv_input = cuda_conv_input,
                                     .conv_weight = cuda_conv_weight,
+                                    .conv_transforms = none,
                                     .conv_workspace = cuda_conv_workspace,
                                     .conv_counters = cuda_conv_counters,
                                     .moments = cuda_norm_moments,
@@ -22,8 +23,9 @@ const arithmetic *cuda_arithmetic(bool exact) {
     static const arithmetic of_cpu = {.conv = cuda_exact_conv,
                                       .conv_input = cuda_exact_conv_input,
                                       .conv_weight = cuda_exact_weight,
+                                      .conv_transforms = cuda_exact_transforms,
                                       .conv_workspace = cuda_exact_workspace,
-                                      .conv_counters = no_counters,
+                                      .conv_counters = none,
                                       .moments = cuda_exact_moments,
                                       .moments_room = cuda_exact_moments_room,
                                       .tail_sums = cuda_exact_tail_sums,

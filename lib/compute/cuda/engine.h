@@ -61,6 +61,7 @@ typedef struct arithmetic {
     void (*conv)(launch_stream s, const cut *c, const conv_task *t);
     void (*conv_input)(launch_stream s, const cut *c, const conv_task *t);
     void (*conv_weight)(launch_stream s, const cut *c, const conv_task *t);
+    size_t (*conv_transforms)(const conv_task *t, int lanes, int shards);
     size_t (*conv_workspace)(const conv_task *t, int lanes, int shards);
     size_t (*conv_counters)(const conv_task *t, int lanes, int shards);
     void (*moments)(launch_stream s, const cut *c, const norm_task *t);
@@ -202,6 +203,7 @@ struct engine {
     unsigned *loss_counters; // [local shards]
     float *workspace;        // of weight gradients, on the side stream
     unsigned *counters;      // likewise
+    float *transforms;       // of convolutions, on the main stream
     uint8_t *images;         // the data set; NULL: none given, or too large
     input_turn ahead[STEPS_AHEAD];
     step_input host, device; // of this step's turn

@@ -5,6 +5,7 @@
 // The terms of a padded border, and those between the elements of a strided gradient, are zeros
 // here, which change no sum.
 #include "compute/cuda/conv_correlation.cuh"
+#include "compute/cuda/exact_winograd.cuh"
 #include "compute/long_sums.h"
 
 // Without slices, so that no sum is cut. Otherwise as in conv.cu.
@@ -26,6 +27,7 @@ enum {
 // A correlation whose sums are cut into parts of `part` terms; the first one begins with the bias.
 typedef struct ordered_correlation {
     correlation product;
+    int weight_next; // floats from a shard's weights to the next shard's; 0: they share them
     int part;
     const float *bias; // NULL: none
     float *to;
@@ -83,6 +85,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
     correlation_source<S, SPREAD, false> source(product, from, b.row, b.column, taps);
+    source.weights += (int)blockIdx.z * t.weight_next;
     __syncthreads();
     begin_sums(t, b, p, sums);
     multiply<S>(source, pieces(PARTS ? t.part : product.terms, S::DEPTH), p, sums);
@@ -123,9 +126,10 @@ static void launch_picked(launch_stream s, const cut *c, const ordered_correlati
 }
 
 void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
+    if (t->winograd) return cuda_exact_winograd(s, c, t);
     const correlation r = forward_of(c->lanes, c->first, t);
     const int part = t->linear ? long_sum_features(r.terms) : r.terms;
-    const ordered_correlation o = {r, part, t->bias, t->z};
+    const ordered_correlation o = {r, 0, part, t->bias, t->z};
     if (part < r.terms)
         launch_picked<false, true>(s, c, o);
     else
@@ -133,10 +137,26 @@ void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
 }
 
 void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t) {
+    if (t->winograd) return cuda_exact_winograd_input(s, c, t);
     const correlation r = input_of(c->lanes, c->first, t);
-    const ordered_correlation o = {r, r.terms, NULL, t->dx};
+    const ordered_correlation o = {r, 0, r.terms, NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
         launch_picked<false, false>(s, c, o);
     else
         launch_picked<true, false>(s, c, o);
+}
+
+// A product is a convolution with a 1×1 kernel, and a point is a shard with filters of its own.
+void cuda_exact_point_products(launch_stream s, const point_products *t) {
+    const int lanes = LANE_ROUND, pixels = t->columns / lanes;
+    const cut points = {0, POINTS, lanes, NULL};
+    conv_task c = {};
+    c.in = {t->channels, 1, pixels};
+    c.out = {t->outputs, 1, pixels};
+    c.kernel_h = c.kernel_w = c.stride_y = c.stride_x = 1;
+    c.x = t->patches;
+    c.weight = t->filters;
+    const correlation r = forward_of(lanes, 0, &c);
+    const ordered_correlation o = {r, t->outputs * t->channels, r.terms, NULL, t->to};
+    launch_picked<false, false>(s, &points, o);
 }

@@ -203,9 +203,15 @@ static size_t weights_of(const conv_task *t) {
     return (size_t)t->out.channels * (size_t)(t->in.channels * t->kernel_h * t->kernel_w);
 }
 
-size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards) {
+static size_t sums_of(const conv_task *t, int lanes, int shards) {
     const size_t groups = (size_t)shards * groups_of(lanes);
-    return groups * ((t->linear ? 0 : weights_of(t)) + (size_t)t->out.channels);
+    const size_t floats = groups * ((t->linear ? 0 : weights_of(t)) + (size_t)t->out.channels);
+    return (floats + 3) / 4 * 4; // for float4 after them
+}
+
+size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards) {
+    const size_t sums = sums_of(t, lanes, shards);
+    return sums + (t->winograd ? cuda_exact_winograd_workspace(t, lanes, shards) : 0);
 }
 
 static exact_weights weights_task(const cut *c, const conv_task *t) {
@@ -247,7 +253,7 @@ static void add_groups(launch_stream s, const cut *c, const conv_task *t, size_t
 }
 
 // The largest tiles, which read the least, if they are enough to keep the device busy.
-static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
+static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
     const size_t busy = (size_t)PROCESSORS * 512 / GROUP_LANES;
     const size_t groups = (size_t)groups_of(c->lanes) * (size_t)(c->end - c->first);
     if (teams_of(t, 4) * groups >= busy)
@@ -256,6 +262,14 @@ static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
         launch<2>(s, c, t);
     else
         launch<1>(s, c, t);
+}
+
+static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
+    if (t->winograd)
+        cuda_exact_winograd_weight(s, c, t, t->workspace,
+                                   t->workspace + sums_of(t, c->lanes, c->end));
+    else
+        launch_direct(s, c, t);
     add_groups(s, c, t, weights_of(t), t->workspace, t->weight_at);
 }
 

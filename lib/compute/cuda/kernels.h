@@ -33,6 +33,7 @@
 #include "compute/augmentation.h"
 #include "compute/program.h"
 #include "compute/target.h"
+#include "compute/winograd.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,6 +111,7 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
 typedef struct conv_task {
     bool linear;
+    bool winograd; // CPUs compute it by Winograd's algorithm (compute/winograd.h)
     shape in, out;
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     const float *x, *weight, *bias; // weight [out][in][kh][kw]; bias NULL: none
@@ -121,6 +123,7 @@ typedef struct conv_task {
     // are zero before and after a launch.
     float *workspace;
     unsigned *counters;
+    float *transforms; // for the others, if they use that algorithm: cuda_exact_transforms floats
 } conv_task;
 // Returns a layer's geometry and offsets; the caller sets the pointers.
 static inline conv_task cuda_conv_task_of(const layer *l) {
@@ -129,6 +132,7 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
     t.in = l->in;
     t.out = l->out;
     t.linear = l->kind == LAYER_LINEAR;
+    t.winograd = winograd_pays(l);
     t.kernel_h = t.linear ? 1 : l->kernel_h;
     t.kernel_w = t.linear ? 1 : l->kernel_w;
     t.stride_y = t.linear ? 1 : l->stride_h;
@@ -145,14 +149,24 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
 void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
 
-// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu: the same in the CPU's order ----
+// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu, exact_winograd*.cu: the same in the CPU's
+// order ----
 
 size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards); // without counters
+size_t cuda_exact_transforms(const conv_task *t, int lanes, int shards);
 void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t);
 void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t);
 void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t);
 // Of a linear layer, without its bias: a part of cuda_exact_weight.
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t);
+// Of a convolution that CPUs compute by Winograd's algorithm: parts of the three functions above.
+// The weight gradient goes to sums[shard][group][weight], not to the records; `room`:
+// cuda_exact_winograd_workspace floats.
+void cuda_exact_winograd(launch_stream s, const cut *c, const conv_task *t);
+void cuda_exact_winograd_input(launch_stream s, const cut *c, const conv_task *t);
+void cuda_exact_winograd_weight(launch_stream s, const cut *c, const conv_task *t, float *sums,
+                                float *room);
+size_t cuda_exact_winograd_workspace(const conv_task *t, int lanes, int shards);
 
 // ---- rows.cu: the parts of matrix products that cuBLAS does not do (linear.c) ----
 

@@ -21,6 +21,7 @@ static conv_task conv_of(const engine *e, const cuda_unit *u) {
     t.records = records_of(e);
     t.workspace = e->workspace;
     t.counters = e->counters;
+    t.transforms = e->transforms;
     return t;
 }
 

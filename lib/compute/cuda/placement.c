@@ -5,7 +5,6 @@
 // has room. (The CPU's engine keeps those of a group in its cache instead.)
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
-#include "compute/winograd.h"
 
 static status take_activation(engine *e, shape s, float **memory, error *err) {
     const size_t floats =
@@ -70,20 +69,22 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-// The scratch memory that weight gradients share; they run one after another.
+// The scratch memory that weight gradients share, which run one after another; and convolutions,
+// likewise.
 static status take_workspace(engine *e, error *err) {
-    size_t floats = 0, counters = 0;
+    const int shards = e->options.local_shards;
+    size_t workspace = 0, counters = 0, transforms = 0;
     status rc;
     for (int i = 0; i < e->units.count; i++) {
-        const layer *l = e->units.units[i].core;
         if (!e->placed[i].ours) continue;
-        const conv_task t = cuda_conv_task_of(l);
-        floats = larger(floats, e->sums_by->conv_workspace(&t, e->lanes, e->options.local_shards));
-        counters =
-            larger(counters, e->sums_by->conv_counters(&t, e->lanes, e->options.local_shards));
+        const conv_task t = cuda_conv_task_of(e->units.units[i].core);
+        workspace = larger(workspace, e->sums_by->conv_workspace(&t, e->lanes, shards));
+        counters = larger(counters, e->sums_by->conv_counters(&t, e->lanes, shards));
+        transforms = larger(transforms, e->sums_by->conv_transforms(&t, e->lanes, shards));
     }
-    TRY(cuda_take(e, floats * sizeof(float), &e->workspace, err));
+    TRY(cuda_take(e, workspace * sizeof(float), &e->workspace, err));
     TRY(cuda_take(e, counters * sizeof *e->counters, &e->counters, err));
+    TRY(cuda_take(e, transforms * sizeof(float), &e->transforms, err));
 out:
     return rc;
 }
@@ -102,21 +103,10 @@ static status check_layers(const program *p, error *err) {
     return STATUS_OK;
 }
 
-static status check_exact(const program *p, error *err) {
-    for (int i = 0; i < p->count; i++)
-        if (winograd_pays(&p->layers[i]))
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s' exactly: CPUs compute it by Winograd's "
-                             "algorithm, which GPUs do not have; use --math fast or --device cpu",
-                             p->layers[i].name);
-    return STATUS_OK;
-}
-
 status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
     TRY(check_layers(e->program, err));
-    if (o->exact) TRY(check_exact(e->program, err));
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
     e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
     if (!e->placed) TRY(STATUS_FAILED);

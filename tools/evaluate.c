@@ -278,7 +278,7 @@ static status run(arguments *a, int argc, char **argv, const logger *log, error 
     TRY(devices_parse(&a->devices, a->device, err));
     TRY(devices_math(&a->devices, a->math, err));
     a->devices.count = 1;
-    if (!a->only_key || a->devices.kind == DEVICE_AUTO)
+    if (!a->only_key || devices_undecided(&a->devices))
         TRY(devices_open(&a->devices, 1, s->log, err));
     if (a->images.count) return answer(a, err);
     TRY(manifest_begin(&m, "evaluate", EVALUATE_BITS, argc, argv, err));
@@ -291,7 +291,7 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.settings.isa = getenv("LOCKSTEP_ISA"),
                    .device = "auto",
-                   .math = "fast",
+                   .math = "exact",
                    .tta = "none",
                    .top = 5,
                    .threads = sysconf(_SC_NPROCESSORS_ONLN)};
@@ -316,7 +316,7 @@ int main(int argc, char **argv) {
         {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
          "device; the first of a list is used", 0, 0},
         {"math", CLI_STRING, &a.math, "exact|fast",
-         "GPU: exact: the bits of the CPU; fast (default): other orders of sums", 0, 0},
+         "GPU: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
          1024},
         {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},

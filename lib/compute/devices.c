@@ -92,6 +92,10 @@ const char *devices_arithmetic(const devices *d) {
     return d->kind == DEVICE_CUDA && !d->exact ? "cuda" : "cpu";
 }
 
+bool devices_undecided(const devices *d) {
+    return d->kind == DEVICE_AUTO && !d->exact;
+}
+
 bool devices_exact(const devices *d) {
     return d && d->exact;
 }

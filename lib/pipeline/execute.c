@@ -57,12 +57,15 @@ static bool needs_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
-// Was it trained with THREADS threads? Does not apply to GPUs.
+// Was it trained on the kind of device that DEVICE names, and on a CPU with THREADS threads?
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
-    const yaml_node *device = yaml_get(train, "run.execution.devices.0");
-    return !threads || (device && !has_text(train, "run.execution.devices.0", "cpu")) ||
-           has_text(train, "run.execution.threads", threads);
+    const char *wanted = p->settings->values[SETTING_DEVICE];
+    const char *device = yaml_text_at(train, "run.execution.devices.0");
+    const bool on_cpu = !*device || strcmp(device, "cpu") == 0;
+    const bool any = !wanted || strncmp(wanted, "auto", 4) == 0;
+    if (!any && on_cpu != (strncmp(wanted, "cpu", 3) == 0)) return false;
+    return !threads || !on_cpu || has_text(train, "run.execution.threads", threads);
 }
 
 // Has it what this call needs: the states that STATES asks for, and times comparable to the

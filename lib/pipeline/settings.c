@@ -44,7 +44,7 @@ static const struct {
     [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "number of epochs of every experiment"},
     [SETTING_SET] = {"SET", TRAINS, "values to replace in every experiment: \"KEY=VALUE; ...\""},
     [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
-    [SETTING_MATH] = {"MATH", TRAINS, "GPUs: exact (the bits of the CPU) or fast"},
+    [SETTING_MATH] = {"MATH", TRAINS, "GPUs: exact (default: the bits of the CPU) or fast"},
     [SETTING_THREADS] = {"THREADS", TRAINS | VERIFIES, "threads per rank"},
     [SETTING_STATES] = {"STATES", TRAINS, "parts of each run whose states are kept, for replay"},
     [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},

@@ -48,7 +48,8 @@ out:
 // Does this tool's key depend on the kind of device, and is the kind not given?
 static bool is_automatic(const pipeline *p, const char *tool) {
     const char *device = p->settings->values[SETTING_DEVICE];
-    return (!device || strcmp(device, "auto") == 0) &&
+    const char *math = p->settings->values[SETTING_MATH];
+    return math && strcmp(math, "fast") == 0 && (!device || strcmp(device, "auto") == 0) &&
            (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
 }
 

@@ -16,7 +16,7 @@ status train_manifest_parameters(const experiment *e, yaml_node *parameters, err
 
 // `parameters.backend`: the arithmetic (devices_arithmetic): "cuda", or "mixed" if a run was
 // resumed with another one. Each gives different bits, so each is a separate stage. "cpu", which
-// GPUs have with `--math exact`, is the default and is not written.
+// GPUs have unless `--math fast` is given, is not written.
 status train_manifest_backend(manifest *m, const char *kind, error *err) MUST_CHECK;
 
 // `parameters.reduce`, if sums over ranks or replicas did not follow the tree: {kind: fast,

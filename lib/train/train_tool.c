@@ -43,7 +43,7 @@ static const char NOTES[] =
 void train_tool_init(train_tool *t, const strategy *s, const char *name) {
     *t = (train_tool){.strategy = s,
                       .device = "auto",
-                      .math = "fast",
+                      .math = "exact",
                       .reduce = "exact",
                       .threads = -1,
                       .loader_workers = -1,
@@ -61,7 +61,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
         {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
          "devices; LIST such as cuda:0,cuda:1 is assigned to the ranks in turn", 0, 0},
         {"math", CLI_STRING, &t->math, "exact|fast",
-         "GPUs: exact: the bits of the CPU; fast (default): other orders of sums", 0, 0},
+         "GPUs: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
          "threads per rank (default: the cores divided by the ranks; 1 on a GPU)", 1, 1024},
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
@@ -112,8 +112,8 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
-// Finds the ranks and their devices. A key distinguishes only kinds of devices, so for --print-key
-// only `auto` looks for devices.
+// Finds the ranks and their devices. A key distinguishes only arithmetics, so --print-key looks for
+// devices only where they decide it.
 static status find_ranks(const train_tool *t, const experiment *e, train_settings *s, error *err) {
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
@@ -121,7 +121,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     TRY(devices_math(&s->devices, t->math, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
-    if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
+    if (t->print_key && !devices_undecided(&s->devices)) goto out;
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
     if (rc != STATUS_OK && !t->print_key) launch_abort(group); // other hosts may have devices

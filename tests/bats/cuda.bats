@@ -29,7 +29,7 @@ END
     write_experiment e.yaml model=./net.yaml global_batch=32 \
         "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5, alternate: true}}, {random_affine: {degrees: 20}}, {cutout: {size: 8, fill: mean}}]"
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
-    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cuda --device cuda
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cuda --device cuda --math fast
 }
 
 setup() {
@@ -54,10 +54,10 @@ agrees() {
 # train the same one as train-single.
 option_agrees() {
     local plain=$expected tool
-    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda || return 1
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --math fast || return 1
     expected=$(content one/model.st.zst)
     [ "$expected" != "$plain" ] || fail "$1 has no effect" || return 1
-    for tool in "${@:2}"; do agrees "$tool" --device cuda --world-size 2 || return 1; done
+    for tool in "${@:2}"; do agrees "$tool" --device cuda --math fast --world-size 2 || return 1; done
 }
 
 @test "without a driver, or with an old one, the message names the driver that is needed" {
@@ -65,9 +65,9 @@ option_agrees() {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
     LOCKSTEP_EMULATED_DRIVER=0 fails_with 1 \
         "cannot compute: 'cuda': no GPU: no NVIDIA driver: this build has CUDA 13.0, which needs driver 580" \
-        "${train[@]}" --device cuda
+        "${train[@]}" --device cuda --math fast
     LOCKSTEP_EMULATED_DRIVER=12040 fails_with 1 \
-        "no GPU: the NVIDIA driver supports only CUDA 12.4: this build has CUDA 13.0" "${train[@]}" --device cuda
+        "no GPU: the NVIDIA driver supports only CUDA 12.4: this build has CUDA 13.0" "${train[@]}" --device cuda --math fast
     [ ! -e run ]
 }
 
@@ -84,12 +84,12 @@ option_agrees() {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.images)" = device ]
     fails_with 3 "images" "$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.images
     for tool in train-single train-ddp; do
-        agrees "$tool" --device cuda --world-size "$world"
+        agrees "$tool" --device cuda --math fast --world-size "$world"
         # The engine fits into so much memory; but the images may take at most half of the free
         # memory.
         memory=$("$BIN/manifest" get run/manifest.yaml run.execution.memory)
         LOCKSTEP_EMULATED_MEMORY=$memory succeeds "$BIN/$tool" --experiment e.yaml --train "$made/data/train.st.zst" \
-            --out small --device cuda --world-size "$world"
+            --out small --device cuda --math fast --world-size "$world"
         [ "$(grep -c "more than half of the GPU's free memory" <<<"$stderr")" = 1 ] || fail "$stderr"
         [ "$("$BIN/manifest" get small/manifest.yaml run.execution.images)" = host ]
         same_model "$expected" small "$tool"
@@ -99,7 +99,7 @@ option_agrees() {
 
 @test "an environment variable that changes cuBLAS's results is refused if the model uses cuBLAS" {
     local variable
-    local train=("$BIN/train-single" -q --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 1)
+    local train=("$BIN/train-single" -q --train "$made/data/train.st.zst" --out run --device cuda --math fast --stop-after-steps 1)
     sed -i 's/linear: {out: 20}/linear: {out: 600}/; s/name: net/name: wide/' net.yaml
     for variable in NVIDIA_TF32_OVERRIDE CUBLAS_EMULATE_SINGLE_PRECISION CUBLASLT_HEURISTICS_LUT_FILE; do
         export "$variable=1"
@@ -110,7 +110,7 @@ option_agrees() {
         rm -r run
     done
     cp "$made/net.yaml" .
-    NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda
+    NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda --math fast
 }
 
 @test "a layer that GPUs cannot run is named, and nothing is written" {
@@ -119,7 +119,7 @@ option_agrees() {
         layers=${case%|*}
         sed "s/relu, max_pool/relu, $layers, max_pool/" "$made/net.yaml" >net.yaml
         fails_with 2 "cannot run layer '${case#*|}': .*--device cpu" "$BIN/train-single" -q --experiment e.yaml \
-            --train "$made/data/train.st.zst" --out run --device cuda
+            --train "$made/data/train.st.zst" --out run --device cuda --math fast
         nothing_in run
         succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cpu \
             --stop-after-steps 1
@@ -137,16 +137,16 @@ tensors:
   conv2.bias: {init: zero}
 END
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cpu --device cpu
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cuda --device cuda
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cuda --device cuda --math fast
     expected=$(content cuda/model.st.zst)
     for tool in train-dp train-ddp train-mp; do
-        agrees "$tool" --device cuda --world-size 2
+        agrees "$tool" --device cuda --math fast --world-size 2
     done
     [ "$("$BIN/tensor" cat cuda/model.st.zst conv1.weight | sha256sum)" = \
         "$("$BIN/tensor" cat cpu/model.st.zst conv1.weight | sha256sum)" ]
     succeeds "$BIN/tensor" diff --atol 1e-3 cuda/model.st.zst cpu/model.st.zst
     # Constant after the first epoch, which trained it.
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --set epochs=1
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --math fast --set epochs=1
     [ "$("$BIN/tensor" cat cuda/model.st.zst conv2.weight | sha256sum)" = \
         "$("$BIN/tensor" cat one/model.st.zst conv2.weight | sha256sum)" ]
 }
@@ -159,20 +159,21 @@ key() {
 @test "another kind of device changes the key, another list of the same kind does not" {
     local cpu cuda
     cpu=$(key train-single --device cpu)
-    cuda=$(key train-single --device cuda)
+    cuda=$(key train-single --device cuda --math fast)
     [ "$cpu" = "$("$BIN/manifest" get "$made/cpu/manifest.yaml" key)" ]
     [ "$cuda" = "$("$BIN/manifest" get "$made/cuda/manifest.yaml" key)" ]
     [ "$cpu" != "$cuda" ]
-    [ "$(key train-single)" = "$cuda" ] # auto: there is a GPU
-    [ "$(key train-single --device cuda:0)" = "$cuda" ]
-    [ "$(key train-ddp --device cuda:0,cuda:0)" = "$(key train-ddp --device cuda)" ]
+    [ "$(key train-single --math fast)" = "$cuda" ] # auto: there is a GPU
+    [ "$(key train-single)" = "$cpu" ]
+    [ "$(key train-single --device cuda:0 --math fast)" = "$cuda" ]
+    [ "$(key train-ddp --device cuda:0,cuda:0 --math fast)" = "$(key train-ddp --device cuda --math fast)" ]
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" parameters.backend)" = cuda ]
 }
 
 @test "a resume on another kind of device is reported, and the manifest records mixed devices" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
     "${train[@]}" -q --device cpu --stop-after-steps 4
-    run "${train[@]}" --resume --device cuda
+    run "${train[@]}" --resume --device cuda --math fast
     [ "$status" -eq 0 ]
     [[ $output == *"another kind of device"* ]]
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
@@ -187,16 +188,16 @@ key() {
 
 @test "the same bits in a second run, and from every tool at every world size on one GPU" {
     local world
-    agrees train-single --device cuda
+    agrees train-single --device cuda --math fast
     for world in 1 2 4; do
-        agrees train-ddp --device cuda --world-size "$world"
-        agrees train-dp --device cuda:0 --world-size "$world"
+        agrees train-ddp --device cuda --math fast --world-size "$world"
+        agrees train-dp --device cuda:0 --math fast --world-size "$world"
     done
-    agrees train-ddp --device cuda:0,cuda:0
+    agrees train-ddp --device cuda:0,cuda:0 --math fast
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.transport)" = "cuda ipc" ]
-    agrees train-dp --device cuda:0,cuda:0
-    agrees train-mp --device cuda --world-size 2
-    agrees train-mp --device cuda:0,cuda:0,cuda:0
+    agrees train-dp --device cuda:0,cuda:0 --math fast
+    agrees train-mp --device cuda --math fast --world-size 2
+    agrees train-mp --device cuda:0,cuda:0,cuda:0 --math fast
 }
 
 # ---- --math exact ----
@@ -207,34 +208,34 @@ exact_agrees() {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out of-cpu --device cpu || return 1
     expected=$(content of-cpu/model.st.zst)
     rm -r of-cpu
-    agrees train-single --device cuda --math exact || fail "$1" || return 1
-    for tool in "${@:2}"; do agrees "$tool" --device cuda --math exact --world-size 2 || fail "$1" || return 1; done
+    agrees train-single --device cuda || fail "$1" || return 1
+    for tool in "${@:2}"; do agrees "$tool" --device cuda --world-size 2 || fail "$1" || return 1; done
 }
 
 @test "--math exact: the CPU's model from every tool at every world size, and its key" {
     local world
     expected=$(content "$made/cpu/model.st.zst")
     [ "$expected" != "$(content "$made/cuda/model.st.zst")" ]
-    agrees train-single --device cuda --math exact
+    agrees train-single --device cuda
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.math)" = exact ]
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.devices.0)" = cuda:0 ]
     [ "$("$BIN/manifest" get run/manifest.yaml key)" = "$("$BIN/manifest" get "$made/cpu/manifest.yaml" key)" ]
-    [ "$(key train-single --device cuda --math exact)" = "$(key train-single --device cpu)" ]
+    [ "$(key train-single --device cuda)" = "$(key train-single --device cpu)" ]
     [ "$(key train-single --device cpu --math fast)" = "$(key train-single --device cpu)" ]
     for world in 1 2 4; do
-        agrees train-ddp --device cuda --math exact --world-size "$world"
-        agrees train-dp --device cuda:0 --math exact --world-size "$world"
+        agrees train-ddp --device cuda --world-size "$world"
+        agrees train-dp --device cuda:0 --world-size "$world"
     done
-    agrees train-mp --device cuda --math exact --world-size 2
-    agrees train-mp --device cuda:0,cuda:0,cuda:0 --math exact
+    agrees train-mp --device cuda --world-size 2
+    agrees train-mp --device cuda:0,cuda:0,cuda:0
 }
 
 @test "--math exact: the CPU's model on several GPUs" {
     need_gpus 4
     expected=$(content "$made/cpu/model.st.zst")
-    agrees train-ddp --device cuda:0,cuda:1,cuda:2,cuda:3 --math exact
-    agrees train-dp --device cuda:0,cuda:1 --math exact
-    agrees train-mp --device cuda:2,cuda:0,cuda:1 --math exact
+    agrees train-ddp --device cuda:0,cuda:1,cuda:2,cuda:3
+    agrees train-dp --device cuda:0,cuda:1
+    agrees train-mp --device cuda:2,cuda:0,cuda:1
 }
 
 @test "--math exact: the CPU's model with every setting of training" {
@@ -260,35 +261,38 @@ END
 @test "--math exact: begun on a CPU, resumed on a GPU, and back: the CPU's model, not a mixed one" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
     "${train[@]}" -q --device cpu --stop-after-steps 2
-    "${train[@]}" -q --device cuda --math exact --resume --stop-after-steps 2
+    "${train[@]}" -q --device cuda --resume --stop-after-steps 2
     succeeds "$BIN/train-ddp" --experiment e.yaml --train "$made/data/train.st.zst" --out run --resume --device cpu --world-size 2
     [[ $stderr != *"another kind of device"* ]] || fail "$stderr"
     same_model "$(content "$made/cpu/model.st.zst")" run "resumed"
     fails_with 3 "backend" "$BIN/manifest" get run/manifest.yaml parameters.backend
     rm -r run
-    "${train[@]}" -q --device cuda --math exact --stop-after-steps 2
-    run "${train[@]}" --resume --device cuda
+    "${train[@]}" -q --device cuda --stop-after-steps 2
+    run "${train[@]}" --resume --device cuda --math fast
     [ "$status" -eq 0 ]
     [[ $output == *"another kind of device"* ]]
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
 }
 
-@test "MATH=exact of make: a run on a GPU is not trained again on a CPU" {
+@test "a run on a GPU is not trained again on a CPU, except with MATH=fast of make" {
     need_tool pipeline shard evaluate report
     export ARTIFACTS=$WORK/artifacts DATA=$made/data
-    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda MATH=exact
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
     [ "$("$BIN/manifest" get artifacts/e/seed-*/train/manifest.yaml run.execution.devices.0)" = cuda:0 ]
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu
     [[ $output != *": running"* ]] || fail "$output"
-    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    # It has no times of a CPU.
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu EXECUTIONS=2
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda MATH=fast
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
     run "$BIN/pipeline" experiment e.yaml MATH=exakt
     [ "$status" -eq 2 ] && [[ $output == *"'--math': expected exact or fast, got 'exakt'"* ]] || fail "$output"
 }
 
 @test "--math exact: a report says so, and does not compare the times with those of fast" {
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out exact --device cuda --math exact
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out exact --device cuda
     succeeds "$BIN/report" -q exact --baseline "$made/cuda" --out report
     grep -qF "not like for like: math exact vs fast |" report/report.md || fail "$(<report/report.md)"
     grep -qF "| **Device** | cuda, math: fast | cuda, math: exact |" report/report.md || fail "$(<report/report.md)"
@@ -296,7 +300,7 @@ END
 
 @test "--math exact: evaluate makes the CPU's predictions under the CPU's key" {
     local evaluate=("$BIN/evaluate" --model "$made/cpu/model.st.zst" --data "$made/data/test.st.zst")
-    "${evaluate[@]}" -q --out one --device cuda --math exact
+    "${evaluate[@]}" -q --out one --device cuda
     "${evaluate[@]}" -q --out two --device cpu
     [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
     [ "$("$BIN/manifest" get one/manifest.yaml key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
@@ -327,12 +331,12 @@ transport() {
 
 @test "DataParallel and pipelines on two GPUs, and on one" {
     need_gpus 2
-    agrees train-dp --device cuda:0,cuda:1
+    agrees train-dp --device cuda:0,cuda:1 --math fast
     [[ $(transport) == *" copies" ]]
-    agrees train-dp --device cuda:1,cuda:0
-    agrees train-mp --device cuda:0,cuda:1
+    agrees train-dp --device cuda:1,cuda:0 --math fast
+    agrees train-mp --device cuda:0,cuda:1 --math fast
     [[ $(transport) == *" copies" ]]
-    agrees train-dp --device cuda:1 --world-size 2
+    agrees train-dp --device cuda:1 --math fast --world-size 2
     [ "$(transport)" = "device memory" ]
 }
 
@@ -341,8 +345,8 @@ transport() {
     local access
     for access in 1 0; do
         export LOCKSTEP_EMULATED_PEERS=$access
-        agrees train-dp --device cuda:0,cuda:1,cuda:2,cuda:3
-        agrees train-mp --device cuda:2,cuda:0,cuda:1
+        agrees train-dp --device cuda:0,cuda:1,cuda:2,cuda:3 --math fast
+        agrees train-mp --device cuda:2,cuda:0,cuda:1 --math fast
         [ -n "${CUDA_LIBRARY:-}" ] || [ "$(transport)" = "$([ $access = 1 ] && echo peer || echo host) copies" ]
     done
 }
@@ -367,51 +371,51 @@ transport() {
     sed -i 's/^optimizer: .*/optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.4}/' e.yaml
     option_agrees clip_norm train-ddp train-dp
     fails_with 2 "stages on GPUs with 'optimizer.clip_norm'" "$BIN/train-mp" -q --experiment e.yaml \
-        --train "$made/data/train.st.zst" --out run --device cuda --world-size 2
+        --train "$made/data/train.st.zst" --out run --device cuda --math fast --world-size 2
 }
 
 @test "averages of the weights" {
     printf 'average: {kind: lookahead, decay: 0.9, every: 2, ramp: 1}\n' >>e.yaml
     option_agrees average train-ddp train-dp train-mp
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 3
-    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --world-size 2 --resume
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --stop-after-steps 3
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --world-size 2 --resume
     same_model "$expected" run "resumed"
 }
 
 @test "synchronised batch norm over two GPUs" {
     need_gpus 2
     printf 'sync_batch_norm: true\n' >>e.yaml
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --math fast
     expected=$(content one/model.st.zst)
-    agrees train-dp --device cuda:0,cuda:1
-    agrees train-mp --device cuda:0,cuda:1
+    agrees train-dp --device cuda:0,cuda:1 --math fast
+    agrees train-mp --device cuda:0,cuda:1 --math fast
 }
 
 # The engine holds the samples that are left out, too: rows name the others.
 @test "validation: the same bits, sharded or not" {
     write_experiment e.yaml model=./net.yaml global_batch=32 epochs=3 'validation={samples: 20}' keep=best
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out first --device cuda
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out first --device cuda --math fast
     expected=$(content first/model.st.zst)
-    agrees train-ddp --device cuda --world-size 2
+    agrees train-ddp --device cuda --math fast --world-size 2
     "$BIN/shard" -q --shards 4 --in "$made/data/train.st.zst" --out shards
-    "$BIN/train-single" -q --experiment e.yaml --train shards --out files --device cuda
+    "$BIN/train-single" -q --experiment e.yaml --train shards --out files --device cuda --math fast
     same_model "$expected" files "shards"
 }
 
 @test "stopped, and resumed by another tool" {
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 4
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --stop-after-steps 4
     unfinished run
-    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --world-size 2 --resume
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --world-size 2 --resume
     same_model "$expected" run "resumed"
 }
 
 @test "evaluate: the same predictions as on the CPU, within rounding" {
     local model=$made/cuda/model.st.zst
-    "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out one --device cuda
+    "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out one --device cuda --math fast
     "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out two --device cpu
     [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
-    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --print-key)" = "$("$BIN/manifest" get one/manifest.yaml key)" ]
-    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --device cpu --print-key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
+    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --math fast --print-key)" = "$("$BIN/manifest" get one/manifest.yaml key)" ]
+    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --print-key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
     [ "$("$BIN/manifest" get one/manifest.yaml key)" != "$("$BIN/manifest" get two/manifest.yaml key)" ]
     succeeds "$BIN/tensor" diff --atol 1e-5 one/predictions.st.zst two/predictions.st.zst
 }

@@ -88,6 +88,11 @@ value() {
     need_tool manifest synth-cifar shard train-single evaluate report
     export ARTIFACTS=$WORK/artifacts DATA=$data/data FAKE_PROBES=$WORK/probes
     write_experiment e.yaml epochs=1 repeats=2
+    (cd "$ROOT" && succeeds "$BIN/pipeline" experiment "$WORK/e.yaml")
+    rm "$FAKE_PROBES"
+    (cd "$ROOT" && succeeds "$BIN/pipeline" experiment "$WORK/e.yaml")
+    [ ! -e "$FAKE_PROBES" ] # the bits are the same on all
+    export MATH=fast
     cd "$ROOT"
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     rm "$FAKE_PROBES"
@@ -111,13 +116,14 @@ value() {
     [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     [[ $output != *": running"* ]] || fail "$output"
-    # On the CPU another vector width gives another time.
-    export FAKE_GPUS=0 THREADS=1
-    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml" EXECUTIONS=1
-    THREADS=2 succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
-    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
-    THREADS=2 succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
-    [[ $output != *": running"* ]] || fail "$output"
+    # On a CPU another number of threads gives another time. (The fake GPU has bits of its own.)
+    export ARTIFACTS=$WORK/on-cpu DEVICE=cpu
+    for THREADS in 1 2; do
+        succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+        [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+        succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+        [[ $output != *": running"* ]] || fail "$output"
+    done
 }
 
 @test "a missing GPU: the message gives the number of GPUs" {
@@ -239,23 +245,26 @@ value() {
     [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
 }
 
-@test "--print-key depends on the kind of device; only auto looks for a device" {
+@test "--print-key: only with --math fast does it depend on the kind of device, and does auto look for one" {
     local cpu cuda
-    training train-single --device cuda --print-key # without a driver
+    training train-single --device cuda --math fast --print-key # without a driver
     succeeds "${command[@]}"
     cuda=$output
-    training train-single --device cuda:3 --print-key
+    training train-single --device cuda:3 --math fast --print-key
     succeeds "${command[@]}"
     [ "$output" = "$cuda" ]
     training train-single --device cpu --print-key
     succeeds "${command[@]}"
     cpu=$output
     [ "$cpu" != "$cuda" ]
-    training train-single --print-key
+    training train-single --math fast --print-key
     succeeds "${command[@]}"
     [ "$output" = "$cpu" ]
     FAKE_GPUS=1 succeeds "${command[@]}"
     [ "$output" = "$cuda" ]
+    training train-single --print-key
+    FAKE_PROBES=$WORK/probes FAKE_GPUS=1 succeeds "${command[@]}"
+    [ "$output" = "$cpu" ] && [ ! -e "$WORK/probes" ]
     refuses 2 "--device gpu" train-single --device gpu --print-key
 }
 

@@ -29,13 +29,13 @@ drawn() {
 }
 
 # trained TOOL MODEL BATCH SHARDS DATA OUT OPTION...: trains one epoch on the drawn data, on $DEVICE
-# unless an option overrides it.
+# with --math fast unless an option overrides it.
 trained() {
     local tool=$1 model=$2 batch=$3 shards=$4 data=$5 out=$6
     shift 6
     rm -rf "$out"
     "$BIN/$tool" -q --experiment "$root/experiments/R001/single.yaml" --set "model=$model" --set dataset=synthetic --set normalize=null --set epochs=1 \
-        --set "global_batch=$batch" --set "virtual_shards=$shards" --loader-workers 0 --device "$DEVICE" "$@" \
+        --set "global_batch=$batch" --set "virtual_shards=$shards" --loader-workers 0 --device "$DEVICE" --math fast "$@" \
         --train "$data/train.st.zst" --out "$out"
 }
 

@@ -26,7 +26,7 @@ declare -A augmentation=(
 
 train_steps() {
     local model folder samples epochs
-    read_arguments model=lenet-bn batch=64 world=1 tool=single device=cpu threads=1 workers=0 augment=none steps=800 isa='' images='' "$@"
+    read_arguments model=lenet-bn batch=64 world=1 tool=single device=cpu math=fast threads=1 workers=0 augment=none steps=800 isa='' images='' "$@"
     case ${arg[isa]} in
     v4) cpu_has avx512vl || skip "needs AVX-512" ;;
     v3) cpu_has avx2 || skip "needs AVX2" ;;
@@ -45,7 +45,7 @@ train_steps() {
         --set "dataset=$("$BIN/manifest" get "$folder/manifest.yaml" parameters.dataset)" --set "global_batch=${arg[batch]}" \
         --set "virtual_shards=${arg[shards]}" --set "world_size=${arg[world]}" --set "epochs=$epochs" \
         --set "augment=${augmentation[${arg[augment]}]}" --loader-workers "${arg[workers]}" \
-        --device "${arg[device]}" --threads "${arg[threads]}" --stop-after-steps "${arg[steps]}" \
+        --device "${arg[device]}" --math "${arg[math]}" --threads "${arg[threads]}" --stop-after-steps "${arg[steps]}" \
         --train "$folder/train.st.zst" --out "$BENCH/run"
 }
 

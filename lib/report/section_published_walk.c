@@ -43,23 +43,43 @@ static void append_figures(const results *r, text *out, const published_walk *w,
     text_format(out, say(r, "%s epochs"), epochs);
 }
 
-// Appends "3.94 times", "-1.23 points".
+// Did the source reach one accuracy in other numbers of epochs? Then these are its result, not one
+// of its factors.
+static bool is_shortening(const published_walk *w, const published_step *s) {
+    const double points = s->after.value.low - s->before.value.low;
+    return !w->time && s->before.epochs != s->after.epochs && fabs(points) < 0.05;
+}
+
+// Do the numbers of epochs differ in the published experiments only?
+static bool is_as_long_here(const results *r, const published_step *s) {
+    const run *from = r->plan.items[s->from].runs.runs[0], *to = r->plan.items[s->to].runs.runs[0];
+    return s->before.epochs != s->after.epochs && from->planned_epochs == to->planned_epochs;
+}
+
+// Appends "3.94 times", "-1.23 points"; or "0.47 times the epochs".
 static void append_effect(const results *r, text *out, const published_walk *w,
                           const published_step *s) {
     char number[NUMBER_TEXT];
+    if (is_shortening(w, s)) {
+        text_format(out, say(r, "%.2f times the epochs"), s->after.epochs / s->before.epochs);
+        return;
+    }
     text_format(out, say(r, w->time ? "%s times" : "%s points"),
                 number_text(number, w->time ? "%.2f" : "%+.2f", s->effect));
 }
 
 // Appends "world size and strategy", "world size and strategy + epochs together".
-static void append_factors(const results *r, text *out, const published_step *s) {
+static void append_factors(const results *r, text *out, const published_step *s,
+                           bool without_epochs) {
+    size_t count = 0;
     text factors;
     text_init(&factors, out->err);
     for (size_t i = 0; i < s->factor_count; i++) {
-        if (i) text_append(&factors, " + ");
+        if (without_epochs && strcmp(s->factors[i], "epochs") == 0) continue;
+        if (count++) text_append(&factors, " + ");
         text_append(&factors, effect_factor_phrase(r, s->factors[i]));
     }
-    if (s->factor_count > 1)
+    if (count > 1)
         text_format(out, say(r, "%s together"), text_string(&factors));
     else
         text_append(out, text_string(&factors));
@@ -90,18 +110,21 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
         text_init(&factors, out->err);
         text_init(&came, out->err);
         text_init(&figures, out->err);
-        append_factors(r, &factors, s);
+        const bool shorter = is_shortening(w, s);
+        append_factors(r, &factors, s, shorter);
         append_effect(r, &came, w, s);
         append_figures(r, &figures, w, s);
-        if (!w->time && is_noise(r, s)) {
+        if (!w->time && !shorter && is_noise(r, s)) {
             text_append(&figures, "; ");
             text_format(&figures, say(r, "within the noise of %lld test images"),
                         (long long)test_images(r, s));
         }
         if (i) text_append(out, "; ");
-        text_format(
-            out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s made a difference of %s (%s)"),
-            text_string(&factors), text_string(&came), text_string(&figures));
+        text_format(out,
+                    say(r, w->time   ? "%s gave %s the speed (%s)"
+                           : shorter ? "with %s the same accuracy took %s (%s)"
+                                     : "%s made a difference of %s (%s)"),
+                    text_string(&factors), text_string(&came), text_string(&figures));
         text_release(&factors);
         text_release(&came);
         text_release(&figures);
@@ -116,7 +139,7 @@ static void append_against(const results *r, text *out, const published_walk *w,
     for (size_t i = 0; i < w->count; i++) {
         if (published_goes(&w->steps[i]) != -whole) continue;
         if (against.length) text_append(&against, ", ");
-        append_factors(r, &against, &w->steps[i]);
+        append_factors(r, &against, &w->steps[i], false);
     }
     if (against.length)
         text_format(out, say(r, "; %s had the opposite effect"), text_string(&against));
@@ -140,7 +163,7 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
     const char *what = say(r, faster ? "speed-up" : "slow-down");
     text factors;
     text_init(&factors, out->err);
-    append_factors(r, &factors, &w->steps[cause.step]);
+    append_factors(r, &factors, &w->steps[cause.step], false);
     if (cause.share >= 0.995)
         text_format(out, say(r, ": the %s came from %s"), what, text_string(&factors));
     else
@@ -179,7 +202,8 @@ static void write_accuracy(const results *r, document *d, const published_walk *
     bool together = false;
     text_init(&steps, d->err);
     append_steps(r, &steps, w);
-    for (size_t i = 0; i < w->count; i++) together |= w->steps[i].factor_count > 1;
+    for (size_t i = 0; i < w->count; i++)
+        together |= w->steps[i].factor_count > (is_shortening(w, &w->steps[i]) ? 2 : 1);
     document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own accuracy figures, %s%s."), w->source,
                  text_string(&steps),
                  together ? say(r, ": the figures do not show which of these was the cause") : "");
@@ -266,10 +290,10 @@ out:
     return rc;
 }
 
-// Appends caveats: " (V 1 → 8; one seed)". V is a separate rung of our ladder, but no factor of the
-// source's.
+// Appends caveats: " (V 1 → 8; one seed; both of 9.9 epochs)". V is a separate rung of our ladder,
+// but no factor of the source's.
 static void append_caution(const results *r, text *out, const published_walk *w,
-                           const comparison *c) {
+                           const published_step *s, const comparison *c) {
     const int64_t from = c->baseline->runs[0]->virtual_shards;
     const int64_t to = c->subject->runs[0]->virtual_shards;
     bool one_seed = !w->time && verdict_is_of_models(&c->accuracy);
@@ -277,19 +301,26 @@ static void append_caution(const results *r, text *out, const published_walk *w,
     text_init(&caution, out->err);
     if (from != to) text_format(&caution, "V %lld → %lld", (long long)from, (long long)to);
     if (one_seed) text_format(&caution, "%s%s", caution.length ? "; " : "", say(r, "one seed"));
+    if (!w->time && is_as_long_here(r, s)) {
+        char epochs[COUNT_TEXT];
+        if (caution.length) text_append(&caution, "; ");
+        text_format(
+            &caution, say(r, "both of %s"),
+            say_count(r, c->subject->runs[0]->planned_epochs, "%.9g epoch", "%.9g epochs", epochs));
+    }
     if (caution.length) text_format(out, " (%s)", text_string(&caution));
     text_release(&caution);
 }
 
 static void append_measured(const results *r, text *out, const published_walk *w,
-                            const comparison *c) {
+                            const published_step *s, const comparison *c) {
     if (w->time)
         verdict_append_time(out, c, VERDICT_SENTENCE, r->options.language);
     else if (c->identical)
         text_append(out, say(r, "same model: exactly 0"));
     else if (!isnan(c->accuracy_difference))
         verdict_append_points(out, c, r->options.language);
-    if (out->length) append_caution(r, out, w, c);
+    if (out->length) append_caution(r, out, w, s, c);
 }
 
 // Appends "loader workers: 1.08 times as fast [1.06, 1.10]" for each step; for a single step only
@@ -299,8 +330,8 @@ static void append_here(const results *r, text *out, const published_walk *w,
     text factors, came;
     text_init(&factors, out->err);
     text_init(&came, out->err);
-    append_factors(r, &factors, s);
-    append_measured(r, &came, w, c);
+    append_factors(r, &factors, s, !w->time && is_as_long_here(r, s));
+    append_measured(r, &came, w, s, c);
     if (out->length) text_append(out, "; ");
     if (w->count > 1)
         text_format(out, say(r, "%s: %s"), text_string(&factors), text_string(&came));
@@ -317,10 +348,10 @@ static void walk_row(const results *r, document *d, const published_walk *w,
     if (whole)
         text_append(&cells[0], say(r, "All together"));
     else
-        append_factors(r, &cells[0], s);
+        append_factors(r, &cells[0], s, is_shortening(w, s));
     append_figures(r, &cells[1], w, s);
     append_effect(r, &cells[2], w, s);
-    append_measured(r, &cells[3], w, c);
+    append_measured(r, &cells[3], w, s, c);
     document_cell(d, CELL_STRONG, "%s", text_string(&cells[0]));
     for (int i = 1; i < 4; i++) document_cell(d, CELL_TEXT, "%s", text_string(&cells[i]));
     const char *note = run_text(s->after.entry, "note");

@@ -358,6 +358,26 @@ published_runs() {
     [[ $output == *"按 R9 自己的数据，加载线程使速度变为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
 }
 
+@test "published: one accuracy in other numbers of epochs; here the epochs are equal" {
+    published_runs
+    rm experiments/claim-*
+    claim R9 '{name: p, experiment: p, accuracy: 90, epochs: 8}' '{name: m, experiment: m, accuracy: 90.01, epochs: 2}'
+    sed -i 's/^epochs: .*/epochs: 8/' experiments/p.yaml
+    sed -i 's/^epochs: .*/epochs: 2/' experiments/[mq].yaml
+    succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -qF '| **loader workers** | 90 → 90.01 %; 8 → 2 epochs | 0.25 times the epochs | same model: exactly 0 (both of 5 epochs) |' out/report.md ||
+        fail "$(grep -A9 'Published figures along' out/report.md)"
+    grep -qF "In R9's own accuracy figures, with loader workers the same accuracy took 0.25 times the epochs (90 → 90.01 %; 8 → 2 epochs)." out/report.md
+    # Another accuracy after another number of epochs has two possible causes.
+    sed -i 's/accuracy: 90.01/accuracy: 70/' experiments/claim-R9.yaml
+    succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -q "loader workers + the number of epochs together made a difference of -20.00 points .* which of these was the cause" out/report.md ||
+        fail "$(grep -A9 'Published figures along' out/report.md)"
+    grep -q '^Measured here: same model: exactly 0 (both of 5 epochs)' out/report.md
+}
+
 @test "published figures of different sources are not compared with each other" {
     published_runs R8
     succeeds "$BIN/report" 0* --plan plan.yaml --out out

@@ -2,7 +2,7 @@
 # Measurements of speed and memory, and checks that need a GPU.
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run explains them.
-BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) PYTHON='$(PYTHON)' CC='$(CC)'
+BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) PYTHON='$(PYTHON)' TORCH_PYTHON='$(wildcard $(abspath $(TORCH_VENV))/bin/python)' CC='$(CC)'
 .PHONY: bench bench-growth bench-hosts calibrate bench-cuda bench-docs check-gpu
 bench: all ## Measure speed and memory, next to PyTorch and the processor's limits; only some: ROWS="lenet vgg"
 	@$(BENCH_ENVIRONMENT) tests/bench/run

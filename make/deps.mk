@@ -35,10 +35,10 @@ deps-lint: ## Install the other packages for `make lint`: clang, clang-format, s
 deps-torch: ## Install PyTorch, and into .venv ONNX Runtime and TensorBoard: tests that compare with them run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
 	@scripts/install-python $@ '$(PYTHON)' $(PYTHON_FOLDER) $(DEPS_TORCH_PYPI)
-deps-torch-pip: ## Install PyPI's PyTorch into the virtual environment TORCH_VENV, for `make conformance`: several gigabytes
+deps-torch-pip: ## Install PyPI's PyTorch into the virtual environment TORCH_VENV, for `make bench` and `make conformance`: several gigabytes
 	@scripts/install-deps $@ $(DEPS_TORCH_PIP_PACKAGES)
 	'$(PYTHON)' -m venv '$(TORCH_VENV)'
-	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
+	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' torchvision numpy
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-hosts: deps-mpi ## Install the programs for tests of several hosts: OpenSSH's server, MPICH, Slurm

@@ -4,6 +4,7 @@
 # Environment, set by tests/bench/run and tests/bench/growth:
 #     BENCH      folder for data, models, programs and runs
 #     BIN        the tools;  PYTHON, CC: as in the Makefile
+#     TORCH_PYTHON   the Python with PyPI's PyTorch; empty: none
 #     QUICK      1: tiny sizes, to check that everything works; the figures mean nothing
 #     IMAGES     number of drawn training images (50,000; QUICK: 2,560)
 #     CIFAR10_FROM, MNIST_FROM
@@ -21,6 +22,7 @@ bench_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$bench_folder/../.." && pwd)
 BIN=${BIN:-$root/build/bin}
 PYTHON=${PYTHON:-/usr/bin/python3}
+TORCH_PYTHON=${TORCH_PYTHON:-}
 CC=${CC:-cc}
 BENCH=${BENCH:?a folder to work in: BENCH=FOLDER}
 QUICK=${QUICK:-}
@@ -28,7 +30,7 @@ QUICK=${QUICK:-}
 IMAGES=${IMAGES:-$([ -n "$QUICK" ] && echo 2560 || echo 50000)}
 TEST_IMAGES=$([ -n "$QUICK" ] && echo 512 || echo 10000)
 SKIPPED=77
-export LC_ALL=C BIN PYTHON CC QUICK IMAGES
+export LC_ALL=C BIN PYTHON TORCH_PYTHON CC QUICK IMAGES
 
 fail() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
@@ -146,7 +148,7 @@ trained() {
     echo "$folder/run/model.st.zst"
 }
 
-# flop MODEL: counted floating-point operations of a training step, per sample.
+# flop MODEL: counted floating-point operations of a training step, per sample: in the direct form, and executed.
 flop() {
     "$BIN/train-single" --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
         --set normalize=null --print-parameters | awk -f "$bench_folder/flop.awk"

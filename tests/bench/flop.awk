@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Counts the floating-point operations of a training step, per sample, from a resolved experiment
-# (--print-parameters).
+# (--print-parameters). Prints two numbers: those of the direct form, and those that are executed.
 #
 # A convolution or linear layer has as many multiply-adds in its weight gradient, and in its input
 # gradient, as in the forward pass; the first layer needs no input gradient. A multiply-add counts
 # as two operations. Everything else (bias, batch norm, ReLU, pooling, loss, update) is left out: it
-# is bound by memory, not by arithmetic. The operations are those of the direct form, even if a
-# kernel needs fewer.
+# is bound by memory, not by arithmetic. Where Winograd's algorithm computes a convolution
+# (lib/compute/winograd.h), 36 multiply-adds are executed for a tile of 4×4 outputs, in which the
+# direct form has 144; its transforms are left out.
 
 function value(line, key,    at) {
     at = match(line, "[{ ]" key ": [^,}]*")
@@ -27,8 +28,18 @@ function complain(why) {
     exit 1
 }
 
-function add(multiply_adds) {
-    sum += (parametric++ ? 3 : 2) * multiply_adds
+function add(multiply_adds, done,    passes) {
+    passes = parametric++ ? 3 : 2
+    sum += passes * multiply_adds
+    executed += passes * done
+}
+
+# Returns the multiply-adds that are executed for a pair of channels.
+function convolution(out, kernel, padding, stride,    tiles) {
+    tiles = int((height + 3) / 4) * int((width + 3) / 4)
+    if (kernel != 3 || stride != 1 || padding > 2 || channels < 16 || out < 16 || 2 * height * width < 16 * tiles)
+        return kernel * kernel * height * width
+    return 36 * tiles
 }
 
 function shrink(line, kernel,    padding, stride) {
@@ -57,18 +68,23 @@ function keep(name) {
 /^ +- \{conv: / {
     kernel = side($0, "kernel")
     shrink($0, kernel)
-    add(side($0, "out") * height * width * channels * kernel * kernel)
+    groups = value($0, "groups")
+    if (!groups) groups = 1
+    pairs = side($0, "out") * channels / groups
+    direct = kernel * kernel * height * width
+    done = groups > 1 ? direct : convolution(side($0, "out"), kernel, side($0, "padding"), side($0, "stride"))
+    add(pairs * direct, pairs * done)
     channels = side($0, "out")
 }
 /^ +- \{(max|avg)_pool: / { shrink($0, side($0, "size")) }
 /^ +- \{flatten: / { channels *= height * width }
 /^ +- \{linear: / {
-    add(side($0, "out") * channels)
+    add(side($0, "out") * channels, side($0, "out") * channels)
     channels = side($0, "out")
 }
 /^ +- \{[a-z_]+: / { keep(value($0, "name")) }
 END {
     if (failed) exit 1
     if (!sum) complain("no layers found")
-    printf "%.0f\n", 2 * sum
+    printf "%.0f %.0f\n", 2 * sum, 2 * executed
 }

@@ -5,8 +5,8 @@
 #     awk -f median.awk -f summarise.awk -v name=… ROUNDS
 #
 # Variables: name, unit, target (">= 4", "<= 5 %" or nothing), against ("yes": the figure is a
-# ratio), flop (counted per sample; nothing: arithmetic is not a limit), epoch (images), rounds,
-# status, note.
+# ratio), flop (counted per sample; nothing: arithmetic is not a limit), executed (likewise), epoch
+# (images), rounds, status, note.
 #
 # Every figure is the median of its rounds; a ratio is the ratio of the medians. A figure that was
 # not measured is an empty cell.
@@ -45,7 +45,7 @@ function judge(figure,    part) {
 BEGIN {
     if (head) {
         print "name,unit,ours,ours_low,ours_high,against,against_low,against_high,ratio,target,met,sgemm_gflops," \
-              "fma_peak_gflops,gflops,limit_seconds,percent_of_limit,ours_mib,against_mib,cache_line_ns,rounds,status,note"
+              "fma_peak_gflops,gflops,limit_seconds,percent_of_limit,ours_mib,against_mib,cache_line_ns,rounds,status,note,executed_percent"
         exit
     }
 }
@@ -78,5 +78,6 @@ END {
     add(rounds)
     add(status)
     add(note)
+    number(limit != "" && ours != "" && ours > 0 ? 100 * executed * epoch / peak * 1e-9 / ours : "")
     print line
 }

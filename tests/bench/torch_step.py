@@ -12,6 +12,7 @@ Lockstep, whose metadata describe the network and the normalisation; images and 
                   --augment affine first applies torchvision's RandomAffine on a PIL image, as its datasets do. Without
                   an augmentation PIL is not needed, and images go to ToTensor as arrays, which is faster
   --world N       DistributedDataParallel over gloo: N processes, each with a part of the batch
+  --compile       torch.compile; compiling is part of the warm-up
 
 The caller sets the number of threads, and everything else that libraries read from the environment when they are
 loaded (measure/torch does).
@@ -33,6 +34,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import torch_peer  # noqa: E402 - the network of a checkpoint
 
 WARM_UP, CALIBRATION = 2, 2  # steps
+SLOW = 0.5  # seconds per step
 
 
 def parse_args():
@@ -49,6 +51,7 @@ def parse_args():
     p.add_argument("--world", type=int, default=1)
     p.add_argument("--tuned", action="store_true", help="DDP's options for a graph that never changes")
     p.add_argument("--channels-last", action="store_true")
+    p.add_argument("--compile", action="store_true")
     p.add_argument("--epoch", type=int, default=50000, help="images that the printed time is for")
     p.add_argument("--seconds", type=float, default=1.5, help="of all blocks")
     p.add_argument("--blocks", type=int, default=3)
@@ -111,16 +114,23 @@ def agree(args, value):
     return value
 
 
+def as_sequence(net):
+    """A chain as a plain sequence, without a loop in Python: as a user would write it."""
+    names = [name for name, _ in net.order]
+    if any(inputs != [before] for (_, inputs), before in zip(net.order, ["input"] + names)):
+        return net
+    return nn.Sequential(OrderedDict((name.replace(".", "_"), net.get_submodule(name)) for name in names))
+
+
 def network(args):
     net, normalize = torch_peer.network(args.model)
-    # A plain sequence, without a loop in Python: as a user would write it.
-    net = nn.Sequential(OrderedDict((name, getattr(net, name)) for name in net.order)).train()
+    net = as_sequence(net).train()
     if args.channels_last:
         net = net.to(memory_format=torch.channels_last)
     if args.world > 1:
         tuned = {"gradient_as_bucket_view": True, "static_graph": True, "broadcast_buffers": False} if args.tuned else {}
         net = nn.parallel.DistributedDataParallel(net, **tuned)
-    return net, normalize
+    return torch.compile(net) if args.compile else net, normalize
 
 
 def optimizer_of(net):
@@ -153,9 +163,14 @@ def train(args, rank):
             optimizer.step()
         return (time.perf_counter() - start) / count
 
-    steps(WARM_UP)
-    per_block = agree(args, max(1, round(args.seconds / args.blocks / steps(CALIBRATION))))
-    steps(max(1, int(per_block) // 2))
+    steps(1)
+    # Of slow steps one is enough to warm up, and another to time them.
+    slow = agree(args, steps(1)) > SLOW
+    if not slow:
+        steps(WARM_UP)
+    per_block = agree(args, max(1, round(args.seconds / args.blocks / steps(1 if slow else CALIBRATION))))
+    if per_block > 1:
+        steps(int(per_block) // 2)
     return statistics.median(steps(int(per_block)) for _ in range(args.blocks))
 
 

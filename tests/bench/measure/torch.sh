@@ -2,13 +2,19 @@
 # Helpers for running PyTorch. Sourced by the scripts that measure it.
 # shellcheck shell=bash
 
-# need_torch MODULE: skips if Python cannot import it. The answer is kept for the run.
-need_torch() {
-    local answer=$BENCH/python-$1
+# imports PYTHON MODULE: whether it can. The answer is kept for the run.
+imports() {
+    local answer
+    answer=$BENCH/imports-$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
     if [ ! -e "$answer" ]; then
-        "$PYTHON" -c "import $1, numpy" >/dev/null 2>&1 && echo yes >"$answer" || echo no >"$answer"
+        "$1" -c "import $2, numpy" >/dev/null 2>&1 && echo yes >"$answer" || echo no >"$answer"
     fi
-    [ "$(<"$answer")" = yes ] || skip "$PYTHON has no $1 (make deps-torch)"
+    [ "$(<"$answer")" = yes ]
+}
+
+# need_torch MODULE: skips if Python cannot import it.
+need_torch() {
+    imports "$PYTHON" "$1" || skip "$PYTHON has no $1 (make deps-torch)"
 }
 
 # Kernels of OpenBLAS to try in addition to its own choice.

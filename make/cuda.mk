@@ -27,7 +27,10 @@ endif
 #
 # A tool opens either of them with dlopen. They contain their own copy of the parts of lib/base that
 # they use, so that they need nothing from the program that opens them; they export one function.
-CUDA_C    := $(filter-out lib/compute/cuda/nccl%,$(wildcard lib/compute/cuda/*.c))
+#
+# *_opened.c open libraries when these are needed; the emulation has functions of its own.
+CUDA_C    := $(filter-out lib/compute/cuda/nccl% %_opened.c,$(wildcard lib/compute/cuda/*.c))
+CUDA_OPEN  = $(addprefix lib/compute/cuda/,cublas_opened.c $(if $(filter 1,$(NCCL)),nccl_opened.c))
 NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
@@ -37,7 +40,7 @@ NVCC_OBJ  := $(BUILD)/obj/nvcc
 EMU       := $(OBJ)/emulated
 
 PIC_OBJ   := $(CUDA_BASE:%.c=$(OBJ)/pic/%.o)
-CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C) $(call NCCL_C,$(NCCL))) $(PIC_OBJ)
+CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C) $(CUDA_OPEN) $(call NCCL_C,$(NCCL))) $(PIC_OBJ)
 # The emulation has NCCL, too, if there is tests/emulation/nccl.h.
 EMU_C     := $(CUDA_C) $(call NCCL_C,$(if $(wildcard tests/emulation/nccl.h),1))
 EMU_OBJ   := $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(EMU_C) $(EMULATION))
@@ -55,7 +58,7 @@ NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler
                 $(if $(WERROR),-Werror all-warnings) $(NVCCFLAGS)
 CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
 CUDA_LIBDIR   = $(firstword $(wildcard $(CUDA_HOME)/lib64) $(CUDA_HOME)/lib)
-CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcublas $(if $(filter 1,$(NCCL)),-lnccl) -lrt -ldl
+CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lrt -ldl
 # Kernels use #pragma unroll and reinterpret_cast as nvcc accepts them. Here they are compiled for
 # the processor's fma, if it has one, because they do little else.
 FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)

@@ -57,22 +57,31 @@ static bool needs_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
-// Was it trained on the kind of device that DEVICE names, and on a CPU with THREADS threads?
-static bool is_as_wide(const pipeline *p, const yaml_node *train) {
-    const char *threads = p->settings->values[SETTING_THREADS];
-    const char *wanted = p->settings->values[SETTING_DEVICE];
+static bool is_of_cpu(const yaml_node *train) {
     const char *device = yaml_text_at(train, "run.execution.devices.0");
-    const bool on_cpu = !*device || strcmp(device, "cpu") == 0;
-    const bool any = !wanted || strncmp(wanted, "auto", 4) == 0;
-    if (!any && on_cpu != (strncmp(wanted, "cpu", 3) == 0)) return false;
-    return !threads || !on_cpu || has_text(train, "run.execution.threads", threads);
+    return !*device || strcmp(device, "cpu") == 0;
 }
 
-// Has it what this call needs: the states that STATES asks for, and times comparable to the
-// others'? An execution that was stopped and resumed has no times, but still counts if only one
-// execution is needed.
+// Was it trained on the kind of device that DEVICE names? All kinds give the same model, so if it
+// names none, any will do.
+static bool is_on_device(const pipeline *p, const yaml_node *train) {
+    const char *wanted = p->settings->values[SETTING_DEVICE];
+    if (!wanted || strncmp(wanted, "auto", 4) == 0) return true;
+    return is_of_cpu(train) == (strncmp(wanted, "cpu", 3) == 0);
+}
+
+// Was it trained with THREADS threads? Does not apply to GPUs.
+static bool is_as_wide(const pipeline *p, const yaml_node *train) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    return !threads || !is_of_cpu(train) || has_text(train, "run.execution.threads", threads);
+}
+
+// Has it what this call needs: the device that DEVICE names, the states that STATES asks for, and
+// times comparable to the others'? An execution that was stopped and resumed has no times, but
+// still counts if only one execution is needed.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
     if (!x->finished || (p->settings->values[SETTING_STATES] && !store_has_states(x))) return false;
+    if (!is_on_device(p, x->train)) return false;
     if (!needs_times(p, wanted)) return true;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;

@@ -274,17 +274,19 @@ END
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
 }
 
-@test "a run on a GPU is not trained again on a CPU, except with MATH=fast of make" {
+@test "a run on a GPU is the CPU's: it is trained on the other only by request, and with MATH=fast of make" {
     need_tool pipeline shard evaluate report
     export ARTIFACTS=$WORK/artifacts DATA=$made/data
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
     [ "$("$BIN/manifest" get artifacts/e/seed-*/train/manifest.yaml run.execution.devices.0)" = cuda:0 ]
-    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu
+    LOCKSTEP_EMULATED_DEVICES=0 succeeds "$BIN/pipeline" experiment e.yaml
     [[ $output != *": running"* ]] || fail "$output"
-    # It has no times of a CPU.
-    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu EXECUTIONS=2
-    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 1 ] || fail "$output"
+    [ "$(for run in artifacts/runs/*/[12]/train; do "$BIN/manifest" get "$run/manifest.yaml" run.execution.devices.0; done)" = $'cuda:0\ncpu' ]
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    [[ $output != *"train"*": running"* ]] || fail "$output"
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda MATH=fast
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
     run "$BIN/pipeline" experiment e.yaml MATH=exakt
@@ -316,6 +318,19 @@ END
     fails_with 2 "'--math': expected exact or fast, got 'exakt'" "$BIN/train-single" -q --experiment e.yaml \
         --train "$made/data/train.st.zst" --out run --device cuda --math exakt
     nothing_in run
+}
+
+@test "without cuBLAS and NCCL a GPU trains, except large linear layers with --math fast" {
+    local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
+    export LOCKSTEP_EMULATED_LIBRARIES=none
+    succeeds "${train[@]}"
+    [ "$("$BIN/manifest" get run/manifest.yaml run.gpus.0.libraries)" = "CUDA 13.0" ] || fail "$(grep libraries run/manifest.yaml)"
+    same_model "$(content "$made/cpu/model.st.zst")" run "without libraries"
+    rm -r run
+    sed -i 's/linear: {out: 20}/linear: {out: 600}/' net.yaml
+    fails_with 1 "no cuBLAS" "${train[@]}" --math fast
+    nothing_in run
+    succeeds "${train[@]}" --stop-after-steps 1
 }
 
 # need_gpus N: of a real machine's GPUs; the emulation has as many as requested.

@@ -207,6 +207,7 @@ END
 # start_long [COMMAND...]: starts a long training in the background, with COMMAND, and waits until it
 # has saved. Sets $pid, the pipeline, and $train, the folder of the training.
 start_long() {
+    : >"$WORK/log" # of an earlier call
     (
         cd "$ROOT"
         TMPDIR=$WORK/temporary SET="epochs=2500" exec "$@" "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1 3>&-

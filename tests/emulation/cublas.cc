@@ -4,7 +4,9 @@
 #include "cublas_v2.h"
 
 #include <cmath>
+#include <cstdlib>
 
+#include "compute/cuda/opened.h"
 #include "emulation.h"
 
 struct cublasContext {
@@ -80,6 +82,20 @@ static cublasStatus_t submit_product(cublasHandle_t handle, const product &p, co
 
 using namespace emulation;
 
+// With LOCKSTEP_EMULATED_LIBRARIES=none neither cuBLAS nor NCCL is installed.
+static bool has_libraries() {
+    const char *text = getenv("LOCKSTEP_EMULATED_LIBRARIES");
+    return !text || strcmp(text, "none") != 0;
+}
+
+status cuda_need_blas(error *err) {
+    return has_libraries() ? STATUS_OK : error_set(err, STATUS_FAILED, "cannot compute: no cuBLAS");
+}
+
+bool cuda_has_nccl(void) {
+    return has_libraries();
+}
+
 cublasStatus_t cublasCreate(cublasHandle_t *handle) {
     hold lock(everything);
     int device;
@@ -97,6 +113,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
 }
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value) {
+    if (!has_libraries()) return CUBLAS_STATUS_NOT_INITIALIZED;
     *value = type == MAJOR_VERSION   ? CUBLAS_VERSION / 10000
              : type == MINOR_VERSION ? CUBLAS_VERSION / 100 % 100
                                      : CUBLAS_VERSION % 100;
@@ -131,8 +148,8 @@ cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t m
     return CUBLAS_STATUS_SUCCESS;
 }
 
-const char *cublasGetStatusString(cublasStatus_t status) {
-    switch (status) {
+const char *cublasGetStatusString(cublasStatus_t code) {
+    switch (code) {
     case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
     case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
     case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";

@@ -126,7 +126,7 @@ static status gather_cards(const engine *e, group_card *cards, error *err) {
     mine.has_device = find_device(e, mine.device);
     mine.record = e->stride;
     mine.shards = (size_t)e->options.shards;
-    mine.nccl = cuda_nccl.built;
+    mine.nccl = cuda_nccl.available();
     status rc = member->all_gather(member->context, &mine, sizeof mine, cards, err);
     for (int r = 1; rc == STATUS_OK && r < member->size; r++)
         if (cards[r].record != cards[0].record || cards[r].shards != cards[0].shards)

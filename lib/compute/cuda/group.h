@@ -36,8 +36,8 @@ typedef struct bucket {
 typedef status group_look(const engine *e, const char *what, bool *done, error *err);
 
 typedef struct group_transport {
-    const char *name; // as in the manifest
-    bool built;       // this build has it
+    const char *name;        // as in the manifest
+    bool (*available)(void); // is it in this build, with all that it needs? Only of cuda_nccl
     // Collective, with the same answer on every rank: can this group use the transport? If not,
     // `why` gives a reason, from this rank or another. `leave` frees anything prepared here.
     status (*join)(engine *e, const group_card *cards, bool *joined, error *why, error *err);

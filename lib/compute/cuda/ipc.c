@@ -334,7 +334,6 @@ out:
 }
 
 const group_transport cuda_ipc = {.name = "cuda ipc",
-                                  .built = true,
                                   .join = join,
                                   .reduce = reduce,
                                   .look = cuda_group_look_at_stream,

@@ -32,13 +32,17 @@ static status refuse_driver(error *err) {
                      oldest_driver(runtime));
 }
 
-// Queries cuBLAS without a handle, which would take memory and time. 13020 is CUDA 13.2.
+// Queries cuBLAS, if it is there, without a handle, which would take memory and time. 13020 is
+// CUDA 13.2.
 static void name_libraries(int runtime, char text[DEVICE_LIBRARIES_BYTES]) {
     static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
     int blas[] = {0, 0, 0};
     for (int i = 0; i < 3; i++) (void)cublasGetProperty(parts[i], &blas[i]);
-    snprintf(text, DEVICE_LIBRARIES_BYTES, "CUDA %d.%d, cuBLAS %d.%d.%d", runtime / 1000,
-             runtime % 1000 / 10, blas[0], blas[1], blas[2]);
+    int length =
+        snprintf(text, DEVICE_LIBRARIES_BYTES, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
+    if (blas[0])
+        snprintf(text + length, DEVICE_LIBRARIES_BYTES - (size_t)length, ", cuBLAS %d.%d.%d",
+                 blas[0], blas[1], blas[2]);
 }
 
 static status describe(int index, device_info *d, error *err) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compute/cuda/engine.h"
+#include "compute/cuda/opened.h"
 
 enum {
     FEATURES_MOST = 512,          // of a layer that does not use cuBLAS
@@ -69,6 +70,7 @@ status cuda_linear_open(engine *e, error *err) {
     status rc = STATUS_OK;
     if (!uses_blas(e)) return rc;
     TRY(check_environment(err));
+    TRY(cuda_need_blas(err));
     TRY(cuda_take(e, WORKSPACE_BYTES, &workspace, err));
     TRY(cuda_check_blas(e, cublasCreate(&e->blas), "opening cuBLAS", err));
     TRY(cuda_check_blas(e, cublasSetStream(e->blas, e->stream), "cublasSetStream", err));

@@ -33,6 +33,7 @@
 
 #include "base/memory.h"
 #include "compute/cuda/group.h"
+#include "compute/cuda/opened.h"
 
 enum {
     FAILURE_MS = 1000, // how long to wait for the group's reason for a remote failure
@@ -257,7 +258,7 @@ static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
 }
 
 const group_transport cuda_nccl = {.name = "nccl",
-                                   .built = true,
+                                   .available = cuda_has_nccl,
                                    .graphable = true,
                                    .join = join,
                                    .prepare = prepare,

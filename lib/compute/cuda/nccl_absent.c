@@ -9,9 +9,13 @@ static status join(engine *e, const group_card *cards, bool *joined, error *why,
     return STATUS_OK;
 }
 
+static bool available(void) {
+    return false;
+}
+
 static void leave(engine *e) {
     (void)e;
 }
 
 const group_transport cuda_nccl = {
-    .name = "nccl", .join = join, .abort_group = leave, .leave = leave};
+    .name = "nccl", .available = available, .join = join, .abort_group = leave, .leave = leave};

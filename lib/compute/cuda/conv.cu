@@ -23,7 +23,6 @@ enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 template <typename S, bool SPREAD, typename Epilogue>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate(correlation t, Epilogue epilogue) {
-    wait_for_kernels_before();
     __shared__ kernel_tap taps[2][S::DEPTH];
     const product_block b = block_of<S, Epilogue::WINDOWS>(t);
     const float *from = t.from + (size_t)b.shard * (size_t)t.in.channels * (size_t)t.in_plane;
@@ -31,6 +30,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
     correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.row, b.column, taps);
+    wait_for_kernels_before();
     __syncthreads();
     clear_sums(sums);
     multiply<S>(source, pieces(t.terms, S::DEPTH), p, sums);

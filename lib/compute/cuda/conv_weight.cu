@@ -314,7 +314,6 @@ static __device__ __forceinline__ void finish(const weight_gradient &t, const we
 // blockIdx: the block of weights, the part, the shard.
 template <typename S>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(weight_gradient t) {
-    wait_for_kernels_before();
     const size_t shard = (size_t)t.first + blockIdx.z;
     const int first_term = (int)blockIdx.y * t.part_terms;
     const int left = t.terms - first_term;
@@ -328,6 +327,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(we
     block_sums<S> sums;
     gradient_source<S> source(t, t.dz + shard * out_size, t.x + shard * in_size, b.row, b.column,
                               first_term);
+    wait_for_kernels_before();
     clear_sums(sums);
     multiply<S>(source, pieces(terms, S::DEPTH), p, sums);
     write_part(t, b, p, sums, b.bias ? row_sum(source) : 0.0f);

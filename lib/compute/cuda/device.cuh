@@ -9,9 +9,10 @@
 
 // **Launches.** A step is a chain of small kernels. Between the end of one and the start of the
 // next the device idles, unless the next one's blocks are already in place; from sm_90 on a launch
-// can allow that (programmatic dependent launch). Then every kernel begins with
+// can allow that (programmatic dependent launch). Then every kernel calls
 // wait_for_kernels_before(), in all of its threads: before it touches global memory, and before any
-// of them returns. This relies on the following, as NVIDIA documents it:
+// of them returns. Index arithmetic that needs neither comes before the call, where it costs no
+// time (make check-sass). This relies on the following, as NVIDIA documents it:
 //
 // - The wait (griddepcontrol.wait) is "until all prerequisite grids in flight have completed and
 //   all the memory operations from the prerequisite grids are performed and made visible to the

@@ -75,7 +75,6 @@ static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
 template <typename S, bool SPREAD, bool PARTS>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate_in_order(ordered_correlation t) {
-    wait_for_kernels_before();
     __shared__ kernel_tap taps[2][S::DEPTH];
     static_assert(S::SLICES == 1 && LONG_SUM_FEATURES_PART % S::DEPTH == 0, "order");
     const correlation &product = t.product;
@@ -86,6 +85,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     block_sums<S> sums;
     correlation_source<S, SPREAD, false> source(product, from, b.row, b.column, taps);
     source.weights += (int)blockIdx.z * t.weight_next;
+    wait_for_kernels_before();
     __syncthreads();
     begin_sums(t, b, p, sums);
     multiply<S>(source, pieces(PARTS ? t.part : product.terms, S::DEPTH), p, sums);

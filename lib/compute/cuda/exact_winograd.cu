@@ -44,12 +44,12 @@ static __global__ void __launch_bounds__(TRANSFORM_THREADS) transform_filters(fi
 static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     transform_patches(cut c, portion p, shape size, int pad_y, int pad_x, const float *x,
                       float *to) {
-    wait_for_kernels_before();
     const int column = (int)(blockIdx.x * TRANSFORM_THREADS + threadIdx.x);
     const int columns = columns_of(p), channel = (int)blockIdx.y;
-    if (column >= columns) return;
     const column_place at = place_of_column(c, p, column);
     const channel_view in = channel_of(x, size, channel, at, p.lanes);
+    wait_for_kernels_before();
+    if (column >= columns) return;
     vec point[PATCH][PATCH];
 #pragma unroll
     for (int j = 0; j < PATCH; j++) {
@@ -96,11 +96,11 @@ static __device__ __forceinline__ void store_outputs(const vec (&r)[TILE], float
 // blockIdx: columns, the channel.
 static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     transform_outputs(cut c, portion p, output_task t) {
-    wait_for_kernels_before();
     const int column = (int)(blockIdx.x * TRANSFORM_THREADS + threadIdx.x);
     const int columns = columns_of(p), channel = (int)blockIdx.y;
-    if (column >= columns) return;
     const column_place at = place_of_column(c, p, column);
+    wait_for_kernels_before();
+    if (column >= columns) return;
     if (!at.live) return;
     const size_t next = (size_t)t.size.channels * (size_t)columns;
     const float *from = t.sums + (size_t)channel * (size_t)columns + (size_t)column;

@@ -10,12 +10,12 @@
 // blockIdx: columns, the channel. Elements of tiles past the edge are zeros.
 static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     transform_gradients(cut c, portion p, shape size, const float *dz, float *to) {
-    wait_for_kernels_before();
     const int column = (int)(blockIdx.x * TRANSFORM_THREADS + threadIdx.x);
     const int columns = columns_of(p), channel = (int)blockIdx.y;
-    if (column >= columns) return;
     const column_place at = place_of_column(c, p, column);
     const channel_view d = channel_of(dz, size, channel, at, p.lanes);
+    wait_for_kernels_before();
+    if (column >= columns) return;
     vec half[TILE][PATCH], point[PATCH][PATCH];
 #pragma unroll
     for (int i = 0; i < TILE; i++) {
@@ -134,7 +134,6 @@ static __device__ __forceinline__ void for_each_sum(const term_products &t, cons
 // blockIdx: outputs and channels, the group, the point.
 template <typename S>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_terms(term_products t) {
-    wait_for_kernels_before();
     const int across = pieces(t.channels, S::COLUMNS);
     const int row = (int)blockIdx.x / across * S::ROWS;
     const int column = (int)blockIdx.x % across * S::COLUMNS;
@@ -143,6 +142,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_terms(term
     const thread_place p = place_of_thread<S>();
     const int part = t.parts ? t.part : t.terms;
     term_source<S> source(t, point, group, row, column);
+    wait_for_kernels_before();
     block_sums<S> sums;
     clear_sums(sums);
     if (t.later && !t.parts)

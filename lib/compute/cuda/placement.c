@@ -3,6 +3,8 @@
 //
 // Every activation has separate memory: backward needs all of a step's activations, and a device
 // has room. (The CPU's engine keeps those of a group in its cache instead.)
+#include <limits.h>
+
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
 
@@ -103,10 +105,25 @@ static status check_layers(const program *p, error *err) {
     return STATUS_OK;
 }
 
+// A point's filters begin at an int (exact_conv.cu).
+static status check_exact(const program *p, error *err) {
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        const long long filters = (long long)l->in.channels * l->out.channels;
+        if (winograd_pays(l) && 36 * filters > INT_MAX)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': it has too many channels; use --math fast or "
+                             "--device cpu",
+                             l->name);
+    }
+    return STATUS_OK;
+}
+
 status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
     TRY(check_layers(e->program, err));
+    if (o->exact) TRY(check_exact(e->program, err));
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
     e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
     if (!e->placed) TRY(STATUS_FAILED);

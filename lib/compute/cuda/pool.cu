@@ -53,11 +53,11 @@ static __device__ window window_at(const pool_task &t, int y, int x) {
 
 // The first of equals wins, or the last NaN.
 static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, unsigned elements) {
-    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    if (at >= elements) return;
     const place p = place_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
+    wait_for_kernels_before();
+    if (at >= elements) return;
     float best = 0;
     int winner = 0, which = 0;
     for (int y = w.top; y < w.bottom; y++) {
@@ -79,11 +79,11 @@ static __device__ float elements_of_window(const pool_task &t) {
 
 static __global__ void __launch_bounds__(BLOCK)
     average_pool(cut c, pool_task t, unsigned elements) {
-    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    if (at >= elements) return;
     const place p = place_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
+    wait_for_kernels_before();
+    if (at >= elements) return;
     const bool parts = is_long_sum(t.kernel_h, t.kernel_w);
     float sum = 0, total = 0;
     for (int y = w.top; y < w.bottom; y++) {
@@ -122,13 +122,13 @@ static __device__ float share(const cut &c, const pool_task &t, const place &inp
 template <bool MAX>
 static __global__ void __launch_bounds__(BLOCK)
     pool_backward(cut c, pool_task t, unsigned elements) {
-    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    if (at >= elements) return;
     const place p = place_of(at, c, t.in);
     const int y_end = end_window(p.y, t.stride_y, t.pad_y, t.out.height);
     const int x_first = first_window(p.x, t.kernel_w, t.stride_x, t.pad_x);
     const int x_end = end_window(p.x, t.stride_x, t.pad_x, t.out.width);
+    wait_for_kernels_before();
+    if (at >= elements) return;
     float sum = 0;
     for (int y = first_window(p.y, t.kernel_h, t.stride_y, t.pad_y); y < y_end; y++)
         for (int x = x_first; x < x_end; x++) sum += share<MAX>(c, t, p, y, x);

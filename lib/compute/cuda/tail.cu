@@ -40,13 +40,14 @@ static __host__ __device__ __forceinline__ shape result_shape(const tail_task &t
 // ---- Forward ----
 
 static __global__ void tail_forward(cut c, tail_task t) {
-    wait_for_kernels_before();
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
-    if (at >= n) return;
+    const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int shard = shard_of_block(c);
     const size_t first = (size_t)shard * n;
-    const affine a = affine_of(t, shard, at / plane_floats(t.size, c.lanes));
+    wait_for_kernels_before();
+    if (at >= n) return;
+    const affine a = affine_of(t, shard, channel);
     four f = load_four(t.z + first + at);
     for (int k = 0; k < LANE_ROUND; k++) {
         const float v = normalise(t, a, f.v[k]);
@@ -56,15 +57,15 @@ static __global__ void tail_forward(cut c, tail_task t) {
 }
 
 static __global__ void tail_forward_pool(cut c, tail_task t) {
-    wait_for_kernels_before();
     const shape out = result_shape(t);
     const unsigned n = shard_floats(out, c.lanes);
     const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
-    if (i >= n / LANE_ROUND) return;
     const int shard = shard_of_block(c);
     const place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
     const float *z =
         t.z + (size_t)shard * shard_floats(t.size, c.lanes) + window_at(t.size, p, c.lanes);
+    wait_for_kernels_before();
+    if (i >= n / LANE_ROUND) return;
     four window[WINDOW], best;
     for (int j = 0; j < WINDOW; j++) window[j] = load_four(z + window_step(t.size, j, c.lanes));
     const affine a = affine_of(t, shard, p.channel);
@@ -245,13 +246,13 @@ static __device__ __forceinline__ float to_dz(const tail_task &t, factors f, flo
 }
 
 static __global__ void tail_backward(cut c, tail_task t) {
-    wait_for_kernels_before();
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
-    if (at >= n) return;
-    const int shard = shard_of_block(c), samples = c.count[shard];
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int lane = (int)(at % (unsigned)c.lanes);
+    wait_for_kernels_before();
+    if (at >= n) return;
+    const int shard = shard_of_block(c), samples = c.count[shard];
     const affine a = affine_of(t, shard, channel);
     const factors f = factors_of(t, shard, channel);
     const size_t here = (size_t)shard * n + at;
@@ -283,12 +284,12 @@ static __device__ __forceinline__ pooled pooled_at(const tail_task &t, int shard
 }
 
 static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
-    wait_for_kernels_before();
     const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
-    if (i >= n) return;
-    const int shard = shard_of_block(c), samples = c.count[shard];
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
     const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
+    wait_for_kernels_before();
+    if (i >= n) return;
+    const int shard = shard_of_block(c), samples = c.count[shard];
     const pooled from = pooled_at(t, shard, p, c.lanes);
     const factors f = factors_of(t, shard, p.channel);
     float *corner =

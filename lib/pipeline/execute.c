@@ -59,6 +59,7 @@ static bool needs_times(const pipeline *p, int wanted) {
 
 static bool is_of_cpu(const yaml_node *train) {
     const char *device = yaml_text_at(train, "run.execution.devices.0");
+    if (!*device) device = yaml_text_at(train, "run.execution.0.devices.0"); // it was resumed
     return !*device || strcmp(device, "cpu") == 0;
 }
 

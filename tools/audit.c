@@ -76,6 +76,8 @@ static status audit_all(const claim *claims, size_t count, language l, yaml_node
     }
     findings_print_tally(tally, count, l, &out);
     if (rc == STATUS_OK) rc = text_status(&out);
+    // A text that became part of another may have failed alone.
+    if (rc == STATUS_OK) rc = error_status(err);
     if (rc == STATUS_OK) {
         if (list)
             rc = json_print(list, err);

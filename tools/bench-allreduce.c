@@ -93,7 +93,7 @@ static status check_reduce(const char *text, bench *b, error *err) {
 }
 
 static bool on_gpus(const bench *b) {
-    return b->devices.kind == DEVICE_CUDA;
+    return devices_have(&b->devices, DEVICE_CUDA);
 }
 
 // Further checks for vectors on devices.
@@ -103,8 +103,11 @@ static status check_device(const arguments *a, bench *b, error *err) {
     status rc;
     TRY(devices_parse(&b->devices, a->device, err));
     b->device = a->device;
-    if (b->devices.kind == DEVICE_AUTO)
+    if (devices_have(&b->devices, DEVICE_AUTO))
         return error_set(err, STATUS_USAGE, "bad --device: 'auto': expected cpu, cuda or a list");
+    if (devices_mixed(&b->devices))
+        return error_set(err, STATUS_USAGE,
+                         "bad --device: '%s': expected the cpu alone, or GPUs alone", a->device);
     if (!on_gpus(b)) return rc;
     b->options.devices = &b->devices;
     if (a->min_bytes % step != 0 || a->min_bytes < least)
@@ -362,7 +365,7 @@ out:
 static status join(bench *b, error *err) {
     status rc;
     TRY(allreduce_bench_join(&b->options, &b->environment, err));
-    TRY(hosts_describe(b->options.group, manifest_run(&b->manifest), err));
+    TRY(hosts_describe(b->options.group, NULL, 0, manifest_run(&b->manifest), err));
 out:
     return rc;
 }

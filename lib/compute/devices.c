@@ -33,38 +33,31 @@ static bool parse_index(const char *text, size_t length, int *index) {
     return true;
 }
 
-static bool parse_item(const char *text, size_t length, device_kind *kind, int *index) {
+static bool parse_item(const char *text, size_t length, listed_device *item) {
     static const char numbered[] = "cuda:";
     const size_t head = sizeof numbered - 1;
-    *index = 0;
-    *kind = is_word(text, length, "cpu") ? DEVICE_CPU : DEVICE_CUDA;
-    if (*kind == DEVICE_CPU || is_word(text, length, "cuda")) return true;
+    *item = (listed_device){.kind = is_word(text, length, "cpu") ? DEVICE_CPU : DEVICE_CUDA};
+    if (item->kind == DEVICE_CPU || is_word(text, length, "cuda")) return true;
     if (length < head || memcmp(text, numbered, head) != 0) return false;
-    return parse_index(text + head, length - head, index);
+    return parse_index(text + head, length - head, &item->index);
 }
 
 status devices_parse(devices *d, const char *text, error *err) {
-    *d = (devices){.kind = DEVICE_AUTO, .count = 1};
+    *d = (devices){.count = 1, .list[0].kind = DEVICE_AUTO};
     if (strcmp(text, "auto") == 0) return STATUS_OK;
     d->count = 0;
     for (const char *item = text;; item++) {
         const size_t length = strcspn(item, ",");
-        device_kind kind;
-        int index;
-        if (!parse_item(item, length, &kind, &index))
+        listed_device parsed;
+        if (!parse_item(item, length, &parsed))
             return error_set(err, STATUS_USAGE,
                              "cannot compute: '--device %s': expected auto, cpu, cuda, or a list "
                              "such as cuda:0,cuda:1",
                              text);
-        if (d->count > 0 && kind != d->kind)
-            return error_set(err, STATUS_USAGE,
-                             "cannot compute: '--device %s': cpu and cuda devices cannot be mixed",
-                             text);
         if (d->count == DEVICES_MAX)
             return error_set(err, STATUS_USAGE, "cannot compute: '--device': more than %d devices",
                              (int)DEVICES_MAX);
-        d->kind = kind;
-        d->index[d->count++] = index;
+        d->list[d->count++] = parsed;
         item += length;
         if (!*item) return STATUS_OK;
     }
@@ -72,28 +65,47 @@ status devices_parse(devices *d, const char *text, error *err) {
 
 status devices_math(devices *d, const char *text, error *err) {
     d->exact = strcmp(text, "exact") == 0;
-    if (d->exact || strcmp(text, "fast") == 0) return STATUS_OK;
+    if (!d->exact && strcmp(text, "fast") != 0)
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--math': expected exact or fast, got '%s'", text);
+    if (d->exact || !devices_mixed(d)) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "bad option value: '--math': expected exact or fast, got '%s'", text);
+                     "cannot compute: '--device': the cpu and GPUs agree on a model only with "
+                     "--math exact");
+}
+
+bool devices_have(const devices *d, device_kind kind) {
+    for (int i = 0; i < d->count; i++)
+        if (d->list[i].kind == kind) return true;
+    return false;
+}
+
+bool devices_mixed(const devices *d) {
+    return devices_have(d, DEVICE_CPU) && devices_have(d, DEVICE_CUDA);
+}
+
+const backend *devices_backend(const devices *d, int rank) {
+    return d->list[rank % d->count].kind == DEVICE_CUDA ? d->cuda->backend : backend_find("cpu");
 }
 
 int devices_index(const devices *d, int rank) {
-    return d ? d->index[rank % d->count] : 0;
+    return d ? d->list[rank % d->count].index : 0;
 }
 
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
-    if (d->kind == DEVICE_CUDA)
-        snprintf(text, DEVICES_TEXT_BYTES, "cuda:%d", d->index[i]);
+    const listed_device *one = &d->list[i];
+    if (one->kind == DEVICE_CUDA)
+        snprintf(text, DEVICES_TEXT_BYTES, "cuda:%d", one->index);
     else
-        snprintf(text, DEVICES_TEXT_BYTES, "%s", d->kind == DEVICE_CPU ? "cpu" : "auto");
+        snprintf(text, DEVICES_TEXT_BYTES, "%s", one->kind == DEVICE_CPU ? "cpu" : "auto");
 }
 
 const char *devices_arithmetic(const devices *d) {
-    return d->kind == DEVICE_CUDA && !d->exact ? "cuda" : "cpu";
+    return devices_have(d, DEVICE_CUDA) && !d->exact ? "cuda" : "cpu";
 }
 
 bool devices_undecided(const devices *d) {
-    return d->kind == DEVICE_AUTO && !d->exact;
+    return devices_have(d, DEVICE_AUTO) && !d->exact;
 }
 
 bool devices_exact(const devices *d) {
@@ -101,7 +113,7 @@ bool devices_exact(const devices *d) {
 }
 
 int devices_threads(const devices *d, int threads) {
-    return d->kind == DEVICE_CUDA ? 1 : threads;
+    return devices_have(d, DEVICE_CPU) ? threads : 1;
 }
 
 // ---- The shared object ----
@@ -271,15 +283,17 @@ static const device_info *find_gpu(const device_info *gpus, int count, int index
 static status check_list(devices *d, const report *r, error *err) {
     const int known = r->count < DEVICES_MAX ? r->count : DEVICES_MAX;
     for (int i = 0; i < d->count; i++) {
-        const device_info *gpu = find_gpu(r->gpus, known, d->index[i]);
+        const int index = d->list[i].index;
+        if (d->list[i].kind != DEVICE_CUDA) continue;
+        const device_info *gpu = find_gpu(r->gpus, known, index);
         if (!gpu && r->count == 1)
             return error_set(err, STATUS_FAILED,
-                             "cannot compute: 'cuda:%d': the only GPU is cuda:0", d->index[i]);
+                             "cannot compute: 'cuda:%d': the only GPU is cuda:0", index);
         if (!gpu)
             return error_set(err, STATUS_FAILED,
                              "cannot compute: 'cuda:%d': this host has %d GPUs, cuda:0 to cuda:%d",
-                             d->index[i], r->count, r->count - 1);
-        if (!find_gpu(d->gpus, d->gpu_count, d->index[i])) d->gpus[d->gpu_count++] = *gpu;
+                             index, r->count, r->count - 1);
+        if (!find_gpu(d->gpus, d->gpu_count, index)) d->gpus[d->gpu_count++] = *gpu;
     }
     return STATUS_OK;
 }
@@ -290,21 +304,19 @@ static status open_gpus(devices *d, int world_size, const char *path, error *err
     report r;
     status rc;
     TRY(probe_in_child(path, &r, err));
-    if (d->kind == DEVICE_AUTO) {
+    if (devices_have(d, DEVICE_AUTO)) {
         d->count = r.count < world_size ? r.count : world_size;
         if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;
-        for (int i = 0; i < d->count; i++) d->index[i] = i;
+        for (int i = 0; i < d->count; i++) d->list[i] = (listed_device){DEVICE_CUDA, i};
     }
     TRY(check_list(d, &r, err));
     TRY(open_library(path, &d->cuda, err));
-    d->backend = d->cuda->backend;
-    d->kind = DEVICE_CUDA;
 out:
     return rc;
 }
 
 static void take_cpu(devices *d) {
-    *d = (devices){.kind = DEVICE_CPU, .count = 1, .backend = backend_find("cpu")};
+    *d = (devices){.count = 1, .list[0].kind = DEVICE_CPU, .exact = d->exact};
 }
 
 // CUDA's libraries are large, so they are opened only if there is a driver. A library that the
@@ -339,9 +351,10 @@ static void choose(devices *d, int world_size, const char *path, const logger *l
 status devices_open(devices *d, int world_size, const logger *log, error *err) {
     char *path = NULL;
     status rc = STATUS_OK;
-    if (d->kind == DEVICE_CPU) return backend_open("cpu", &d->backend, err);
+    const bool is_auto = devices_have(d, DEVICE_AUTO);
+    if (!is_auto && !devices_have(d, DEVICE_CUDA)) return rc;
     TRY(find_library(&path, err));
-    if (d->kind == DEVICE_AUTO)
+    if (is_auto)
         choose(d, world_size, path, log);
     else
         TRY(open_gpus(d, world_size, path, err));

@@ -7,6 +7,7 @@
 //     cuda   cuda:1         the first GPU; the second one
 //     cuda:0,cuda:1         two GPUs, assigned to ranks, replicas or stages in turn
 //     cuda:0,cuda:0         one GPU for two ranks
+//     cpu,cuda:0            the cpu for one rank, a GPU for the other
 #ifndef LOCKSTEP_COMPUTE_DEVICES_H
 #define LOCKSTEP_COMPUTE_DEVICES_H
 
@@ -19,14 +20,17 @@ enum { DEVICES_MAX = 64, DEVICES_TEXT_BYTES = 32 };
 
 typedef enum device_kind { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA } device_kind;
 
+typedef struct listed_device {
+    device_kind kind; // DEVICE_AUTO until devices_open has decided
+    int index;        // of a GPU; else 0
+} listed_device;
+
 typedef struct devices {
-    device_kind kind;       // of all of them; DEVICE_AUTO until devices_open has decided
-    int count;              // of the list, at least 1
-    int index[DEVICES_MAX]; // rank, replica or stage r uses index[r mod count]
-    bool exact;             // GPUs add in the CPU's order (engine_options.exact)
+    int count;                       // of the list, at least 1
+    listed_device list[DEVICES_MAX]; // rank, replica or stage r uses list[r mod count]
+    bool exact;                      // GPUs add in the CPU's order (engine_options.exact)
     // From devices_open:
-    const backend *backend;
-    const cuda_library *cuda; // NULL on the cpu
+    const cuda_library *cuda; // NULL without GPUs
     int gpu_count;
     device_info gpus[DEVICES_MAX]; // the GPUs of the list, each once
 } devices;
@@ -34,10 +38,11 @@ typedef struct devices {
 // Parses a list. STATUS_USAGE if it is invalid. Does not look for any device yet.
 status devices_parse(devices *d, const char *text, error *err) MUST_CHECK;
 
-// Sets `exact` from the value of --math, after devices_parse. STATUS_USAGE if it is invalid.
+// Sets `exact` from the value of --math, after devices_parse. STATUS_USAGE if it is invalid, or if
+// it gives the cpu and the GPUs of one list different bits.
 status devices_math(devices *d, const char *text, error *err) MUST_CHECK;
 
-// Finds the devices and opens their backend, for `world_size` ranks, replicas or stages. `auto`
+// Finds the devices and opens their backends, for `world_size` ranks, replicas or stages. `auto`
 // becomes the available GPUs, at most `world_size` of them, or else the cpu; the choice is logged.
 // STATUS_FAILED if there is no GPU, or not the requested one.
 //
@@ -46,7 +51,14 @@ status devices_math(devices *d, const char *text, error *err) MUST_CHECK;
 // LOCKSTEP_PROBE_SECONDS in the environment, it is abandoned, and there is no GPU.
 status devices_open(devices *d, int world_size, const logger *log, error *err) MUST_CHECK;
 
-// Returns the device index for rank, replica or stage `rank`, from 0; 0 if `d` is NULL.
+// Returns true if a device of this kind is in the list.
+bool devices_have(const devices *d, device_kind kind);
+// Returns true if the list has the cpu and GPUs.
+bool devices_mixed(const devices *d);
+
+// The backend and the device index for rank, replica or stage `rank`, from 0. After devices_open;
+// the index is 0 if `d` is NULL.
+const backend *devices_backend(const devices *d, int rank);
 int devices_index(const devices *d, int rank);
 
 // Writes the name of entry i of the list: "cpu", "cuda:1".
@@ -61,7 +73,8 @@ bool devices_undecided(const devices *d);
 // Returns engine_options.exact; false if `d` is NULL.
 bool devices_exact(const devices *d);
 
-// Returns the host threads of an engine: `threads` on the cpu, 1 with a GPU, where more would idle.
+// Returns the host threads of an engine: `threads` with the cpu in the list, 1 if there are only
+// GPUs, where more would idle.
 int devices_threads(const devices *d, int threads);
 
 // Starts monitoring the GPUs of the list; there must be at least one (library.h, monitor_start).

@@ -61,7 +61,7 @@ typedef struct member {
 } member;
 
 static bool on_devices(const allreduce_options *o) {
-    return o->devices && o->devices->kind == DEVICE_CUDA;
+    return o->devices && devices_have(o->devices, DEVICE_CUDA);
 }
 
 static status open_values(member *m, size_t n, error *err) {
@@ -142,7 +142,8 @@ static status begin_size(member *m, size_t n, error *err) {
     device_vector_close(m->device);
     const devices *d = m->options->devices;
     const int place = m->options->group ? m->options->local_rank : m->comm->rank;
-    TRY(device_vector_open(d->backend, devices_index(d, place), m->comm, n, &m->device, err));
+    TRY(device_vector_open(devices_backend(d, place), devices_index(d, place), m->comm, n,
+                           &m->device, err));
     rc = device_vector_check(m->device, m->options->fast, err);
 out:
     return rc;

@@ -57,32 +57,44 @@ static bool needs_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
-static bool is_of_cpu(const yaml_node *train) {
-    const char *device = yaml_text_at(train, "run.execution.devices.0");
-    if (!*device) device = yaml_text_at(train, "run.execution.0.devices.0"); // it was resumed
-    return !*device || strcmp(device, "cpu") == 0;
+// The kinds of devices of an execution.
+typedef struct kinds {
+    bool cpu, gpu;
+} kinds;
+
+static kinds kinds_of(const yaml_node *train) {
+    const yaml_node *list = yaml_get(train, "run.execution.devices");
+    if (!list) list = yaml_get(train, "run.execution.0.devices"); // it was resumed
+    kinds k = {.cpu = !list || !list->count};
+    for (size_t i = 0; list && i < list->count; i++) {
+        const char *device = list->items[i]->text;
+        *(!device || strcmp(device, "cpu") == 0 ? &k.cpu : &k.gpu) = true;
+    }
+    return k;
 }
 
-// Was it trained on the kind of device that DEVICE names? All kinds give the same model, so if it
-// names none, any will do.
-static bool is_on_device(const pipeline *p, const yaml_node *train) {
-    const char *wanted = p->settings->values[SETTING_DEVICE];
-    if (!wanted || strncmp(wanted, "auto", 4) == 0) return true;
-    return is_of_cpu(train) == (strncmp(wanted, "cpu", 3) == 0);
+// Was it trained on the kinds of devices that DEVICE gives this run's ranks? All kinds give the
+// same model, so if it names none, any will do.
+static bool is_on_device(const planned_run *r, const yaml_node *train) {
+    const char *wanted = words_value(&r->device, "--device");
+    if (!wanted || strcmp(wanted, "auto") == 0) return true;
+    const kinds k = kinds_of(train);
+    return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
 }
 
 // Was it trained with THREADS threads? Does not apply to GPUs.
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
-    return !threads || !is_of_cpu(train) || has_text(train, "run.execution.threads", threads);
+    return !threads || !kinds_of(train).cpu || has_text(train, "run.execution.threads", threads);
 }
 
 // Has it what this call needs: the device that DEVICE names, the states that STATES asks for, and
 // times comparable to the others'? An execution that was stopped and resumed has no times, but
 // still counts if only one execution is needed.
-static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
+static bool counts(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                   const execution *x, int wanted) {
     if (!x->finished || (p->settings->values[SETTING_STATES] && !store_has_states(x))) return false;
-    if (!is_on_device(p, x->train)) return false;
+    if (!is_on_device(r, x->train)) return false;
     if (!needs_times(p, wanted)) return true;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
@@ -117,7 +129,7 @@ static status find_executions(const pipeline *p, const planned_runs *runs, const
         return STATUS_FAILED;
     }
     for (size_t i = 0; i < s->list.count; i++)
-        if (counts(p, runs, &s->list.items[i], wanted)) s->counting[s->count++] = i;
+        if (counts(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
     return STATUS_OK;
 }
 

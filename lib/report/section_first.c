@@ -74,23 +74,25 @@ static void write_byline(const results *r, const report_options *o, document *d)
 
 // Appends "4 × 2 > 4": why the times of a run are simulated.
 static void append_excess(text *out, const run *one) {
-    if (one->gpus)
-        text_format(out, "%lld > %lld", (long long)one->host_ranks, (long long)one->gpus);
+    if (run_shares_gpu(one))
+        text_format(out, "%lld > %lld", (long long)(one->host_ranks - one->cpu_ranks),
+                    (long long)one->gpus);
     else
-        text_format(out, "%lld × %lld > %lld", (long long)one->host_ranks, (long long)one->threads,
+        text_format(out, "%lld × %lld > %lld", (long long)one->cpu_ranks, (long long)one->threads,
                     (long long)one->cores);
 }
 
 static bool same_excess(const run *a, const run *b) {
-    return b->simulated && a->host_ranks == b->host_ranks && a->gpus == b->gpus &&
-           (a->gpus || (a->threads == b->threads && a->cores == b->cores));
+    return b->simulated && a->host_ranks == b->host_ranks && a->cpu_ranks == b->cpu_ranks &&
+           a->gpus == b->gpus &&
+           (run_shares_gpu(a) || (a->threads == b->threads && a->cores == b->cores));
 }
 
-// Appends "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
+// Appends "tiny, many: 4 × 2 > 4; …", each excess once, of runs that share GPUs or of the others.
 static void append_simulated(const results *r, text *out, bool gpus) {
     const run *runs = r->list.runs;
     for (size_t i = 0; i < r->list.count; i++) {
-        bool listed = !runs[i].simulated || (runs[i].gpus > 0) != gpus;
+        bool listed = !runs[i].simulated || run_shares_gpu(&runs[i]) != gpus;
         for (size_t k = 0; !listed && k < i; k++) listed = same_excess(&runs[i], &runs[k]);
         if (listed) continue;
         if (out->length) text_append(out, "; ");

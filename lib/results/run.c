@@ -165,28 +165,42 @@ static const char *device_text(const yaml_node *list, size_t i) {
     return node && node->kind == YAML_SCALAR ? node->text : "cpu";
 }
 
-// Counts the different devices of `world_size` ranks, replicas or stages, which take those of the
-// list in turn.
-static int64_t count_devices(const yaml_node *list, int64_t world_size) {
-    int64_t count = 0;
-    if (world_size < 1) world_size = 1;
-    if (world_size > DEVICES_MAX) world_size = DEVICES_MAX; // no list is longer
-    for (int64_t i = 0; i < world_size; i++) {
+// The devices of a host's ranks, replicas or stages, which take those of the list in turn.
+typedef struct device_use {
+    int64_t gpus; // different ones
+    int64_t gpu_ranks, cpu_ranks;
+} device_use;
+
+static device_use use_of(const yaml_node *list, int64_t ranks) {
+    device_use u = {0};
+    int64_t listed = list && list->kind == YAML_SEQUENCE && list->count ? (int64_t)list->count : 1;
+    if (listed > DEVICES_MAX) listed = DEVICES_MAX; // not written by a train tool
+    for (int64_t i = 0; i < listed && i < ranks; i++) {
+        const char *device = device_text(list, (size_t)i);
+        const int64_t users = ranks / listed + (i < ranks % listed);
         int64_t same = 0;
-        while (strcmp(device_text(list, (size_t)same), device_text(list, (size_t)i)) != 0) same++;
-        count += same == i;
+        while (strcmp(device_text(list, (size_t)same), device) != 0) same++;
+        const bool on_cpu = strcmp(device, "cpu") == 0;
+        u.gpus += !on_cpu && same == i;
+        *(on_cpu ? &u.cpu_ranks : &u.gpu_ranks) += users;
     }
-    return count;
+    return u;
 }
 
-// Sets the kind of device: that of "cuda:0" is "cuda".
+// Sets the kind of device: that of "cuda:0" is "cuda", that of ranks on both is "cpu+cuda".
 static void read_devices(run *r, const yaml_node *execution) {
     const yaml_node *list = yaml_find(execution, "devices");
     const char *first = device_text(list, 0);
-    snprintf(r->device, sizeof r->device, "%.*s", (int)strcspn(first, ":,"), first);
-    r->gpus = strcmp(r->device, "cpu") == 0 ? 0 : count_devices(list, r->host_ranks);
-    const int64_t busy = r->host_ranks > 0 && r->threads > 0 ? r->host_ranks * r->threads : 0;
-    r->simulated = r->gpus ? r->host_ranks > r->gpus : r->cores > 0 && busy > r->cores;
+    const device_use all = use_of(list, r->world_size < 1 ? 1 : r->world_size);
+    const device_use u = use_of(list, r->host_ranks < 1 ? 1 : r->host_ranks);
+    const int64_t busy = r->threads > 0 ? u.cpu_ranks * r->threads : 0;
+    if (all.cpu_ranks && all.gpu_ranks)
+        snprintf(r->device, sizeof r->device, "cpu+cuda");
+    else
+        snprintf(r->device, sizeof r->device, "%.*s", (int)strcspn(first, ":,"), first);
+    r->cpu_ranks = u.cpu_ranks;
+    r->gpus = u.gpus;
+    r->simulated = u.gpu_ranks > u.gpus || (r->cores > 0 && busy > r->cores);
 }
 
 // All hosts are assumed to be like that of rank 0, the only one that the manifest describes.

@@ -47,8 +47,9 @@ typedef struct run {
     double steps_per_epoch;                             // of a whole one
     int64_t world_size, threads, loader_workers, cores; // as executed
     double lr;                                          // after scaling, before the schedule
-    char device[16];                                    // kind: "cpu", "cuda"
+    char device[16];                                    // kind: "cpu", "cuda", "cpu+cuda"
     int64_t hosts, host_ranks; // how many have ranks; ranks, replicas or stages on the fullest one
+    int64_t cpu_ranks;         // of host_ranks: those that compute on the cpu
     int64_t gpus;   // that its ranks, replicas or stages use, each counted once; 0 on a cpu
     int segments;   // of execution: more than one after a resume; then no time is shown
     bool restarted; // all segments but the first were begun by --max-restarts, after a death
@@ -86,6 +87,11 @@ static inline size_t run_execution_count(const run *r) {
 }
 static inline const run *run_execution(const run *r, size_t i) {
     return r->executions ? &r->executions[i] : r;
+}
+
+// Do several ranks compute on one GPU?
+static inline bool run_shares_gpu(const run *r) {
+    return r->gpus > 0 && r->host_ranks - r->cpu_ranks > r->gpus;
 }
 
 // Can times of this run be shown?

@@ -30,10 +30,11 @@ static void append_cost(text *out, const comparison *c, language l) {
 static void append_place(text *out, const run *crowded, language l) {
     const bool ranks = crowded->host_ranks > 1;
     const int64_t needed = ranks ? crowded->host_ranks : crowded->host_ranks * crowded->threads;
-    const int64_t there = crowded->gpus ? crowded->gpus : crowded->cores;
-    const char *on = crowded->gpus ? there > 1 ? WORD(" on these %lld GPUs") : WORD(" on this GPU")
-                     : there > 1 ? WORD(" on these %lld cores")
-                                   : WORD(" on this core");
+    const bool on_gpus = run_shares_gpu(crowded);
+    const int64_t there = on_gpus ? crowded->gpus : crowded->cores;
+    const char *on = on_gpus     ? there > 1 ? WORD(" on these %lld GPUs") : WORD(" on this GPU")
+                         : there > 1 ? WORD(" on these %lld cores")
+                                 : WORD(" on this core");
     text_format(out, words_in(l, on), (long long)there);
     text_format(out,
                 words_in(l, ranks ? WORD("; says nothing about %lld devices")

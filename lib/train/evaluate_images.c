@@ -107,7 +107,7 @@ static status rank(const float *logits, int classes, const char *path, image_cla
 
 static status infer(const trained_model *t, const image_settings *s, const uint8_t *const *pixels,
                     float *logits, error *err) {
-    const backend *b = s->devices->backend;
+    const backend *b = devices_backend(s->devices, 0);
     engine *e = NULL;
     status rc;
     TRY(trained_model_open(t, s->devices, s->threads, s->isa, &e, err));

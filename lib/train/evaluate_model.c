@@ -111,7 +111,7 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 
 status evaluate_model_compute(evaluate_model *e, error *err) {
     const devices *on = e->settings->devices;
-    inference i = {.backend = on->backend};
+    inference i = {.backend = devices_backend(on, 0)};
     infer_views views = {infer, &i, e->settings->views, e->model.model.program.input,
                          e->data.classes};
     const uint64_t begin = clock_now();

@@ -61,14 +61,32 @@ static const char *transport_of(const executor *x) {
     return x->way.transport ? x->way.transport : x->comm->transport;
 }
 
+// Could the engines of all ranks join? Those of some may compute on the cpu.
+static status ask_all(const executor *x, bool *all_join, error *err) {
+    const comm *c = x->comm;
+    const char joins = x->backend->group_join != NULL;
+    char *answers = memory_new((size_t)c->size, sizeof *answers, err);
+    status rc =
+        answers ? c->ops->all_gather(x->comm, &joins, sizeof joins, answers, err) : STATUS_FAILED;
+    *all_join = rc == STATUS_OK && !memchr(answers, false, (size_t)c->size);
+    free(answers);
+    return rc;
+}
+
 // Ranks whose engines cannot form a group reduce through the host.
 static status join_group(executor *x, const logger *log, error *err) {
     const comm *c = x->comm;
     const engine_group g = device_group(x->comm);
     error why = {0};
+    bool all_join;
     status rc = STATUS_OK;
-    if (c->size == 1 || x->clips || !x->backend->group_join) return rc;
-    TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
+    if (c->size == 1 || x->clips) return rc;
+    TRY(ask_all(x, &all_join, err));
+    if (!x->backend->group_join) return rc;
+    if (all_join)
+        TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
+    else
+        error_set(&why, STATUS_FAILED, "some ranks compute on the cpu");
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
               x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
 out:

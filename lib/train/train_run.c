@@ -192,7 +192,7 @@ static status describe_segment(train_run *r, error *err) {
     TRY(yaml_put(segment, "tool", yaml_new_string(s->tool, err), err));
     TRY(yaml_put(segment, "strategy", yaml_new_string(s->strategy->name, err), err));
     TRY(yaml_put(segment, "devices", train_manifest_device_list(&s->devices, err), err));
-    if (s->devices.kind == DEVICE_CUDA)
+    if (devices_have(&s->devices, DEVICE_CUDA))
         TRY(yaml_put(segment, "math", yaml_new_string(s->devices.exact ? "exact" : "fast", err),
                      err));
     TRY(yaml_put(segment, "world_size", yaml_new_integer(s->world.size, err), err));
@@ -342,26 +342,27 @@ static status clear_folder(void *argument, error *err) {
 static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
     const train_settings *s = r->settings;
-    bool lead = c->rank == 0;
+    const launch_environment *group = &s->world.environment;
+    const bool lead = c->rank == 0;
+    const int local_rank = group->joined ? group->local_rank : c->rank;
     trace_file tracing = {0};
     trainer_end end;
     gpu_monitor *monitor = lead ? watch_gpus(s) : NULL;
     char *state = NULL;
     status rc;
     TRY(train_start_path(s->out, TRAIN_STATE, &state, err));
-    TRY(hosts_describe(c, r->segment, err));
+    TRY(hosts_describe(c, &s->devices, local_rank, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
-        .executor = {.backend = s->devices.backend,
+        .executor = {.backend = devices_backend(&s->devices, local_rank),
                      .devices = &s->devices,
                      .experiment = r->experiment,
                      .normalization = r->normalization,
                      .augment = &r->augment,
                      .comm = c,
                      .world_size = s->world.size,
-                     .local_rank =
-                         s->world.environment.joined ? s->world.environment.local_rank : c->rank,
+                     .local_rank = local_rank,
                      .threads = r->threads,
                      .spin = r->spin,
                      .isa = s->isa,

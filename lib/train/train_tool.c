@@ -59,7 +59,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
         {"out", CLI_STRING, &t->out, "DIR", "output folder", 0, 0},
         {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value in the experiment", 0, 0},
         {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
-         "devices; LIST such as cuda:0,cuda:1 is assigned to the ranks in turn", 0, 0},
+         "devices; LIST such as cuda:0,cuda:1 or cpu,cuda:0 is assigned to the ranks in turn", 0,
+         0},
         {"math", CLI_STRING, &t->math, "exact|fast",
          "GPUs: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
@@ -118,6 +119,11 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
     TRY(devices_parse(&s->devices, t->device, err));
+    if (devices_mixed(&s->devices) && !t->strategy->mixes)
+        return error_set(err, STATUS_USAGE,
+                         "cannot compute: '--device %s': only the ranks of train-ddp can mix the "
+                         "cpu and GPUs",
+                         t->device);
     TRY(devices_math(&s->devices, t->math, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;

@@ -131,6 +131,7 @@ status trained_model_class_list(const trained_model *t, char **text, error *err)
 
 status trained_model_open(const trained_model *t, const devices *on, int threads, const char *isa,
                           engine **e, error *err) {
+    const backend *b = devices_backend(on, 0);
     engine_options options = {.threads = devices_threads(on, threads),
                               .spin = true,
                               .isa = isa,
@@ -141,7 +142,7 @@ status trained_model_open(const trained_model *t, const devices *on, int threads
                               .shard_samples = GROUP};
     memcpy(options.mean, t->normalization.mean, sizeof options.mean);
     memcpy(options.std, t->normalization.std, sizeof options.std);
-    status rc = on->backend->open(&t->model.program, &options, UPDATE_SGD, e, err);
-    if (rc == STATUS_OK) on->backend->write(*e, t->parameters, t->buffers, NULL);
+    status rc = b->open(&t->model.program, &options, UPDATE_SGD, e, err);
+    if (rc == STATUS_OK) b->write(*e, t->parameters, t->buffers, NULL);
     return rc;
 }

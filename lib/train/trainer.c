@@ -81,10 +81,10 @@ static status check_same_run(trainer *t, error *err) {
     char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
     TRY(json_from_yaml(run->parameters, &json, err));
     rc = STATUS_FAILED;
-    text =
-        memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
-                      run->data, run->init, run->bits, t->c->step, x->backend->name, x->reduce_fast,
-                      t->o->stop_after_steps, t->o->checkpoint_steps, t->o->keep_states);
+    text = memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
+                         run->data, run->init, run->bits, t->c->step,
+                         devices_arithmetic(x->devices), x->reduce_fast, t->o->stop_after_steps,
+                         t->o->checkpoint_steps, t->o->keep_states);
     all = memory_new((size_t)t->comm->size, sizeof mine, err);
     if (!text || !all) goto out;
     TRY(sha256_buffer(text, strlen(text), mine, err));
@@ -93,7 +93,7 @@ static status check_same_run(trainer *t, error *err) {
         if (memcmp(all, all + (size_t)r * sizeof mine, sizeof mine) != 0) {
             rc = error_set(err, STATUS_INPUT,
                            "cannot train together: 'rank %d': its experiment, data, --init, state, "
-                           "kind of device, --reduce, or when it saves or stops, differs from "
+                           "--math, --reduce, or when it saves or stops, differs from "
                            "rank 0's",
                            r);
             goto out;

@@ -258,6 +258,59 @@ END
     exact_agrees "dropout, validation" train-ddp train-mp
 }
 
+@test "--math exact: ranks on the cpu and ranks on GPUs train the CPU's model together" {
+    expected=$(content "$made/cpu/model.st.zst")
+    for list in cpu,cuda:0 cuda:0,cpu cuda:0,cuda:0,cpu,cpu; do agrees train-ddp --device $list; done
+    agrees train-ddp --device cpu,cuda:0 --reduce fast
+    agrees train-ddp --device cpu,cuda:0 --threads 2 --loader-workers 2
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.devices)" = '[cpu, "cuda:0"]' ]
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.threads)" = 2 ]
+    fails_with 3 "backend" "$BIN/manifest" get run/manifest.yaml parameters.backend
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda:0,cpu --stop-after-steps 2
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda --resume --stop-after-steps 2
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cpu,cuda:0 --resume
+    same_model "$expected" parts "resumed"
+    printf 'sync_batch_norm: true\n' >>e.yaml
+    sed -i 's/^optimizer: .*/optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.1, clip_norm: 0.4}/' e.yaml
+    exact_agrees "synchronised batch norm, clipping"
+    agrees train-ddp --device cpu,cuda:0
+}
+
+@test "a run of ranks on the cpu and on a GPU: make counts it where DEVICE asks for both, and the report says so" {
+    need_tool pipeline shard evaluate report
+    export ARTIFACTS=$WORK/artifacts DATA=$made/data
+    write_experiment d.yaml name=d model=./net.yaml strategy=ddp world_size=2 global_batch=32
+    succeeds "$BIN/pipeline" experiment d.yaml DEVICE=cuda:0,cpu
+    grep -qF "| **Device** | cpu+cuda, math: exact |" artifacts/d/report*/report.md || fail "$(cat artifacts/d/report*/report.md)"
+    for given in "DEVICE=cuda:0,cpu" ""; do
+        succeeds "$BIN/pipeline" experiment d.yaml $given
+        [[ $output != *"train"*": running"* ]] || fail "$given" "$output"
+    done
+    succeeds "$BIN/pipeline" experiment d.yaml DEVICE=cuda
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 1 ] || fail "$output"
+    # train-single has one rank, which takes the first device.
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda:0,cpu
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda:0,cpu
+    [[ $output != *"train"*": running"* ]] || fail "$output"
+}
+
+@test "a run on a GPU that was stopped and resumed counts where DEVICE asks for a GPU" {
+    need_tool pipeline shard evaluate report
+    export ARTIFACTS=$WORK/artifacts DATA=$made/data
+    local runs train
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    runs=$(echo artifacts/runs/*/1)
+    train=("$BIN/train-single" -q --experiment "${runs%/1}/experiment.yaml" --train "$made/data/train.st.zst" --test "$made/data/test.st.zst" \
+        --out "$runs/train" --device cuda)
+    rm -r "$runs/train" "$runs/evaluate"
+    "${train[@]}" --stop-after-steps 2
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    [[ $output == *"train"*": running"* ]] || fail "$output"
+    [ "$("$BIN/manifest" get "$runs/train/manifest.yaml" run.execution.1.devices.0)" = cuda:0 ]
+    succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
+    [[ $output != *": running"* ]] || fail "$output"
+}
+
 @test "--math exact: begun on a CPU, resumed on a GPU, and back: the CPU's model, not a mixed one" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
     "${train[@]}" -q --device cpu --stop-after-steps 2

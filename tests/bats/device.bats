@@ -48,11 +48,15 @@ value() {
 }
 
 @test "malformed lists of devices are refused" {
-    local list
+    local list tool
     for list in gpu cuda: cuda:x 'cuda:1,' cpu:0 auto,cpu ''; do
         refuses 2 "--device $list': expected auto, cpu, cuda, or a list" train-single --device "$list"
     done
-    refuses 2 "cannot be mixed" train-dp --device cpu,cuda:0
+    for tool in train-single train-dp train-mp; do
+        refuses 2 "'--device cpu,cuda:0': only the ranks of train-ddp can mix the cpu and GPUs" "$tool" --device cpu,cuda:0
+    done
+    refuses 2 "the cpu and GPUs agree on a model only with --math exact" train-ddp --device cuda:0,cpu --math fast
+    fails_with 2 "expected the cpu alone, or GPUs alone" "$BIN/bench-allreduce" --device cpu,cuda:0
     fails_with 2 "--device gpu'" "$BIN/evaluate" --model none --data none --out out --device gpu
     [ ! -e out ]
 }

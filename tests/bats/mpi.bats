@@ -58,6 +58,28 @@ execution() {
     same_model "$(content shared/model.st.zst)" out "fast"
 }
 
+@test "a rank on the cpu and one on a GPU train together over MPI, and the manifest names both" {
+    export LOCKSTEP_CUDA_LIBRARY=$BIN/../lib/lockstep-cuda-emulated.so
+    [ -e "$LOCKSTEP_CUDA_LIBRARY" ] || skip "$LOCKSTEP_CUDA_LIBRARY is not built"
+    cat >place <<'END'
+#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+if [ "$rank" = 1 ]; then set -- "$@" --device cuda; else set -- "$@" --device cpu; fi
+exec "$@"
+END
+    chmod +x place
+    "$BIN/synth-cifar" -q --train 64 --test 16 --shape 1,12,12 --seed 3 --out small
+    printf '%s\n' 'schema: lockstep.model/1' 'name: net' 'input: [1, 12, 12]' 'layers: [conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]' >net.yaml
+    write_experiment e.yaml strategy=ddp world_size=2 model=./net.yaml global_batch=16
+    train=small/train.st.zst
+    expect
+    mpirun -n 2 ./place "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    same_model "$expected" out "cpu and GPU"
+    [ "$(execution out devices)" = '[cpu, "cuda:0"]' ]
+    run mpirun -n 2 ./place "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out other --math fast
+    [ "$status" -eq 3 ] && [[ $output == *"'rank 1': its experiment, "*" --math, "*" differs from rank 0's"* ]] || fail "$output"
+}
+
 @test "ranks over MPI stop and resume together" {
     expect
     mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3

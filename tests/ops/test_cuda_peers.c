@@ -217,7 +217,7 @@ static bool possible(const way *x, const fixture *f) {
     error err = {0};
     assert_int_equal(devices_parse(&d, x->devices, &err), STATUS_OK);
     for (int i = 0; i < d.count; i++)
-        if (d.index[i] >= device_count) return false;
+        if (devices_index(&d, i) >= device_count) return false;
     return x->s != &strategy_dp || f->e.virtual_shards % x->world_size == 0;
 }
 

@@ -29,12 +29,12 @@ static void one_device(void **state) {
     (void)state;
     const devices by_itself = parsed("auto"), cpu = parsed("cpu"), first = parsed("cuda"),
                   later = parsed("cuda:12");
-    assert_int_equal(by_itself.kind, DEVICE_AUTO);
+    assert_true(devices_have(&by_itself, DEVICE_AUTO));
     assert_int_equal(by_itself.count, 1);
-    assert_int_equal(cpu.kind, DEVICE_CPU);
+    assert_true(devices_have(&cpu, DEVICE_CPU));
     assert_int_equal(cpu.count, 1);
     assert_name(&cpu, 0, "cpu");
-    assert_int_equal(first.kind, DEVICE_CUDA);
+    assert_true(devices_have(&first, DEVICE_CUDA));
     assert_name(&first, 0, "cuda:0");
     assert_name(&later, 0, "cuda:12");
     assert_int_equal(devices_index(&later, 7), 12);
@@ -53,7 +53,22 @@ static void lists_are_used_in_turn(void **state) {
     assert_name(&two, 1, "cuda:0");
     assert_int_equal(same.count, 2);
     assert_int_equal(cpus.count, 3);
-    assert_int_equal(cpus.kind, DEVICE_CPU);
+    assert_false(devices_mixed(&two) || devices_mixed(&cpus));
+}
+
+static void the_cpu_and_gpus(void **state) {
+    (void)state;
+    devices both = parsed("cuda:1,cpu");
+    error err = {0};
+    assert_true(devices_mixed(&both));
+    assert_name(&both, 0, "cuda:1");
+    assert_name(&both, 1, "cpu");
+    assert_int_equal(devices_index(&both, 2), 1);
+    assert_ptr_equal(devices_backend(&both, 3), backend_find("cpu"));
+    assert_int_equal(devices_threads(&both, 5), 5);
+    assert_int_equal(devices_math(&both, "exact", &err), STATUS_OK);
+    assert_string_equal(devices_arithmetic(&both), "cpu");
+    assert_int_equal(devices_math(&both, "fast", &err), STATUS_USAGE);
 }
 
 static void expect_refused(const char *text, const char *reason) {
@@ -72,8 +87,6 @@ static void bad_lists(void **state) {
         expect_refused(texts[i], "expected auto, cpu, cuda, or a list");
         expect_refused(texts[i], texts[i]);
     }
-    expect_refused("cpu,cuda:0", "cannot be mixed");
-    expect_refused("cuda:0,cpu", "cannot be mixed");
 }
 
 static void too_many(void **state) {
@@ -90,14 +103,14 @@ static void the_cpu_is_always_available(void **state) {
     error err = {0};
     devices d = parsed("cpu,cpu");
     assert_int_equal(devices_open(&d, 2, NULL, &err), STATUS_OK);
-    assert_ptr_equal(d.backend, backend_find("cpu"));
+    assert_ptr_equal(devices_backend(&d, 1), backend_find("cpu"));
     assert_int_equal(d.count, 2);
     d = parsed("auto");
     assert_int_equal(devices_open(&d, 4, NULL, &err), STATUS_OK);
-    assert_int_equal(d.kind, DEVICE_CPU);
+    assert_true(devices_have(&d, DEVICE_CPU));
     assert_int_equal(d.count, 1);
     assert_int_equal(d.gpu_count, 0);
-    assert_ptr_equal(d.backend, backend_find("cpu"));
+    assert_ptr_equal(devices_backend(&d, 0), backend_find("cpu"));
 }
 
 static void expect_missing(const char *library, const char *reason) {
@@ -135,13 +148,10 @@ static void default_path_of_the_backend(void **state) {
 int main(void) {
     setenv("LOCKSTEP_CUDA_LIBRARY", "none", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_device),
-        cmocka_unit_test(lists_are_used_in_turn),
-        cmocka_unit_test(bad_lists),
-        cmocka_unit_test(too_many),
-        cmocka_unit_test(the_cpu_is_always_available),
-        cmocka_unit_test(no_cuda_backend),
-        cmocka_unit_test(default_path_of_the_backend),
+        cmocka_unit_test(one_device),       cmocka_unit_test(lists_are_used_in_turn),
+        cmocka_unit_test(the_cpu_and_gpus), cmocka_unit_test(bad_lists),
+        cmocka_unit_test(too_many),         cmocka_unit_test(the_cpu_is_always_available),
+        cmocka_unit_test(no_cuda_backend),  cmocka_unit_test(default_path_of_the_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,14 @@ $(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/%.cu $(NVCC_OBJ)/flags
 check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90)
 	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)'
 
+# An emulation that counts multiply-adds (tests/emulation/counts.cc) has a build folder of its own.
+.PHONY: exact-cost
+exact-cost: all ## Estimate what --math exact costs on a GPU, from the multiply-adds of a step's kernels; MODELS=vgg BATCH=16
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/counting CXXFLAGS=-DEMULATION_COUNTS \
+	    $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so
+	@BIN='$(abspath $(BUILD)/bin)' COUNTING='$(abspath $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so)' \
+	    MODELS='$(MODELS)' BATCH='$(BATCH)' tests/bench/exact-cost
+
 .PHONY: emulation no-nvcc
 emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU, for tests
 no-nvcc:

@@ -140,6 +140,23 @@ template <typename T> T __ldcg(const T *from) {
     return *from;
 }
 
+// ---- Counting ----
+
+#ifdef EMULATION_COUNTS
+namespace emulation {
+
+void note_multiply_add();
+
+inline float counted_fmaf(float a, float b, float c) {
+    note_multiply_add();
+    return fmaf(a, b, c);
+}
+
+} // namespace emulation
+
+#define fmaf emulation::counted_fmaf
+#endif
+
 // ---- Small functions ----
 
 inline unsigned __float_as_uint(float value) {

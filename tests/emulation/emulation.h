@@ -97,6 +97,18 @@ FILE *open_list(const char *variable);
 // Notes that a copy was made.
 void note_copy(const void *to, const void *from, size_t count);
 
+// ---- counts.cc ----
+
+#ifdef EMULATION_COUNTS
+constexpr bool COUNTS = true;
+#else
+constexpr bool COUNTS = false;
+#endif
+// Adds the multiply-adds of the block that has just run.
+void count_block(size_t threads);
+// Appends the kernel that has just run to the list.
+void list_kernel(const char *kernel, size_t blocks, size_t threads);
+
 // ---- streams.cc ----
 
 // Returns cudaErrorNotReady while it waits for another process, and is then called again.

@@ -311,7 +311,9 @@ static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
         if (b == order.front())
             pages.erase(std::remove_if(pages.begin(), pages.end(), is_forgotten), pages.end());
         shared = now.met;
+        if (COUNTS) count_block(now.index.size());
     }
+    if (COUNTS) list_kernel(kernel, order.size(), now.index.size());
     return cudaSuccess;
 }
 

@@ -113,7 +113,7 @@ bool devices_exact(const devices *d) {
 }
 
 int devices_threads(const devices *d, int threads) {
-    return devices_have(d, DEVICE_CPU) ? threads : 1;
+    return devices_have(d, DEVICE_CUDA) && !devices_mixed(d) ? 1 : threads;
 }
 
 // ---- The shared object ----

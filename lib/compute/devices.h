@@ -73,8 +73,8 @@ bool devices_undecided(const devices *d);
 // Returns engine_options.exact; false if `d` is NULL.
 bool devices_exact(const devices *d);
 
-// Returns the host threads of an engine: `threads` with the cpu in the list, 1 if there are only
-// GPUs, where more would idle.
+// Returns the host threads of an engine: 1 if the list has only GPUs, where more would idle;
+// else `threads`.
 int devices_threads(const devices *d, int threads);
 
 // Starts monitoring the GPUs of the list; there must be at least one (library.h, monitor_start).

@@ -174,7 +174,7 @@ typedef struct device_use {
 static device_use use_of(const yaml_node *list, int64_t ranks) {
     device_use u = {0};
     int64_t listed = list && list->kind == YAML_SEQUENCE && list->count ? (int64_t)list->count : 1;
-    if (listed > DEVICES_MAX) listed = DEVICES_MAX; // not written by a train tool
+    if (listed > DEVICES_MAX) listed = DEVICES_MAX; // enough to know the kinds
     for (int64_t i = 0; i < listed && i < ranks; i++) {
         const char *device = device_text(list, (size_t)i);
         const int64_t users = ranks / listed + (i < ranks % listed);

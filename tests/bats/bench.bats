@@ -157,7 +157,7 @@ END
 @test "write-docs replaces the text between its markers, and refuses incomplete or short measurements" {
     cd "$WORK"
     mkdir -p "$ARTIFACTS/bench"
-    printf '%s\n' 'cores: 2' 'rounds: 5' 'quick: no' >"$ARTIFACTS/bench/machine.txt"
+    printf '%s\n' 'cores: 2' 'rounds: 5' 'quick: no' "compiler: gcc with $(printf 'words %.0s' {1..30})" >"$ARTIFACTS/bench/machine.txt"
     {
         bench_awk summarise -v head=yes </dev/null
         sed -n 's/^\([a-z][^ |]*\) *|.*/\1/p' "$ROOT/tests/bench/rows" |
@@ -170,6 +170,8 @@ END
     [ "$(grep -c '^before ' docs.md)" -eq 4 ]
     grep -qF '| lenet, batch 64, 1 thread | 1.000 | 4.500 | 4.50 | ≥ 4, met |' docs.md || fail "$(cat docs.md)"
     grep -qF '| 53 % | 33 % | 200 | 800 | 119 | 2.9 2 threads |' docs.md || fail "$(cat docs.md)"
+    # A paragraph of Markdown has lines of up to 100 columns.
+    ! sed '/^<!-- bench: pytorch/,$d' docs.md | grep -E '^.{101}' || fail "$(cat docs.md)"
     cp docs.md once.md
     succeeds "$ROOT/tests/bench/write-docs"
     cmp docs.md once.md

@@ -101,7 +101,7 @@ void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
 }
 
 const char *devices_arithmetic(const devices *d) {
-    return devices_have(d, DEVICE_CUDA) && !d->exact ? "cuda" : "cpu";
+    return d && devices_have(d, DEVICE_CUDA) && !d->exact ? "cuda" : "cpu";
 }
 
 bool devices_undecided(const devices *d) {

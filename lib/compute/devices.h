@@ -65,7 +65,7 @@ int devices_index(const devices *d, int rank);
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]);
 
 // Returns the name of the arithmetic, which determines the bits of a model: "cuda" for GPUs that
-// add in an order of their own, else "cpu".
+// add in an order of their own, else "cpu"; also if `d` is NULL.
 const char *devices_arithmetic(const devices *d);
 // Returns true if that depends on the devices that devices_open will find: `auto`, --math fast.
 bool devices_undecided(const devices *d);

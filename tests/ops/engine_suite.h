@@ -484,6 +484,42 @@ static void test_infer_in_pieces(void **state) {
     problem_release(&p);
 }
 
+// An engine that has inferred, stepped and been updated infers as one that was opened with its
+// parameters.
+static void check_infer_after_update(const model_case *m) {
+    static const split whole = {.shards = 1, .count = {21}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    problem p;
+    problem_init(&p, m, &whole);
+    const backend *be = suite.be;
+    const size_t n = (size_t)p.samples * (size_t)p.m.program.classes;
+    float *used = calloc(n, sizeof *used), *fresh = calloc(n, sizeof *fresh);
+    assert_true(used && fresh);
+    engine *e = open_engine(&p, 2);
+    const batch b = first_samples(&p, &p.samples);
+    update_result result;
+    error err;
+    assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
+    assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+    assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
+    assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
+    assert_int_equal(be->read(e, p.parameters, p.buffers, NULL, &err), STATUS_OK);
+    engine *other = open_engine(&p, 1);
+    assert_int_equal(be->infer(other, p.pixels, (size_t)p.samples, fresh, &err), STATUS_OK);
+    assert_memory_equal(used, fresh, n * sizeof *used);
+    be->close(e);
+    be->close(other);
+    free(used), free(fresh);
+    problem_release(&p);
+}
+
+static void test_infer_after_update(void **state) {
+    (void)state;
+    for (size_t i = 0; i < MODELS; i++)
+        if (!models[i].large && is_run(&models[i]) && !is_left_out(i, 0))
+            check_infer_after_update(&models[i]);
+}
+
 // ---- The tree of a batch norm ----
 
 static void test_norm_tree(void **state) {
@@ -628,6 +664,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     n = add_case(n, "one engine used again", test_reuse, NULL);
     n = add_case(n, "between a step and its update", test_between, NULL);
     n = add_case(n, "inference in pieces", test_infer_in_pieces, NULL);
+    n = add_case(n, "inference after an update", test_infer_after_update, NULL);
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
         n = add_case(n, updates[i].name, test_update, &updates[i]);
     static char grouped[sizeof updates / sizeof *updates][64];

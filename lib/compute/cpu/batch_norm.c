@@ -152,7 +152,6 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
     const size_t stride = e->placement.norm_channels;
     double count[MAX_ROWS];
-    team_barrier(e->team);
     for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         double total = e->counts[e->counts_first + s] * positions(u);
@@ -205,7 +204,6 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
     const size_t stride = e->placement.norm_channels;
     double count[MAX_ROWS];
-    team_barrier(e->team);
     for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         for (int c = part.first; c < part.end; c++) {

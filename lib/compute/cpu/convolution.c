@@ -9,12 +9,12 @@ static view part_of(view v, const layer *l, int part) {
     return v;
 }
 
+// Without its weights.
 static conv_task task_of(const group_work *g, const unit *u, int part) {
     const layer *l = u->layers.core;
     const int outputs = l->out.channels / layer_groups(l);
     return (conv_task){.in = part_of(place_view(u->x, group_memory(g, u->x)), l, part),
                        .out = part_of(place_view(u->z, g->memory), l, part),
-                       .packed = g->e->packed + u->packed + (size_t)part * u->packed_part,
                        .bias = l->has_bias ? g->e->parameters + l->bias + part * outputs : NULL,
                        .scratch = g->member->scratch,
                        .kernel_h = l->kernel_h,
@@ -27,7 +27,8 @@ static conv_task task_of(const group_work *g, const unit *u, int part) {
 
 void convolution_forward(const group_work *g, const unit *u) {
     for (int part = 0; part < layer_groups(u->layers.core); part++) {
-        const conv_task t = task_of(g, u, part);
+        conv_task t = task_of(g, u, part);
+        t.packed = g->e->packed + u->packed + (size_t)part * u->packed_part;
         g->e->kernels->conv(&t, u->block);
     }
 }
@@ -40,25 +41,29 @@ static conv_task input_task(const group_work *g, const unit *u, float *dx, int p
     conv_task t = task_of(g, u, part);
     t.in = part_of(place_view(u->z, g->memory), l, part);
     t.out = part_of(out, l, part);
-    t.packed = g->e->packed + u->packed_transposed + (size_t)part * u->packed_transposed_part;
     t.bias = NULL;
     return t;
 }
 
 void convolution_input(const group_work *g, const unit *u, float *dx) {
     for (int part = 0; part < layer_groups(u->layers.core); part++) {
-        const conv_task t = input_task(g, u, dx, part);
+        conv_task t = input_task(g, u, dx, part);
+        t.packed = g->e->packed + u->packed_transposed + (size_t)part * u->packed_transposed_part;
         g->e->kernels->conv_input(&t, u->block_transposed);
     }
 }
 
-conv_task convolution_winograd(const group_work *g, const unit *u) {
-    return task_of(g, u, 0);
+conv_task convolution_winograd(const group_work *g, const unit *u, const float *filters) {
+    conv_task t = task_of(g, u, 0);
+    t.packed = filters;
+    return t;
 }
 
-conv_task convolution_winograd_input(const group_work *g, const unit *u, float *dx) {
+conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
+                                     float *dx) {
     const layer *l = u->layers.core;
     conv_task t = input_task(g, u, dx, 0);
+    t.packed = filters;
     t.pad_y = l->kernel_h - 1 - l->pad_h;
     t.pad_x = l->kernel_w - 1 - l->pad_w;
     return t;
@@ -91,10 +96,6 @@ void convolution_pack(const engine *e, const unit *u, bool transpose) {
     const layer part = layer_part(u->layers.core);
     const float *weight = e->parameters + u->layers.core->weight;
     float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
-    if (u->winograd) {
-        e->kernels->winograd_pack(u->layers.core, weight, transpose, packed);
-        return;
-    }
     for (int i = 0; i < layer_groups(u->layers.core); i++) {
         conv_pack(&part, weight, transpose ? u->block_transposed : u->block, transpose, packed);
         weight += layer_weights(&part);

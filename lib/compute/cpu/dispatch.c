@@ -98,8 +98,11 @@ int winograd_groups(const layer *l) {
     return groups;
 }
 
+int winograd_packed_blocks(const layer *l, bool transpose) {
+    return blocks_of(transpose ? l->in.channels : l->out.channels, WINOGRAD_OUTPUTS);
+}
+
 size_t winograd_packed_floats(const layer *l, bool transpose) {
-    const int out = transpose ? l->in.channels : l->out.channels;
     const int in = transpose ? l->out.channels : l->in.channels;
-    return (size_t)(blocks_of(out, WINOGRAD_OUTPUTS) * WINOGRAD_OUTPUTS) * (size_t)in * 36;
+    return (size_t)(winograd_packed_blocks(l, transpose) * WINOGRAD_OUTPUTS) * (size_t)in * 36;
 }

@@ -80,13 +80,18 @@ status engine_take_stack(engine *e, team_member *m, int count, error *err) {
     return STATUS_OK;
 }
 
+status engine_take_filters(engine *e, error *err) {
+    if (!e->inference.filters) TAKE(e->inference.filters, e->inference.filter_floats);
+    return STATUS_OK;
+}
+
 static status take_member(engine *e, team_member *m, error *err) {
     TAKE(m->stack, (size_t)e->stack_size);
     if (e->options.stage && engine_take_stack(e, m, e->stack_size, err) != STATUS_OK)
         return STATUS_FAILED;
     TAKE(m->scratch, e->placement.scratch_floats);
-    TAKE(m->added, BUNCH * e->placement.added_floats);
-    TAKE(m->values, BUNCH * e->placement.value_floats);
+    TAKE(m->added, e->training.added_floats);
+    TAKE(m->values, e->training.values_floats); // inference takes one group at a time
     return STATUS_OK;
 }
 
@@ -190,6 +195,8 @@ static void cpu_close(engine *e) {
     if (e->records)
         for (int i = 0; i < e->record_room; i++) free(e->records[i]);
     norm_state *n = &e->norm;
+    if (e->filters_by_sweep) free(e->inference.filters);
+    free(e->training.filters);
     void *all[] = {e->parameters, e->buffers,      e->state[0],     e->state[1], e->packed,
                    e->groups,     e->shard_groups, e->shard_leaves, e->counts,   e->cover,
                    e->records,    e->terms_node,   e->terms,        e->members,  e->slots};
@@ -209,15 +216,29 @@ static void cpu_close(engine *e) {
     free(e);
 }
 
+static status take_sequences(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    status rc;
+    TRY(sequence_training(&e->training, e, err));
+    TRY(sequence_inference(&e->inference, e, err));
+    e->filters_by_sweep = e->placement.norms > 0 && !o->apart && !o->stage;
+    filters_place(&e->training, e->filters_by_sweep);
+    filters_place(&e->inference, false);
+    TAKE(e->training.filters, e->training.filter_floats);
+    // Forward operations come first in training, too: their filters have the same places.
+    if (!e->filters_by_sweep) e->inference.filters = e->training.filters;
+out:
+    return rc;
+}
+
 static status open_parts(engine *e, error *err) {
     status rc;
     TRY(placement_init(&e->placement, e->program, e->kernels, e->options.receives, e->options.sends,
                        err));
+    TRY(take_sequences(e, err));
     TRY(take_memory(e, err));
     TRY(take_records(e, err));
     TRY(take_tracks(e, err));
-    TRY(sequence_training(&e->training, e, err));
-    TRY(sequence_inference(&e->inference, e, err));
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
 out:
     return rc;
@@ -277,9 +298,11 @@ static status cpu_copy(engine *e, const engine_copy *copies, int count, error *e
 
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
+    if (!e->filters_by_sweep)
+        filters_transform(e, &e->training, 0, e->training.operation_count, member);
     for (int i = member; i < e->placement.count; i += members) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.core || u->layers.core->kind != LAYER_CONV) continue;
+        if (!u->layers.core || u->layers.core->kind != LAYER_CONV || u->winograd) continue;
         convolution_pack(e, u, false);
         if (u->packed_transposed) convolution_pack(e, u, true);
     }
@@ -301,6 +324,7 @@ static void cpu_write(engine *e, const float *parameters, const float *buffers,
     for (int i = 0; i < update_state_arrays(e->kind); i++)
         copy(e->state[i], state ? state + (size_t)i * n : NULL, n);
     team_run(e->team, pack_body, e);
+    e->inference_is_old = true;
 }
 
 static status cpu_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
@@ -369,6 +393,7 @@ static status cpu_update(engine *e, const update_rule *rule, update_result *resu
                          "cannot update: the engine was opened for another optimizer");
     e->rule = rule;
     engine_region(e, update_body);
+    e->inference_is_old = true;
     const size_t tail = e->program->parameters + e->program->buffers;
     result->loss = (float)((double)e->reduced[tail + RECORD_LOSS] / samples_of_step(e));
     result->digest = 0;

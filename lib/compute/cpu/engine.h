@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
 // the order of operations; ownership.c: which thread has which groups; operations.c: one group;
-// layers.c: what each kind of layer does to it; batch_norm.c: statistics of a shard; step.c: a
-// whole step.
+// layers.c: what each kind of layer does to it; filters.c: the filters of Winograd's algorithm;
+// batch_norm.c: statistics of a shard; step.c: a whole step.
 //
 // A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
 // groups, one group after another, so that the activations of a group stay in the cache. If images
@@ -47,6 +47,7 @@ typedef enum operation_kind {
 typedef struct operation {
     operation_kind kind;
     const unit *unit; // NULL for OP_LOAD
+    size_t filters;   // products by Winograd's algorithm: offset of their filters
 } operation;
 
 typedef struct range { // of a record
@@ -60,6 +61,7 @@ typedef struct sweep {
     meeting meeting;            // joint work of the threads at its end
     const unit *norm;           // its batch norm
     int bunch;                  // groups that its operations take at a time, at most
+    size_t values, added;       // floats of each of these in the memory of the thread
     int range_first, range_end; // the parts of a record that its operations write
 } sweep;
 
@@ -71,6 +73,9 @@ typedef struct sequence { // of sweeps; training or inference
     range *ranges;
     int operation_count, sweep_count, range_count;
     int loss_sweep; // where backward begins, if it runs separately
+    float *filters; // transformed (filters.c): of all operations, or of one sweep at a time
+    size_t filter_floats;
+    size_t values_floats, added_floats; // of the largest bunch
 } sequence;
 
 typedef struct group {
@@ -97,8 +102,8 @@ typedef struct norm_state {
 typedef struct team_member {
     float **stack; // of records, stack_size at most; those that a step needs exist
     float *scratch;
-    float *added;  // [BUNCH][added_floats]: gradients before they are added to others
-    float *values; // [BUNCH][value_floats]: y that are computed again
+    float *values; // y that are computed again: of each group of a bunch
+    float *added;  // likewise: gradients before they are added to others
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent; start of the current phase
     trace_track *track;
@@ -113,6 +118,10 @@ struct engine {
     team *team;
     placement placement;
     sequence training, inference;
+    // Training has the filters of one sweep at a time, and inference has its own, from the first
+    // call on. If not, inference has those of training.
+    bool filters_by_sweep;
+    bool inference_is_old; // its own filters are those of earlier parameters
 
     float *parameters, *buffers, *state[2], *packed;
     float load_scale[ENGINE_MAX_CHANNELS], load_shift[ENGINE_MAX_CHANNELS];
@@ -224,10 +233,17 @@ extern const cpu_layer cpu_layers[LAYER_KINDS];
 void convolution_forward(const group_work *g, const unit *u);
 void convolution_input(const group_work *g, const unit *u, float *dx);
 // The same by Winograd's algorithm: the tasks of one group of a bunch.
-conv_task convolution_winograd(const group_work *g, const unit *u);
-conv_task convolution_winograd_input(const group_work *g, const unit *u, float *dx);
+conv_task convolution_winograd(const group_work *g, const unit *u, const float *filters);
+conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
+                                     float *dx);
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
 void convolution_pack(const engine *e, const unit *u, bool transpose);
+
+// filters.c: finds places for the filters of a sequence. With `by_sweep`, all sweeps share one
+// memory.
+void filters_place(sequence *s, bool by_sweep);
+// Transforms a thread's share of the filters of operations [first, end).
+void filters_transform(const engine *e, const sequence *s, int first, int end, int member);
 
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
@@ -264,14 +280,16 @@ status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float 
 
 // engine.c: takes memory for the first `count` records of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
+// engine.c: takes memory for the filters of inference, once.
+status engine_take_filters(engine *e, error *err) MUST_CHECK;
 // Runs a body on the team and charges the whole wall time to phases of every member.
 void engine_region(engine *e, void (*body)(void *engine, int member));
 // Charges the time since the last call to `spent`, and records it if there is a trace.
 void member_mark(team_member *m, phase spent);
 
-// batch_norm.c: all threads call these together; each computes its part of the channels, between
-// barriers. They return false if an exchange failed (status in e->failed); all threads then leave
-// the step.
+// batch_norm.c: all threads call these together, after a barrier; each computes its part of the
+// channels. The end is a barrier, too. They return false if an exchange failed (status in
+// e->failed); all threads then leave the step.
 bool batch_norm_forward(engine *e, const unit *u, int member);
 bool batch_norm_backward(engine *e, const unit *u, int member);
 // Computes scale and shift from the running statistics.

@@ -192,11 +192,12 @@ typedef struct kernels {
     void (*conv_weight)(const conv_weight_task *t);
     // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
     // quarter of the multiplications, but different rounding. `packed` is the result of
-    // winograd_pack, winograd_packed_floats long. winograd_scratch returns the scratch memory of a
-    // thread, in floats. winograd takes one task per group; the tasks differ only in `in.data` and
-    // `out.data`.
+    // winograd_pack, which makes its blocks [first, end) of WINOGRAD_OUTPUTS outputs.
+    // winograd_scratch returns the scratch memory of a thread, in floats. winograd takes one task
+    // per group; the tasks differ only in `in.data` and `out.data`.
     size_t (*winograd_scratch)(const layer *l);
-    void (*winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
+    void (*winograd_pack)(const layer *l, const float *weight, bool transpose, int first, int end,
+                          float *packed);
     void (*winograd)(const conv_task *tasks, int count);
     void (*winograd_weight)(const conv_weight_task *t);
     void (*linear)(const linear_task *t);
@@ -251,6 +252,7 @@ const kernels *kernels_find(const char *isa, int lanes);
 
 // For the convolutions of compute/winograd.h:
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
+int winograd_packed_blocks(const layer *l, bool transpose);
 size_t winograd_packed_floats(const layer *l, bool transpose);
 enum { WINOGRAD_TILES = 4 }; // 4×4 outputs each, computed together
 // Returns for how many groups winograd should be called at once: the tiles of their images fill

@@ -114,7 +114,7 @@ static tail_task tail(const group_work *g, const unit *u) {
     return t;
 }
 
-// Behind a sum, dy is already the gradient of its operands.
+// After a sum, dy is already the gradient of its operands.
 static tail_task tail_gradient(const group_work *g, const unit *u) {
     tail_task t = tail(g, u);
     if (t.adds) t.activation = ACTIVATION_NONE;
@@ -227,12 +227,13 @@ static void run_operation(const group_work *g, const operation *op) {
 }
 
 // Products by Winograd's algorithm, on all groups of a bunch at once.
-static void run_winograd(const group_work *bunch, int count, const operation *op) {
+static void run_winograd(const group_work *bunch, int count, const operation *op,
+                         const float *filters) {
     conv_task tasks[BUNCH] = {0};
     const bool forward = op->kind == OP_CORE;
     for (int i = 0; i < count; i++)
-        tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit)
-                           : convolution_winograd_input(&bunch[i], op->unit,
+        tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit, filters)
+                           : convolution_winograd_input(&bunch[i], op->unit, filters,
                                                         input_gradient(&bunch[i], op->unit));
     bunch->e->kernels->winograd(tasks, count);
     for (int i = 0; i < count && !forward; i++) add_input_gradient(&bunch[i], op->unit);
@@ -243,7 +244,7 @@ void operations_run(const group_work *bunch, int count, const sequence *s, int f
         const operation *op = &s->operations[i];
         const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
         if (products && op->unit->winograd)
-            run_winograd(bunch, count, op);
+            run_winograd(bunch, count, op, s->filters + op->filters);
         else
             for (int k = 0; k < count; k++) run_operation(&bunch[k], op);
         // Reads the clock at each change of phase, not for each operation.

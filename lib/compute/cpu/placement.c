@@ -115,7 +115,6 @@ static void place_values(placement *p, int index, bool bordered) {
     if (u->again) {
         u->y = place_at(p, l->y, 0);
         u->y.in_thread = true;
-        if (floats_of(p, l->y) > p->value_floats) p->value_floats = floats_of(p, l->y);
     } else if (!l->last && bordered == (around_y > 0)) {
         u->y = put(p, l->y, around_y);
     }
@@ -166,12 +165,6 @@ static place dy_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT ? p->input_gradient : p->units[s.unit].dy;
 }
 
-static void take_added(placement *p, const unit *u, unit_source s, place dx) {
-    const size_t floats = floats_of(p, dx.size);
-    if (s.gradient && s.adds && (u->layers.core || u->layers.alone) && floats > p->added_floats)
-        p->added_floats = floats;
-}
-
 // Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
 static status place_gradients(placement *p, bool sends, error *err) {
     bool *written = memory_new((size_t)p->count, sizeof *written, err);
@@ -186,7 +179,6 @@ static status place_gradients(placement *p, bool sends, error *err) {
         }
         place_gradient(p, written, i, u->layers.source.unit);
         u->dx = dy_of(p, u->layers.source);
-        take_added(p, u, u->layers.source, u->dx);
         if (!unit_has_second(&u->layers)) continue;
         place_gradient(p, written, i, u->layers.second.unit);
         u->second_dx = dy_of(p, u->layers.second);
@@ -207,19 +199,12 @@ static void take_scratch(placement *p, size_t floats) {
     if (floats > p->scratch_floats) p->scratch_floats = floats;
 }
 
-static void place_winograd(placement *p, unit *u, const kernels *k) {
-    u->winograd = true;
-    take_scratch(p, k->winograd_scratch(u->layers.core));
-    u->packed = take_packed(p, winograd_packed_floats(u->layers.core, false));
-    if (!u->layers.first)
-        u->packed_transposed = take_packed(p, winograd_packed_floats(u->layers.core, true));
-}
-
 static void place_weights(placement *p, unit *u, const kernels *k) {
     const layer *l = u->layers.core;
     if (!l) return;
-    if (winograd_pays(l)) {
-        place_winograd(p, u, k);
+    u->winograd = winograd_pays(l);
+    if (u->winograd) {
+        take_scratch(p, k->winograd_scratch(l));
         return;
     }
     size_t floats = l->kind == LAYER_LINEAR
@@ -264,12 +249,20 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
-    p->added_floats = (p->added_floats + 15) / 16 * 16;
-    if (p->value_floats) p->value_floats = (p->value_floats + 15) / 16 * 16 + SLACK;
 out:
     units_release(&list);
     if (rc != STATUS_OK) placement_release(p);
     return rc;
+}
+
+size_t placement_values(const placement *p, const unit *u) {
+    return u->again ? (floats_of(p, u->layers.y) + GROUP - 1) / GROUP * GROUP + SLACK : 0;
+}
+
+size_t placement_added(const placement *p, const unit *u) {
+    const unit_source s = u->layers.source;
+    if (!s.gradient || !s.adds || (!u->layers.core && !u->layers.alone)) return 0;
+    return (floats_of(p, u->dx.size) + GROUP - 1) / GROUP * GROUP;
 }
 
 void placement_release(placement *p) {

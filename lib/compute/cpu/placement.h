@@ -35,7 +35,7 @@ typedef struct unit {
     size_t winner;                              // max pool, dropout: offset in bytes after floats
     bool winograd;                              // conv: by Winograd's algorithm
     int block, block_transposed;                // other conv: outputs in a packed block
-    size_t packed, packed_transposed;           // conv: offset in the arena of packed weights
+    size_t packed, packed_transposed;           // likewise: offset in the arena of packed weights
     size_t packed_part, packed_transposed_part; // likewise: floats of a part, with groups
 } unit;
 
@@ -49,8 +49,6 @@ typedef struct placement {
     size_t floats, bytes;        // memory of a group: floats, then bytes for winners
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
-    size_t added_floats;   // per group of a bunch (engine.h): a gradient before it is added
-    size_t value_floats;   // likewise: a y that is computed again
 } placement;
 
 // Fails with STATUS_USAGE, naming the layer, if this backend cannot run the program. `receives`:
@@ -58,6 +56,11 @@ typedef struct placement {
 status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
                       bool sends, error *err) MUST_CHECK;
 void placement_release(placement *p);
+
+// Return the floats that an operation on a group of this unit needs in the memory of the thread:
+// for a y that is computed again; for the gradient of x before it is added to another one. 0: none.
+size_t placement_values(const placement *p, const unit *u);
+size_t placement_added(const placement *p, const unit *u);
 
 // Returns the view of a place in the memory of a group that begins at `base`.
 static inline view place_view(place p, float *base) {

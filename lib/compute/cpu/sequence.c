@@ -31,7 +31,7 @@ static void add_ranges(sequence *s, const engine *e, operation_kind kind, const 
 }
 
 static void add(sequence *s, const engine *e, operation_kind kind, const unit *u) {
-    s->operations[s->operation_count++] = (operation){kind, u};
+    s->operations[s->operation_count++] = (operation){.kind = kind, .unit = u};
     add_ranges(s, e, kind, u);
 }
 
@@ -49,6 +49,22 @@ static int bunch_of(const sequence *s, const engine *e, int first) {
     return bunch;
 }
 
+// Adds the memory of a thread that the last sweep needs.
+static void measure_sweep(sequence *s, const engine *e) {
+    sweep *last = &s->sweeps[s->sweep_count - 1];
+    for (int i = last->first; i < last->end; i++) {
+        const unit *u = s->operations[i].unit;
+        if (!u) continue;
+        const size_t values = placement_values(&e->placement, u);
+        const size_t added = placement_added(&e->placement, u);
+        if (values > last->values) last->values = values;
+        if (added > last->added) last->added = added;
+    }
+    const size_t bunch = (size_t)last->bunch;
+    if (bunch * last->values > s->values_floats) s->values_floats = bunch * last->values;
+    if (bunch * last->added > s->added_floats) s->added_floats = bunch * last->added;
+}
+
 static void close_sweep(sequence *s, const engine *e, meeting together, const unit *norm) {
     const sweep *before = s->sweep_count ? &s->sweeps[s->sweep_count - 1] : NULL;
     const int first = before ? before->end : 0;
@@ -59,6 +75,7 @@ static void close_sweep(sequence *s, const engine *e, meeting together, const un
                                           .bunch = bunch_of(s, e, first),
                                           .range_first = before ? before->range_end : 0,
                                           .range_end = s->range_count};
+    measure_sweep(s, e);
 }
 
 static status sequence_new(sequence *s, const engine *e, error *err) {

@@ -42,8 +42,8 @@ static void run_sweep(engine *e, int member, const sweep *s) {
         *w = work_of(e, member, leaf);
         w->record = m->stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
-        w->added = m->added + (size_t)count * e->placement.added_floats;
-        w->values = m->values + (size_t)count * e->placement.value_floats;
+        w->added = m->added + (size_t)count * s->added;
+        w->values = m->values + (size_t)count * s->values;
         if (++count < s->bunch && merges < 2 && w->next) continue;
         operations_run(bunch, count, &e->training, s->first, s->end);
         count = 0;
@@ -86,16 +86,34 @@ static bool hand_over(engine *e, int member) {
     return true;
 }
 
+// For an engine that has the filters of one sweep at a time.
+static void transform_filters(engine *e, int member, const sweep *s) {
+    if (!e->filters_by_sweep) return;
+    filters_transform(e, &e->training, s->first, s->end, member);
+    member_mark(&e->members[member], operation_phase(e->training.operations[s->end - 1].kind));
+}
+
+// The joint work of all threads after a sweep, and the filters of the next one: from here on no
+// thread reads those of this one.
+static bool meet(engine *e, int member, const sweep *s) {
+    if (s->meeting == MEET_NOT) return true;
+    team_barrier(e->team);
+    member_mark(&e->members[member], PHASE_WAIT);
+    transform_filters(e, member, s + 1);
+    return s->meeting == MEET_FORWARD ? batch_norm_forward(e, s->norm, member)
+                                      : batch_norm_backward(e, s->norm, member);
+}
+
 static void step_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
+    transform_filters(e, member, &e->training.sweeps[e->first_sweep]);
+    if (e->filters_by_sweep) team_barrier(e->team);
     for (int i = e->first_sweep; i < e->end_sweep; i++) {
         const sweep *s = &e->training.sweeps[i];
         run_sweep(e, member, s);
-        bool well = true;
-        if (s->meeting == MEET_FORWARD) well = batch_norm_forward(e, s->norm, member);
-        if (s->meeting == MEET_BACKWARD) well = batch_norm_backward(e, s->norm, member);
+        const bool well = meet(e, member, s);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
@@ -187,6 +205,10 @@ static void infer_body(void *argument, int member) {
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
     const sweep *s = &e->inference.sweeps[0];
+    if (e->filters_by_sweep && e->inference_is_old) {
+        filters_transform(e, &e->inference, s->first, s->end, member);
+        team_barrier(e->team);
+    }
     const size_t threads = (size_t)team_size(e->team), lanes = (size_t)e->kernels->lanes;
     for (size_t first = (size_t)member * lanes; first < e->infer_samples;
          first += threads * lanes) {
@@ -206,11 +228,12 @@ static void infer_body(void *argument, int member) {
 
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) {
-    (void)err;
+    if (engine_take_filters(e, err) != STATUS_OK) return STATUS_FAILED;
     batch_norm_inference(e);
     e->infer_pixels = pixels;
     e->infer_samples = samples;
     e->infer_logits = logits;
     engine_region(e, infer_body);
+    e->inference_is_old = false;
     return STATUS_OK;
 }

@@ -331,7 +331,8 @@ void KERNEL(conv_weight)(const conv_weight_task *t);
 void KERNEL(conv_bias_gradient)(const conv_weight_task *t);
 size_t KERNEL(winograd_scratch)(const layer *l);
 size_t KERNEL(winograd_weight_scratch)(const layer *l);
-void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
+void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, int first, int end,
+                           float *packed);
 void KERNEL(winograd)(const conv_task *tasks, int count);
 void KERNEL(winograd_weight)(const conv_weight_task *t);
 void KERNEL(linear)(const linear_task *t);

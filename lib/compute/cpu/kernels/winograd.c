@@ -49,20 +49,22 @@ static void pack_filters(const vec g[9], float *to, size_t plane) {
     }
 }
 
-void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed) {
+void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, int first, int end,
+                           float *packed) {
     const int outputs = transpose ? l->in.channels : l->out.channels;
     const int channels = transpose ? l->out.channels : l->in.channels;
     const size_t plane = (size_t)channels * OUTPUTS;
-    for (int first = 0; first < outputs; first += OUTPUTS, packed += POINTS * plane)
+    for (int block = first; block < end; block++)
         for (int c = 0; c < channels; c++)
             for (int lane = 0; lane < OUTPUTS; lane += VL) {
                 vec g[9];
                 for (int k = 0; k < 9; k++)
                     for (int i = 0; i < VL; i++) {
-                        const int o = first + lane + i;
+                        const int o = block * OUTPUTS + lane + i;
                         g[k][i] = o < outputs ? filter_weight(l, weight, transpose, o, c, k) : 0.0f;
                     }
-                pack_filters(g, packed + c * OUTPUTS + lane, plane);
+                pack_filters(g, packed + (size_t)block * POINTS * plane + c * OUTPUTS + lane,
+                             plane);
             }
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The filters of convolutions by Winograd's algorithm, transformed: four times the memory of the
+// weights, for each direction. So a step with batch norm, whose sweeps all threads begin together,
+// keeps only those of one sweep, and transforms them before it.
+#include "compute/cpu/engine.h"
+
+static bool is_product(const operation *op) {
+    return (op->kind == OP_CORE || op->kind == OP_CORE_INPUT) && op->unit->winograd;
+}
+
+void filters_place(sequence *s, bool by_sweep) {
+    size_t floats = 0;
+    for (int i = 0; i < s->sweep_count; i++) {
+        if (by_sweep) floats = 0;
+        for (int k = s->sweeps[i].first; k < s->sweeps[i].end; k++) {
+            operation *op = &s->operations[k];
+            if (!is_product(op)) continue;
+            op->filters = floats;
+            floats += winograd_packed_floats(op->unit->layers.core, op->kind == OP_CORE_INPUT);
+        }
+        if (floats > s->filter_floats) s->filter_floats = floats;
+    }
+}
+
+void filters_transform(const engine *e, const sequence *s, int first, int end, int member) {
+    const int members = team_size(e->team);
+    for (int i = first; i < end; i++) {
+        const operation *op = &s->operations[i];
+        if (!is_product(op)) continue;
+        const layer *l = op->unit->layers.core;
+        const bool transpose = op->kind == OP_CORE_INPUT;
+        const int blocks = winograd_packed_blocks(l, transpose);
+        e->kernels->winograd_pack(l, e->parameters + l->weight, transpose,
+                                  blocks * member / members, blocks * (member + 1) / members,
+                                  s->filters + op->filters);
+    }
+}

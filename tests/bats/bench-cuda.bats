@@ -129,3 +129,25 @@ END
     LIMIT=1 PARTS=again succeeds "$ROOT/tests/gpu/session"
     [[ $output == *"again      skipped "*"no time left"* ]] || fail "$output"
 }
+
+@test "the cost of exact sums: each kernel of a step is at least as long as its longest part" {
+    mkdir "$WORK/bin"
+    ln -s "$BIN/synth-cifar" "$WORK/bin/synth-cifar"
+    # A training that lists its kernels: one before the first step, two in a step of exact sums, one
+    # in a fast step.
+    cat >"$WORK/bin/train-single" <<'END'
+#!/usr/bin/env bash
+until [ "$1" = --math ]; do shift; done
+echo "1 32 999 999 999 first" >"$LOCKSTEP_EMULATED_KERNELS"
+for ((step = 0; step < $4; step++)); do
+    echo "132 128 16896000 128000 2000 (products<4>)"
+    [ "$2" = fast ] || echo "2 128 640020 640000 10 (groups)"
+done >>"$LOCKSTEP_EMULATED_KERNELS"
+exit 5
+END
+    chmod +x "$WORK/bin/train-single"
+    BIN=$WORK/bin COUNTING=none BATCH=4 succeeds "$ROOT/tests/bench/exact-cost"
+    # A thread of 2,000 multiply-adds takes 2,000 cycles, and a block of 640,000 takes 5,000.
+    [[ $output == *$'\n'"| lenet-bn | exact | 2 | 17.5 | 0.6 | 4.0 | \`groups\` 2.8 |"$'\n'* ]] || fail "$output"
+    [[ $output == *$'\n'"| lenet-bn | fast | 1 | 16.9 | 0.6 | 1.1 | \`products\` 1.1 |"* ]] || fail "$output"
+}

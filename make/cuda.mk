@@ -29,10 +29,10 @@ endif
 # they use, so that they need nothing from the program that opens them; they export one function.
 #
 # *_opened.c open libraries when these are needed; the emulation has functions of its own.
-CUDA_C    := $(filter-out lib/compute/cuda/nccl% %_opened.c,$(wildcard lib/compute/cuda/*.c))
-CUDA_OPEN  = $(addprefix lib/compute/cuda/,cublas_opened.c $(if $(filter 1,$(NCCL)),nccl_opened.c))
-NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
-CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
+CUDA_C    := $(filter-out lib/compute/cuda/group/nccl% %_opened.c,$(wildcard lib/compute/cuda/*.c lib/compute/cuda/*/*.c))
+CUDA_OPEN  = $(addprefix lib/compute/cuda/device/,cublas_opened.c $(if $(filter 1,$(NCCL)),nccl_opened.c))
+NCCL_C     = lib/compute/cuda/group/$(if $(filter 1,$(1)),nccl,nccl_absent).c
+CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
              $(addprefix lib/compute/,layer_kinds.c units.c)
 EMULATION := $(filter-out tests/emulation/test_%,$(wildcard tests/emulation/*.cc))
@@ -128,8 +128,8 @@ $(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)
 SASS_ARCH ?= 90
 SASS       = $(BUILD)/sass
 CUOBJDUMP  = $(firstword $(wildcard $(CUDA_HOME)/bin/cuobjdump) $(shell find '$(SASS)' -path '*/bin/cuobjdump' 2>/dev/null))
-CUBINS     = $(patsubst lib/compute/cuda/%.cu,$(SASS)/sm_$(SASS_ARCH)/%.cubin,$(CUDA_CU))
-$(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/%.cu $(NVCC_OBJ)/flags
+CUBINS     = $(patsubst lib/compute/cuda/kernels/%.cu,$(SASS)/sm_$(SASS_ARCH)/%.cubin,$(CUDA_CU))
+$(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/kernels/%.cu $(NVCC_OBJ)/flags
 	@mkdir -p $(@D)
 	$(call step,SASS,$<)
 	$(Q)$(NVCC) $(subst $(GENCODE),-gencode arch=compute_$(SASS_ARCH)$(comma)code=sm_$(SASS_ARCH),$(NVCCFLAGS_ALL)) \

@@ -6,7 +6,7 @@ CLANG_FORMAT ?= clang-format
 SHELLCHECK   ?= shellcheck
 TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
-                                  lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
+                                  lib/*/*/*/*.cu lib/*/*/*/*.cuh lib/*/*/*/*/*.cu lib/*/*/*/*/*.cuh tests/*/*.cc))
 SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
@@ -60,7 +60,7 @@ need = command -v $(1) >/dev/null || { echo "make $@: '$(1)' is not installed: r
 
 .PHONY: objects
 objects: $(if $(MPI_FOUND),$(OBJ)/lib/lockstep-mpi.so) $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC)) \
-         $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(wildcard lib/compute/cuda/*.c tests/emulation/*.cc))
+         $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(wildcard lib/compute/cuda/*.c lib/compute/cuda/*/*.c tests/emulation/*.cc))
 
 # For editors and language servers: the compiler command of every source file.
 compile_commands.json: FORCE ## Write the compiler's command of every file, for editors

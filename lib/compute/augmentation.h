@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // augmentation.h - the source of each pixel of an augmented image: random crops, flips, affine maps
 // and erased squares of bytes, before normalisation. Shared by the CPU (data/augment.h, whole
-// images) and CUDA devices (cuda/load.cu, one pixel per thread).
+// images) and CUDA devices (cuda/kernels/load.cu, one pixel per thread).
 //
 // The augmentation of a sample depends only on (seed, place in the list, epoch, sample id), so any
 // number of loader workers, ranks, devices and restarts gives the same pixels. Pixels from outside

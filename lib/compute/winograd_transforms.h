@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // winograd_transforms.h - the transforms of Winograd's F(4×4, 3×3), for the kernels of CPUs and for
 // those of GPUs that give the same bits. Included only by cpu/kernels/winograd.h and
-// cuda/exact_winograd.cuh, which define
+// cuda/kernels/exact/exact_winograd.cuh, which define
 //
 //     INLINE             begins a function
 //     vec                a value, or a vector of values that are treated alike; has + and -

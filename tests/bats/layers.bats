@@ -60,7 +60,7 @@ check() {
     [ "$status" -eq 1 ]
     check lib/dist/x.c '#include <nccl.h>'
     [ "$status" -eq 1 ]
-    check lib/compute/cuda/device.cuh '#include <cuda_runtime.h>'
+    check lib/compute/cuda/kernels/device.cuh '#include <cuda_runtime.h>'
     [ "$status" -eq 0 ] || fail "$output"
     check tests/emulation/cublas.cc '#include "cublas_v2.h"'
     [ "$status" -eq 0 ] || fail "$output"

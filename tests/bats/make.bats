@@ -361,7 +361,7 @@ cuda_home() {
     fi
     succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" CUDA_ARCHS="80 90" all
     [[ $output == *"-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90 "* ]]
-    [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/norm.cu"* ]]
+    [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/kernels/norm.cu"* ]]
 }
 
 # architectures: those that nvcc would build for, if nvidia-smi prints $1.
@@ -369,7 +369,7 @@ architectures() {
     echo "echo '$1'" >"$home/bin/nvidia-smi"
     chmod +x "$home/bin/nvidia-smi"
     PATH=$home/bin:$PATH make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" "${@:2}" all |
-        grep 'lib/compute/cuda/norm.cu ' | grep -o 'code=sm_[0-9]*' | sed 's/.*_//' | paste -sd ' '
+        grep 'lib/compute/cuda/kernels/norm.cu ' | grep -o 'code=sm_[0-9]*' | sed 's/.*_//' | paste -sd ' '
 }
 
 @test "nvcc builds for the GPUs of the machine, and for all architectures without a GPU" {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "compute/cuda/opened.h"
+#include "compute/cuda/device/opened.h"
 #include "emulation.h"
 
 struct cublasContext {

@@ -17,7 +17,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "compute/cuda/last_block.cuh"
+#include "compute/cuda/kernels/last_block.cuh"
 #include "cublas_v2.h"
 #include "emulation.h"
 

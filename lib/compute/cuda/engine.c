@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "compute/cuda/group.h"
-#include "compute/cuda/limits.h"
+#include "compute/cuda/group/group.h"
+#include "compute/cuda/kernels/limits.h"
 
 // ---- Opening ----
 

@@ -24,7 +24,7 @@
 
 #include "base/reduction_tree.h"
 #include "compute/backend.h"
-#include "compute/cuda/kernels.h"
+#include "compute/cuda/kernels/kernels.h"
 #include "compute/cuda/library.h"
 #include "compute/units.h"
 

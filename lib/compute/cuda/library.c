@@ -5,8 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
+#include "compute/cuda/device/monitor.h"
 #include "compute/cuda/engine.h"
-#include "compute/cuda/monitor.h"
 
 extern const backend cuda_backend;
 

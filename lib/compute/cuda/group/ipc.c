@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// Reduction of a step in device memory that the ranks of one host open to each other by CUDA IPC:
+// for ranks that share a GPU, and for GPUs without NCCL.
+//
+//     every rank's records are complete          (event `ready`)
+//     -- meeting --
+//     reduce.cu    rank r reads slice r of all ranks' terms, in place, and adds them in
+//                  order; the sum replaces slice r of its own first record
+//                                                (event `summed`)
+//     -- meeting --
+//     reduce.cu    every rank copies the others' slices into its own first record
+//     -- wait for the stream; meeting --
+//
+// In a meeting, ranks meet on the host, so that every rank has recorded its event; then each stream
+// waits for the other ranks' events. **Exact** uses the order of the tree, so the bits are those of
+// comm_shm.c. **Fast**: each rank adds its own vectors first; the result is one term per rank, and
+// these are added in rank order.
+//
+// **Nothing is overwritten while another rank still reads it.** Before the second meeting rank r
+// writes slice r of its own first record, which no other rank reads until then. After it, r writes
+// the other slices of its own first record. Their owners have read them already, because r waited
+// for their `summed` events; the other ranks now read only slice r, which is not written again.
+// When the reduction returns, the third meeting is over: every rank's stream is done with every
+// rank's records. So the next step may write its own, and an engine that closes frees memory that
+// other ranks may still have open but never read again. The same holds for the events: one is
+// recorded again only after every rank has waited for it.
+//
+// **Waiting.** A stream that waits for the event of a dead process never finishes, and so would any
+// call that waits for this stream: then the engine is `stuck`, and cuda_close leaves its resources.
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/group/group.h"
+
+typedef enum milestone { READY, SUMMED, MILESTONES } milestone;
+
+// This rank's own objects, or another rank's as opened here.
+typedef struct peer {
+    float *sums; // its records
+    cudaEvent_t events[MILESTONES];
+} peer;
+
+typedef struct ipc {
+    peer *peers; // [size]
+    // [V]: this rank's slices of the vectors it adds; then [size]: all ranks' first records.
+    const float **places_host, **places;
+    bool places_changed; // on the host, since they were last sent
+    unsigned char *met;  // [size]
+    bool waits;          // does the stream wait for other ranks?
+} ipc;
+
+static ipc *own(const engine *e) {
+    return e->group->own;
+}
+
+// ---- What ranks exchange ----
+
+enum { WHY_BYTES = 256 };
+
+typedef struct verdict {
+    bool able;
+    char why[WHY_BYTES]; // reason, if not able
+} verdict;
+
+typedef struct offer {
+    verdict verdict;
+    cudaIpcMemHandle_t sums;
+    cudaIpcEventHandle_t events[MILESTONES];
+} offer;
+
+static void set_verdict(verdict *v, status rc, const error *err) {
+    v->able = rc == STATUS_OK;
+    if (!v->able) snprintf(v->why, sizeof v->why, "%.255s", err->message);
+    (void)cudaGetLastError(); // a rank that cannot share memory still computes
+}
+
+// Verdicts lie `stride` bytes apart, one per rank.
+static bool all_able(const void *verdicts, size_t stride, int size, error *why) {
+    for (int r = 0; r < size; r++) {
+        const verdict *v =
+            (const verdict *)(const void *)((const char *)verdicts + (size_t)r * stride);
+        if (v->able) continue;
+        (void)error_set(why, STATUS_FAILED, "rank %d: %s", r, v->why);
+        return false;
+    }
+    return true;
+}
+
+// ---- Joining and leaving ----
+
+static status make_offer(engine *e, offer *o, error *err) {
+    peer *mine = &own(e)->peers[e->group->member.rank];
+    status rc;
+    TRY(cuda_check(e, cudaIpcGetMemHandle(&o->sums, e->sums), "sharing memory", err));
+    mine->sums = e->sums;
+    for (int m = 0; m < MILESTONES; m++) {
+        TRY(cuda_check(e,
+                       cudaEventCreateWithFlags(&mine->events[m],
+                                                cudaEventInterprocess | cudaEventDisableTiming),
+                       "creating an event", err));
+        TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
+                       err));
+    }
+out:
+    return rc;
+}
+
+static status accept_offer(const engine *e, const offer *o, peer *p, error *err) {
+    void *sums = NULL;
+    status rc;
+    TRY(cuda_check(e, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
+                   "opening memory of another rank", err));
+    p->sums = sums;
+    for (int m = 0; m < MILESTONES; m++)
+        TRY(cuda_check(e, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
+                       "opening an event of another rank", err));
+out:
+    return rc;
+}
+
+static status accept_all(const engine *e, const offer *offers, error *err) {
+    const engine_group *member = &e->group->member;
+    ipc *i = own(e);
+    for (int r = 0; r < member->size; r++) {
+        status rc = STATUS_OK;
+        if (r != member->rank) rc = accept_offer(e, &offers[r], &i->peers[r], err);
+        if (rc != STATUS_OK) return rc;
+        i->places_host[e->options.shards + r] = i->peers[r].sums;
+    }
+    i->places_changed = true;
+    return STATUS_OK;
+}
+
+// A rank that fails in one of the two still takes part, so that no rank waits in vain.
+static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, error *why,
+                    error *err) {
+    const engine_group *member = &e->group->member;
+    offer mine;
+    verdict mine_opened;
+    error reason = {0};
+    status rc;
+    memset(&mine, 0, sizeof mine);
+    memset(&mine_opened, 0, sizeof mine_opened);
+    set_verdict(&mine.verdict, make_offer(e, &mine, &reason), &reason);
+    TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
+    if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
+    set_verdict(&mine_opened, accept_all(e, offers, &reason), &reason);
+    TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
+    *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
+out:
+    return rc;
+}
+
+static status take_memory(engine *e, ipc *i, error *err) {
+    const size_t size = (size_t)e->group->member.size, places = (size_t)e->options.shards + size;
+    status rc;
+    i->peers = memory_new(size, sizeof *i->peers, err);
+    i->met = memory_new(size, sizeof *i->met, err);
+    if (!i->peers || !i->met) return STATUS_FAILED;
+    TRY(cuda_take(e, places * sizeof *i->places, &i->places, err));
+    TRY(cuda_take_host(e, places * sizeof *i->places, &i->places_host, err));
+out:
+    return rc;
+}
+
+static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
+    const size_t size = (size_t)e->group->member.size;
+    offer *offers = memory_new(size, sizeof *offers, err);
+    verdict *verdicts = memory_new(size, sizeof *verdicts, err);
+    ipc *i = memory_new(1, sizeof *i, err);
+    status rc = STATUS_FAILED;
+    (void)cards;
+    e->group->own = i; // leave() frees it
+    if (!offers || !verdicts || !i) goto out;
+    TRY(take_memory(e, i, err));
+    TRY(agree(e, offers, verdicts, joined, why, err));
+out:
+    free(offers);
+    free(verdicts);
+    return rc;
+}
+
+static void abort_group(engine *e) {
+    const ipc *i = own(e);
+    if (!i || !i->waits) return;
+    e->stuck = cudaStreamQuery(e->stream) == cudaErrorNotReady;
+    (void)cudaGetLastError();
+}
+
+static void close_peer(peer *p, bool foreign) {
+    if (foreign && p->sums) (void)cudaIpcCloseMemHandle(p->sums);
+    for (int m = 0; m < MILESTONES; m++)
+        if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
+}
+
+static void leave(engine *e) {
+    ipc *i = own(e);
+    if (!i) return;
+    for (int r = 0; i->peers && !e->stuck && r < e->group->member.size; r++)
+        close_peer(&i->peers[r], r != e->group->member.rank);
+    free(i->peers);
+    free(i->met);
+    free(i);
+    e->group->own = NULL;
+}
+
+// ---- Meetings ----
+
+static status wait_for_hosts(engine *e, error *err) {
+    const engine_group *member = &e->group->member;
+    const unsigned char here = 1;
+    return member->all_gather(member->context, &here, sizeof here, own(e)->met, err);
+}
+
+// Work enqueued after this runs once all ranks' streams have reached it.
+static status wait_for_ranks(engine *e, milestone m, error *err) {
+    ipc *i = own(e);
+    const int size = e->group->member.size, rank = e->group->member.rank;
+    status rc;
+    TRY(cuda_check(e, cudaEventRecord(i->peers[rank].events[m], e->stream), "recording an event",
+                   err));
+    TRY(wait_for_hosts(e, err));
+    i->waits = true;
+    for (int r = 0; r < size; r++) {
+        if (r == rank) continue;
+        TRY(cuda_check(e, cudaStreamWaitEvent(e->stream, i->peers[r].events[m], 0),
+                       "waiting for another rank", err));
+    }
+out:
+    return rc;
+}
+
+static status settle(engine *e, error *err) {
+    own(e)->waits = false; // the stream was waited for
+    return wait_for_hosts(e, err);
+}
+
+// ---- The reduction ----
+
+static void set_place(engine *e, int k, const float *place) {
+    ipc *i = own(e);
+    i->places_changed |= i->places_host[k] != place;
+    i->places_host[k] = place;
+}
+
+// Sets the address of this rank's slice of every term.
+static void find_terms(engine *e, const bucket *b) {
+    const cuda_group *g = e->group;
+    for (int r = 0; r < g->member.size; r++) {
+        const float *slice = own(e)->peers[r].sums + (size_t)g->member.rank * b->slice;
+        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += e->stride)
+            set_place(e, t, slice);
+    }
+}
+
+// ... and of every rank's first record.
+static void find_first_records(engine *e, const bucket *b) {
+    const cuda_group *g = e->group;
+    for (int r = 0; r < g->member.size; r++)
+        set_place(e, r, own(e)->peers[r].sums + (size_t)g->member.rank * b->slice);
+}
+
+static status send_places(engine *e, error *err) {
+    ipc *i = own(e);
+    const size_t count = (size_t)(e->options.shards + e->group->member.size);
+    if (!i->places_changed) return STATUS_OK;
+    i->places_changed = false;
+    return cuda_check(e,
+                      cudaMemcpyAsync(i->places, i->places_host, count * sizeof *i->places,
+                                      cudaMemcpyHostToDevice, e->stream),
+                      "sending the places of records", err);
+}
+
+// Adds the slices of `vectors` vectors, with these merges.
+static status add_slices(engine *e, const bucket *b, int vectors, const int *merges, error *err) {
+    const cuda_group *g = e->group;
+    const cut c = {.end = vectors};
+    const reduce_task t = {.places = own(e)->places,
+                           .merges = merges,
+                           .n = cuda_group_slice(b, g->member.rank),
+                           .out = e->sums + (size_t)g->member.rank * b->slice,
+                           .out_stride = b->slice};
+    cuda_reduce(cuda_main(e), &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
+}
+
+static status sum_exact(engine *e, const bucket *b, error *err) {
+    const cuda_group *g = e->group;
+    status rc;
+    find_terms(e, b);
+    TRY(send_places(e, err));
+    TRY(wait_for_ranks(e, READY, err));
+    rc = add_slices(e, b, g->first_term[g->member.size], g->merges, err);
+out:
+    return rc;
+}
+
+static status sum_fast(engine *e, const bucket *b, error *err) {
+    const cuda_group *g = e->group;
+    status rc;
+    find_first_records(e, b);
+    TRY(send_places(e, err));
+    TRY(cuda_group_add_own(e, b, cuda_main(e), err));
+    TRY(wait_for_ranks(e, READY, err));
+    rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
+out:
+    return rc;
+}
+
+static status gather_slices(engine *e, const bucket *b, error *err) {
+    const cuda_group *g = e->group;
+    const slices_task t = {.places = own(e)->places + e->options.shards,
+                           .slices = g->member.size,
+                           .own = g->member.rank,
+                           .slice = b->slice,
+                           .n = b->end,
+                           .out = e->sums};
+    cuda_gather_slices(cuda_main(e), &t);
+    return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
+}
+
+// Reduces the whole record, in the engine's stream: the hosts meet, so this cannot be in a graph.
+static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
+    status rc;
+    assert(b->first == 0 && s.stream == e->stream);
+    TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
+    TRY(wait_for_ranks(e, SUMMED, err));
+    TRY(gather_slices(e, b, err));
+out:
+    return rc;
+}
+
+const group_transport cuda_ipc = {.name = "cuda ipc",
+                                  .join = join,
+                                  .reduce = reduce,
+                                  .look = cuda_group_look_at_stream,
+                                  .settle = settle,
+                                  .abort_group = abort_group,
+                                  .leave = leave};

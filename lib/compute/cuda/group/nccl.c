@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Reduction of a step on the devices, by NCCL: for ranks with one GPU each.
+//
+// **Exact.** Ranks exchange the slices of all terms (group.h):
+//
+//     send and receive    slice q of every term goes to rank q
+//     reduce.cu           rank q adds its slice of the terms, along the tree
+//     all-gather          the slices become the reduced record
+//
+// Each float is added by one rank, in the tree's order: the bits of comm_shm.c.
+//
+// **Fast.** Each rank adds its own vectors in order; ncclAllReduce does the rest in an order of its
+// own, which depends on NCCL, the machine and the length of a bucket. Capture does not affect it
+// here, according to the source of 2.28 and 2.30. The cutting of messages depends on capture if the
+// capture registers buffers (register/coll_reg.cc), but buffers that are reduced in place are not
+// registered, nor, for NVLink SHARP, memory from cudaMalloc (transport/nvls.cc). The choice of
+// algorithm depends on it only with a tuner plugin (getAlgoInfo, enqueue.cc), which NCCL informs of
+// it.
+//
+// **Waiting.** NCCL waits for other ranks when it starts, when a connection is first used, and in
+// its kernels. So the communicator is non-blocking: its calls return at once, and group.c waits.
+// Until NCCL reports that a group of calls is in the stream, nothing may be enqueued or captured
+// after it, and a capture must not end.
+//
+// **Graphs.** The choice to capture calls, and the launch of a graph that contains calls, are
+// collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made the same number of
+// steps with batches of the same shape, so they choose alike. An aborted communicator waits until
+// no graph holds calls of it (commDestroySync in its source): so the graphs are destroyed first.
+#include <nccl.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/device/opened.h"
+#include "compute/cuda/group/group.h"
+
+enum {
+    FAILURE_MS = 1000, // how long to wait for the group's reason for a remote failure
+    FAILURE_STEP_MS = 10,
+};
+
+typedef struct nccl {
+    ncclComm_t comm; // NULL: given up
+    float *received; // [terms][slice]: this rank's slice of each term
+    size_t room;     // floats in `received`
+} nccl;
+
+static nccl *own(const engine *e) {
+    return e->group->own;
+}
+
+// ---- Failing and waiting ----
+
+// If NCCL will never be idle (graphs.c), the communicator is left as it is.
+static void abort_group(engine *e) {
+    nccl *n = own(e);
+    if (!n || !n->comm || e->stuck) return;
+    cuda_forget_graphs(e);
+    (void)ncclCommAbort(n->comm);
+    n->comm = NULL;
+}
+
+// NCCL may notice a dead rank before the group does, but it cannot tell which rank died, or why.
+static status check_others(const engine_group *member, error *err) {
+    status rc = member->alive(member->context, err);
+    for (int waited = 0; rc == STATUS_OK && waited < FAILURE_MS; waited += FAILURE_STEP_MS) {
+        cuda_group_nap(FAILURE_STEP_MS * 1000000L);
+        rc = member->alive(member->context, err);
+    }
+    return rc;
+}
+
+// NCCL returned `code` during `what`.
+static status fail(const engine *e, const char *what, ncclResult_t code, error *err) {
+    const bool others = code == ncclRemoteError || code == ncclSystemError;
+    status rc = others ? check_others(&e->group->member, err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    const char *detail = ncclGetLastError(own(e)->comm);
+    return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s): %s: NCCL: %s%s%s",
+                     e->options.device, e->name, what, ncclGetErrorString(code),
+                     detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+static bool is_good(ncclResult_t code) {
+    return code == ncclSuccess || code == ncclInProgress;
+}
+
+static status check(const engine *e, ncclResult_t code, const char *what, error *err) {
+    return is_good(code) ? STATUS_OK : fail(e, what, code, err);
+}
+
+// Has NCCL enqueued its work in the stream?
+static status check_enqueued(const engine *e, const char *what, bool *done, error *err) {
+    ncclResult_t state;
+    status rc;
+    *done = false;
+    TRY(check(e, ncclCommGetAsyncError(own(e)->comm, &state), what, err));
+    TRY(check(e, state, what, err));
+    *done = state != ncclInProgress;
+out:
+    return rc;
+}
+
+static status look(const engine *e, const char *what, bool *done, error *err) {
+    status rc = check_enqueued(e, what, done, err);
+    return rc == STATUS_OK && *done ? cuda_group_look_at_stream(e, what, done, err) : rc;
+}
+
+static status wait_for_nccl(engine *e, const char *what, error *err) {
+    return cuda_group_wait(e, check_enqueued, what, err);
+}
+
+// ---- Joining and leaving ----
+
+// Decides by the cards, which all ranks hold: so all reach the same answer.
+static status check_cards(const engine *e, const group_card *cards, error *why) {
+    const size_t size = (size_t)e->group->member.size;
+    for (size_t r = 0; r < size; r++) {
+        if (!cards[r].nccl || !cards[r].has_device)
+            return error_set(why, STATUS_FAILED, "rank %zu has no NCCL", r);
+        for (size_t other = 0; other < r; other++)
+            if (memcmp(cards[r].device, cards[other].device, sizeof cards[r].device) == 0)
+                return error_set(why, STATUS_FAILED, "ranks %zu and %zu share a GPU", other, r);
+    }
+    return STATUS_OK;
+}
+
+// Sent by rank 0 to the others.
+typedef struct invitation {
+    ncclUniqueId id; // of a new group
+    ncclResult_t code;
+} invitation;
+
+// All ranks get the same answer: the invitation of rank 0.
+static status invite(const engine *e, invitation *from_first, error *err) {
+    const engine_group *member = &e->group->member;
+    invitation mine, *all = memory_new((size_t)member->size, sizeof *all, err);
+    if (!all) return STATUS_FAILED;
+    memset(&mine, 0, sizeof mine);
+    if (member->rank == 0) mine.code = ncclGetUniqueId(&mine.id);
+    status rc = member->all_gather(member->context, &mine, sizeof mine, all, err);
+    *from_first = all[0];
+    free(all);
+    return rc;
+}
+
+static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
+    static const char what[] = "joining a group";
+    const engine_group *member = &e->group->member;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    invitation first;
+    status rc = STATUS_OK;
+    if (check_cards(e, cards, why) != STATUS_OK) return rc;
+    TRY(invite(e, &first, err));
+    if (first.code != ncclSuccess) {
+        (void)error_set(why, STATUS_FAILED, "NCCL: %s", ncclGetErrorString(first.code));
+        return rc;
+    }
+    nccl *n = memory_new(1, sizeof *n, err);
+    if (!n) return STATUS_FAILED;
+    e->group->own = n;
+    config.blocking = 0;
+    TRY(check(e, ncclCommInitRankConfig(&n->comm, member->size, first.id, member->rank, &config),
+              what, err));
+    TRY(wait_for_nccl(e, what, err));
+    *joined = true;
+out:
+    return rc;
+}
+
+// Aborts the communicator instead of destroying it, which would wait for ranks that may be dead.
+static void leave(engine *e) {
+    abort_group(e);
+    free(e->group->own);
+    e->group->own = NULL;
+}
+
+// ---- The exact reduction ----
+
+// The number of terms grows only once or twice in an engine's lifetime: memory that has become too
+// small is not freed before the engine's end. Buckets are reduced one after another and share the
+// memory.
+static status prepare(engine *e, error *err) {
+    const cuda_group *g = e->group;
+    nccl *n = own(e);
+    const size_t floats = (size_t)g->first_term[g->member.size] * cuda_group_whole(e).slice;
+    if (!g->exact || floats <= n->room) return STATUS_OK;
+    n->room = floats;
+    return cuda_take(e, floats * sizeof(float), &n->received, err);
+}
+
+static ncclResult_t send_and_receive(const engine *e, const bucket *b, cudaStream_t s) {
+    const cuda_group *g = e->group;
+    const nccl *n = own(e);
+    const int size = g->member.size, rank = g->member.rank;
+    const size_t mine = cuda_group_slice(b, rank);
+    const float *from = e->sums + b->first;
+    ncclResult_t code = ncclGroupStart();
+    if (code != ncclSuccess) return code;
+    for (int q = 0; q < size; q++, from += b->slice)
+        for (int k = 0; k < e->record_count && cuda_group_slice(b, q) > 0 && is_good(code); k++)
+            code = ncclSend(from + (size_t)k * e->stride, cuda_group_slice(b, q), ncclFloat, q,
+                            n->comm, s);
+    for (int r = 0; r < size; r++)
+        for (int t = g->first_term[r]; t < g->first_term[r + 1] && mine > 0; t++)
+            if (is_good(code))
+                code = ncclRecv(n->received + (size_t)t * b->slice, mine, ncclFloat, r, n->comm, s);
+    const ncclResult_t end = ncclGroupEnd();
+    return is_good(code) ? end : code;
+}
+
+static status add_terms(const engine *e, const bucket *b, float *out, launch_stream s, error *err) {
+    const cuda_group *g = e->group;
+    const cut c = {.end = g->first_term[g->member.size]};
+    const reduce_task t = {.records = {own(e)->received, b->slice},
+                           .merges = g->merges,
+                           .n = cuda_group_slice(b, g->member.rank),
+                           .out = out,
+                           .out_stride = b->slice};
+    cuda_reduce(s, &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
+}
+
+static status reduce_exact(engine *e, const bucket *b, launch_stream s, error *err) {
+    static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
+    float *const sums = e->sums + b->first;
+    float *const mine = sums + (size_t)e->group->member.rank * b->slice;
+    status rc;
+    TRY(check(e, send_and_receive(e, b, s.stream), exchanging, err));
+    TRY(wait_for_nccl(e, exchanging, err));
+    TRY(add_terms(e, b, mine, s, err));
+    // At the end of the record the last slices may extend past it: cuda_group_margin().
+    TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s.stream), gathering,
+              err));
+    TRY(wait_for_nccl(e, gathering, err));
+out:
+    return rc;
+}
+
+// ---- The fast reduction ----
+
+static status reduce_fast(engine *e, const bucket *b, launch_stream s, error *err) {
+    static const char what[] = "reducing";
+    float *const sums = e->sums + b->first;
+    status rc;
+    TRY(cuda_group_add_own(e, b, s, err));
+    TRY(check(
+        e, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(e)->comm, s.stream),
+        what, err));
+    TRY(wait_for_nccl(e, what, err));
+out:
+    return rc;
+}
+
+static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
+    return e->group->exact ? reduce_exact(e, b, s, err) : reduce_fast(e, b, s, err);
+}
+
+const group_transport cuda_nccl = {.name = "nccl",
+                                   .available = cuda_has_nccl,
+                                   .graphable = true,
+                                   .join = join,
+                                   .prepare = prepare,
+                                   .reduce = reduce,
+                                   .look = look,
+                                   .listen = check_enqueued,
+                                   .abort_group = abort_group,
+                                   .leave = leave};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Convolution forward and input gradient: correlations (conv_correlation.cuh), whose sums an
+// epilogue processes (conv_epilogue.cuh).
+#include "compute/cuda/kernels/conv_correlation.cuh"
+#include "compute/cuda/kernels/conv_epilogue.cuh"
+
+// Rows and columns, depth, rows and columns of a thread, slices, resident blocks. The narrow ones
+// are for LeNet's few channels; the first one is for its linear layers, which also have few
+// columns: deep tiles and many slices, because these layers wait for memory.
+#define SHAPES(SHAPE)                      \
+    SHAPE(8x16, 8, 16, 64, 4, 4, 16, 4)    \
+    SHAPE(8x32, 8, 32, 32, 4, 4, 8, 6)     \
+    SHAPE(8x64, 8, 64, 32, 4, 4, 4, 6)     \
+    SHAPE(16x32, 16, 32, 32, 4, 4, 4, 6)   \
+    SHAPE(16x64, 16, 64, 32, 4, 4, 2, 4)   \
+    SHAPE(32x64, 32, 64, 16, 4, 4, 1, 4)   \
+    SHAPE(64x64, 64, 64, 16, 8, 4, 1, 4)   \
+    SHAPE(64x128, 64, 128, 16, 8, 8, 1, 4) \
+    SHAPE(128x128, 128, 128, 16, 8, 8, 1, 2)
+SHAPES(SHAPE_TYPE)
+enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
+
+template <typename S, bool SPREAD, typename Epilogue>
+static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
+    correlate(correlation t, Epilogue epilogue) {
+    __shared__ kernel_tap taps[2][S::DEPTH];
+    const product_block b = block_of<S, Epilogue::WINDOWS>(t);
+    const float *from = t.from + (size_t)b.shard * (size_t)t.in.channels * (size_t)t.in_plane;
+
+    const thread_place p = place_of_thread<S>();
+    block_sums<S> sums;
+    correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.row, b.column, taps);
+    wait_for_kernels_before();
+    __syncthreads();
+    clear_sums(sums);
+    multiply<S>(source, pieces(t.terms, S::DEPTH), p, sums);
+    epilogue.finish(b, p, sums);
+}
+
+// ---- Launching ----
+
+static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
+
+enum {
+    // The larger blocks have no shared memory left to exchange the elements of windows.
+    WINDOW_SHAPES = BLOCK_64x64 + 1,
+    // Number of blocks that keep the device busy: most have one warp for each of a processor's
+    // schedulers, and a single warp waits for its own instructions.
+    FILL = 2 * PROCESSORS
+};
+
+template <bool WINDOWS> static int picked_shape(const correlation &t) {
+    const int count = WINDOWS ? (int)WINDOW_SHAPES : (int)SHAPE_COUNT;
+    const int columns = WINDOWS ? WINDOW * t.columns : t.columns;
+    return pick_block(sizes, count, t.out.channels, columns, FILL);
+}
+
+template <typename S, bool SPREAD, typename Epilogue>
+static void launch(launch_stream s, const cut *c, correlation t, const Epilogue &e) {
+    const int columns = columns_of_block<S, Epilogue::WINDOWS>();
+    const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
+    const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
+    if (grid.x == 0 || grid.z == 0) return;
+    t.tile_step = digits_of(S::DEPTH, t.kernel);
+    LAUNCH((correlate<S, SPREAD, Epilogue>), grid, dim3(S::THREADS), s, t, e);
+}
+
+template <bool SPREAD, typename Epilogue>
+static void launch_picked(launch_stream s, const cut *c, const correlation &t, const Epilogue &e) {
+    switch (picked_shape<Epilogue::WINDOWS>(t)) {
+#define SHAPE_CASE(name, ...)                                                       \
+    case BLOCK_##name:                                                              \
+        if constexpr (!Epilogue::WINDOWS || (int)BLOCK_##name < (int)WINDOW_SHAPES) \
+            launch<block_##name, SPREAD>(s, c, t, e);                               \
+        break;
+        SHAPES(SHAPE_CASE)
+    }
+}
+
+void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
+    launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
+}
+
+// Returns the meeting of the blocks that sum rows.
+static meeting meeting_of(const correlation &r, double *parts, unsigned *counters) {
+    const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
+    return {parts, counters, group_size(blocks)};
+}
+
+static parts_room room_of(const correlation &r, int shards) {
+    const block_size b = sizes[picked_shape<false>(r)];
+    const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
+    const size_t sets = (size_t)shards * (size_t)row_blocks;
+    return {sets * (size_t)blocks * 2 * (size_t)b.rows,
+            sets * (size_t)(pieces(blocks, group_size(blocks)) + 1)};
+}
+
+void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
+                       const tail_task *tail) {
+    const correlation r = forward_of(c->lanes, c->first, t);
+    const store_moments e = {t->bias, t->z, c->count, meeting_of(r, n->parts, n->counters), *n};
+    if (tail)
+        launch_picked<false>(s, c, r, store_norm_tail{e, *tail});
+    else
+        launch_picked<false>(s, c, r, e);
+}
+
+parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
+    return room_of(forward_of(lanes, 0, t), shards);
+}
+
+void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail) {
+    correlation r = forward_of(c->lanes, c->first, t);
+    if (!tail->pool) {
+        launch_picked<false>(s, c, r, store_tail{t->bias, *tail});
+        return;
+    }
+    r.columns = (t->out.height / 2) * (t->out.width / 2) * c->lanes;
+    launch_picked<false>(s, c, r, store_windows{t->bias, *tail});
+}
+
+void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
+    const correlation r = input_of(c->lanes, c->first, t);
+    const store_sums e = {NULL, t->dx};
+    if (t->stride_y == 1 && t->stride_x == 1)
+        launch_picked<false>(s, c, r, e);
+    else
+        launch_picked<true>(s, c, r, e);
+}
+
+void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
+                          const tail_task *front) {
+    const correlation r = input_of(c->lanes, c->first, t);
+    const meeting m = meeting_of(r, front->parts, front->counters);
+    launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
+}
+
+parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards) {
+    return room_of(input_of(lanes, 0, t), shards);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// conv_correlation.cuh - convolution forward and input gradient: one correlation.
+//
+// As a matrix product: rows are output channels, columns (pixel, lane), terms (channel, kernel row,
+// kernel column). The left factor is the weights, the right factor the input under the kernel.
+//
+// The input gradient correlates dz with the flipped weights, with the channels' roles exchanged.
+// Both are index arithmetic: `weight_*` locate a weight. A stride of the convolution becomes
+// `spread`: the distance between the rows of dz, with zeros between them.
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_CORRELATION_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_CORRELATION_CUH
+
+#include "compute/cuda/kernels/conv_epilogue.cuh"
+
+// A channel of one shard has fewer than 2^31 floats; so has a weight.
+
+typedef struct correlation {
+    shape in, out;
+    int lanes;
+    int first;          // shard
+    int step_y, step_x; // input rows from one output row to the next
+    int spread_y, spread_x;
+    int pad_y, pad_x;     // may be negative
+    int in_row, in_plane; // floats of the input
+    int columns, terms;   // of the product; columns as in product_block
+    const float *from, *weight;
+    radix kernel;                                                 // rows, columns
+    int weight_first, weight_row, weight_channel, weight_element; // floats from one to the next
+    digits tile_step;                                             // DEPTH terms
+} correlation;
+
+// A term of the right factor: an element of the kernel in a channel of the input.
+struct alignas(16) kernel_tap {
+    ptrdiff_t at; // floats from the input under the kernel's first element, in channel 0
+    int y, x;     // in the kernel
+};
+
+// Far outside any input; sums with coordinates still do not overflow.
+enum { NOWHERE = INT_MIN / 2 };
+
+// Each thread follows one term of the left factor from tile to tile. All threads need these terms
+// for the right factor: each thread publishes its own in `taps`, one tile ahead.
+template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
+    static constexpr int FOURS = S::COLUMNS / 4; // threads for a row of the right tile
+    static constexpr int LEFT_STEP = S::THREADS / S::DEPTH, LEFT = S::ROWS / LEFT_STEP;
+    static constexpr int RIGHT_STEP = S::THREADS / FOURS, RIGHT = S::DEPTH / RIGHT_STEP;
+    static_assert(LEFT * LEFT_STEP == S::ROWS && RIGHT * RIGHT_STEP == S::DEPTH, "shares");
+
+    const correlation &t;
+    kernel_tap (*taps)[S::DEPTH];
+    int turn;            // index of the next tile's taps
+    digits term;         // of the left factor
+    int weights;         // index of the first row's weights that this thread loads
+    int rows;            // number that exist from there on
+    int y, x;            // of the input under the kernel's first element
+    const float *column; // that element, in channel 0; or, with SPREAD, pixel (0, 0)
+    float left[LEFT];
+    float4 right[RIGHT];
+
+    // All threads must synchronise before the first fetch.
+    __device__ __forceinline__ correlation_source(const correlation &task, const float *from,
+                                                  int row, int first_column,
+                                                  kernel_tap (*shared_taps)[S::DEPTH])
+        : t(task), taps(shared_taps), turn(0) {
+        const int thread = (int)threadIdx.x;
+        term = digits_of(thread % S::DEPTH, t.kernel);
+        row += thread / S::DEPTH;
+        rows = t.out.channels - row;
+        weights = t.weight_first + row * t.weight_row;
+
+        place_column(from, first_column, 4 * (thread % FOURS));
+        tell(0);
+    }
+
+    // Places the first of the four columns that this thread loads, number `own` in the block.
+    __device__ __forceinline__ void place_column(const float *from, int first, int own) {
+        const window_column w =
+            WINDOWS ? window_column_of<S>(first, own) : window_column{0, first + own};
+        const int size = WINDOWS ? 2 : 1, width = t.out.width / size, pixel = w.column / t.lanes;
+        y = (pixel / width * size + w.element / 2) * t.step_y - t.pad_y;
+        x = (pixel % width * size + w.element % 2) * t.step_x - t.pad_x;
+        column = from + w.column % t.lanes;
+        if (!SPREAD) column += (ptrdiff_t)y * t.in_row + x * t.lanes;
+        if (w.column >= t.columns) y = NOWHERE;
+    }
+
+    __device__ __forceinline__ void tell(int to) {
+        if ((int)threadIdx.x >= S::DEPTH) return;
+        ptrdiff_t at = (ptrdiff_t)term.high * t.in_plane;
+        if (!SPREAD) at += term.middle * t.in_row + term.low * t.lanes;
+        taps[to][threadIdx.x] = {at, term.high < t.in.channels ? term.middle : NOWHERE, term.low};
+    }
+
+    __device__ __forceinline__ void fetch_left() {
+        const int element = term.middle * t.kernel.low + term.low;
+        int at = weights + term.high * t.weight_channel + element * t.weight_element;
+        const int live = term.high < t.in.channels ? rows : 0;
+#pragma unroll
+        for (int i = 0; i < LEFT; i++) {
+            left[i] = i * LEFT_STEP < live ? t.weight[at] : 0.0f;
+            at += LEFT_STEP * t.weight_row;
+        }
+        advance(term, t.tile_step, t.kernel);
+    }
+
+    // Four lanes of the input under an element of the kernel.
+    __device__ __forceinline__ float4 element(const kernel_tap &e) const {
+        int iy = y + e.y, ix = x + e.x;
+        const float *from = column + e.at;
+        if (SPREAD) {
+            if (iy < 0 || ix < 0 || iy % t.spread_y || ix % t.spread_x) return zero_four();
+            iy /= t.spread_y;
+            ix /= t.spread_x;
+            from += (ptrdiff_t)iy * t.in_row + ix * t.lanes;
+        }
+        if ((unsigned)iy >= (unsigned)t.in.height || (unsigned)ix >= (unsigned)t.in.width)
+            return zero_four();
+        return load_four(from);
+    }
+
+    __device__ __forceinline__ void fetch() {
+        fetch_left();
+#pragma unroll
+        for (int i = 0; i < RIGHT; i++)
+            right[i] = element(taps[turn][(int)threadIdx.x / FOURS + i * RIGHT_STEP]);
+        turn ^= 1;
+        tell(turn);
+    }
+
+    __device__ __forceinline__ void put(factor_tile<S> &tile) {
+        const int thread = (int)threadIdx.x;
+#pragma unroll
+        for (int i = 0; i < LEFT; i++)
+            tile.left[thread % S::DEPTH][thread / S::DEPTH + i * LEFT_STEP] = left[i];
+#pragma unroll
+        for (int i = 0; i < RIGHT; i++)
+            store_four(&tile.right[thread / FOURS + i * RIGHT_STEP][4 * (thread % FOURS)],
+                       right[i]);
+    }
+};
+
+// Returns the block of this thread. Blocks of the same columns are adjacent, so that they find the
+// input in the cache.
+template <typename S, bool WINDOWS>
+static __device__ __forceinline__ product_block block_of(const correlation &t) {
+    const int row_blocks = pieces(t.out.channels, S::ROWS);
+    product_block b;
+    b.shard = t.first + (int)blockIdx.z;
+    b.rows = t.out.channels;
+    b.columns = t.columns;
+    b.lanes = t.lanes;
+    b.row = (int)blockIdx.x % row_blocks * S::ROWS;
+    b.column = (int)blockIdx.x / row_blocks * columns_of_block<S, WINDOWS>();
+    return b;
+}
+
+// ---- The two directions ----
+
+static inline correlation correlation_of(int lanes, int first, const conv_task *t, shape in,
+                                         shape out) {
+    correlation r = {};
+    r.in = in;
+    r.out = out;
+    r.lanes = lanes;
+    r.first = first;
+    r.step_y = r.step_x = r.spread_y = r.spread_x = 1;
+    r.in_row = in.width * lanes;
+    r.in_plane = in.height * r.in_row;
+    r.columns = out.height * out.width * lanes;
+    r.kernel = {t->kernel_h, t->kernel_w};
+    r.terms = in.channels * t->kernel_h * t->kernel_w;
+    r.weight = t->weight;
+    return r;
+}
+
+static inline correlation forward_of(int lanes, int first, const conv_task *t) {
+    correlation r = correlation_of(lanes, first, t, t->in, t->out);
+    r.step_y = t->stride_y;
+    r.step_x = t->stride_x;
+    r.pad_y = t->pad_y;
+    r.pad_x = t->pad_x;
+    r.from = t->x;
+    r.weight_row = r.terms;
+    r.weight_channel = t->kernel_h * t->kernel_w;
+    r.weight_element = 1;
+    return r;
+}
+
+static inline correlation input_of(int lanes, int first, const conv_task *t) {
+    const int kernel = t->kernel_h * t->kernel_w;
+    correlation r = correlation_of(lanes, first, t, t->out, t->in);
+    r.spread_y = t->stride_y;
+    r.spread_x = t->stride_x;
+    r.pad_y = t->kernel_h - 1 - t->pad_y;
+    r.pad_x = t->kernel_w - 1 - t->pad_x;
+    r.from = t->z;
+    r.weight_first = kernel - 1;
+    r.weight_row = kernel;
+    r.weight_channel = t->in.channels * kernel;
+    r.weight_element = -1;
+    return r;
+}
+
+#endif

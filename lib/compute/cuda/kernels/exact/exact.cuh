@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// exact.cuh - for the kernels that add in the order of the CPU's engine (exact_*.cu; "Sums have one
+// order" in docs/differences.md): groups of samples, and sums over the planes of channels.
+//
+// The samples of a shard form groups of 16. A CPU has them in the lanes of its vectors: it sums
+// over everything else sample by sample, then over the lanes of a group by halves, and then over
+// the groups along the tree. Here, 16 neighbouring threads are the lanes.
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CUH
+
+#include "compute/cuda/kernels/tree.cuh"
+
+enum { GROUP_LANES = LOSS_GROUP }; // samples of a group
+
+static __host__ __device__ __forceinline__ unsigned groups_of(int samples) {
+    return blocks_for((size_t)samples, GROUP_LANES);
+}
+
+// Returns how many samples a group has, of those of its shard.
+static __device__ __forceinline__ int samples_of_group(int samples, unsigned group) {
+    const int left = samples - (int)(group * GROUP_LANES);
+    return left < GROUP_LANES ? left : (int)GROUP_LANES;
+}
+
+// Returns the lanes of the CPU's kernels for shards with so many lanes: 4, 8 or 16 (simd.h).
+static __host__ __device__ __forceinline__ int cpu_lanes(int lanes) {
+    return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (int)GROUP_LANES;
+}
+
+// Returns the sum over the first `width` of 16 neighbouring threads, in all of these: 8 + 8, 4 + 4,
+// … All threads of a warp must call it.
+static __device__ __forceinline__ float sum_by_halves(float value, int width) {
+    for (int distance = width / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(ALL_LANES, value, distance);
+    return value;
+}
+
+// ---- Sums over the plane of a channel ----
+
+// A block takes one group and some channels: threadIdx.x is the sample, .y a row, .z the channel.
+enum { PLANE_THREADS = 256, ROWS_MOST = 8 };
+
+struct two_floats {
+    float a, b;
+};
+
+static __device__ __forceinline__ void add_to(two_floats &sum, two_floats term) {
+    sum.a += term.a;
+    sum.b += term.b;
+}
+
+static inline dim3 plane_block(int height) {
+    unsigned rows = 1;
+    while (rows < ROWS_MOST && rows < (unsigned)height) rows *= 2;
+    return dim3(GROUP_LANES, rows, PLANE_THREADS / GROUP_LANES / rows);
+}
+
+static inline dim3 plane_grid(const cut *c, int channels, dim3 block) {
+    return dim3(blocks_for((size_t)channels, block.z), groups_of(c->lanes),
+                (unsigned)(c->end - c->first));
+}
+
+// A thread's place in such a block.
+struct plane_place {
+    int shard, channel;
+    unsigned group;
+    int samples; // of the group; 0 or less: none
+    int sample;  // of the shard
+    bool live;   // it has data
+};
+
+static __device__ __forceinline__ plane_place place_in_plane(const cut &c, int channels) {
+    plane_place p;
+    p.shard = shard_of_block(c);
+    p.channel = (int)(blockIdx.x * blockDim.z + threadIdx.z);
+    p.group = blockIdx.y;
+    p.samples = samples_of_group(c.count[p.shard], p.group);
+    p.sample = (int)(p.group * GROUP_LANES + threadIdx.x);
+    p.live = p.channel < channels && (int)threadIdx.x < p.samples;
+    return p;
+}
+
+// Adds the sums of rows, in order. `row(y)` returns those of a row. The result is in the threads of
+// row 0. All threads of the block must call it, also those without data.
+template <typename Row>
+static __device__ __forceinline__ two_floats sum_of_rows(int height, bool live, const Row &row) {
+    __shared__ two_floats of[PLANE_THREADS];
+    const int rows = (int)blockDim.y, own = (int)thread_of_block();
+    two_floats total = {0, 0};
+    for (int first = 0; first < height; first += rows) {
+        const int y = first + (int)threadIdx.y;
+        of[own] = live && y < height ? row(y) : two_floats{0, 0};
+        __syncthreads();
+        for (int i = 0; threadIdx.y == 0 && i < rows && first + i < height; i++)
+            add_to(total, of[own + i * GROUP_LANES]);
+        __syncthreads();
+    }
+    return total;
+}
+
+// The sums of a row of `width` elements: four sums of every fourth element, then the sum of the
+// four. `add(x, sum)` adds element x.
+template <typename Add>
+static __device__ __forceinline__ two_floats sum_of_row(int width, const Add &add) {
+    enum { CHAINS = 4 };
+    two_floats chain[CHAINS] = {};
+    int x = 0;
+    for (; x + CHAINS <= width; x += CHAINS) {
+#pragma unroll
+        for (int k = 0; k < CHAINS; k++) add(x + k, chain[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < CHAINS - 1; k++)
+        if (x + k < width) add(x + k, chain[k]);
+    return two_floats{(chain[0].a + chain[1].a) + (chain[2].a + chain[3].a),
+                      (chain[0].b + chain[1].b) + (chain[2].b + chain[3].b)};
+}
+
+#endif

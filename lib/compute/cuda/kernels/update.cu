@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// update.cu - the end of a step, in one launch: optimizers, element by element, and the digest of
+// the updated parameters; batch norm's running statistics, one block per norm; the step's result.
+//
+// The same bits as cpu/kernels/update.c from the same numbers: the same operations in the same
+// order; fused rounding only where the source says fma; division and square root rounded to nearest
+// (nvcc's default); subnormal momentum flushed to zero. Only the bits of a NaN may differ.
+#include "compute/cuda/kernels/last_block.cuh"
+#include "compute/cuda/kernels/norm_running.cuh"
+
+enum {
+    BLOCK = 128,
+    EACH = 4, // elements per thread; a task's first and end are multiples of it, as in all arenas
+    BLOCKS_MOST = 2048 // more would only queue up to add to the digest
+};
+
+// What an update reads of step_numbers, in registers.
+struct rule {
+    float scale, lr, weight_decay, momentum, beta1, beta2, eps, correction1, correction2;
+    bool nesterov, frozen;
+};
+
+static __device__ rule rule_of(const step_numbers &n) {
+    return {n.scale,           n.lr,  n.weight_decay, n.momentum,    n.beta1,
+            n.beta2,           n.eps, n.correction1,  n.correction2, n.nesterov != 0,
+            /* frozen */ false};
+}
+
+// The rule of the parameters at i to i + EACH, which are of one group.
+static __device__ rule rule_at(const update_task &t, const rule &whole, size_t i) {
+    const unsigned group = t.group_of[i / ARENA_ALIGNMENT];
+    rule own = whole;
+    if (group == 0) return own;
+    const group_numbers *g = &t.numbers->groups[group - 1];
+    own.lr = g->lr;
+    own.weight_decay = g->weight_decay;
+    own.frozen = g->frozen != 0;
+    return own;
+}
+
+// Decaying momentum ends in zero, as on the CPU.
+static __device__ float flush(float v) {
+    return v >= 0x1p-126f || v <= -0x1p-126f || v != v ? v : 0.0f;
+}
+
+static __device__ void sgd(const rule &n, float g, float *p, float *s) {
+    g = fmaf(n.weight_decay, *p, g);
+    *s = flush(fmaf(n.momentum, *s, g));
+    const float step = n.nesterov ? fmaf(n.momentum, *s, g) : *s;
+    *p = fmaf(-n.lr, step, *p);
+}
+
+template <bool DECOUPLED>
+static __device__ void adam(const rule &n, float g, float *p, float *s, float *s2) {
+    if (DECOUPLED)
+        *p = fmaf(-n.lr * n.weight_decay, *p, *p);
+    else
+        g = fmaf(n.weight_decay, *p, g);
+    *s = flush(fmaf(n.beta1, *s, (1.0f - n.beta1) * g));
+    *s2 = flush(fmaf(n.beta2, *s2, (1.0f - n.beta2) * (g * g)));
+    const float root = sqrtf(*s2 * n.correction2) + n.eps;
+    *p = fmaf(-n.lr * n.correction1, *s / root, *p);
+}
+
+// Updates element i and returns its part of the digest; the parts are added modulo 2^64.
+template <int KIND>
+static __device__ uint64_t update_one(const rule &n, size_t i, float g, float *p, float *s,
+                                      float *s2) {
+    g *= n.scale;
+    if (KIND == CUDA_SGD && !n.frozen) sgd(n, g, p, s);
+    if (KIND != CUDA_SGD && !n.frozen) adam<KIND == CUDA_ADAMW>(n, g, p, s, s2);
+    uint32_t key = (uint32_t)i * 0x9E3779B1u;
+    key = (key ^ key >> 15) | 1;
+    return (uint64_t)__float_as_uint(*p) * key;
+}
+
+static __device__ float4 *four(float *p) {
+    return reinterpret_cast<float4 *>(p);
+}
+
+template <int KIND>
+static __device__ uint64_t update_four(const update_task &t, const rule &n, size_t i) {
+    const float4 g = *reinterpret_cast<const float4 *>(t.gradient + i);
+    float4 p = *four(t.parameters + i), s = *four(t.state + i), s2 = {0, 0, 0, 0};
+    if (KIND != CUDA_SGD) s2 = *four(t.state2 + i);
+    uint64_t digest = update_one<KIND>(n, i, g.x, &p.x, &s.x, &s2.x);
+    digest += update_one<KIND>(n, i + 1, g.y, &p.y, &s.y, &s2.y);
+    digest += update_one<KIND>(n, i + 2, g.z, &p.z, &s.z, &s2.z);
+    digest += update_one<KIND>(n, i + 3, g.w, &p.w, &s.w, &s2.w);
+    *four(t.parameters + i) = p;
+    *four(t.state + i) = s;
+    if (KIND != CUDA_SGD) *four(t.state2 + i) = s2;
+    return digest;
+}
+
+static __device__ void store_result(const update_task &t) {
+    step_output *result = &t.results[t.numbers->result];
+    result->digest = __ldcg(&t.progress->digest);
+    result->loss = *t.loss;
+    t.progress->digest = 0;
+}
+
+// The norms' blocks come first: they wait for memory the longest.
+template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+    wait_for_kernels_before();
+    const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
+    if (blockIdx.x < norms) {
+        follow_norm(t.norms, blockIdx.x);
+        return;
+    }
+    const rule whole = rule_of(*t.numbers);
+    const size_t thread = (size_t)(blockIdx.x - norms) * BLOCK + threadIdx.x;
+    const size_t round = (size_t)blocks * BLOCK * EACH;
+    uint64_t digest = 0;
+    for (size_t i = t.first + thread * EACH; i < t.end; i += round)
+        digest += update_four<KIND>(t, t.group_of ? rule_at(t, whole, i) : whole, i);
+    digest = block_sum(digest);
+    if (threadIdx.x == 0)
+        atomicAdd(reinterpret_cast<unsigned long long *>(&t.progress->digest), digest);
+    if (is_last_block(&t.progress->blocks, blocks) && threadIdx.x == 0) store_result(t);
+}
+
+// One block if there is nothing to update, because a result is due.
+void cuda_update(launch_stream s, const update_task *t) {
+    unsigned blocks = t->first < t->end ? blocks_for(t->end - t->first, BLOCK * EACH) : 1;
+    if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
+    blocks += (unsigned)t->norms.count;
+    switch (t->kind) {
+    case CUDA_SGD: LAUNCH(update<CUDA_SGD>, blocks, BLOCK, s, *t); break;
+    case CUDA_ADAM: LAUNCH(update<CUDA_ADAM>, blocks, BLOCK, s, *t); break;
+    case CUDA_ADAMW: LAUNCH(update<CUDA_ADAMW>, blocks, BLOCK, s, *t); break;
+    }
+}

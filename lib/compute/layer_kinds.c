@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compute/layer_kinds.h"
 
-#define ONLY_RELU "on GPUs the only activation is ReLU"
-
 const layer_traits layer_kind_traits[LAYER_KINDS] = {
     [LAYER_CONV] = {.role = ROLE_CORE, .tensors = TENSORS_PRODUCT},
     [LAYER_LINEAR] = {.role = ROLE_CORE, .tensors = TENSORS_PRODUCT},
@@ -13,10 +11,8 @@ const layer_traits layer_kind_traits[LAYER_KINDS] = {
     [LAYER_FLATTEN] = {.role = ROLE_VIEW},
     [LAYER_DROPOUT] = {.role = ROLE_ALONE, .has_choices = true},
     [LAYER_ADD] = {.role = ROLE_SUM},
-    [LAYER_GELU] = {.role = ROLE_SMOOTH, .not_on_gpus = ONLY_RELU},
-    [LAYER_SILU] = {.role = ROLE_SMOOTH, .not_on_gpus = ONLY_RELU},
-    [LAYER_SCALE] = {.role = ROLE_SCALE, .not_on_gpus = "GPUs cannot scale values"},
-    [LAYER_GROUP_NORM] = {.role = ROLE_ALONE,
-                          .tensors = TENSORS_CHANNELS,
-                          .not_on_gpus = "GPUs run no group norm"},
+    [LAYER_GELU] = {.role = ROLE_SMOOTH},
+    [LAYER_SILU] = {.role = ROLE_SMOOTH},
+    [LAYER_SCALE] = {.role = ROLE_SCALE},
+    [LAYER_GROUP_NORM] = {.role = ROLE_ALONE, .tensors = TENSORS_CHANNELS},
 };

@@ -53,7 +53,6 @@ typedef struct layer_traits {
     bool has_statistics; // running mean and variance of each channel
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in
                       // its window that it came from, or whether it was kept
-    const char *not_on_gpus; // why; NULL: they run it, if it has one input
 } layer_traits;
 
 extern const layer_traits layer_kind_traits[LAYER_KINDS];

@@ -113,20 +113,6 @@ option_agrees() {
     NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda --math fast
 }
 
-@test "a layer that GPUs cannot run is named, and nothing is written" {
-    local layers case
-    for case in "residual: {body: [relu]}|add1" "gelu|gelu1" "scale: {factor: 2}|scale1" "conv: {name: g, out: 6, kernel: 1, groups: 2}|g" "group_norm: {groups: 3}|gn1"; do
-        layers=${case%|*}
-        sed "s/relu, max_pool/relu, $layers, max_pool/" "$made/net.yaml" >net.yaml
-        fails_with 2 "cannot run layer '${case#*|}': .*--device cpu" "$BIN/train-single" -q --experiment e.yaml \
-            --train "$made/data/train.st.zst" --out run --device cuda --math fast
-        nothing_in run
-        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cpu \
-            --stop-after-steps 1
-        rm -r run
-    done
-}
-
 @test "settings of tensors: the same bits in every strategy, and frozen tensors as on the CPU" {
     local tool
     cat >>e.yaml <<'END'
@@ -365,6 +351,36 @@ END
 @test "--math exact: the CPU's model where CPUs use Winograd's algorithm" {
     sed -i 's/out: [68],/out: 16,/g; s/max_pool: {size: 2}, //' net.yaml
     exact_agrees "Winograd's algorithm" train-ddp train-mp
+}
+
+# graph_data: data and an experiment for the network that has every kind of layer, a value with three
+# readers, and residual blocks.
+graph_data() {
+    made=$WORK
+    "$BIN/synth-cifar" -q --train 50 --test 20 --shape 3,16,16 --seed 3 --out data
+    sed 's/32, 32/16, 16/' "$ROOT/tests/fixtures/residual.yaml" >net.yaml
+    write_experiment e.yaml model=./net.yaml global_batch=32
+}
+
+@test "--math exact: the CPU's model and predictions of a network with branches and all kinds of layers" {
+    graph_data
+    exact_agrees branches train-ddp train-dp train-mp
+    "$BIN/evaluate" -q --model run/model.st.zst --data data/test.st.zst --out one --device cuda
+    "$BIN/evaluate" -q --model run/model.st.zst --data data/test.st.zst --out two --device cpu
+    [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ]
+    printf 'sync_batch_norm: true\n' >>e.yaml
+    exact_agrees "branches, synchronised batch norm" train-ddp
+}
+
+@test "--math fast: a network with branches: the same bits from every tool, near the CPU's" {
+    local tool
+    graph_data
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cuda --device cuda --math fast
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
+    expected=$(content cuda/model.st.zst)
+    [ "$expected" != "$(content cpu/model.st.zst)" ]
+    succeeds "$BIN/tensor" diff --atol 1e-4 cuda/model.st.zst cpu/model.st.zst
+    for tool in train-ddp train-dp train-mp; do agrees "$tool" --device cuda --math fast --world-size 2; done
 }
 
 @test "--math: an unknown value is refused, and nothing is written" {

@@ -12,7 +12,6 @@ typedef struct model_case {
     const char *name, *input, *layers; // YAML
     const char *path;                  // or a model file
     bool large;                        // with few of the splits: the reference is slow
-    bool graph;                        // not a chain, or other activations: not on GPUs yet
 } model_case;
 
 // Every kind of layer, geometries without a fast path, and the experiments' models.
@@ -149,24 +148,21 @@ static const model_case models[] = {
      .input = "[2, 7, 6]",
      .layers = "[gelu, conv: {out: 5, kernel: 3, padding: 1}, gelu, conv: {out: 6, kernel: 3}, "
                "batch_norm, silu, max_pool: {size: 2}, flatten, linear: {out: 19}, silu, linear: "
-               "{out: 12}, gelu, linear: {out: 10}]",
-     .graph = true},
+               "{out: 12}, gelu, linear: {out: 10}]"},
     {.name = "gelu and silu in tails",
      .input = "[2, 9, 8]",
      .layers = "[conv: {out: 5, kernel: 2}, gelu, conv: {out: 18, kernel: 3, padding: 1, bias: "
                "false}, max_pool: {size: 2}, batch_norm: {eps: 1e-12, momentum: 0.4}, gelu, conv: "
                "{out: 17, kernel: 3, padding: 1}, batch_norm, silu, max_pool: {size: 3}, flatten, "
                "batch_norm, gelu, linear: {out: 9}, gelu, linear: {out: 12}, batch_norm, silu, "
-               "linear: {out: 10}]",
-     .graph = true},
+               "linear: {out: 10}]"},
     {.name = "batch norms in place, and not",
      .input = "[2, 8, 7]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 2}, batch_norm, "
                "batch_norm, relu, avg_pool: {size: 2, stride: 1}, batch_norm: {name: b}, silu, "
                "conv: {from: b, out: 4, kernel: 1}, batch_norm, gelu, add: {with: silu1}, "
                "batch_norm, dropout: {p: 0.25}, batch_norm, gelu, flatten, batch_norm, linear: "
-               "{out: 10}]",
-     .graph = true},
+               "{out: 10}]"},
     {.name = "group norms, of the input, after branches and of features",
      .input = "[2, 9, 8]",
      .layers = "[group_norm: {groups: 1, name: a}, conv: {out: 18, kernel: 3, padding: 1}, "
@@ -174,8 +170,7 @@ static const model_case models[] = {
                "18, kernel: 3, padding: 1, bias: false}, group_norm: {groups: 18}]}, batch_norm, "
                "group_norm: {groups: 3}, gelu, conv: {from: b, out: 18, kernel: 1}, add: {with: "
                "gelu1}, max_pool: {size: 2}, flatten, group_norm: {groups: 2}, linear: {out: 12}, "
-               "group_norm: {groups: 1}, linear: {out: 10}]",
-     .graph = true},
+               "group_norm: {groups: 1}, linear: {out: 10}]"},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "
@@ -189,8 +184,7 @@ static const model_case models[] = {
                "3, padding: 1, groups: 32, bias: false}, batch_norm, relu, conv: {out: 64, kernel: "
                "3, padding: 1, groups: 2}, max_pool: {size: 2}, relu, conv: {out: 96, kernel: [3, "
                "2], stride: 2, padding: 1, groups: 32}, relu, conv: {out: 12, kernel: 1, groups: "
-               "4}, flatten, linear: {out: 10}]",
-     .graph = true},
+               "4}, flatten, linear: {out: 10}]"},
     {.name = "strides larger than the kernel or than the image",
      .input = "[2, 11, 13]",
      .layers =
@@ -200,27 +194,23 @@ static const model_case models[] = {
     {.name = "scaled logits",
      .input = "[2, 6, 5]",
      .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}, scale: "
-               "{factor: 0.1111}]",
-     .graph = true},
+               "{factor: 0.1111}]"},
     {.name = "scales between other layers",
      .input = "[2, 7, 6]",
      .layers = "[scale: {factor: -1.5}, conv: {out: 5, kernel: 3, padding: 1}, scale: {factor: 3}, "
                "max_pool: {size: 2}, scale: {factor: 0.25}, residual: {body: [conv: {out: 5, "
                "kernel: 1}, scale: {factor: 0.1}]}, flatten, linear: {out: 12}, scale: {factor: "
-               "2}, relu, linear: {out: 10, bias: false}, scale: {factor: 4}]",
-     .graph = true},
+               "2}, relu, linear: {out: 10, bias: false}, scale: {factor: 4}]"},
     {.name = "a residual block",
      .input = "[3, 8, 7]",
      .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, residual: {body: [conv: {out: 6, "
                "kernel: 3, padding: 1}, relu, conv: {out: 6, kernel: 3, padding: 1}]}, relu, "
-               "flatten, linear: {out: 10}]",
-     .graph = true},
+               "flatten, linear: {out: 10}]"},
     {.name = "layers without a product after the ReLU of a sum",
      .input = "[2, 7, 6]",
      .layers = "[conv: {name: a, out: 4, kernel: 3}, conv: {out: 4, kernel: 3, padding: 1}, "
                "batch_norm, add: {with: a}, relu, batch_norm, gelu, residual: {body: [conv: {out: "
-               "4, kernel: 1}]}, relu, relu, flatten, linear: {out: 10}]",
-     .graph = true},
+               "4, kernel: 1}]}, relu, relu, flatten, linear: {out: 10}]"},
     {.name = "residual blocks with batch norm, one strided",
      .input = "[3, 9, 8]",
      .layers = "[conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, residual: "
@@ -229,8 +219,7 @@ static const model_case models[] = {
                "{body: [conv: {out: 18, kernel: 3, stride: 2, padding: 1, bias: false}, "
                "batch_norm, relu, conv: {out: 18, kernel: 3, padding: 1, bias: false}, "
                "batch_norm], shortcut: [conv: {out: 18, kernel: 1, stride: 2, bias: false}, "
-               "batch_norm]}, relu, global_avg_pool, flatten, linear: {out: 10}]",
-     .graph = true},
+               "batch_norm]}, relu, global_avg_pool, flatten, linear: {out: 10}]"},
     {.name = "images of one tile of Winograd's algorithm, with batch norm",
      .input = "[3, 8, 8]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
@@ -242,47 +231,40 @@ static const model_case models[] = {
      .layers = "[conv: {out: 16, kernel: 3, padding: 1, bias: false}, batch_norm, relu, residual: "
                "{body: [conv: {out: 16, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 16, "
                "kernel: 3, padding: 1}, batch_norm]}, relu, residual: {body: [relu, conv: {out: "
-               "16, kernel: 3, padding: 1}]}, flatten, linear: {out: 10}]",
-     .graph = true},
+               "16, kernel: 3, padding: 1}]}, flatten, linear: {out: 10}]"},
     {.name = "residual blocks that normalise first",
      .input = "[2, 6, 6]",
      .layers = "[conv: {out: 5, kernel: 3, padding: 1}, residual: {body: [batch_norm, relu, conv: "
                "{out: 5, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 5, kernel: 5, "
                "padding: 2}]}, residual: {body: [batch_norm, relu, dropout: {p: 0.25}, conv: "
                "{out: 5, kernel: 1}]}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: "
-               "{out: 10}]",
-     .graph = true},
+               "{out: 10}]"},
     {.name = "branches from the input",
      .input = "[2, 7, 6]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, conv: {from: input, name: b, out: "
                "4, kernel: 1}, add: {with: a}, relu, conv: {from: input, out: 4, kernel: 5, "
-               "padding: 2}, add: {with: relu1}, flatten, linear: {out: 10}]",
-     .graph = true},
+               "padding: 2}, add: {with: relu1}, flatten, linear: {out: 10}]"},
     {.name = "the input in a sum",
      .input = "[3, 6, 5]",
      .layers = "[residual: {body: [conv: {out: 3, kernel: 3, padding: 1}, relu]}, max_pool: {size: "
-               "2}, residual: {body: [relu]}, flatten, linear: {out: 10}]",
-     .graph = true},
+               "2}, residual: {body: [relu]}, flatten, linear: {out: 10}]"},
     {.name = "one value with many readers",
      .input = "[2, 8, 8]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 3, stride: 1, "
                "padding: 1}, add: {with: a, name: b}, avg_pool: {from: a, size: 3, stride: 1, "
                "padding: 1}, add: {with: b, name: c}, dropout: {from: a, p: 0.5}, add: {with: c, "
                "name: d}, conv: {from: a, out: 4, kernel: 3, padding: 1}, batch_norm, relu, add: "
-               "{with: d}, add: {with: a}, max_pool: {size: 2}, flatten, linear: {out: 10}]",
-     .graph = true},
+               "{with: d}, add: {with: a}, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
     {.name = "twice the same value",
      .input = "[1, 5, 5]",
      .layers = "[conv: {name: a, out: 3, kernel: 2}, add: {with: a}, batch_norm, flatten, linear: "
-               "{name: l, out: 9}, relu, add: {with: l}, linear: {out: 10}]",
-     .graph = true},
+               "{name: l, out: 9}, relu, add: {with: l}, linear: {out: 10}]"},
     {.name = "a flattened image that convolutions read too",
      .input = "[2, 6, 5]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, flatten, linear: {name: l, out: "
                "12}, conv: {from: a, out: 3, kernel: 3, padding: 2}, relu, flatten, linear: {out: "
                "12}, add: {with: l}, relu, flatten: {from: a, name: f}, batch_norm, linear: {out: "
-               "12}, add: {with: relu2}, linear: {out: 10}]",
-     .graph = true},
+               "12}, add: {with: relu2}, linear: {out: 10}]"},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

@@ -16,17 +16,12 @@ typedef struct engine_suite {
     // Fills in the ways to run a step; returns their number.
     int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
     bool sums_groups; // its trees' leaves are groups of samples, not whole shards
-    bool runs_graphs; // networks that are not chains
     // Its engines add in the CPU's order. The first execution is the CPU's, which test_engine.c
     // compares with the reference; here only bits are compared.
     bool exact;
 } engine_suite;
 
 static engine_suite suite; // set by main
-
-static bool is_run(const model_case *m) {
-    return !m->graph || suite.runs_graphs;
-}
 
 // ---- Steps ----
 
@@ -298,8 +293,7 @@ static const model_case far_from_zero[] = {
      .layers = "[flatten, linear: {out: 37}, batch_norm, relu, linear: {out: 10}]"},
     {.name = "far from zero: conv, gelu",
      .input = "[2, 9, 8]",
-     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, gelu, flatten, linear: {out: 10}]",
-     .graph = true},
+     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, gelu, flatten, linear: {out: 10}]"},
 };
 
 static void choose_far(problem *p, float mean) {
@@ -397,7 +391,7 @@ static void check_reuse(const model_case *m) {
 static void test_reuse(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++)
-        if (!models[i].large && is_run(&models[i]) && !is_left_out(i, 0)) check_reuse(&models[i]);
+        if (!models[i].large && !is_left_out(i, 0)) check_reuse(&models[i]);
 }
 
 typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
@@ -516,8 +510,7 @@ static void check_infer_after_update(const model_case *m) {
 static void test_infer_after_update(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++)
-        if (!models[i].large && is_run(&models[i]) && !is_left_out(i, 0))
-            check_infer_after_update(&models[i]);
+        if (!models[i].large && !is_left_out(i, 0)) check_infer_after_update(&models[i]);
 }
 
 // ---- The tree of a batch norm ----
@@ -622,7 +615,6 @@ static void name_case(test_case *c) {
 
 static size_t add_steps(size_t n) {
     for (size_t m = 0; m < MODELS; m++) {
-        if (!is_run(&models[m])) continue;
         const bool norms = has_batch_norm(&models[m]);
         for (size_t s = 0, column = 0; s < SPLITS; s++) {
             if (splits[s].sync && !norms) continue;
@@ -681,8 +673,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
     for (size_t i = 0; i < sizeof far_from_zero / sizeof *far_from_zero; i++)
-        if (is_run(&far_from_zero[i]))
-            n = add_case(n, far_from_zero[i].name, test_far, &far_from_zero[i]);
+        n = add_case(n, far_from_zero[i].name, test_far, &far_from_zero[i]);
     static char names[sizeof norm_trees / sizeof *norm_trees][64];
     for (size_t i = 0; i < sizeof norm_trees / sizeof *norm_trees; i++) {
         if (!suite.sums_groups && norm_trees[i].count[0] > GROUP) continue;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
+#include "compute/activation_kind.h"
 #include "compute/backend.h"
 #include "compute/winograd.h"
 
@@ -90,14 +91,6 @@ typedef struct linear_weight_task {
     float *scratch; // inputs rounded up to 16, times 16: x transposed
     bool accumulate;
 } linear_weight_task;
-
-typedef enum activation_kind {
-    ACTIVATION_NONE,
-    ACTIVATION_RELU,
-    ACTIVATION_GELU,
-    ACTIVATION_SILU,
-    ACTIVATION_SCALE
-} activation_kind;
 
 // The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·(z - mean) +
 // shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // engine.h - the internals of the CUDA engine. engine.c: opening and closing, parameters, the
-// backend's table; sequence.c: the order of operations; operations.c, linear.c, transfer.c: from
-// operations to kernels; input.c: a step's input; graphs.c: parts of a step as graphs; step.c,
-// inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
-// divide them; arithmetic.c: the order of sums; timing.c: the time of a step by phase; profile.c,
-// limits.c, stopwatch.c: the time by operation; peers.c: exchange between engines of one process;
-// group.c, buckets.c, nccl.c, ipc.c: reduction over several ranks; placement.c, arrays.c, memory.c:
-// memory.
+// backend's table; sequence.c: the order of operations; operations.c, layers.c, linear.c,
+// transfer.c: from operations to kernels; input.c: a step's input; graphs.c: parts of a step as
+// graphs; step.c, inference.c: running them and returning results; exchange.c: steps in parts, for
+// strategies that divide them; arithmetic.c: the order of sums; timing.c: the time of a step by
+// phase; profile.c, limits.c, stopwatch.c: the time by operation; peers.c: exchange between engines
+// of one process; group.c, buckets.c, nccl.c, ipc.c: reduction over several ranks; placement.c,
+// arrays.c, memory.c: memory.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it first runs and is replayed from then on.
@@ -36,20 +36,21 @@ typedef enum operation_kind {
     OP_EXCHANGE, // batch norm over shards of several engines: exchange through the host
     OP_NORM,     // batch norm: scale and shift
     OP_TAIL,
-    OP_POOL,
-    OP_DROPOUT,
+    OP_ALONE,
     OP_SEND,
     // The gradient of the logits, made here or given (e->given_gradients), and the records' loss.
     OP_LOSS,
     OP_RECEIVE_GRADIENT, // of a stage's output
     OP_LOSS_RECORD,      // of a stage that has no loss: 0
+    OP_TAIL_ACTIVATION,  // dy of a tail, through GELU or SiLU, or back to its sum
+    OP_TAIL_SECOND,      // that dy, for the second input of the sum
     OP_TAIL_SUMS,
     OP_NORM_BACKWARD,
     OP_TAIL_BACKWARD,
     OP_CORE_WEIGHTS,
     OP_CORE_INPUT,
-    OP_POOL_BACKWARD,
-    OP_DROPOUT_BACKWARD,
+    OP_ALONE_BACKWARD,
+    OP_ADD_GRADIENT, // dx, of one reader of several
     OP_SEND_GRADIENT,
 } operation_kind;
 
@@ -76,12 +77,17 @@ typedef struct cuda_unit {
     unit_layers layers;
     bool ours;  // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
     bool fuses; // it is ours and writes further results, if they are needed
-    // Further results that such a product writes; then they have no separate operation.
-    bool makes_moments, makes_tail;
+    // Further results that such a product writes; then they have no separate operation. fuses_tail:
+    // it can make the tail, once scale and shift of a batch norm are known.
+    bool makes_moments, makes_tail, fuses_tail;
     // The preceding unit, if the input gradient also makes the sums for its batch norm.
     const struct cuda_unit *sums_of;
-    bool has_sums; // the following unit makes this one's sums
-    float *x, *dx; // the previous unit's y and dy; dx NULL: not needed
+    bool has_sums;           // the following unit makes this one's sums
+    const float *x, *second; // the y of earlier units, or the input; second NULL: none
+    // Where the unit writes the gradients of both. If another unit has written one before, dx is
+    // shared scratch memory, and is then added to `dx_total`; second_dx is added to at once.
+    // NULL: not needed.
+    float *dx, *dx_total, *second_dx;
     float *z, *y, *dy;
     uint8_t *winner;
 } cuda_unit;
@@ -91,7 +97,7 @@ typedef struct operation {
     const cuda_unit *unit; // NULL: it has none
 } operation;
 
-enum { MAX_OPERATIONS_OF_UNIT = 10, RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
+enum { MAX_OPERATIONS_OF_UNIT = 16, RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
 
 // The parts in which a step can run; each is a separate graph. If nothing comes between a step and
 // its update, both are one part.
@@ -190,6 +196,7 @@ struct engine {
     size_t record; // floats that are summed over shards: a record's, up to whole ARENA_ALIGNMENTs
     size_t stride; // from one shard's record to the next; a group needs a little more (group.h)
     float *input, *input_gradient;
+    float *added; // cuda_unit.dx of those that have a dx_total
     float *parameters, *buffers, *state[2];
     float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
@@ -300,6 +307,11 @@ status cuda_take_images(engine *e, error *err) MUST_CHECK; // the data set, if t
 // sequence.c
 status cuda_sequence(engine *e, error *err) MUST_CHECK;
 phase cuda_operation_phase(operation_kind kind);
+
+// layers.c: layers that are a unit by themselves.
+void cuda_alone(const engine *e, const cut *c, const cuda_unit *u, bool training);
+void cuda_alone_backward(const engine *e, const cut *c, const cuda_unit *u);
+activation_kind cuda_activation_of(const layer *l); // GELU, SiLU, scale
 
 // operations.c: enqueues work on the local shards [run_first, run_end).
 status cuda_run_operations(engine *e, int first, int end, error *err) MUST_CHECK;

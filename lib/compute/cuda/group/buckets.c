@@ -23,14 +23,17 @@
 
 // Returns the offset of a unit's first parameter in the arena; `none` if it has no parameters.
 static size_t first_parameter(const unit_layers *u, size_t none) {
-    return u->core ? u->core->weight : u->norm ? u->norm->weight : none;
+    const layer *first = u->core ? u->core : u->norm ? u->norm : u->alone;
+    return first && layer_weights(first) > 0 ? first->weight : none;
 }
 
 // Returns the index of the last operation that makes gradients of this unit's parameters.
 static int completing_operation(const engine *e, const cuda_unit *u) {
     int last = 0;
-    for (int i = e->backward_first; i < e->operation_count; i++)
-        if (e->operations[i].unit == u && e->operations[i].kind != OP_CORE_INPUT) last = i;
+    for (int i = e->backward_first; i < e->operation_count; i++) {
+        const operation *op = &e->operations[i];
+        if (op->unit == u && op->kind != OP_CORE_INPUT && op->kind != OP_ADD_GRADIENT) last = i;
+    }
     return last;
 }
 

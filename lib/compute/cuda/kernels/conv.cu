@@ -29,7 +29,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.row, b.column, taps);
+    correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.part, b.row, b.column, taps);
     wait_for_kernels_before();
     __syncthreads();
     clear_sums(sums);
@@ -59,7 +59,7 @@ template <typename S, bool SPREAD, typename Epilogue>
 static void launch(launch_stream s, const cut *c, correlation t, const Epilogue &e) {
     const int columns = columns_of_block<S, Epilogue::WINDOWS>();
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
-    const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
+    const dim3 grid((unsigned)blocks, 1, parts_of(c, t));
     if (grid.x == 0 || grid.z == 0) return;
     t.tile_step = digits_of(S::DEPTH, t.kernel);
     LAUNCH((correlate<S, SPREAD, Epilogue>), grid, dim3(S::THREADS), s, t, e);

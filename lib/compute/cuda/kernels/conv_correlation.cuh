@@ -17,7 +17,8 @@
 typedef struct correlation {
     shape in, out;
     int lanes;
-    int first;          // shard
+    int first; // shard, or part: see product_block
+    int channel_parts;
     int step_y, step_x; // input rows from one output row to the next
     int spread_y, spread_x;
     int pad_y, pad_x;     // may be negative
@@ -26,7 +27,8 @@ typedef struct correlation {
     const float *from, *weight;
     radix kernel;                                                 // rows, columns
     int weight_first, weight_row, weight_channel, weight_element; // floats from one to the next
-    digits tile_step;                                             // DEPTH terms
+    int weight_part;
+    digits tile_step; // DEPTH terms
 } correlation;
 
 // A term of the right factor: an element of the kernel in a channel of the input.
@@ -59,14 +61,14 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
 
     // All threads must synchronise before the first fetch.
     __device__ __forceinline__ correlation_source(const correlation &task, const float *from,
-                                                  int row, int first_column,
+                                                  int part, int row, int first_column,
                                                   kernel_tap (*shared_taps)[S::DEPTH])
         : t(task), taps(shared_taps), turn(0) {
         const int thread = (int)threadIdx.x;
         term = digits_of(thread % S::DEPTH, t.kernel);
         row += thread / S::DEPTH;
         rows = t.out.channels - row;
-        weights = t.weight_first + row * t.weight_row;
+        weights = t.weight_first + part * t.weight_part + row * t.weight_row;
 
         place_column(from, first_column, 4 * (thread % FOURS));
         tell(0);
@@ -146,6 +148,7 @@ static __device__ __forceinline__ product_block block_of(const correlation &t) {
     const int row_blocks = pieces(t.out.channels, S::ROWS);
     product_block b;
     b.shard = t.first + (int)blockIdx.z;
+    b.part = (int)blockIdx.z % t.channel_parts;
     b.rows = t.out.channels;
     b.columns = t.columns;
     b.lanes = t.lanes;
@@ -162,7 +165,8 @@ static inline correlation correlation_of(int lanes, int first, const conv_task *
     r.in = in;
     r.out = out;
     r.lanes = lanes;
-    r.first = first;
+    r.first = first * t->channel_parts;
+    r.channel_parts = t->channel_parts;
     r.step_y = r.step_x = r.spread_y = r.spread_x = 1;
     r.in_row = in.width * lanes;
     r.in_plane = in.height * r.in_row;
@@ -170,6 +174,7 @@ static inline correlation correlation_of(int lanes, int first, const conv_task *
     r.kernel = {t->kernel_h, t->kernel_w};
     r.terms = in.channels * t->kernel_h * t->kernel_w;
     r.weight = t->weight;
+    r.weight_part = out.channels * r.terms;
     return r;
 }
 
@@ -199,6 +204,11 @@ static inline correlation input_of(int lanes, int first, const conv_task *t) {
     r.weight_channel = t->in.channels * kernel;
     r.weight_element = -1;
     return r;
+}
+
+// Returns the shards of a cut, or all of their parts.
+static inline unsigned parts_of(const cut *c, const correlation &t) {
+    return (unsigned)((c->end - c->first) * t.channel_parts);
 }
 
 #endif

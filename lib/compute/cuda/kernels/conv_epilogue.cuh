@@ -27,7 +27,8 @@
 
 // A block's position in the product of a shard: columns are (pixel, lane) or (window, lane).
 struct product_block {
-    int shard; // of the engine
+    int shard; // of the engine, or a part of its channels
+    int part;  // which of them: conv_task.channel_parts
     int rows, columns, lanes;
     int row, column; // the first of this block
 };
@@ -39,8 +40,9 @@ static __host__ __device__ __forceinline__ constexpr int columns_of_block() {
 
 // ---- Parts of epilogues ----
 
-static __device__ __forceinline__ float bias_of(const float *bias, int row) {
-    return bias ? bias[row] : 0.0f;
+static __device__ __forceinline__ float bias_of(const product_block &b, const float *bias,
+                                                int row) {
+    return bias ? bias[b.part * b.rows + row] : 0.0f;
 }
 
 // Writes a thread's part of a row to [shard][row][column].
@@ -69,7 +71,7 @@ struct store_sums {
         for (int r = 0; r < S::THREAD_ROWS; r++) {
             const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
             if (row >= b.rows) continue;
-            const float add = bias_of(bias, row);
+            const float add = bias_of(b, bias, row);
 #pragma unroll
             for (int c = 0; c < S::THREAD_COLUMNS; c++) sums.at[r][c] += add;
             store_row<S>(b, p, row, sums.at[r], to);
@@ -392,7 +394,7 @@ struct store_tail {
             const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
             if (row >= b.rows) continue;
             const affine a = affine_of(tail, b.shard, (unsigned)row);
-            const float add = bias_of(bias, row);
+            const float add = bias_of(b, bias, row);
 #pragma unroll
             for (int c = 0; c < S::THREAD_COLUMNS; c++)
                 sums.at[r][c] = through(tail, a, sums.at[r][c] + add);
@@ -453,7 +455,7 @@ struct store_windows {
     __device__ __forceinline__ void choose(const product_block &b, int row, int column,
                                            const float *z) const {
         const affine a = affine_of(tail, b.shard, (unsigned)row);
-        const float add = bias_of(bias, row);
+        const float add = bias_of(b, bias, row);
         const size_t at =
             ((size_t)b.shard * (size_t)b.rows + (size_t)row) * (size_t)b.columns + (size_t)column;
         float v[LANE_ROUND][WINDOW], best[LANE_ROUND];

@@ -35,7 +35,8 @@ enum {
 typedef struct weight_gradient {
     shape in, out;
     int lanes;
-    int first; // shard
+    int channel_parts; // conv_task
+    int first;         // of these, over all shards
     int stride_y, stride_x, pad_y, pad_x;
     radix kernel;     // rows, columns
     int columns;      // weights of an output channel
@@ -44,8 +45,8 @@ typedef struct weight_gradient {
     int group;   // parts of a group
     digits step; // step of a thread's position (y, x, lane)
     const float *x, *dz;
-    float *workspace;   // [shard][block of weights][part] of part_sums
-    unsigned *counters; // [shard][block of weights][counters_of]
+    float *workspace;   // [channel part][block of weights][part] of part_sums
+    unsigned *counters; // [channel part][block of weights][counters_of]
     bool bias;
     record_set records;
     size_t weight_at, bias_at;
@@ -173,6 +174,7 @@ template <typename S> struct weight_block {
     bool bias;       // does it also have the biases?
     part_sums<S> *parts;
     unsigned *counters; // of each group's parts, then of the groups
+    size_t channel_part;
     float *record;
 };
 
@@ -186,7 +188,9 @@ static __device__ __forceinline__ weight_block<S> weight_block_of(const weight_g
     b.bias = t.bias && b.column == 0;
     b.parts = reinterpret_cast<part_sums<S> *>(t.workspace) + block * (size_t)t.parts;
     b.counters = t.counters + block * (size_t)counters_of(t.parts, t.group);
-    b.record = t.records.base + ((size_t)t.first + blockIdx.z) * t.records.stride;
+    const size_t number = (size_t)t.first + blockIdx.z, shard = number / (size_t)t.channel_parts;
+    b.channel_part = number % (size_t)t.channel_parts;
+    b.record = t.records.base + shard * t.records.stride;
     return b;
 }
 
@@ -196,14 +200,17 @@ static __device__ __forceinline__ void record_weight(const weight_gradient &t,
                                                      float sum) {
     const int o = b.row + row, n = b.column + column;
     if (o < t.out.channels && n < t.columns)
-        b.record[t.weight_at + (size_t)o * (size_t)t.columns + (size_t)n] = sum;
+        b.record[t.weight_at +
+                 (b.channel_part * (size_t)t.out.channels + (size_t)o) * (size_t)t.columns +
+                 (size_t)n] = sum;
 }
 
 template <typename S>
 static __device__ __forceinline__ void record_bias(const weight_gradient &t,
                                                    const weight_block<S> &b, int row, float sum) {
     const int o = b.row + row;
-    if (b.bias && o < t.out.channels) b.record[t.bias_at + (size_t)o] = sum;
+    if (b.bias && o < t.out.channels)
+        b.record[t.bias_at + b.channel_part * (size_t)t.out.channels + (size_t)o] = sum;
 }
 
 // Returns the sum of a row of the left factor, from the threads that loaded parts of it; in the
@@ -314,7 +321,7 @@ static __device__ __forceinline__ void finish(const weight_gradient &t, const we
 // blockIdx: the block of weights, the part, the shard.
 template <typename S>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(weight_gradient t) {
-    const size_t shard = (size_t)t.first + blockIdx.z;
+    const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
     const int first_term = (int)blockIdx.y * t.part_terms;
     const int left = t.terms - first_term;
     const int terms = left < t.part_terms ? left : t.part_terms;
@@ -374,17 +381,18 @@ static weight_parts parts_of(const conv_task *t, int lanes) {
 
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards) {
     const weight_parts p = parts_of(t, lanes);
-    return (size_t)shards * p.blocks * (size_t)p.parts * p.part_floats;
+    return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)p.parts * p.part_floats;
 }
 
 size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
     const weight_parts p = parts_of(t, lanes);
-    return (size_t)shards * p.blocks * (size_t)counters_of(p.parts, p.group);
+    return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)counters_of(p.parts, p.group);
 }
 
 template <typename S> static void launch(launch_stream s, const cut *c, weight_gradient t) {
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, S::COLUMNS);
-    const dim3 grid((unsigned)blocks, (unsigned)t.parts, (unsigned)(c->end - c->first));
+    const dim3 grid((unsigned)blocks, (unsigned)t.parts,
+                    (unsigned)((c->end - c->first) * t.channel_parts));
     t.step = digits_of(S::DEPTH, {t.out.width, t.lanes});
     LAUNCH(sum_weights<S>, grid, dim3(S::THREADS), s, t);
 }
@@ -395,7 +403,8 @@ void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
     g.in = t->in;
     g.out = t->out;
     g.lanes = c->lanes;
-    g.first = c->first;
+    g.channel_parts = t->channel_parts;
+    g.first = c->first * t->channel_parts;
     g.stride_y = t->stride_y;
     g.stride_x = t->stride_x;
     g.pad_y = t->pad_y;

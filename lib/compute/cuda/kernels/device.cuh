@@ -78,8 +78,7 @@ static inline cudaLaunchConfig_t launch_config(dim3 grid, dim3 block, launch_str
 enum {
     WARP = 32,
     MAX_THREADS = 1024, // of a block
-    MAX_GRID_YZ = 65535,
-    PROCESSORS = 132 // of an H100 or H200; not queried: bits must not depend on the device
+    PROCESSORS = 132    // of an H100 or H200; not queried: bits must not depend on the device
 };
 
 static const unsigned ALL_LANES = 0xffffffffu; // of a warp

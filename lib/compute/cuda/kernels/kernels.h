@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "compute/activation_kind.h"
 #include "compute/augmentation.h"
 #include "compute/program.h"
 #include "compute/target.h"
@@ -40,11 +41,12 @@ extern "C" {
 #endif
 
 enum {
-    LANE_ROUND = 4,   // float4
-    LOSS_GROUP = 16,  // samples whose losses are added first: GROUP of backend.h
-    MAX_INPUTS = 16,  // channels of an image: ENGINE_MAX_CHANNELS of backend.h
-    RECORD_LAST = 16, // floats after the arenas in a record: RECORD_EXTRA of backend.h
-    OTHER_GROUPS = 31 // of an update besides group 0: UPDATE_GROUPS of backend.h
+    LANE_ROUND = 4,    // float4
+    LOSS_GROUP = 16,   // samples whose losses are added first: GROUP of backend.h
+    MAX_INPUTS = 16,   // channels of an image: ENGINE_MAX_CHANNELS of backend.h
+    RECORD_LAST = 16,  // floats after the arenas in a record: RECORD_EXTRA of backend.h
+    OTHER_GROUPS = 31, // of an update besides group 0: UPDATE_GROUPS of backend.h
+    MAX_GRID_YZ = 65535
 };
 
 // The target of a launch. `programmatic`: its blocks may start before the preceding kernel has
@@ -112,6 +114,9 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t);
 typedef struct conv_task {
     bool linear;
     bool winograd; // CPUs compute it by Winograd's algorithm (compute/winograd.h)
+    // Parts of the channels that are convolved apart, and the shapes of one of them. In memory the
+    // parts of a shard follow each other as shards do, and so do their weights and biases.
+    int channel_parts;
     shape in, out;
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     const float *x, *weight, *bias; // weight [out][in][kh][kw]; bias NULL: none
@@ -129,8 +134,11 @@ typedef struct conv_task {
 static inline conv_task cuda_conv_task_of(const layer *l) {
     conv_task t;
     memset(&t, 0, sizeof t);
+    t.channel_parts = layer_groups(l);
     t.in = l->in;
     t.out = l->out;
+    t.in.channels /= t.channel_parts;
+    t.out.channels /= t.channel_parts;
     t.linear = l->kind == LAYER_LINEAR;
     t.winograd = winograd_pays(l);
     t.kernel_h = t.linear ? 1 : l->kernel_h;
@@ -176,23 +184,26 @@ void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, 
 void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
                    size_t at);
 
-// ---- tail.cu: batch norm as scale and shift, ReLU, 2×2 max pooling, in one pass ----
+// ---- tail.cu: batch norm as scale and shift, a sum, an activation, 2×2 max pooling, in one pass
+// ----
 
 typedef struct tail_task {
-    shape size; // of z; y is that, or half as high and wide (rounded down)
-    bool relu, pool;
+    shape size;                 // of z; y is that, or half as high and wide (rounded down)
+    activation_kind activation; // with pool: none or ReLU
+    bool pool;
     bool norm;
     // Per channel, for shard s at s · norm_stride; only read if `norm`. norm_stride 0: the same for
     // all shards (inference). The mean is mean + mean_rest; a NULL `mean` is 0.
     const float *scale, *shift, *mean, *mean_rest, *inv_std;
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
-    bool sync; // norm_task.sync
-    float *z;  // forward: read. Backward: becomes dz
+    bool sync;           // norm_task.sync
+    float *z;            // forward: read. Backward: becomes dz
+    const float *second; // added before the activation; then no pooling. NULL: nothing
     float *y;
     uint8_t *winner; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
                      // 4: none passes the ReLU
-    const float *dy;
+    float *dy;
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
     record_set records;
@@ -205,11 +216,14 @@ typedef struct tail_task {
 typedef struct parts_room {
     size_t parts, counters; // doubles, integers
 } parts_room;
-// y = pool(relu((z - mean) · scale + shift))
+// y = pool(activation((z - mean) · scale + shift + second))
 void cuda_tail(launch_stream s, const cut *c, const tail_task *t);
 // cuda_conv and cuda_tail in one launch, if scale and shift are known or there is no norm; does not
 // touch z. Rows and columns of z outside all pooling windows are not computed.
 void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail);
+// dy becomes the gradient of what the activation reads, for the functions below, which know only
+// ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
+void cuda_tail_activation(launch_stream s, const cut *c, const tail_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the records, and with sync `sums`,
 // otherwise the results of cuda_norm_backward.
@@ -281,7 +295,7 @@ void cuda_norm_inference(launch_stream s, int channels, double eps, const float 
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
 
-// ---- pool.cu, dropout.cu: separate units ----
+// ---- pool.cu, dropout.cu, activation.cu, group_norm.cu: separate units ----
 
 typedef struct pool_task {
     shape in, out;
@@ -310,6 +324,39 @@ typedef struct dropout_task {
 } dropout_task;
 // Both directions draw the same random numbers: no state is kept between them.
 void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
+
+typedef struct activation_task {
+    activation_kind kind; // GELU, SiLU or SCALE
+    float factor;         // SCALE
+    size_t features;
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx;
+} activation_task;
+void cuda_activation(launch_stream s, const cut *c, const activation_task *t);
+void cuda_activation_backward(launch_stream s, const cut *c, const activation_task *t);
+// to = a + b, or a copy of a if b is NULL. `to` may be a or b.
+void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,
+              float *to);
+
+// The order of its sums is the CPU's, also with --math fast.
+typedef struct group_norm_task {
+    shape size;
+    int groups; // of channels
+    float eps;
+    const float *weight, *bias; // [channels]
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx;          // NULL: not needed
+    double *parts;      // backward: cuda_group_norm_room
+    record_set records; // the gradients of weight and bias
+    size_t weight_at, bias_at;
+} group_norm_task;
+parts_room cuda_group_norm_room(shape size, int lanes, int shards);
+void cuda_group_norm(launch_stream s, const cut *c, const group_norm_task *t);
+void cuda_group_norm_backward(launch_stream s, const cut *c, const group_norm_task *t);
 
 // ---- loss.cu: softmax cross-entropy ----
 

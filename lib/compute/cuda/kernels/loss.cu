@@ -5,31 +5,11 @@
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
+#include "compute/cuda/kernels/exponential.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"
 
 enum { LOSS_THREADS = 64 }; // at most; whole warps
-
-// e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor's series of e^r to r^7 (relative error
-// below 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87: negligible next
-// to the largest term, which is 1.
-static __device__ __forceinline__ float exponential(float x) {
-    const float round = 0x1.8p23f; // adding it leaves the nearest integer in the low bits
-    x = x < -87.0f ? -87.0f : x;
-    const float shifted = fmaf(x, 0x1.715476p0f, round), k = shifted - round;
-    float r = fmaf(k, -0x1.62e4p-1f, x); // ln 2, upper bits: k times it is exact
-    r = fmaf(k, -0x1.7f7d1cp-20f, r);    // and the rest
-    float p = 1.0f / 5040;
-    p = fmaf(p, r, 1.0f / 720);
-    p = fmaf(p, r, 1.0f / 120);
-    p = fmaf(p, r, 1.0f / 24);
-    p = fmaf(p, r, 1.0f / 6);
-    p = fmaf(p, r, 0.5f);
-    p = fmaf(p, r, 1.0f);
-    p = fmaf(p, r, 1.0f);
-    // k is in the low bits of `shifted`; the shift moves the bits above them out.
-    return p * __uint_as_float((__float_as_uint(shifted) + 127) << 23);
-}
 
 // ln s for normal s ≥ 1. s = m·2^k, m in [√½, √2); ln m = 2·artanh((m-1)/(m+1)) by its series to
 // the 11th power.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
-// and shift, ReLU, 2×2 max pooling; and their backward pass. The values chosen and cut off are
-// those of cpu/kernels/tail.c.
+// and shift, a sum, an activation, 2×2 max pooling; and their backward pass. The values chosen and
+// cut off are those of cpu/kernels/tail.c.
 //
 // A thread works on four neighbouring samples. All threads of a launch have the same parts of a
-// tail, so testing for them costs nothing compared with the memory reads.
+// tail, so testing for them costs nothing compared with the memory reads. GELU and SiLU need more
+// registers than the other activations, so they have kernels of their own.
 #include "compute/cuda/kernels/tail.cuh"
 
+#include "compute/cuda/kernels/activation.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
@@ -39,7 +41,11 @@ static __host__ __device__ __forceinline__ shape result_shape(const tail_task &t
 
 // ---- Forward ----
 
-static __global__ void tail_forward(cut c, tail_task t) {
+static __host__ __device__ __forceinline__ bool is_smooth(const tail_task &t) {
+    return t.activation == ACTIVATION_GELU || t.activation == ACTIVATION_SILU;
+}
+
+template <bool SMOOTH> static __global__ void tail_forward(cut c, tail_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
@@ -49,9 +55,11 @@ static __global__ void tail_forward(cut c, tail_task t) {
     if (at >= n) return;
     const affine a = affine_of(t, shard, channel);
     four f = load_four(t.z + first + at);
+    const four second = t.second ? load_four(t.second + first + at) : four{};
     for (int k = 0; k < LANE_ROUND; k++) {
-        const float v = normalise(t, a, f.v[k]);
-        f.v[k] = passes(t, v) ? v : 0;
+        float v = normalise(t, a, f.v[k]);
+        if (t.second) v += second.v[k];
+        f.v[k] = SMOOTH ? activate(v, 1, t.activation).value : passes(t, v) ? v : 0;
     }
     store_four(t.y + first + at, f);
 }
@@ -92,8 +100,42 @@ void cuda_tail(launch_stream s, const cut *c, const tail_task *t) {
     if (grid.x == 0 || grid.z == 0) return;
     if (t->pool)
         LAUNCH(tail_forward_pool, grid, TAIL_THREADS, s, *c, *t);
+    else if (is_smooth(*t))
+        LAUNCH(tail_forward<true>, grid, TAIL_THREADS, s, *c, *t);
     else
-        LAUNCH(tail_forward, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(tail_forward<false>, grid, TAIL_THREADS, s, *c, *t);
+}
+
+// ---- The gradient through the activation alone ----
+
+// After a ReLU, y shows which elements it has passed.
+template <bool SMOOTH> static __global__ void tail_activation(cut c, tail_task t) {
+    const unsigned n = shard_floats(t.size, c.lanes);
+    const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
+    const unsigned channel = at / plane_floats(t.size, c.lanes);
+    const int shard = shard_of_block(c);
+    const size_t here = (size_t)shard * n + at;
+    wait_for_kernels_before();
+    if (at >= n) return;
+    const affine a = affine_of(t, shard, channel);
+    const four v = load_four((SMOOTH ? t.z : t.y) + here);
+    four dy = load_four(t.dy + here);
+    for (int k = 0; k < LANE_ROUND; k++) {
+        if (SMOOTH)
+            dy.v[k] *= activate(normalise(t, a, v.v[k]), 1, t.activation).derivative;
+        else
+            dy.v[k] = passes(t, v.v[k]) ? dy.v[k] : 0;
+    }
+    store_four(t.dy + here, dy);
+}
+
+void cuda_tail_activation(launch_stream s, const cut *c, const tail_task *t) {
+    const dim3 grid = grid_of(c, shard_floats(t->size, c->lanes));
+    if (grid.z == 0) return;
+    if (is_smooth(*t))
+        LAUNCH(tail_activation<true>, grid, TAIL_THREADS, s, *c, *t);
+    else
+        LAUNCH(tail_activation<false>, grid, TAIL_THREADS, s, *c, *t);
 }
 
 // ---- Sums of the gradients ----
@@ -258,7 +300,9 @@ static __global__ void tail_backward(cut c, tail_task t) {
     const size_t here = (size_t)shard * n + at;
     const four dy = load_four(t.dy + here);
     // The ReLU passes the same elements as in forward: y shows them as well as z.
-    four v = t.norm ? load_four(t.z + here) : t.relu ? load_four(t.y + here) : four{};
+    four v = t.norm                            ? load_four(t.z + here)
+             : t.activation == ACTIVATION_RELU ? load_four(t.y + here)
+                                               : four{};
     for (int k = 0; k < LANE_ROUND; k++) {
         const float dt = passes(t, normalise(t, a, v.v[k])) ? dy.v[k] : 0;
         v.v[k] = lane + k < samples ? to_dz(t, f, dt, v.v[k]) : 0;

@@ -45,7 +45,7 @@ static __device__ __forceinline__ float normalised(statistics s, float z) {
 
 // Does this value, and its gradient, pass the ReLU? A NaN does.
 static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
-    return !t.relu || !(v <= 0);
+    return t.activation != ACTIVATION_RELU || !(v <= 0);
 }
 
 struct choice {

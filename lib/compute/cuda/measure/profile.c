@@ -81,16 +81,17 @@ static const char *what_it_does(const operation *op) {
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
     case OP_TAIL: return "tail";
-    case OP_POOL:
-    case OP_DROPOUT: return "forward";
+    case OP_ALONE: return "forward";
     case OP_LOSS: return "loss";
+    case OP_TAIL_ACTIVATION: return "activation gradient";
+    case OP_TAIL_SECOND: return "gradient of the second input";
     case OP_TAIL_SUMS: return "gradient";
     case OP_NORM_BACKWARD: return "factors";
     case OP_TAIL_BACKWARD: return "tail gradient";
     case OP_CORE_WEIGHTS: return "weight gradient";
     case OP_CORE_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
-    case OP_POOL_BACKWARD:
-    case OP_DROPOUT_BACKWARD: return "gradient";
+    case OP_ALONE_BACKWARD: return "gradient";
+    case OP_ADD_GRADIENT: return "sum of input gradients";
     default: return "exchange";
     }
 }
@@ -154,13 +155,28 @@ static double positions_of(const cuda_unit *u, bool windows) {
     return windows ? 4.0 * l->y.height * l->y.width : (double)l->z.height * l->z.width;
 }
 
+// Returns the bytes of a gradient of a sum that is passed to one of its inputs, or added there.
+static double passed_bytes(const engine *e, unit_source to, shape z) {
+    const double arrays = !to.gradient ? 0 : to.adds ? 3 : 2;
+    return arrays * sizeof(float) * values(e, z);
+}
+
+// A copy, or a sum of two values.
+static void count_sum(const engine *e, const operation *op, operation_profile *p) {
+    const unit_layers *l = &op->unit->layers;
+    if (op->kind == OP_CORE)
+        p->bytes = (l->sum ? 3.0 : 2.0) * sizeof(float) * values(e, l->z);
+    else
+        p->bytes = passed_bytes(e, l->source, l->z) + passed_bytes(e, l->second, l->z);
+}
+
 // A core's forward, weight gradient and input gradient have the same number of multiply-adds.
 static void count_core(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *u = &op->unit->layers;
     const layer *l = u->core;
     const double z = sizeof(float) * values(e, u->z);
     if (!l) {
-        p->bytes = 2 * z;
+        count_sum(e, op, p);
         return;
     }
     const bool tail = op->kind == OP_CORE && op->unit->makes_tail;
@@ -180,10 +196,11 @@ static void count_tail(const engine *e, const operation *op, operation_profile *
     const unit_layers *l = &op->unit->layers;
     const double z = sizeof(float) * values(e, l->z);
     p->bytes = z + tail_bytes(e, l);
+    if (op->kind == OP_TAIL && l->plus) p->bytes += z;
     if (op->kind != OP_TAIL_BACKWARD) return;
     if (l->norm)
         p->bytes += z;
-    else if (l->relu && !l->pool)
+    else if (l->relu && !l->pool && !l->plus)
         p->bytes += sizeof(float) * values(e, l->y);
 }
 
@@ -214,10 +231,13 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_TAIL:
     case OP_TAIL_SUMS:
     case OP_TAIL_BACKWARD: count_tail(e, op, p); break;
-    case OP_POOL:
-    case OP_DROPOUT:
-    case OP_POOL_BACKWARD:
-    case OP_DROPOUT_BACKWARD: count_alone(e, op, p); break;
+    case OP_ALONE:
+    case OP_ALONE_BACKWARD: count_alone(e, op, p); break;
+    case OP_TAIL_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.z); break;
+    case OP_TAIL_SECOND:
+        p->bytes = passed_bytes(e, op->unit->layers.second, op->unit->layers.z);
+        break;
+    case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.x); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->program->classes + 1); break;
     default: break;
     }

@@ -10,7 +10,8 @@ static void make_room(parts_room *most, parts_room room) {
     if (room.counters > most->counters) most->counters = room.counters;
 }
 
-// Only one norm at a time makes its moments or its gradient, so they share this memory.
+// Only one norm, of batches or groups, makes its moments or its gradient at a time, so they share
+// this memory.
 static status take_parts(engine *e, error *err) {
     const int shards = e->options.local_shards;
     parts_room most = {0, 0};
@@ -23,6 +24,8 @@ static status take_parts(engine *e, error *err) {
         }
         if (u->layers.norm && !u->makes_moments)
             make_room(&most, e->sums_by->moments_room(u->layers.z, e->lanes, shards));
+        if (u->layers.alone && u->layers.alone->kind == LAYER_GROUP_NORM)
+            make_room(&most, cuda_group_norm_room(u->layers.x, e->lanes, shards));
         if (!u->ours) continue;
         const conv_task t = cuda_conv_task_of(u->layers.core);
         if (u->makes_moments) make_room(&most, cuda_conv_moments_room(&t, e->lanes, shards));
@@ -48,7 +51,6 @@ static status take_norms(engine *e, error *err) {
     TRY(cuda_take(e, channels * sizeof(float), &n->run_scale, err));
     TRY(cuda_take(e, channels * sizeof(float), &n->run_shift, err));
     TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
-    TRY(take_parts(e, err));
     n->all = n->own;
     if (!exchanges) return rc;
     TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));
@@ -191,6 +193,7 @@ status cuda_take_arrays(engine *e, error *err) {
                           (size_t)e->lanes * sizeof(float);
     status rc;
     TRY(take_norms(e, err));
+    TRY(take_parts(e, err));
     TRY(take_input(e, err));
     TRY(take_arenas(e, err));
     TRY(take_groups(e, err));

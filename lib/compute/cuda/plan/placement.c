@@ -22,27 +22,61 @@ enum { TAIL_LANES_MOST = 1024 };
 // elements; there the block that finishes the moments makes it.
 static void place_product(const engine *e, cuda_unit *u) {
     const unit_layers *l = &u->layers;
+    const bool simple = !l->plus && !l->smooth; // what products know of tails
     const bool linear = l->core && l->core->kind == LAYER_LINEAR;
     const bool few = linear && e->lanes <= TAIL_LANES_MOST && !e->options.sync_batch_norm;
-    const bool fuses = e->sums_by->fuses;
+    const bool fuses = e->sums_by->fuses && l->core && layer_groups(l->core) == 1;
     u->ours = l->core && !(linear && fuses && cuda_linear_by_blas(l->core, e->lanes));
     u->fuses = u->ours && fuses;
     u->makes_moments = u->fuses && l->norm;
-    u->makes_tail = u->fuses && !l->last && (!l->norm || few);
+    u->fuses_tail = u->fuses && !l->last && simple;
+    u->makes_tail = u->fuses_tail && (!l->norm || few);
+}
+
+static bool has_one_reader(const engine *e, int index) {
+    int readers = 0;
+    for (int i = index + 1; i < e->units.count; i++) {
+        const unit_layers *l = &e->units.units[i];
+        readers += l->source.unit == index;
+        readers += unit_has_second(l) && l->second.unit == index;
+    }
+    return readers == 1;
 }
 
 // The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
-// rows are the norm's channels, that is, without a flatten in between.
+// rows are the norm's channels, that is, without a flatten in between, and if it makes all of dy.
 static void place_sums(engine *e, int index) {
-    cuda_unit *u = &e->placed[index], *front = index ? u - 1 : NULL;
+    cuda_unit *u = &e->placed[index];
     const layer *l = u->layers.core;
-    if (!u->fuses || !front || !front->layers.norm) return;
+    const int source = u->layers.source.unit;
+    if (!u->fuses || source == UNIT_INPUT || !has_one_reader(e, source)) return;
+    cuda_unit *front = &e->placed[source];
+    if (!front->layers.norm || front->layers.plus || front->layers.smooth) return;
     const shape x = u->layers.x, y = front->layers.y;
     const bool same = x.channels == y.channels && x.height == y.height && x.width == y.width;
     const bool strided = l->kind == LAYER_CONV && (l->stride_h > 1 || l->stride_w > 1);
     if (!same || strided) return;
     u->sums_of = front;
     front->has_sums = true;
+}
+
+static const float *value_of(const engine *e, unit_source s) {
+    return s.unit == UNIT_INPUT ? e->input : e->placed[s.unit].y;
+}
+
+static float *gradient_of(const engine *e, unit_source s) {
+    return !s.gradient ? NULL : s.unit == UNIT_INPUT ? e->input_gradient : e->placed[s.unit].dy;
+}
+
+static void place_sources(const engine *e, cuda_unit *u) {
+    const unit_layers *l = &u->layers;
+    const bool adds = l->source.gradient && l->source.adds;
+    u->x = value_of(e, l->source);
+    u->dx = adds ? e->added : gradient_of(e, l->source);
+    u->dx_total = adds ? gradient_of(e, l->source) : NULL;
+    if (!unit_has_second(l)) return;
+    u->second = value_of(e, l->second);
+    u->second_dx = gradient_of(e, l->second);
 }
 
 static status place_unit(engine *e, int index, error *err) {
@@ -52,13 +86,12 @@ static status place_unit(engine *e, int index, error *err) {
     u->layers = *l;
     place_product(e, u);
     place_sums(e, index);
-    u->x = index ? e->placed[index - 1].y : e->input;
-    u->dx = index ? e->placed[index - 1].dy : e->input_gradient;
+    place_sources(e, u);
     if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));
     if (l->last) return rc;
     TRY(take_activation(e, l->y, &u->y, err));
     TRY(take_activation(e, l->y, &u->dy, err));
-    if (l->pool || l->alone) {
+    if (l->pool || (l->alone && layer_traits_of(l->alone)->has_choices)) {
         const size_t elements =
             (size_t)e->options.local_shards * shape_size(l->y) * (size_t)e->lanes;
         TRY(cuda_take(e, elements, &u->winner, err));
@@ -91,24 +124,28 @@ out:
     return rc;
 }
 
-static status check_layers(const program *p, error *err) {
-    for (int i = 0; i < p->count; i++) {
-        const layer *l = &p->layers[i];
-        const char *why = layer_traits_of(l)->not_on_gpus;
-        if (!why && l->groups > 1) why = "GPUs run no grouped convolutions";
-        if (l->skip || layer_has_second(l))
-            why = "GPUs run only networks in which each layer reads the one before it";
-        if (why)
-            return error_set(err, STATUS_USAGE, "cannot run layer '%s': %s; use --device cpu",
-                             l->name, why);
+// Gradients of the largest x that is added to another one.
+static status take_added(engine *e, error *err) {
+    shape largest = {0};
+    for (int i = 0; i < e->units.count; i++) {
+        const unit_layers *l = &e->units.units[i];
+        if (l->source.adds && shape_size(l->x) > shape_size(largest)) largest = l->x;
     }
-    return STATUS_OK;
+    return take_activation(e, largest, &e->added, err);
 }
 
-// A point's filters begin at an int (exact_conv.cu).
-static status check_exact(const program *p, error *err) {
+// A point's filters begin at an int (exact_conv.cu), and a dimension of a grid has all parts of the
+// channels of all shards (conv_task).
+static status check_layers(const engine *e, error *err) {
+    const program *p = e->program;
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
+        if (l->kind == LAYER_CONV && layer_groups(l) > MAX_GRID_YZ / e->options.local_shards)
+            return error_set(err, STATUS_USAGE,
+                             "cannot run layer '%s': it has %d groups in %d shards, more than %d "
+                             "together; use --device cpu",
+                             l->name, layer_groups(l), e->options.local_shards, (int)MAX_GRID_YZ);
+        if (!e->options.exact) continue;
         const long long filters = (long long)l->in.channels * l->out.channels;
         if (winograd_pays(l) && 36 * filters > INT_MAX)
             return error_set(err, STATUS_USAGE,
@@ -122,13 +159,13 @@ static status check_exact(const program *p, error *err) {
 status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
-    TRY(check_layers(e->program, err));
-    if (o->exact) TRY(check_exact(e->program, err));
+    TRY(check_layers(e, err));
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
     e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
     if (!e->placed) TRY(STATUS_FAILED);
     TRY(take_activation(e, e->program->input, &e->input, err));
     if (o->receives) TRY(take_activation(e, e->program->input, &e->input_gradient, err));
+    TRY(take_added(e, err));
     for (int i = 0; i < e->units.count; i++) TRY(place_unit(e, i, err));
     TRY(take_workspace(e, err));
 out:

@@ -25,7 +25,7 @@ static bool exchanges(const engine *e) {
 
 static void add_forward(engine *e, const cuda_unit *u) {
     if (u->layers.alone) {
-        add(e, u->layers.alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
+        add(e, OP_ALONE, u);
         return;
     }
     add(e, OP_CORE, u);
@@ -37,20 +37,29 @@ static void add_forward(engine *e, const cuda_unit *u) {
     if (!u->layers.last && !u->makes_tail) add(e, OP_TAIL, u);
 }
 
-static void add_backward(engine *e, const cuda_unit *u) {
-    if (u->layers.alone) {
-        const bool dropout = u->layers.alone->kind == LAYER_DROPOUT;
-        if (u->dx) add(e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
-        return;
-    }
-    if (u->layers.norm) {
+// Gradients that need all of dy: of a sum's second input, and through a batch norm.
+static void add_tail_backward(engine *e, const cuda_unit *u) {
+    const unit_layers *l = &u->layers;
+    if (l->smooth || (l->plus && l->relu)) add(e, OP_TAIL_ACTIVATION, u);
+    if (l->plus && u->second_dx) add(e, OP_TAIL_SECOND, u);
+    if (l->norm) {
         if (!u->has_sums) add(e, OP_TAIL_SUMS, u);
         if (exchanges(e)) add(e, OP_EXCHANGE, u);
         if (e->options.sync_batch_norm) add(e, OP_NORM_BACKWARD, u);
     }
-    if (!u->layers.last) add(e, OP_TAIL_BACKWARD, u);
-    if (u->layers.core) add(e, OP_CORE_WEIGHTS, u);
-    if (u->dx) add(e, OP_CORE_INPUT, u);
+    if (!l->last) add(e, OP_TAIL_BACKWARD, u);
+}
+
+static void add_backward(engine *e, const cuda_unit *u) {
+    const layer *alone = u->layers.alone, *core = u->layers.core;
+    if (alone) {
+        if (u->dx || layer_weights(alone) > 0) add(e, OP_ALONE_BACKWARD, u);
+    } else {
+        add_tail_backward(e, u);
+        if (core) add(e, OP_CORE_WEIGHTS, u);
+        if (u->dx || (!core && u->second_dx)) add(e, OP_CORE_INPUT, u);
+    }
+    if (u->dx_total && (alone || core)) add(e, OP_ADD_GRADIENT, u);
 }
 
 static void add_inference(engine *e) {
@@ -58,12 +67,10 @@ static void add_inference(engine *e) {
     e->inference[(*n)++] = (operation){OP_LOAD, NULL};
     for (int i = 0; i < e->units.count; i++) {
         const cuda_unit *u = &e->placed[i];
-        const layer *alone = u->layers.alone;
-        const operation_kind kind = !alone                         ? OP_CORE
-                                    : alone->kind == LAYER_DROPOUT ? OP_DROPOUT
-                                                                   : OP_POOL;
-        e->inference[(*n)++] = (operation){kind, u};
-        if (!alone && !u->fuses && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
+        const bool alone = u->layers.alone != NULL;
+        e->inference[(*n)++] = (operation){alone ? OP_ALONE : OP_CORE, u};
+        if (!alone && !u->fuses_tail && !u->layers.last)
+            e->inference[(*n)++] = (operation){OP_TAIL, u};
     }
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Translates the operations of a step into kernel tasks.
-#include <math.h>
-
 #include "compute/cuda/group/group.h"
 
 static record_set records_of(const engine *e) {
@@ -57,13 +55,19 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
                        .variance_at = e->program->parameters + l->variance};
 }
 
+static activation_kind activation_of(const unit_layers *l) {
+    if (l->smooth) return cuda_activation_of(l->smooth);
+    return l->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
+}
+
 static tail_task tail_of(const engine *e, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
     tail_task t = {.size = l->z,
-                   .relu = l->relu,
+                   .activation = activation_of(l),
                    .pool = l->pool,
                    .norm = l->norm != NULL,
                    .z = u->z,
+                   .second = l->plus ? u->second : NULL,
                    .y = u->y,
                    .winner = u->winner,
                    .dy = u->dy,
@@ -90,6 +94,13 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
     return t;
 }
 
+// Backward, after OP_TAIL_ACTIVATION.
+static tail_task tail_gradient_of(const engine *e, const cuda_unit *u) {
+    tail_task t = tail_of(e, u);
+    if (u->layers.plus || u->layers.smooth) t.activation = ACTIVATION_NONE;
+    return t;
+}
+
 // Gathers the rows of all V shards from those of each engine: through the host, by the caller's
 // exchange.
 static status exchange_rows(engine *e, const cuda_unit *u, error *err) {
@@ -110,38 +121,68 @@ out:
 
 // ---- Products, and their further results ----
 
-// Copies activations with `features` features, for the cut's shards: a unit without a core passes
-// on its input.
-static status copy_shards(const engine *e, const cut *c, float *to, const float *from,
-                          size_t features, error *err) {
-    const size_t shard = features * (size_t)e->lanes, first = (size_t)c->first * shard;
-    const size_t floats = (size_t)(c->end - c->first) * shard;
-    return cuda_check(e,
-                      cudaMemcpyAsync(to + first, from + first, floats * sizeof(float),
-                                      cudaMemcpyDeviceToDevice, e->stream),
-                      "copying an activation", err);
+// Of the logits, or of their gradients.
+static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
+    if (!u->layers.scale) return;
+    const activation_task t = {.kind = ACTIVATION_SCALE,
+                               .factor = (float)u->layers.scale->factor,
+                               .features = shape_size(u->layers.z),
+                               .x = u->z,
+                               .y = u->z};
+    cuda_activation(cuda_main(e), c, &t);
+}
+
+// z alone, without further results.
+static status run_product(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    status rc = STATUS_OK;
+    if (!u->layers.core) {
+        cuda_sum(cuda_main(e), c, shape_size(u->layers.z), u->x, u->layers.sum ? u->second : NULL,
+                 u->z);
+    } else if (!u->ours) {
+        rc = cuda_linear(e, c, u, err);
+    } else {
+        const conv_task t = conv_of(e, u);
+        e->sums_by->conv(cuda_main(e), c, &t);
+    }
+    scale_logits(e, c, u);
+    return rc;
 }
 
 static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) return copy_shards(e, c, u->z, u->x, shape_size(u->layers.z), err);
-    if (!u->ours) return cuda_linear(e, c, u, err);
+    if (!u->makes_moments && !u->makes_tail) return run_product(e, c, u, err);
     const conv_task t = conv_of(e, u);
     const tail_task tail = tail_of(e, u);
     if (u->makes_moments) {
         const norm_task n = norm_of(e, u);
         cuda_conv_moments(cuda_main(e), c, &t, &n, u->makes_tail ? &tail : NULL);
-    } else if (u->makes_tail) {
-        cuda_conv_tail(cuda_main(e), c, &t, &tail);
     } else {
-        e->sums_by->conv(cuda_main(e), c, &t);
+        cuda_conv_tail(cuda_main(e), c, &t, &tail);
     }
     return STATUS_OK;
 }
 
+// The gradient of an input of a sum, or of a copy, is that of its result. `total`: it is added to
+// that; NULL: it is the first.
+static void pass_gradient(const engine *e, const cut *c, const cuda_unit *u, const float *gradient,
+                          const float *total, float *to) {
+    if (to) cuda_sum(cuda_main(e), c, shape_size(u->layers.z), gradient, total, to);
+}
+
+static void pass_to_second(const engine *e, const cut *c, const cuda_unit *u,
+                           const float *gradient) {
+    pass_gradient(e, c, u, gradient, u->layers.second.adds ? u->second_dx : NULL, u->second_dx);
+}
+
+static void run_sum_input(const engine *e, const cut *c, const cuda_unit *u) {
+    pass_gradient(e, c, u, u->z, u->dx_total, u->dx_total ? u->dx_total : u->dx);
+    if (u->layers.sum) pass_to_second(e, c, u, u->z);
+}
+
 static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) return copy_shards(e, c, u->dx, u->z, shape_size(u->layers.z), err);
+    if (!u->layers.core) {
+        run_sum_input(e, c, u);
+        return STATUS_OK;
+    }
     if (!u->ours) return cuda_linear_input(e, c, u, err);
     const conv_task t = conv_of(e, u);
     if (u->sums_of) {
@@ -160,46 +201,7 @@ static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, erro
     return STATUS_OK;
 }
 
-// ---- Separate units ----
-
-static pool_task pool_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
-    return (pool_task){.in = l->in,
-                       .out = l->out,
-                       .kernel_h = l->kernel_h,
-                       .kernel_w = l->kernel_w,
-                       .stride_y = l->stride_h,
-                       .stride_x = l->stride_w,
-                       .pad_y = l->pad_h,
-                       .pad_x = l->pad_w,
-                       .max = l->kind == LAYER_MAX_POOL,
-                       .x = u->x,
-                       .y = u->y,
-                       .winner = u->winner,
-                       .dy = u->dy,
-                       .dx = u->dx};
-}
-
-// Random numbers are compared with the rate as floats; comparing integers is equivalent.
-static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
-    const layer *l = u->layers.alone;
-    return (dropout_task){.features = shape_size(u->layers.y),
-                          .seed = layer_seed(l, e->options.seed),
-                          .threshold =
-                              training ? (uint32_t)ceil((double)(float)l->rate * 0x1p24) : 0,
-                          .factor = training ? (float)(1 / (1 - l->rate)) : 1,
-                          .ids = e->device.ids,
-                          .numbers = e->device.numbers,
-                          .from = u->x,
-                          .to = u->y};
-}
-
-static void run_dropout_backward(const engine *e, const cut *c, const cuda_unit *u) {
-    dropout_task t = dropout_of(e, u, true);
-    t.from = u->dy;
-    t.to = u->dx;
-    cuda_dropout(cuda_main(e), c, &t);
-}
+// ---- Images and the loss ----
 
 static void run_load(const engine *e, const cut *c, bool training) {
     const engine_options *o = &e->options;
@@ -234,6 +236,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
         const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
         cuda_blocks_import(cuda_main(e), c, &t);
         run_loss_record(e, c);
+        scale_logits(e, c, last);
         return;
     }
     const loss_task t = {.classes = e->program->classes,
@@ -245,6 +248,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
                          .loss_at = loss_at(e),
                          .counters = e->loss_counters};
     cuda_loss(cuda_main(e), c, &t);
+    scale_logits(e, c, last);
 }
 
 // ---- All of them ----
@@ -266,26 +270,24 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
         return STATUS_OK;
     }
     case OP_TAIL:
+    case OP_TAIL_ACTIVATION: {
+        const tail_task t = tail_of(e, u);
+        (op->kind == OP_TAIL ? cuda_tail : cuda_tail_activation)(cuda_main(e), c, &t);
+        return STATUS_OK;
+    }
     case OP_TAIL_SUMS:
     case OP_TAIL_BACKWARD: {
-        const tail_task t = tail_of(e, u);
-        (op->kind == OP_TAIL        ? cuda_tail
-         : op->kind == OP_TAIL_SUMS ? e->sums_by->tail_sums
-                                    : cuda_tail_backward)(cuda_main(e), c, &t);
+        const tail_task t = tail_gradient_of(e, u);
+        (op->kind == OP_TAIL_SUMS ? e->sums_by->tail_sums : cuda_tail_backward)(cuda_main(e), c,
+                                                                                &t);
         return STATUS_OK;
     }
-    case OP_POOL:
-    case OP_POOL_BACKWARD: {
-        const pool_task t = pool_of(u);
-        (op->kind == OP_POOL ? cuda_pool : cuda_pool_backward)(cuda_main(e), c, &t);
+    case OP_TAIL_SECOND: pass_to_second(e, c, u, u->dy); return STATUS_OK;
+    case OP_ALONE: cuda_alone(e, c, u, true); return STATUS_OK;
+    case OP_ALONE_BACKWARD: cuda_alone_backward(e, c, u); return STATUS_OK;
+    default:
+        cuda_sum(cuda_main(e), c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total);
         return STATUS_OK;
-    }
-    case OP_DROPOUT: {
-        const dropout_task t = dropout_of(e, u, true);
-        cuda_dropout(cuda_main(e), c, &t);
-        return STATUS_OK;
-    }
-    default: run_dropout_backward(e, c, u); return STATUS_OK;
     }
 }
 
@@ -367,7 +369,7 @@ static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u
 
 // Scale and shift are known beforehand, so a product that can make the tail always does.
 static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->fuses || u->layers.last) return run_core(e, c, u, err);
+    if (!u->fuses_tail) return run_product(e, c, u, err);
     const conv_task t = conv_of(e, u);
     const tail_task tail = inference_tail_of(e, u);
     cuda_conv_tail(cuda_main(e), c, &t, &tail);
@@ -397,11 +399,8 @@ status cuda_run_inference(engine *e, error *err) {
             TRY(run_inference_core(e, &c, op->unit, err));
         } else if (op->kind == OP_TAIL) {
             run_inference_tail(e, &c, op->unit);
-        } else if (op->kind == OP_DROPOUT) {
-            const dropout_task t = dropout_of(e, op->unit, false);
-            cuda_dropout(cuda_main(e), &c, &t);
         } else {
-            TRY(run_operation(e, &c, op, err));
+            cuda_alone(e, &c, op->unit, false);
         }
     }
     rc = cuda_check(e, cudaGetLastError(), "launching a kernel of an inference", err);

@@ -116,4 +116,23 @@ static __device__ __forceinline__ two_floats sum_of_row(int width, const Add &ad
                       (chain[0].b + chain[1].b) + (chain[2].b + chain[3].b)};
 }
 
+// ---- Two numbers of each channel and group ----
+
+enum { CHANNEL_THREADS = 64 }; // of a kernel that adds them up over the groups: one a channel
+
+// [shard][group][channel]
+static __device__ __forceinline__ two_sums *numbers_of(double *parts, const cut &c, int channels,
+                                                       int shard, unsigned group) {
+    const size_t at = (size_t)shard * groups_of(c.lanes) + group;
+    return reinterpret_cast<two_sums *>(parts) + at * (size_t)channels;
+}
+
+static inline parts_room numbers_room(int channels, int lanes, int shards) {
+    return {2 * (size_t)shards * groups_of(lanes) * (size_t)channels, 0};
+}
+
+static inline dim3 channel_grid(const cut *c, int channels) {
+    return dim3(blocks_for((size_t)channels, CHANNEL_THREADS), 1, (unsigned)(c->end - c->first));
+}
+
 #endif

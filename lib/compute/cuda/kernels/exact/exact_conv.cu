@@ -27,7 +27,6 @@ enum {
 // A correlation whose sums are cut into parts of `part` terms; the first one begins with the bias.
 typedef struct ordered_correlation {
     correlation product;
-    int weight_next; // floats from a shard's weights to the next shard's; 0: they share them
     int part;
     const float *bias; // NULL: none
     float *to;
@@ -40,7 +39,7 @@ static __device__ __forceinline__ void begin_sums(const ordered_correlation &t,
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
         const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
-        const float first = row < b.rows ? bias_of(t.bias, row) : 0.0f;
+        const float first = row < b.rows ? bias_of(b, t.bias, row) : 0.0f;
 #pragma unroll
         for (int c = 0; c < S::THREAD_COLUMNS; c++) sums.at[r][c] = first;
     }
@@ -83,8 +82,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
         product.from + (size_t)b.shard * (size_t)product.in.channels * (size_t)product.in_plane;
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD, false> source(product, from, b.row, b.column, taps);
-    source.weights += (int)blockIdx.z * t.weight_next;
+    correlation_source<S, SPREAD, false> source(product, from, b.part, b.row, b.column, taps);
     wait_for_kernels_before();
     __syncthreads();
     begin_sums(t, b, p, sums);
@@ -107,7 +105,7 @@ template <typename S, bool SPREAD, bool PARTS>
 static void launch(launch_stream s, const cut *c, ordered_correlation t) {
     const correlation &p = t.product;
     const int blocks = pieces(p.out.channels, S::ROWS) * pieces(p.columns, S::COLUMNS);
-    const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
+    const dim3 grid((unsigned)blocks, 1, parts_of(c, p));
     if (grid.x == 0 || grid.z == 0) return;
     t.product.tile_step = digits_of(S::DEPTH, p.kernel);
     LAUNCH((correlate_in_order<S, SPREAD, PARTS>), grid, dim3(S::THREADS), s, t);
@@ -129,7 +127,7 @@ void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
     if (t->winograd) return cuda_exact_winograd(s, c, t);
     const correlation r = forward_of(c->lanes, c->first, t);
     const int part = t->linear ? long_sum_features(r.terms) : r.terms;
-    const ordered_correlation o = {r, 0, part, t->bias, t->z};
+    const ordered_correlation o = {r, part, t->bias, t->z};
     if (part < r.terms)
         launch_picked<false, true>(s, c, o);
     else
@@ -139,24 +137,25 @@ void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
 void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t) {
     if (t->winograd) return cuda_exact_winograd_input(s, c, t);
     const correlation r = input_of(c->lanes, c->first, t);
-    const ordered_correlation o = {r, 0, r.terms, NULL, t->dx};
+    const ordered_correlation o = {r, r.terms, NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
         launch_picked<false, false>(s, c, o);
     else
         launch_picked<true, false>(s, c, o);
 }
 
-// A product is a convolution with a 1×1 kernel, and a point is a shard with filters of its own.
+// A product is a convolution with a 1×1 kernel, and a point is a part with filters of its own.
 void cuda_exact_point_products(launch_stream s, const point_products *t) {
     const int lanes = LANE_ROUND, pixels = t->columns / lanes;
-    const cut points = {0, POINTS, lanes, NULL};
+    const cut one = {0, 1, lanes, NULL};
     conv_task c = {};
+    c.channel_parts = POINTS;
     c.in = {t->channels, 1, pixels};
     c.out = {t->outputs, 1, pixels};
     c.kernel_h = c.kernel_w = c.stride_y = c.stride_x = 1;
     c.x = t->patches;
     c.weight = t->filters;
     const correlation r = forward_of(lanes, 0, &c);
-    const ordered_correlation o = {r, t->outputs * t->channels, r.terms, NULL, t->to};
-    launch_picked<false, false>(s, &points, o);
+    const ordered_correlation o = {r, r.terms, NULL, t->to};
+    launch_picked<false, false>(s, &one, o);
 }

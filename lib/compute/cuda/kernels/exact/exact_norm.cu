@@ -6,19 +6,6 @@
 #include "compute/cuda/kernels/norm.cuh"
 #include "compute/cuda/kernels/tail.cuh"
 
-enum { CHANNEL_THREADS = 64 }; // one for each channel
-
-// Two numbers of a group: [shard][group][channel].
-static __device__ __forceinline__ two_sums *numbers_of(double *parts, const cut &c, int channels,
-                                                       int shard, unsigned group) {
-    const size_t at = (size_t)shard * groups_of(c.lanes) + group;
-    return reinterpret_cast<two_sums *>(parts) + at * (size_t)channels;
-}
-
-static parts_room room_of(int channels, int lanes, int shards) {
-    return {2 * (size_t)shards * groups_of(lanes) * (size_t)channels, 0};
-}
-
 // ---- Statistics of a group ----
 
 // The sum of z - centre of a channel, and of its square; of all samples of the group.
@@ -157,29 +144,24 @@ static __global__ void __launch_bounds__(CHANNEL_THREADS) shard_gradient(cut c, 
 
 // ---- Launching ----
 
-static dim3 channel_grid(const cut *c, shape size) {
-    return dim3(blocks_for((size_t)size.channels, CHANNEL_THREADS), 1,
-                (unsigned)(c->end - c->first));
-}
-
 parts_room cuda_exact_moments_room(shape size, int lanes, int shards) {
-    return room_of(size.channels, lanes, shards);
+    return numbers_room(size.channels, lanes, shards);
 }
 
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
     const dim3 block = plane_block(t->size.height);
     if (c->first >= c->end) return;
     LAUNCH(group_moments, plane_grid(c, t->size.channels, block), block, s, *c, *t);
-    LAUNCH(shard_moments, channel_grid(c, t->size), CHANNEL_THREADS, s, *c, *t);
+    LAUNCH(shard_moments, channel_grid(c, t->size.channels), CHANNEL_THREADS, s, *c, *t);
 }
 
 parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards) {
-    return room_of(t->size.channels, lanes, shards);
+    return numbers_room(t->size.channels, lanes, shards);
 }
 
 void cuda_exact_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
     const dim3 block = plane_block(t->pool ? t->size.height / 2 : t->size.height);
     if (c->first >= c->end) return;
     LAUNCH(group_gradient, plane_grid(c, t->size.channels, block), block, s, *c, *t);
-    LAUNCH(shard_gradient, channel_grid(c, t->size), CHANNEL_THREADS, s, *c, *t);
+    LAUNCH(shard_gradient, channel_grid(c, t->size.channels), CHANNEL_THREADS, s, *c, *t);
 }

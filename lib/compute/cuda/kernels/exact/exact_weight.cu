@@ -10,12 +10,13 @@ enum { WEIGHT_THREADS = 128, TEAMS = WEIGHT_THREADS / GROUP_LANES };
 typedef struct exact_weights {
     shape in, out;
     int lanes;
-    int first; // shard
+    int channel_parts; // conv_task
+    int first;         // of these, over all shards
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     int columns; // weights of an output channel
     const int *count;
     const float *x, *dz;
-    float *sums; // [shard][group][weights]
+    float *sums; // [channel part][group][weights]
 } exact_weights;
 
 // The positions in a row that a thread sums: every `step`-th from the first on.
@@ -144,8 +145,8 @@ static __device__ __forceinline__ void write_tile(const exact_weights &t, weight
 template <int TILE>
 static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_weights(exact_weights t) {
     wait_for_kernels_before();
-    const size_t shard = (size_t)t.first + blockIdx.z;
-    const int samples = t.count[shard];
+    const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
+    const int samples = t.count[shard / (size_t)t.channel_parts];
     if (samples_of_group(samples, blockIdx.y) <= 0) return;
     const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP_LANES;
     const unsigned across = blocks_for((size_t)t.columns, TILE);
@@ -182,19 +183,20 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
 
 // ---- Over the groups ----
 
-// records[shard][at + i] = the sum of sums[shard][group][i]
+// records[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
 static __global__ void __launch_bounds__(WEIGHT_THREADS)
-    sum_groups(cut c, size_t n, const float *sums, record_set records, size_t at) {
+    sum_groups(cut c, int parts, size_t n, const float *sums, record_set records, size_t at) {
     wait_for_kernels_before();
     const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
-    const size_t shard = (size_t)shard_of_block(c);
+    const size_t number = (size_t)c.first * (size_t)parts + blockIdx.z;
+    const size_t shard = number / (size_t)parts, part = number % (size_t)parts;
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    const float *from = sums + shard * groups_of(c.lanes) * n + i;
+    const float *from = sums + number * groups_of(c.lanes) * n + i;
     tree<float> along;
     along.leaves = 0;
     for (unsigned g = 0; g < groups; g++) tree_push(&along, from[g * n]);
-    records.base[shard * records.stride + at + i] = tree_total(&along);
+    records.base[shard * records.stride + at + part * n + i] = tree_total(&along);
 }
 
 // ---- Launching ----
@@ -204,7 +206,7 @@ static size_t weights_of(const conv_task *t) {
 }
 
 static size_t sums_of(const conv_task *t, int lanes, int shards) {
-    const size_t groups = (size_t)shards * groups_of(lanes);
+    const size_t groups = (size_t)(shards * t->channel_parts) * groups_of(lanes);
     const size_t floats = groups * ((t->linear ? 0 : weights_of(t)) + (size_t)t->out.channels);
     return (floats + 3) / 4 * 4; // for float4 after them
 }
@@ -219,7 +221,8 @@ static exact_weights weights_task(const cut *c, const conv_task *t) {
     w.in = t->in;
     w.out = t->out;
     w.lanes = c->lanes;
-    w.first = c->first;
+    w.channel_parts = t->channel_parts;
+    w.first = c->first * t->channel_parts;
     w.kernel_h = t->kernel_h;
     w.kernel_w = t->kernel_w;
     w.stride_y = t->stride_y;
@@ -242,20 +245,21 @@ static size_t teams_of(const conv_task *t, size_t tile) {
 
 template <int TILE> static void launch(launch_stream s, const cut *c, const conv_task *t) {
     const dim3 grid(blocks_for(teams_of(t, TILE), TEAMS), groups_of(c->lanes),
-                    (unsigned)(c->end - c->first));
+                    (unsigned)((c->end - c->first) * t->channel_parts));
     LAUNCH(sum_weights<TILE>, grid, WEIGHT_THREADS, s, weights_task(c, t));
 }
 
-static void add_groups(launch_stream s, const cut *c, const conv_task *t, size_t n,
-                       const float *sums, size_t at) {
-    const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)(c->end - c->first));
-    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, n, sums, t->records, at);
+static void add_groups(launch_stream s, const cut *c, const conv_task *t, int parts, size_t n,
+                       size_t at) {
+    const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
+    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->records, at);
 }
 
 // The largest tiles, which read the least, if they are enough to keep the device busy.
 static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
     const size_t busy = (size_t)PROCESSORS * 512 / GROUP_LANES;
-    const size_t groups = (size_t)groups_of(c->lanes) * (size_t)(c->end - c->first);
+    const size_t groups =
+        (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
     if (teams_of(t, 4) * groups >= busy)
         launch<4>(s, c, t);
     else if (teams_of(t, 2) * groups >= busy)
@@ -270,7 +274,7 @@ static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
                                    t->workspace + sums_of(t, c->lanes, c->end));
     else
         launch_direct(s, c, t);
-    add_groups(s, c, t, weights_of(t), t->workspace, t->weight_at);
+    add_groups(s, c, t, t->channel_parts, weights_of(t), t->weight_at);
 }
 
 void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t) {
@@ -281,8 +285,9 @@ void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t) {
     else
         launch_weights(s, c, t);
     if (!t->bias) return;
-    const dim3 block = plane_block(t->out.height);
-    LAUNCH(sum_biases, plane_grid(c, t->out.channels, block), block, s, *c, t->out, t->z,
-           t->workspace);
-    add_groups(s, c, t, (size_t)t->out.channels, t->workspace, t->bias_at);
+    shape out = t->out;
+    out.channels *= t->channel_parts;
+    const dim3 block = plane_block(out.height);
+    LAUNCH(sum_biases, plane_grid(c, out.channels, block), block, s, *c, out, t->z, t->workspace);
+    add_groups(s, c, t, 1, (size_t)out.channels, t->bias_at);
 }

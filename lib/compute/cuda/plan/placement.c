@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: MIT
-// Units and the memory of their activations.
+// The begin and the end of a plan; units and the memory of their activations.
 //
 // Every activation has separate memory: backward needs all of a step's activations, and a device
 // has room. (The CPU's engine keeps those of a group in its cache instead.)
 #include <limits.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/plan/plan.h"
 
-static status take_activation(engine *e, shape s, float **memory, error *err) {
-    const size_t floats =
-        (size_t)e->options.local_shards * shape_size(s) * (size_t)e->lanes * sizeof(float);
-    return cuda_take(e, floats, memory, err);
+void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, update_kind kind) {
+    p->program = of;
+    p->options = *o;
+    p->kind = kind;
+    p->sums_by = cuda_arithmetic(o->exact);
+    p->lanes = (o->shard_samples + LANE_ROUND - 1) / LANE_ROUND * LANE_ROUND;
+    p->groups = (p->lanes + GROUP - 1) / GROUP;
+}
+
+void cuda_plan_close(cuda_plan *p) {
+    units_release(&p->units);
+    free(p->placed);
+    free(p->operations);
+    free(p->inference);
+}
+
+size_t cuda_block_floats(const cuda_plan *p, bool output) {
+    return shape_size(output ? cuda_last_unit(p)->layers.y : p->program->input) * GROUP;
+}
+
+// Returns the number of values of an activation.
+static size_t values(const cuda_plan *p, shape s) {
+    return (size_t)p->options.local_shards * shape_size(s) * (size_t)p->lanes;
+}
+
+static status take_activation(const cuda_plan *p, shape s, float **memory, cuda_device *d,
+                              error *err) {
+    return cuda_take(d, values(p, s) * sizeof(float), memory, err);
 }
 
 // Up to this number, a channel of a linear layer is small enough for one block to do its tail.
@@ -20,12 +45,13 @@ enum { TAIL_LANES_MOST = 1024 };
 // A tail can go with the product unless it needs results from all shards, or from all blocks of a
 // channel: that is, without batch norm, or after the batch norm of a linear layer, which has few
 // elements; there the block that finishes the moments makes it.
-static void place_product(const engine *e, cuda_unit *u) {
+static void place_product(cuda_plan *p, cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const bool linear = l->core && l->core->kind == LAYER_LINEAR;
-    const bool few = linear && e->lanes <= TAIL_LANES_MOST && !e->options.sync_batch_norm;
-    const bool fuses = e->sums_by->fuses;
-    u->ours = l->core && !(linear && fuses && cuda_linear_by_blas(l->core, e->lanes));
+    const bool few = linear && p->lanes <= TAIL_LANES_MOST && !p->options.sync_batch_norm;
+    const bool fuses = p->sums_by->fuses;
+    u->ours = l->core && !(linear && fuses && cuda_linear_by_blas(l->core, p->lanes));
+    p->uses_blas |= l->core && !u->ours;
     u->fuses = u->ours && fuses;
     u->makes_moments = u->fuses && l->norm;
     u->makes_tail = u->fuses && !l->last && (!l->norm || few);
@@ -33,8 +59,8 @@ static void place_product(const engine *e, cuda_unit *u) {
 
 // The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
 // rows are the norm's channels, that is, without a flatten in between.
-static void place_sums(engine *e, int index) {
-    cuda_unit *u = &e->placed[index], *front = index ? u - 1 : NULL;
+static void place_sums(const cuda_plan *p, int index) {
+    cuda_unit *u = &p->placed[index], *front = index ? u - 1 : NULL;
     const layer *l = u->layers.core;
     if (!u->fuses || !front || !front->layers.norm) return;
     const shape x = u->layers.x, y = front->layers.y;
@@ -45,24 +71,20 @@ static void place_sums(engine *e, int index) {
     front->has_sums = true;
 }
 
-static status place_unit(engine *e, int index, error *err) {
-    cuda_unit *u = &e->placed[index];
-    const unit_layers *l = &e->units.units[index];
+static status place_unit(cuda_plan *p, int index, cuda_device *d, error *err) {
+    cuda_unit *u = &p->placed[index];
+    const unit_layers *l = &p->units.units[index];
     status rc = STATUS_OK;
     u->layers = *l;
-    place_product(e, u);
-    place_sums(e, index);
-    u->x = index ? e->placed[index - 1].y : e->input;
-    u->dx = index ? e->placed[index - 1].dy : e->input_gradient;
-    if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));
+    place_product(p, u);
+    place_sums(p, index);
+    u->x = index ? p->placed[index - 1].y : p->input;
+    u->dx = index ? p->placed[index - 1].dy : p->input_gradient;
+    if (!l->alone) TRY(take_activation(p, l->z, &u->z, d, err));
     if (l->last) return rc;
-    TRY(take_activation(e, l->y, &u->y, err));
-    TRY(take_activation(e, l->y, &u->dy, err));
-    if (l->pool || l->alone) {
-        const size_t elements =
-            (size_t)e->options.local_shards * shape_size(l->y) * (size_t)e->lanes;
-        TRY(cuda_take(e, elements, &u->winner, err));
-    }
+    TRY(take_activation(p, l->y, &u->y, d, err));
+    TRY(take_activation(p, l->y, &u->dy, d, err));
+    if (l->pool || l->alone) TRY(cuda_take(d, values(p, l->y), &u->winner, err));
 out:
     return rc;
 }
@@ -73,20 +95,20 @@ static size_t larger(size_t a, size_t b) {
 
 // The scratch memory that weight gradients share, which run one after another; and convolutions,
 // likewise.
-static status take_workspace(engine *e, error *err) {
-    const int shards = e->options.local_shards;
+static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
+    const int shards = p->options.local_shards;
     size_t workspace = 0, counters = 0, transforms = 0;
     status rc;
-    for (int i = 0; i < e->units.count; i++) {
-        if (!e->placed[i].ours) continue;
-        const conv_task t = cuda_conv_task_of(e->units.units[i].core);
-        workspace = larger(workspace, e->sums_by->conv_workspace(&t, e->lanes, shards));
-        counters = larger(counters, e->sums_by->conv_counters(&t, e->lanes, shards));
-        transforms = larger(transforms, e->sums_by->conv_transforms(&t, e->lanes, shards));
+    for (int i = 0; i < p->units.count; i++) {
+        if (!p->placed[i].ours) continue;
+        const conv_task t = cuda_conv_task_of(p->units.units[i].core);
+        workspace = larger(workspace, p->sums_by->conv_workspace(&t, p->lanes, shards));
+        counters = larger(counters, p->sums_by->conv_counters(&t, p->lanes, shards));
+        transforms = larger(transforms, p->sums_by->conv_transforms(&t, p->lanes, shards));
     }
-    TRY(cuda_take(e, workspace * sizeof(float), &e->workspace, err));
-    TRY(cuda_take(e, counters * sizeof *e->counters, &e->counters, err));
-    TRY(cuda_take(e, transforms * sizeof(float), &e->transforms, err));
+    TRY(cuda_take(d, workspace * sizeof(float), &p->workspace, err));
+    TRY(cuda_take(d, counters * sizeof *p->counters, &p->counters, err));
+    TRY(cuda_take(d, transforms * sizeof(float), &p->transforms, err));
 out:
     return rc;
 }
@@ -119,18 +141,18 @@ static status check_exact(const program *p, error *err) {
     return STATUS_OK;
 }
 
-status cuda_place(engine *e, error *err) {
-    const engine_options *o = &e->options;
+status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
+    const engine_options *o = &p->options;
     status rc;
-    TRY(check_layers(e->program, err));
-    if (o->exact) TRY(check_exact(e->program, err));
-    TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
-    e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
-    if (!e->placed) TRY(STATUS_FAILED);
-    TRY(take_activation(e, e->program->input, &e->input, err));
-    if (o->receives) TRY(take_activation(e, e->program->input, &e->input_gradient, err));
-    for (int i = 0; i < e->units.count; i++) TRY(place_unit(e, i, err));
-    TRY(take_workspace(e, err));
+    TRY(check_layers(p->program, err));
+    if (o->exact) TRY(check_exact(p->program, err));
+    TRY(units_init(&p->units, p->program, o->receives, o->sends, err));
+    p->placed = memory_new((size_t)p->units.count, sizeof *p->placed, err);
+    if (!p->placed) TRY(STATUS_FAILED);
+    TRY(take_activation(p, p->program->input, &p->input, d, err));
+    if (o->receives) TRY(take_activation(p, p->program->input, &p->input_gradient, d, err));
+    for (int i = 0; i < p->units.count; i++) TRY(place_unit(p, i, d, err));
+    TRY(take_workspace(p, d, err));
 out:
     return rc;
 }

@@ -1,109 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Translates the operations of a step into kernel tasks.
-#include <math.h>
+// Launches the kernels of a step's operations. Their tasks are finished but for the pointers into
+// the step input, which is a different one in each turn.
+#include "compute/cuda/run/engine.h"
 
-#include "compute/cuda/group/group.h"
-
-static record_set records_of(const engine *e) {
-    return (record_set){e->records, e->stride};
-}
-
-// ---- Convolutions and matrix products ----
-
-static conv_task conv_of(const engine *e, const cuda_unit *u) {
-    const layer *l = u->layers.core;
-    conv_task t = cuda_conv_task_of(l);
-    t.x = u->x;
-    t.weight = e->parameters + l->weight;
-    t.bias = l->has_bias ? e->parameters + l->bias : NULL;
-    t.z = u->z;
-    t.dx = u->dx;
-    t.records = records_of(e);
-    t.workspace = e->workspace;
-    t.counters = e->counters;
-    t.transforms = e->transforms;
-    return t;
-}
-
-// ---- Batch norm and tails ----
+// ---- Batch norm ----
 
 static norm_task norm_of(const engine *e, const cuda_unit *u) {
-    const layer *l = u->layers.norm;
-    const norm_memory *n = &e->norm;
-    const size_t at = u->layers.norm_channel;
-    return (norm_task){.size = u->layers.z,
-                       .eps = l->eps,
-                       .sync = e->options.sync_batch_norm,
-                       .shards = e->options.shards,
-                       .all_count = e->device.all_count,
-                       .z = u->z,
-                       .own = n->own,
-                       .all = n->all,
-                       .parts = n->parts,
-                       .counters = n->counters,
-                       .weight = e->parameters + l->weight,
-                       .bias = e->parameters + l->bias,
-                       .mean = n->mean + at,
-                       .mean_rest = n->mean_rest + at,
-                       .inv_std = n->inv_std + at,
-                       .scale = n->scale + at,
-                       .shift = n->shift + at,
-                       .from_dy = n->from_dy + at,
-                       .from_z = n->from_z + at,
-                       .from_one = n->from_one + at,
-                       .stride = e->units.norm_channels,
-                       .records = records_of(e),
-                       .mean_at = e->program->parameters + l->mean,
-                       .variance_at = e->program->parameters + l->variance};
-}
-
-static tail_task tail_of(const engine *e, const cuda_unit *u) {
-    const unit_layers *l = &u->layers;
-    tail_task t = {.size = l->z,
-                   .relu = l->relu,
-                   .pool = l->pool,
-                   .norm = l->norm != NULL,
-                   .z = u->z,
-                   .y = u->y,
-                   .winner = u->winner,
-                   .dy = u->dy,
-                   .sums = e->norm.own,
-                   .records = records_of(e)};
-    if (!l->norm) return t;
-    const norm_memory *n = &e->norm;
-    const size_t at = l->norm_channel;
-    t.scale = n->scale + at;
-    t.shift = n->shift + at;
-    t.mean = n->mean + at;
-    t.mean_rest = n->mean_rest + at;
-    t.inv_std = n->inv_std + at;
-    t.from_dy = n->from_dy + at;
-    t.from_z = n->from_z + at;
-    t.from_one = n->from_one + at;
-    t.norm_stride = e->units.norm_channels;
-    t.sync = e->options.sync_batch_norm;
-    t.weight = e->parameters + l->norm->weight;
-    t.weight_at = l->norm->weight;
-    t.bias_at = l->norm->bias;
-    t.parts = n->parts;
-    t.counters = n->counters;
+    norm_task t = u->norm;
+    t.all_count = e->input.device.all_count;
     return t;
 }
 
 // Gathers the rows of all V shards from those of each engine: through the host, by the caller's
 // exchange.
-static status exchange_rows(engine *e, const cuda_unit *u, error *err) {
+static status exchange_rows(const engine *e, const cuda_unit *u, error *err) {
+    const engine_options *o = &e->plan.options;
     const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
-    const size_t own = (size_t)(e->counts_end - e->counts_first) * row;
-    const size_t all = (size_t)e->options.shards * row;
-    norm_memory *n = &e->norm;
+    const size_t own = (size_t)cuda_own_shards(&e->shards) * row, all = (size_t)o->shards * row;
+    const norm_arrays *n = &e->norm;
+    const cuda_device *d = &e->device;
     status rc;
-    TRY(cuda_check(e, cudaMemcpyAsync(n->own_host, n->own, own, cudaMemcpyDeviceToHost, e->stream),
-                   "reading batch norm's statistics", err));
+    TRY(cuda_enqueue_copy(d, n->own_host, n->own, own, cudaMemcpyDeviceToHost,
+                          "reading batch norm's statistics", err));
     TRY(cuda_sync(e, err));
-    TRY(e->options.exchange(e->options.exchange_context, n->own_host, row, n->all_host, err));
-    TRY(cuda_check(e, cudaMemcpyAsync(n->all, n->all_host, all, cudaMemcpyHostToDevice, e->stream),
-                   "writing batch norm's statistics", err));
+    TRY(o->exchange(o->exchange_context, n->own_host, row, n->all_host, err));
+    TRY(cuda_enqueue_copy(d, n->all, n->all_host, all, cudaMemcpyHostToDevice,
+                          "writing batch norm's statistics", err));
 out:
     return rc;
 }
@@ -112,187 +34,127 @@ out:
 
 // Copies activations with `features` features, for the cut's shards: a unit without a core passes
 // on its input.
-static status copy_shards(const engine *e, const cut *c, float *to, const float *from,
+static status copy_shards(const cuda_device *d, const cut *c, float *to, const float *from,
                           size_t features, error *err) {
-    const size_t shard = features * (size_t)e->lanes, first = (size_t)c->first * shard;
+    const size_t shard = features * (size_t)c->lanes, first = (size_t)c->first * shard;
     const size_t floats = (size_t)(c->end - c->first) * shard;
-    return cuda_check(e,
-                      cudaMemcpyAsync(to + first, from + first, floats * sizeof(float),
-                                      cudaMemcpyDeviceToDevice, e->stream),
-                      "copying an activation", err);
+    return cuda_enqueue_copy(d, to + first, from + first, floats * sizeof(float),
+                             cudaMemcpyDeviceToDevice, "copying an activation", err);
 }
 
-static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) return copy_shards(e, c, u->z, u->x, shape_size(u->layers.z), err);
-    if (!u->ours) return cuda_linear(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    const tail_task tail = tail_of(e, u);
+static status run_core(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const cuda_device *d = &e->device;
+    if (!u->layers.core) return copy_shards(d, c, u->z, u->x, shape_size(u->layers.z), err);
+    if (!u->ours) return cuda_linear(d, c, &u->conv, err);
     if (u->makes_moments) {
         const norm_task n = norm_of(e, u);
-        cuda_conv_moments(cuda_main(e), c, &t, &n, u->makes_tail ? &tail : NULL);
+        cuda_conv_moments(cuda_main(d), c, &u->conv, &n, u->makes_tail ? &u->tail : NULL);
     } else if (u->makes_tail) {
-        cuda_conv_tail(cuda_main(e), c, &t, &tail);
+        cuda_conv_tail(cuda_main(d), c, &u->conv, &u->tail);
     } else {
-        e->sums_by->conv(cuda_main(e), c, &t);
+        e->plan.sums_by->conv(cuda_main(d), c, &u->conv);
     }
     return STATUS_OK;
 }
 
-static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) return copy_shards(e, c, u->dx, u->z, shape_size(u->layers.z), err);
-    if (!u->ours) return cuda_linear_input(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    if (u->sums_of) {
-        const tail_task front = tail_of(e, u->sums_of);
-        cuda_conv_input_sums(cuda_main(e), c, &t, &front);
-    } else {
-        e->sums_by->conv_input(cuda_main(e), c, &t);
-    }
+static status run_core_input(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const cuda_device *d = &e->device;
+    if (!u->layers.core) return copy_shards(d, c, u->dx, u->z, shape_size(u->layers.z), err);
+    if (!u->ours) return cuda_linear_input(d, c, &u->conv, err);
+    if (u->sums_of)
+        cuda_conv_input_sums(cuda_main(d), c, &u->conv, &u->sums_of->tail);
+    else
+        e->plan.sums_by->conv_input(cuda_main(d), c, &u->conv);
     return STATUS_OK;
 }
 
-static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->ours) return cuda_linear_weight(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    e->sums_by->conv_weight(cuda_aside(e), c, &t);
+static status run_core_weights(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (!u->ours) return cuda_linear_weight(&e->device, c, &u->conv, err);
+    e->plan.sums_by->conv_weight(cuda_aside(&e->device), c, &u->conv);
     return STATUS_OK;
 }
 
-// ---- Separate units ----
+// ---- Input, dropout, loss ----
 
-static pool_task pool_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
-    return (pool_task){.in = l->in,
-                       .out = l->out,
-                       .kernel_h = l->kernel_h,
-                       .kernel_w = l->kernel_w,
-                       .stride_y = l->stride_h,
-                       .stride_x = l->stride_w,
-                       .pad_y = l->pad_h,
-                       .pad_x = l->pad_w,
-                       .max = l->kind == LAYER_MAX_POOL,
-                       .x = u->x,
-                       .y = u->y,
-                       .winner = u->winner,
-                       .dy = u->dy,
-                       .dx = u->dx};
+static void run_load(const engine *e, const cut *c, bool training) {
+    const step_input *in = &e->input.device;
+    load_task t = e->plan.load;
+    t.images = training && e->input.data_set ? e->input.data_set : in->images;
+    t.rows = in->rows;
+    t.ids = in->ids;
+    t.numbers = in->numbers;
+    if (!training) t.augment.count = 0;
+    cuda_load(cuda_main(&e->device), c, &t);
 }
 
-// Random numbers are compared with the rate as floats; comparing integers is equivalent.
-static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
-    const layer *l = u->layers.alone;
-    return (dropout_task){.features = shape_size(u->layers.y),
-                          .seed = layer_seed(l, e->options.seed),
-                          .threshold =
-                              training ? (uint32_t)ceil((double)(float)l->rate * 0x1p24) : 0,
-                          .factor = training ? (float)(1 / (1 - l->rate)) : 1,
-                          .ids = e->device.ids,
-                          .numbers = e->device.numbers,
-                          .from = u->x,
-                          .to = u->y};
+static dropout_task dropout_of(const engine *e, const cuda_unit *u) {
+    dropout_task t = u->dropout;
+    t.ids = e->input.device.ids;
+    t.numbers = e->input.device.numbers;
+    return t;
+}
+
+static void run_dropout(const engine *e, const cut *c, const cuda_unit *u) {
+    const dropout_task t = dropout_of(e, u);
+    cuda_dropout(cuda_main(&e->device), c, &t);
 }
 
 static void run_dropout_backward(const engine *e, const cut *c, const cuda_unit *u) {
-    dropout_task t = dropout_of(e, u, true);
+    dropout_task t = dropout_of(e, u);
     t.from = u->dy;
     t.to = u->dx;
-    cuda_dropout(cuda_main(e), c, &t);
-}
-
-static void run_load(const engine *e, const cut *c, bool training) {
-    const engine_options *o = &e->options;
-    load_task t = {.size = e->program->input,
-                   .images = training && e->images ? e->images : e->device.images,
-                   .rows = e->device.rows,
-                   .seed = o->seed,
-                   .ids = e->device.ids,
-                   .numbers = e->device.numbers,
-                   .x = e->input};
-    if (training && o->images && o->augment) t.augment = *o->augment;
-    for (int i = 0; i < MAX_INPUTS; i++) {
-        t.scale[i] = e->load_scale[i];
-        t.shift[i] = e->load_shift[i];
-    }
-    cuda_load(cuda_main(e), c, &t);
-}
-
-static size_t loss_at(const engine *e) {
-    return e->program->parameters + e->program->buffers + RECORD_LOSS;
+    cuda_dropout(cuda_main(&e->device), c, &t);
 }
 
 static void run_loss_record(const engine *e, const cut *c) {
-    const record_set r = records_of(e);
-    const int *first_group = e->given_gradients ? e->device.first_group : NULL;
-    cuda_loss_records(cuda_main(e), c, e->losses, first_group, &r, loss_at(e));
+    const loss_task *t = &e->plan.loss;
+    const int *first_group = e->arguments.given_gradients ? e->input.device.first_group : NULL;
+    cuda_loss_records(cuda_main(&e->device), c, t->losses, first_group, &t->records, t->loss_at);
 }
 
-static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
-    const size_t features = (size_t)e->program->classes;
-    if (e->given_gradients) {
-        const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
-        cuda_blocks_import(cuda_main(e), c, &t);
+static void run_loss(const engine *e, const cut *c) {
+    loss_task t = e->plan.loss;
+    if (e->arguments.given_gradients) {
+        const blocks_task b = {(size_t)t.classes, e->input.device.first_group, t.logits,
+                               e->exchange.blocks};
+        cuda_blocks_import(cuda_main(&e->device), c, &b);
         run_loss_record(e, c);
         return;
     }
-    const loss_task t = {.classes = e->program->classes,
-                         .smoothing = e->options.label_smoothing,
-                         .targets = e->device.targets,
-                         .logits = last->z,
-                         .losses = e->losses,
-                         .records = records_of(e),
-                         .loss_at = loss_at(e),
-                         .counters = e->loss_counters};
-    cuda_loss(cuda_main(e), c, &t);
+    t.targets = e->input.device.targets;
+    cuda_loss(cuda_main(&e->device), c, &t);
 }
 
 // ---- All of them ----
 
-static status run_unit(engine *e, const cut *c, const operation *op, error *err) {
+static status run_unit(const engine *e, const cut *c, const operation *op, error *err) {
+    const launch_stream s = cuda_main(&e->device);
+    const arithmetic *sums_by = e->plan.sums_by;
     const cuda_unit *u = op->unit;
+    const norm_task norm = norm_of(e, u);
     switch (op->kind) {
     case OP_CORE: return run_core(e, c, u, err);
     case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
     case OP_CORE_INPUT: return run_core_input(e, c, u, err);
     case OP_EXCHANGE: return exchange_rows(e, u, err);
-    case OP_MOMENTS:
-    case OP_NORM:
-    case OP_NORM_BACKWARD: {
-        const norm_task t = norm_of(e, u);
-        (op->kind == OP_MOMENTS ? e->sums_by->moments
-         : op->kind == OP_NORM  ? cuda_norm_forward
-                                : cuda_norm_backward)(cuda_main(e), c, &t);
-        return STATUS_OK;
+    case OP_MOMENTS: sums_by->moments(s, c, &norm); break;
+    case OP_NORM: cuda_norm_forward(s, c, &norm); break;
+    case OP_NORM_BACKWARD: cuda_norm_backward(s, c, &norm); break;
+    case OP_TAIL: cuda_tail(s, c, &u->tail); break;
+    case OP_TAIL_SUMS: sums_by->tail_sums(s, c, &u->tail); break;
+    case OP_TAIL_BACKWARD: cuda_tail_backward(s, c, &u->tail); break;
+    case OP_POOL: cuda_pool(s, c, &u->pool); break;
+    case OP_POOL_BACKWARD: cuda_pool_backward(s, c, &u->pool); break;
+    case OP_DROPOUT: run_dropout(e, c, u); break;
+    default: run_dropout_backward(e, c, u); break;
     }
-    case OP_TAIL:
-    case OP_TAIL_SUMS:
-    case OP_TAIL_BACKWARD: {
-        const tail_task t = tail_of(e, u);
-        (op->kind == OP_TAIL        ? cuda_tail
-         : op->kind == OP_TAIL_SUMS ? e->sums_by->tail_sums
-                                    : cuda_tail_backward)(cuda_main(e), c, &t);
-        return STATUS_OK;
-    }
-    case OP_POOL:
-    case OP_POOL_BACKWARD: {
-        const pool_task t = pool_of(u);
-        (op->kind == OP_POOL ? cuda_pool : cuda_pool_backward)(cuda_main(e), c, &t);
-        return STATUS_OK;
-    }
-    case OP_DROPOUT: {
-        const dropout_task t = dropout_of(e, u, true);
-        cuda_dropout(cuda_main(e), c, &t);
-        return STATUS_OK;
-    }
-    default: run_dropout_backward(e, c, u); return STATUS_OK;
-    }
+    return STATUS_OK;
 }
 
-static status run_operation(engine *e, const cut *c, const operation *op, error *err) {
+static status run_operation(const engine *e, const cut *c, const operation *op, error *err) {
     switch (op->kind) {
     case OP_LOAD: run_load(e, c, true); return STATUS_OK;
-    case OP_LOSS: run_loss(e, c, op->unit); return STATUS_OK;
+    case OP_LOSS: run_loss(e, c); return STATUS_OK;
     case OP_LOSS_RECORD: run_loss_record(e, c); return STATUS_OK;
     case OP_RECEIVE:
     case OP_SEND:
@@ -311,151 +173,108 @@ static bool runs_aside(const operation *op) {
     return op->kind == OP_CORE_WEIGHTS && op->unit->ours;
 }
 
-status cuda_wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) {
-    status rc;
-    TRY(cuda_check(e, cudaEventRecord(e->reached, other), "recording an event", err));
-    TRY(cuda_check(e, cudaStreamWaitEvent(s, e->reached, 0), "waiting for an event", err));
-out:
-    return rc;
-}
-
 // Returns the mark for the end of a phase.
 static int mark_of(phase p) {
     return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
 }
 
-status cuda_run_operations(engine *e, int first, int end, error *err) {
+static status reduce_behind(const group_place *p, int behind, bool forked, error *err) {
+    return p->hooks->reduce_behind(p->group, behind, forked, err);
+}
+
+status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) {
+    const cuda_device *d = &e->device;
     const cut c = cuda_cut(e);
     bool forked = false; // is there work on the side stream to wait for?
     status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
-        const operation *op = &e->operations[i];
+        const operation *op = &e->plan.operations[i];
         const phase p = cuda_operation_phase(op->kind);
         const bool aside = runs_aside(op);
-        if (aside) TRY(cuda_wait_for(e, e->side, e->stream, err));
+        if (aside) TRY(cuda_wait_for(d, d->side, d->stream, err));
         TRY(run_operation(e, &c, op, err));
         forked |= aside;
-        if (e->reducing) TRY(cuda_reduce_bucket_behind(e, i, forked, err));
+        if (reducing) TRY(reduce_behind(&e->place, i, forked, err));
         if (i + 1 < end && cuda_operation_phase(op[1].kind) == p) continue;
-        if (forked) TRY(cuda_wait_for(e, e->stream, e->side, err));
+        if (forked) TRY(cuda_wait_for(d, d->stream, d->side, err));
         forked = false;
-        if (p != PHASE_COPY) cuda_mark(e, mark_of(p));
+        if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), d->stream);
     }
-    if (e->reducing) TRY(cuda_wait_for_buckets(e, err));
-    rc = cuda_check(e, cudaGetLastError(), "launching a kernel of a step", err);
+    if (reducing) TRY(e->place.hooks->join_buckets(e->place.group, err));
+    rc = cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
 out:
     return rc;
 }
 
+status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
+    const cut c = cuda_cut(e);
+    const record_arrays *r = &e->records;
+    const reduce_task t = {.records = {r->of_shards + first, r->stride},
+                           .merges = e->input.device.merges,
+                           .n = end - first,
+                           .out = r->sums + first,
+                           .out_stride = r->stride};
+    if (r->sums == r->of_shards) return STATUS_OK; // there is one shard
+    cuda_reduce(s, &c, &t);
+    return cuda_check(&e->device, cudaGetLastError(), "launching the sum of records", err);
+}
+
+status cuda_run_update(engine *e, error *err) {
+    update_task t = e->plan.update;
+    t.numbers = e->input.device.numbers;
+    t.norms.all_count = e->input.device.all_count;
+    cuda_update(cuda_main(&e->device), &t);
+    cuda_mark(&e->clock, MARK_UPDATED, e->device.stream);
+    return cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an update", err);
+}
+
 // ---- Inference ----
 
-// Scale and shift come from the running statistics, the mean included, and are the same for all
-// shards.
-static tail_task inference_tail_of(const engine *e, const cuda_unit *u) {
-    tail_task t = tail_of(e, u);
-    t.scale = e->norm.run_scale + u->layers.norm_channel;
-    t.shift = e->norm.run_shift + u->layers.norm_channel;
-    t.mean = NULL;
-    t.norm_stride = 0;
-    return t;
-}
-
-static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u) {
-    const tail_task t = inference_tail_of(e, u);
-    cuda_tail(cuda_main(e), c, &t);
-}
-
 // Scale and shift are known beforehand, so a product that can make the tail always does.
-static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
+static status run_inference_core(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (!u->fuses || u->layers.last) return run_core(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    const tail_task tail = inference_tail_of(e, u);
-    cuda_conv_tail(cuda_main(e), c, &t, &tail);
+    cuda_conv_tail(cuda_main(&e->device), c, &u->conv, &u->inference_tail);
     return STATUS_OK;
 }
 
-void cuda_prepare_inference(engine *e) {
-    for (int i = 0; i < e->units.count; i++) {
-        const unit_layers *u = &e->units.units[i];
+// Nothing is dropped.
+static void run_inference_dropout(const engine *e, const cut *c, const cuda_unit *u) {
+    dropout_task t = dropout_of(e, u);
+    t.threshold = 0;
+    t.factor = 1;
+    cuda_dropout(cuda_main(&e->device), c, &t);
+}
+
+void cuda_prepare_inference(const engine *e) {
+    for (int i = 0; i < e->plan.units.count; i++) {
+        const unit_layers *u = &e->plan.units.units[i];
         const layer *l = u->norm;
         if (!l) continue;
-        cuda_norm_inference(cuda_main(e), l->out.channels, l->eps, e->parameters + l->weight,
-                            e->parameters + l->bias, e->buffers + l->mean, e->buffers + l->variance,
+        cuda_norm_inference(cuda_main(&e->device), l->out.channels, l->eps,
+                            e->model.parameters + l->weight, e->model.parameters + l->bias,
+                            e->model.buffers + l->mean, e->model.buffers + l->variance,
                             e->norm.run_scale + u->norm_channel,
                             e->norm.run_shift + u->norm_channel);
     }
 }
 
-status cuda_run_inference(engine *e, error *err) {
+static status run_inference_operation(const engine *e, const cut *c, const operation *op,
+                                      error *err) {
+    switch (op->kind) {
+    case OP_LOAD: run_load(e, c, false); return STATUS_OK;
+    case OP_CORE: return run_inference_core(e, c, op->unit, err);
+    case OP_TAIL: cuda_tail(cuda_main(&e->device), c, &op->unit->inference_tail); return STATUS_OK;
+    case OP_DROPOUT: run_inference_dropout(e, c, op->unit); return STATUS_OK;
+    default: return run_operation(e, c, op, err);
+    }
+}
+
+status cuda_run_inference(const engine *e, error *err) {
     const cut c = cuda_cut(e);
     status rc = STATUS_OK;
-    for (int i = 0; i < e->inference_count; i++) {
-        const operation *op = &e->inference[i];
-        if (op->kind == OP_LOAD) {
-            run_load(e, &c, false);
-        } else if (op->kind == OP_CORE) {
-            TRY(run_inference_core(e, &c, op->unit, err));
-        } else if (op->kind == OP_TAIL) {
-            run_inference_tail(e, &c, op->unit);
-        } else if (op->kind == OP_DROPOUT) {
-            const dropout_task t = dropout_of(e, op->unit, false);
-            cuda_dropout(cuda_main(e), &c, &t);
-        } else {
-            TRY(run_operation(e, &c, op, err));
-        }
-    }
-    rc = cuda_check(e, cudaGetLastError(), "launching a kernel of an inference", err);
+    for (int i = 0; i < e->plan.inference_count; i++)
+        TRY(run_inference_operation(e, &c, &e->plan.inference[i], err));
+    rc = cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an inference", err);
 out:
     return rc;
-}
-
-// ---- The update ----
-
-static norm_running_task running_of(const engine *e, const unit_layers *u) {
-    const float *record = e->sums + e->program->parameters;
-    const layer *l = u->norm;
-    return (norm_running_task){.channels = l->out.channels,
-                               .positions = u->z.height * u->z.width,
-                               .momentum = l->momentum,
-                               .mean_sum = record + l->mean,
-                               .variance_sum = record + l->variance,
-                               .mean = e->buffers + l->mean,
-                               .variance = e->buffers + l->variance};
-}
-
-status cuda_take_running(engine *e, error *err) {
-    const size_t room = (size_t)e->units.count * sizeof(norm_running_task);
-    norm_running_list *list = &e->running;
-    norm_running_task *host, *device;
-    status rc;
-    TRY(cuda_take_host(e, room, &host, err));
-    TRY(cuda_take(e, room, &device, err));
-    *list = (norm_running_list){
-        .shards = e->options.shards, .sync = e->options.sync_batch_norm, .items = device};
-    for (int i = 0; i < e->units.count; i++)
-        if (e->units.units[i].norm) host[list->count++] = running_of(e, &e->units.units[i]);
-    rc = cuda_check(e, cudaMemcpyAsync(device, host, room, cudaMemcpyHostToDevice, e->stream),
-                    "listing batch norms", err);
-out:
-    return rc;
-}
-
-status cuda_run_update(engine *e, error *err) {
-    update_task t = {.kind = (int)e->kind,
-                     .numbers = e->device.numbers,
-                     .first = e->own_first,
-                     .end = e->own_end,
-                     .group_of = e->group_of,
-                     .parameters = e->parameters,
-                     .state = e->state[0],
-                     .state2 = e->state[1],
-                     .gradient = e->sums,
-                     .loss = e->sums + loss_at(e),
-                     .progress = e->progress,
-                     .results = e->results};
-    t.norms = e->running;
-    t.norms.all_count = e->device.all_count;
-    cuda_update(cuda_main(e), &t);
-    cuda_mark(e, MARK_UPDATED);
-    return cuda_check(e, cudaGetLastError(), "launching a kernel of an update", err);
 }

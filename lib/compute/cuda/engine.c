@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The lifetime of a CUDA engine, and parameters in and out. The backend's table is at the end.
-#include "compute/cuda/engine.h"
-
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "compute/cuda/group/group.h"
-#include "compute/cuda/kernels/limits.h"
+#include "compute/cuda/run/engine.h"
 
 // ---- Opening ----
 
@@ -22,90 +18,48 @@ static status check_options(const program *p, const engine_options *o, error *er
     return STATUS_OK;
 }
 
-static status make_event(const engine *e, cudaEvent_t *event, error *err) {
-    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
-                      "creating an event", err);
-}
-
-static status open_device(engine *e, error *err) {
-    struct cudaDeviceProp properties;
-    status rc;
-    snprintf(e->name, sizeof e->name, "a GPU");
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "opening the device", err));
-    TRY(cuda_check(e, cudaGetDeviceProperties(&properties, e->options.device),
-                   "reading its properties", err));
-    snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
-             properties.minor);
-    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "querying kernels", err));
-    e->programmatic &= !e->options.serial_launches;
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
-                   "creating a stream", err));
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
-                   "creating a stream", err));
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking),
-                   "creating a stream", err));
-    TRY(make_event(e, &e->reached, err));
-    TRY(make_event(e, &e->arrived, err));
-    for (int i = 0; i < STEPS_AHEAD; i++) TRY(make_event(e, &e->ahead[i].done, err));
-    for (int m = 0; m < MARKS; m++)
-        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "creating an event", err));
-out:
-    return rc;
-}
-
 static status open_parts(engine *e, error *err) {
-    const size_t shards = (size_t)e->options.shards;
+    cuda_device *d = &e->device;
+    cuda_plan *p = &e->plan;
+    const engine_options *o = &p->options;
+    size_t records;
     status rc;
-    TRY(open_device(e, err));
-    e->shard_leaves = memory_new(shards + 1, sizeof *e->shard_leaves, err);
-    e->shard_groups = memory_new(shards, sizeof *e->shard_groups, err);
-    e->counts = memory_new(shards, sizeof *e->counts, err);
-    if (!e->shard_leaves || !e->shard_groups || !e->counts) TRY(STATUS_FAILED);
-    TRY(cuda_place(e, err));
-    TRY(cuda_sequence(e, err));
-    TRY(cuda_take_arrays(e, err));
-    TRY(cuda_linear_open(e, err));
-    TRY(cuda_take_images(e, err)); // after all other allocations
+    TRY(cuda_device_open(d, o->device, o->serial_launches, err));
+    TRY(cuda_clock_open(&e->clock, d, err));
+    TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &records, err));
+    TRY(cuda_place(p, d, err));
+    TRY(cuda_sequence(p, err));
+    TRY(cuda_take_norms(&e->norm, p, d, err));
+    TRY(cuda_take_inputs(&e->input, p, d, err));
+    TRY(cuda_take_model(&e->model, p, d, err));
+    TRY(cuda_take_records(&e->records, records, p, d, err));
+    TRY(cuda_take_results(&e->results, p, d, err));
+    TRY(cuda_take_exchange(&e->exchange, p, d, err));
+    TRY(cuda_make_tasks(p, &e->model, &e->norm, &e->records, &e->results, d, err));
+    if (p->uses_blas) TRY(cuda_linear_open(d, err));
+    TRY(cuda_take_data_set(&e->input, p, d, err));
 out:
     return rc;
 }
 
-static void close_device(engine *e) {
-    if (e->copies) (void)cudaStreamSynchronize(e->copies);
-    if (e->stream) (void)cudaStreamSynchronize(e->stream);
-    if (e->side) (void)cudaStreamSynchronize(e->side); // if a step failed before it joined
+static void close_parts(engine *e) {
+    cuda_device_finish(&e->device);
     cuda_forget_graphs(e);
-    cuda_linear_close(e);
-    for (int m = 0; m < MARKS; m++)
-        if (e->marks[m]) (void)cudaEventDestroy(e->marks[m]);
-    for (int i = 0; i < STEPS_AHEAD; i++)
-        if (e->ahead[i].done) (void)cudaEventDestroy(e->ahead[i].done);
-    if (e->arrived) (void)cudaEventDestroy(e->arrived);
-    if (e->reached) (void)cudaEventDestroy(e->reached);
-    if (e->copies) (void)cudaStreamDestroy(e->copies);
-    if (e->side) (void)cudaStreamDestroy(e->side);
-    if (e->stream) (void)cudaStreamDestroy(e->stream);
-    cuda_release_all(e);
+    cuda_clock_close(&e->clock);
+    cuda_close_inputs(&e->input);
 }
 
-// Freeing device memory waits for the device's streams. If the engine is stuck, that wait would
+// Freeing device memory waits for the device's streams. If the device is stuck, that wait would
 // never end, so its resources are left until the process ends, as it does after a rank has died.
 // The same holds if a capture could not be ended.
 static void cuda_close(engine *e) {
     if (!e) return;
-    (void)cudaSetDevice(e->options.device);
+    (void)cudaSetDevice(e->device.index);
     cuda_group_close(e);
-    if (!e->stuck) close_device(e);
-    free(e->owned);
-    free(e->owned_host);
-    reduction_tree_release(&e->tree);
-    units_release(&e->units);
-    free(e->placed);
-    free(e->operations);
-    free(e->inference);
-    free(e->shard_leaves);
-    free(e->shard_groups);
-    free(e->counts);
+    if (!e->device.stuck) close_parts(e);
+    cuda_device_close(&e->device);
+    cuda_plan_close(&e->plan);
+    cuda_shards_close(&e->shards);
     free(e);
 }
 
@@ -116,18 +70,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
     if (rc != STATUS_OK) return rc;
     engine *e = memory_new(1, sizeof *e, err);
     if (!e) return STATUS_FAILED;
-    e->program = p;
-    e->options = *o;
-    e->kind = kind;
-    e->sums_by = cuda_arithmetic(o->exact);
-    e->lanes = (o->shard_samples + LANE_ROUND - 1) / LANE_ROUND * LANE_ROUND;
-    e->groups = (e->lanes + GROUP - 1) / GROUP;
-    e->own_end = p->parameters;
-    if (o->stage) units_own_part(p, &e->own_first, &e->own_end);
-    // The padding after the last tensor is zero and stays so.
-    e->own_end = (e->own_end + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
-    for (int c = 0; !o->receives && c < p->input.channels; c++)
-        e->load_scale[c] = engine_input_scale(o, c, &e->load_shift[c]);
+    cuda_plan_begin(&e->plan, p, o, kind);
     rc = open_parts(e, err);
     if (rc != STATUS_OK) {
         cuda_close(e);
@@ -139,40 +82,43 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
 
 // ---- Parameters in and out ----
 
-// Copies on the engine's own stream, which waits for no other.
-static status copy(engine *e, void *to, const void *from, size_t floats, error *err) {
+// Copies on the main stream, which waits for no other.
+static status copy(const cuda_device *d, void *to, const void *from, size_t floats, error *err) {
     if (!to || !from || floats == 0) return STATUS_OK;
-    return cuda_check(
-        e, cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDefault, e->stream),
-        "copying parameters", err);
+    return cuda_enqueue_copy(d, to, from, floats * sizeof(float), cudaMemcpyDefault,
+                             "copying parameters", err);
 }
 
 static status write_all(engine *e, const float *parameters, const float *buffers,
                         const float *state, error *err) {
-    const size_t n = e->program->parameters;
+    const cuda_device *d = &e->device;
+    const model_arrays *m = &e->model;
+    const size_t n = e->plan.program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
+    TRY(cuda_select(d, err));
     TRY(cuda_run_waiting(e, err));
-    TRY(cuda_group_finish(e, err));
-    TRY(copy(e, e->parameters, parameters, n, err));
-    TRY(copy(e, e->buffers, buffers, e->program->buffers, err));
-    for (int i = 0; i < update_state_arrays(e->kind); i++)
-        TRY(copy(e, e->state[i], state ? state + (size_t)i * n : NULL, n, err));
+    TRY(cuda_finish_reductions(&e->place, err));
+    TRY(copy(d, m->parameters, parameters, n, err));
+    TRY(copy(d, m->buffers, buffers, e->plan.program->buffers, err));
+    for (int i = 0; i < update_state_arrays(e->plan.kind); i++)
+        TRY(copy(d, m->state[i], state ? state + (size_t)i * n : NULL, n, err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
 }
 
+// Copies to memory that is not pinned wait for the stream.
 static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
-    const size_t n = e->program->parameters;
+    cuda_device *d = &e->device;
+    const model_arrays *m = &e->model;
+    const size_t n = e->plan.program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
-    TRY(cuda_group_finish(e, err)); // copies to memory that is not pinned wait for the stream
-    TRY(copy(e, parameters, e->parameters, n, err));
-    TRY(copy(e, buffers, e->buffers, e->program->buffers, err));
-    for (int i = 0; i < update_state_arrays(e->kind); i++)
-        TRY(copy(e, state ? state + (size_t)i * n : NULL, e->state[i], n, err));
+    TRY(cuda_begin(d, err));
+    TRY(cuda_finish_reductions(&e->place, err));
+    TRY(copy(d, parameters, m->parameters, n, err));
+    TRY(copy(d, buffers, m->buffers, e->plan.program->buffers, err));
+    for (int i = 0; i < update_state_arrays(e->plan.kind); i++)
+        TRY(copy(d, state ? state + (size_t)i * n : NULL, m->state[i], n, err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -180,37 +126,38 @@ out:
 
 static void cuda_write(engine *e, const float *parameters, const float *buffers,
                        const float *state) {
-    if (e->failed == STATUS_OK) e->failed = write_all(e, parameters, buffers, state, &e->failure);
+    cuda_device *d = &e->device;
+    if (d->failed == STATUS_OK) d->failed = write_all(e, parameters, buffers, state, &d->failure);
 }
 
 // ---- The table ----
 
 static const reduction_tree *cuda_tree(const engine *e) {
-    return &e->tree;
+    return &e->shards.tree;
 }
 static const int *cuda_shard_leaves(const engine *e) {
-    return e->shard_leaves;
+    return e->shards.leaves;
 }
 static phase_times cuda_times(engine *e) {
-    phase_times times;
-    memcpy(times.ns, e->ns, sizeof times.ns);
-    times.hidden_comm = e->hidden_comm;
-    memset(e->ns, 0, sizeof e->ns);
-    e->hidden_comm = 0;
+    const phase_times times = e->clock.times;
+    e->clock.times = (phase_times){.hidden_comm = 0};
     return times;
 }
 static const char *cuda_isa(const engine *e) {
-    return e->name;
+    return e->device.name;
 }
 static int cuda_threads(const engine *e) {
     (void)e;
     return 1;
 }
 static size_t cuda_memory(const engine *e) {
-    return e->allocated;
+    return e->device.allocated;
+}
+static size_t cuda_stage_floats(const engine *e, bool output) {
+    return cuda_block_floats(&e->plan, output);
 }
 static bool cuda_has_images(const engine *e) {
-    return e->images != NULL;
+    return e->input.data_set != NULL;
 }
 
 const backend cuda_backend = {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "compute/cuda/device/monitor.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/measure/measure.h"
 
 extern const backend cuda_backend;
 

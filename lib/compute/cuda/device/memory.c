@@ -4,35 +4,35 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/device/device.h"
 
-status cuda_take(engine *e, size_t bytes, void *memory, error *err) {
+status cuda_take(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
     status rc;
     if (bytes == 0) bytes = 1;
-    TRY(memory_grow((void **)&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned, err));
-    TRY(cuda_check(e, cudaMalloc(to, bytes), "allocating device memory", err));
-    e->owned[e->owned_count++] = *to;
-    e->allocated += bytes;
-    TRY(cuda_check(e, cudaMemsetAsync(*to, 0, bytes, e->stream), "clearing memory", err));
+    TRY(memory_grow((void **)&d->owned, &d->owned_room, d->owned_count + 1, sizeof *d->owned, err));
+    TRY(cuda_check(d, cudaMalloc(to, bytes), "allocating device memory", err));
+    d->owned[d->owned_count++] = *to;
+    d->allocated += bytes;
+    TRY(cuda_check(d, cudaMemsetAsync(*to, 0, bytes, d->stream), "clearing memory", err));
 out:
     return rc;
 }
 
-status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) {
+status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
     status rc;
     if (bytes == 0) bytes = 1;
-    TRY(memory_grow((void **)&e->owned_host, &e->owned_host_room, e->owned_host_count + 1,
-                    sizeof *e->owned_host, err));
-    TRY(cuda_check(e, cudaMallocHost(to, bytes), "allocating pinned memory", err));
-    e->owned_host[e->owned_host_count++] = *to;
+    TRY(memory_grow((void **)&d->owned_host, &d->owned_host_room, d->owned_host_count + 1,
+                    sizeof *d->owned_host, err));
+    TRY(cuda_check(d, cudaMallocHost(to, bytes), "allocating pinned memory", err));
+    d->owned_host[d->owned_host_count++] = *to;
     memset(*to, 0, bytes);
 out:
     return rc;
 }
 
-void cuda_release_all(engine *e) {
-    for (size_t i = 0; i < e->owned_count; i++) (void)cudaFree(e->owned[i]);
-    for (size_t i = 0; i < e->owned_host_count; i++) (void)cudaFreeHost(e->owned_host[i]);
+void cuda_release_all(cuda_device *d) {
+    for (size_t i = 0; i < d->owned_count; i++) (void)cudaFree(d->owned[i]);
+    for (size_t i = 0; i < d->owned_host_count; i++) (void)cudaFreeHost(d->owned_host[i]);
 }

@@ -28,42 +28,40 @@ static size_t first_parameter(const unit_layers *u, size_t none) {
 }
 
 // Returns the index of the last operation that makes gradients of this unit's parameters.
-static int completing_operation(const engine *e, const cuda_unit *u) {
+static int completing_operation(const cuda_plan *p, const cuda_unit *u) {
     int last = 0;
-    for (int i = e->backward_first; i < e->operation_count; i++) {
-        const operation *op = &e->operations[i];
+    for (int i = p->backward_first; i < p->operation_count; i++) {
+        const operation *op = &p->operations[i];
         if (op->unit == u && op->kind != OP_CORE_INPUT && op->kind != OP_ADD_GRADIENT) last = i;
     }
     return last;
 }
 
-static status add_bucket(engine *e, size_t first, size_t end, int behind, error *err) {
-    cuda_group *g = e->group;
+static status add_bucket(cuda_group *g, size_t first, size_t end, int behind, error *err) {
     bucket *b = &g->buckets[g->bucket_count++];
     status rc;
-    *b = (bucket){.first = first, .end = end, .behind = behind};
-    cuda_group_cut(e, b);
-    TRY(cuda_check(e, cudaEventCreate(&b->begun), "creating an event", err));
-    TRY(cuda_check(e, cudaEventCreate(&b->done), "creating an event", err));
+    *b = (bucket){.slices = cuda_slices(first, end, g->member.size), .behind = behind};
+    TRY(cuda_check(g->device, cudaEventCreate(&b->begun), "creating an event", err));
+    TRY(cuda_check(g->device, cudaEventCreate(&b->done), "creating an event", err));
 out:
     return rc;
 }
 
 // A new bucket begins at a unit's first parameter, if the bucket after it and the rest before it
 // are large enough. Only the last bucket need not consist of whole slices.
-static status cut_record(engine *e, error *err) {
-    const engine_group *member = &e->group->member;
-    const size_t unit = cuda_group_slice_unit(member->size);
-    size_t end = e->record, complete = e->record;
+static status cut_record(cuda_group *g, error *err) {
+    const cuda_plan *p = g->plan;
+    const size_t least = g->member.bucket, unit = cuda_slice_unit(g->member.size);
+    size_t end = g->records->floats, complete = end;
     status rc = STATUS_OK;
-    for (int i = e->units.count - 1; i > 0; i--) {
-        complete = first_parameter(&e->units.units[i], complete);
+    for (int i = p->units.count - 1; i > 0; i--) {
+        complete = first_parameter(&p->units.units[i], complete);
         const size_t first = (complete + unit - 1) / unit * unit;
-        if (first >= end || end - first < member->bucket || first < member->bucket) continue;
-        TRY(add_bucket(e, first, end, completing_operation(e, &e->placed[i]), err));
+        if (first >= end || end - first < least || first < least) continue;
+        TRY(add_bucket(g, first, end, completing_operation(p, &p->placed[i]), err));
         end = first;
     }
-    rc = add_bucket(e, 0, end, e->operation_count - 1, err);
+    rc = add_bucket(g, 0, end, p->operation_count - 1, err);
 out:
     return rc;
 }
@@ -71,27 +69,26 @@ out:
 // A reduction has few blocks, and the blocks of all ranks wait for each other. If they queued after
 // backward's blocks on one rank, they would be late on all ranks: so they go first. Captured blocks
 // have the stream's priority, too, if the graph is instantiated so (graphs.c).
-static status make_stream(engine *e, error *err) {
+static status make_stream(cuda_group *g, error *err) {
     static const char what[] = "creating a stream";
     int greatest;
     status rc;
-    TRY(cuda_check(e, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
-    rc = cuda_check(
-        e, cudaStreamCreateWithPriority(&e->group->stream, cudaStreamNonBlocking, greatest), what,
-        err);
+    TRY(cuda_check(g->device, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
+    rc = cuda_check(g->device,
+                    cudaStreamCreateWithPriority(&g->stream, cudaStreamNonBlocking, greatest), what,
+                    err);
 out:
     return rc;
 }
 
-status cuda_form_buckets(engine *e, error *err) {
-    cuda_group *g = e->group;
+status cuda_form_buckets(cuda_group *g, error *err) {
     status rc;
-    g->buckets = memory_new((size_t)e->units.count, sizeof *g->buckets, err);
+    g->buckets = memory_new((size_t)g->plan->units.count, sizeof *g->buckets, err);
     g->captured_first_term =
         memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term, err);
     if (!g->buckets || !g->captured_first_term) return STATUS_FAILED;
-    TRY(make_stream(e, err));
-    rc = cut_record(e, err);
+    TRY(make_stream(g, err));
+    rc = cut_record(g, err);
 out:
     return rc;
 }
@@ -104,78 +101,65 @@ static void free_stream_and_events(const cuda_group *g) {
     if (g->stream) (void)cudaStreamDestroy(g->stream);
 }
 
-void cuda_forget_buckets(engine *e) {
-    cuda_group *g = e->group;
-    if (!e->stuck) free_stream_and_events(g);
+void cuda_forget_buckets(cuda_group *g) {
+    if (!g->device->stuck) free_stream_and_events(g);
     free(g->buckets);
     free(g->captured_first_term);
 }
 
-bool cuda_has_buckets(const engine *e) {
-    return e->group && e->group->bucket_count > 0;
-}
-
-bool cuda_reduction_waits(const engine *e) {
-    return e->group && e->group->waits;
-}
-
 // ---- In a step ----
 
-static status reduce_bucket(engine *e, const bucket *b, error *err) {
-    const cuda_group *g = e->group;
-    const launch_stream s = {g->stream, e->programmatic};
-    const bool has_tail = b->end == e->record;
+static status reduce_bucket(cuda_group *g, const bucket *b, error *err) {
+    const launch_stream s = {g->stream, g->device->programmatic};
+    const slices *part = &b->slices;
+    const step_clock *clock = &g->engine->clock;
+    const bool has_tail = part->end == g->records->floats;
     status rc;
-    cuda_mark_event(e, b->begun, s.stream);
-    TRY(cuda_sum_records(e, b->first, b->end, s, err));
-    if (has_tail) TRY(cuda_group_put_requests(e, g->stream, err));
-    TRY(g->transport->reduce(e, b, s, err));
-    if (has_tail) TRY(cuda_group_take_requests(e, g->stream, err));
-    cuda_mark_event(e, b->done, s.stream);
+    cuda_mark_event(clock, b->begun, s.stream);
+    TRY(cuda_sum_records(g->engine, part->first, part->end, s, err));
+    if (has_tail) TRY(cuda_group_put_requests(g, s.stream, err));
+    TRY(g->transport->reduce(g, part, s, err));
+    if (has_tail) TRY(cuda_group_take_requests(g, s.stream, err));
+    cuda_mark_event(clock, b->done, s.stream);
 out:
     return rc;
 }
 
-status cuda_reduce_bucket_behind(engine *e, int behind, bool forked, error *err) {
-    const cuda_group *g = e->group;
+status cuda_reduce_bucket_behind(cuda_group *g, int behind, bool forked, error *err) {
+    const cuda_device *d = g->device;
     status rc = STATUS_OK;
     for (int i = 0; i < g->bucket_count; i++) {
-        const bucket *b = &g->buckets[i];
-        if (b->behind != behind) continue;
-        TRY(cuda_wait_for(e, g->stream, e->stream, err));
-        if (forked) TRY(cuda_wait_for(e, g->stream, e->side, err));
-        TRY(reduce_bucket(e, b, err));
+        if (g->buckets[i].behind != behind) continue;
+        TRY(cuda_wait_for(d, g->stream, d->stream, err));
+        if (forked) TRY(cuda_wait_for(d, g->stream, d->side, err));
+        TRY(reduce_bucket(g, &g->buckets[i], err));
     }
 out:
     return rc;
 }
 
-status cuda_wait_for_buckets(engine *e, error *err) {
-    status rc = cuda_wait_for(e, e->stream, e->group->stream, err);
-    if (rc == STATUS_OK) cuda_mark(e, MARK_REDUCED);
+status cuda_wait_for_buckets(cuda_group *g, error *err) {
+    status rc = cuda_wait_for(g->device, g->device->stream, g->stream, err);
+    if (rc == STATUS_OK) cuda_mark(&g->engine->clock, MARK_REDUCED, g->device->stream);
     return rc;
 }
 
-uint64_t cuda_time_of_buckets(const engine *e) {
-    const cuda_group *g = e->group;
+uint64_t cuda_time_of_buckets(const cuda_group *g) {
     uint64_t ns = 0;
     for (int i = 0; i < g->bucket_count; i++)
         ns += cuda_time_between(g->buckets[i].begun, g->buckets[i].done);
     return ns;
 }
 
-// ---- All of a step ----
-
 // Captured NCCL calls have a fixed number of terms and floats. The graphs are those of full steps,
 // in which all shards have samples, because most steps are full. A step with empty shards, at the
 // end of an epoch, runs without a graph; so do all steps of a data set with fewer samples than
 // shards.
-bool cuda_group_fits_graph(engine *e) {
-    cuda_group *g = e->group;
+bool cuda_group_fits_graph(cuda_group *g) {
     const size_t bytes = ((size_t)g->member.size + 1) * sizeof *g->first_term;
-    if (e->shard_leaves[e->options.shards] < e->options.shards) return false;
-    if (!g->captured) {
-        g->captured = true;
+    if (g->shards->leaves[g->shards->count] < g->shards->count) return false;
+    if (!g->place->captured) {
+        g->place->captured = true;
         g->captured_exact = g->exact;
         g->captured_request_count = g->request_count;
         memcpy(g->captured_first_term, g->first_term, bytes);
@@ -183,15 +167,4 @@ bool cuda_group_fits_graph(engine *e) {
     }
     return g->captured_exact == g->exact && g->captured_request_count == g->request_count &&
            memcmp(g->captured_first_term, g->first_term, bytes) == 0;
-}
-
-status cuda_run_reduced_step(engine *e, error *err) {
-    cuda_group *g = e->group;
-    status rc;
-    g->waits = false;
-    TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
-    g->under_way = true; // with batch norms that meet, only a part has been waited for
-out:
-    if (rc != STATUS_OK) cuda_group_abort(e);
-    return rc;
 }

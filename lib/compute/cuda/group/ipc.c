@@ -52,8 +52,8 @@ typedef struct ipc {
     bool waits;          // does the stream wait for other ranks?
 } ipc;
 
-static ipc *own(const engine *e) {
-    return e->group->own;
+static ipc *own(const cuda_group *g) {
+    return g->own;
 }
 
 // ---- What ranks exchange ----
@@ -91,102 +91,103 @@ static bool all_able(const void *verdicts, size_t stride, int size, error *why) 
 
 // ---- Joining and leaving ----
 
-static status make_offer(engine *e, offer *o, error *err) {
-    peer *mine = &own(e)->peers[e->group->member.rank];
+static status make_offer(cuda_group *g, offer *o, error *err) {
+    peer *mine = &own(g)->peers[g->member.rank];
     status rc;
-    TRY(cuda_check(e, cudaIpcGetMemHandle(&o->sums, e->sums), "sharing memory", err));
-    mine->sums = e->sums;
+    TRY(cuda_check(g->device, cudaIpcGetMemHandle(&o->sums, g->records->sums), "sharing memory",
+                   err));
+    mine->sums = g->records->sums;
     for (int m = 0; m < MILESTONES; m++) {
-        TRY(cuda_check(e,
+        TRY(cuda_check(g->device,
                        cudaEventCreateWithFlags(&mine->events[m],
                                                 cudaEventInterprocess | cudaEventDisableTiming),
                        "creating an event", err));
-        TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
-                       err));
+        TRY(cuda_check(g->device, cudaIpcGetEventHandle(&o->events[m], mine->events[m]),
+                       "sharing an event", err));
     }
 out:
     return rc;
 }
 
-static status accept_offer(const engine *e, const offer *o, peer *p, error *err) {
+static status accept_offer(const cuda_group *g, const offer *o, peer *p, error *err) {
     void *sums = NULL;
     status rc;
-    TRY(cuda_check(e, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
+    TRY(cuda_check(g->device, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
                    "opening memory of another rank", err));
     p->sums = sums;
     for (int m = 0; m < MILESTONES; m++)
-        TRY(cuda_check(e, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
+        TRY(cuda_check(g->device, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
                        "opening an event of another rank", err));
 out:
     return rc;
 }
 
-static status accept_all(const engine *e, const offer *offers, error *err) {
-    const engine_group *member = &e->group->member;
-    ipc *i = own(e);
+static status accept_all(const cuda_group *g, const offer *offers, error *err) {
+    const engine_group *member = &g->member;
+    ipc *i = own(g);
     for (int r = 0; r < member->size; r++) {
         status rc = STATUS_OK;
-        if (r != member->rank) rc = accept_offer(e, &offers[r], &i->peers[r], err);
+        if (r != member->rank) rc = accept_offer(g, &offers[r], &i->peers[r], err);
         if (rc != STATUS_OK) return rc;
-        i->places_host[e->options.shards + r] = i->peers[r].sums;
+        i->places_host[g->shards->count + r] = i->peers[r].sums;
     }
     i->places_changed = true;
     return STATUS_OK;
 }
 
 // A rank that fails in one of the two still takes part, so that no rank waits in vain.
-static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, error *why,
+static status agree(cuda_group *g, offer *offers, verdict *verdicts, bool *joined, error *why,
                     error *err) {
-    const engine_group *member = &e->group->member;
+    const engine_group *member = &g->member;
     offer mine;
     verdict mine_opened;
     error reason = {0};
     status rc;
     memset(&mine, 0, sizeof mine);
     memset(&mine_opened, 0, sizeof mine_opened);
-    set_verdict(&mine.verdict, make_offer(e, &mine, &reason), &reason);
+    set_verdict(&mine.verdict, make_offer(g, &mine, &reason), &reason);
     TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
     if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
-    set_verdict(&mine_opened, accept_all(e, offers, &reason), &reason);
+    set_verdict(&mine_opened, accept_all(g, offers, &reason), &reason);
     TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
     *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
 out:
     return rc;
 }
 
-static status take_memory(engine *e, ipc *i, error *err) {
-    const size_t size = (size_t)e->group->member.size, places = (size_t)e->options.shards + size;
+static status take_memory(cuda_group *g, ipc *i, error *err) {
+    const size_t size = (size_t)g->member.size, places = (size_t)g->shards->count + size;
     status rc;
     i->peers = memory_new(size, sizeof *i->peers, err);
     i->met = memory_new(size, sizeof *i->met, err);
     if (!i->peers || !i->met) return STATUS_FAILED;
-    TRY(cuda_take(e, places * sizeof *i->places, &i->places, err));
-    TRY(cuda_take_host(e, places * sizeof *i->places, &i->places_host, err));
+    TRY(cuda_take(g->device, places * sizeof *i->places, &i->places, err));
+    TRY(cuda_take_host(g->device, places * sizeof *i->places, &i->places_host, err));
 out:
     return rc;
 }
 
-static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
-    const size_t size = (size_t)e->group->member.size;
+static status join(cuda_group *g, const group_card *cards, bool *joined, error *why, error *err) {
+    const size_t size = (size_t)g->member.size;
     offer *offers = memory_new(size, sizeof *offers, err);
     verdict *verdicts = memory_new(size, sizeof *verdicts, err);
     ipc *i = memory_new(1, sizeof *i, err);
     status rc = STATUS_FAILED;
     (void)cards;
-    e->group->own = i; // leave() frees it
+    g->own = i; // leave() frees it
     if (!offers || !verdicts || !i) goto out;
-    TRY(take_memory(e, i, err));
-    TRY(agree(e, offers, verdicts, joined, why, err));
+    TRY(take_memory(g, i, err));
+    TRY(agree(g, offers, verdicts, joined, why, err));
 out:
     free(offers);
     free(verdicts);
     return rc;
 }
 
-static void abort_group(engine *e) {
-    const ipc *i = own(e);
+static void abort_group(cuda_group *g) {
+    const ipc *i = own(g);
     if (!i || !i->waits) return;
-    e->stuck = cudaStreamQuery(e->stream) == cudaErrorNotReady;
+    g->device->stuck = cudaStreamQuery(g->device->stream) == cudaErrorNotReady;
     (void)cudaGetLastError();
 }
 
@@ -196,139 +197,133 @@ static void close_peer(peer *p, bool foreign) {
         if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
 }
 
-static void leave(engine *e) {
-    ipc *i = own(e);
+static void leave(cuda_group *g) {
+    ipc *i = own(g);
     if (!i) return;
-    for (int r = 0; i->peers && !e->stuck && r < e->group->member.size; r++)
-        close_peer(&i->peers[r], r != e->group->member.rank);
+    for (int r = 0; i->peers && !g->device->stuck && r < g->member.size; r++)
+        close_peer(&i->peers[r], r != g->member.rank);
     free(i->peers);
     free(i->met);
     free(i);
-    e->group->own = NULL;
+    g->own = NULL;
 }
 
 // ---- Meetings ----
 
-static status wait_for_hosts(engine *e, error *err) {
-    const engine_group *member = &e->group->member;
+static status wait_for_hosts(cuda_group *g, error *err) {
+    const engine_group *member = &g->member;
     const unsigned char here = 1;
-    return member->all_gather(member->context, &here, sizeof here, own(e)->met, err);
+    return member->all_gather(member->context, &here, sizeof here, own(g)->met, err);
 }
 
 // Work enqueued after this runs once all ranks' streams have reached it.
-static status wait_for_ranks(engine *e, milestone m, error *err) {
-    ipc *i = own(e);
-    const int size = e->group->member.size, rank = e->group->member.rank;
+static status wait_for_ranks(cuda_group *g, milestone m, error *err) {
+    ipc *i = own(g);
+    const int size = g->member.size, rank = g->member.rank;
     status rc;
-    TRY(cuda_check(e, cudaEventRecord(i->peers[rank].events[m], e->stream), "recording an event",
-                   err));
-    TRY(wait_for_hosts(e, err));
+    TRY(cuda_check(g->device, cudaEventRecord(i->peers[rank].events[m], g->device->stream),
+                   "recording an event", err));
+    TRY(wait_for_hosts(g, err));
     i->waits = true;
     for (int r = 0; r < size; r++) {
         if (r == rank) continue;
-        TRY(cuda_check(e, cudaStreamWaitEvent(e->stream, i->peers[r].events[m], 0),
+        TRY(cuda_check(g->device, cudaStreamWaitEvent(g->device->stream, i->peers[r].events[m], 0),
                        "waiting for another rank", err));
     }
 out:
     return rc;
 }
 
-static status settle(engine *e, error *err) {
-    own(e)->waits = false; // the stream was waited for
-    return wait_for_hosts(e, err);
+static status settle(cuda_group *g, error *err) {
+    own(g)->waits = false; // the stream was waited for
+    return wait_for_hosts(g, err);
 }
 
 // ---- The reduction ----
 
-static void set_place(engine *e, int k, const float *place) {
-    ipc *i = own(e);
+static void set_place(cuda_group *g, int k, const float *place) {
+    ipc *i = own(g);
     i->places_changed |= i->places_host[k] != place;
     i->places_host[k] = place;
 }
 
 // Sets the address of this rank's slice of every term.
-static void find_terms(engine *e, const bucket *b) {
-    const cuda_group *g = e->group;
+static void find_terms(cuda_group *g, const slices *b) {
     for (int r = 0; r < g->member.size; r++) {
-        const float *slice = own(e)->peers[r].sums + (size_t)g->member.rank * b->slice;
-        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += e->stride)
-            set_place(e, t, slice);
+        const float *slice = own(g)->peers[r].sums + (size_t)g->member.rank * b->each;
+        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += g->records->stride)
+            set_place(g, t, slice);
     }
 }
 
 // ... and of every rank's first record.
-static void find_first_records(engine *e, const bucket *b) {
-    const cuda_group *g = e->group;
+static void find_first_records(cuda_group *g, const slices *b) {
     for (int r = 0; r < g->member.size; r++)
-        set_place(e, r, own(e)->peers[r].sums + (size_t)g->member.rank * b->slice);
+        set_place(g, r, own(g)->peers[r].sums + (size_t)g->member.rank * b->each);
 }
 
-static status send_places(engine *e, error *err) {
-    ipc *i = own(e);
-    const size_t count = (size_t)(e->options.shards + e->group->member.size);
+static status send_places(cuda_group *g, error *err) {
+    ipc *i = own(g);
+    const size_t count = (size_t)(g->shards->count + g->member.size);
     if (!i->places_changed) return STATUS_OK;
     i->places_changed = false;
-    return cuda_check(e,
-                      cudaMemcpyAsync(i->places, i->places_host, count * sizeof *i->places,
-                                      cudaMemcpyHostToDevice, e->stream),
-                      "sending the places of records", err);
+    return cuda_enqueue_copy(g->device, i->places, i->places_host, count * sizeof *i->places,
+                             cudaMemcpyHostToDevice, "sending the places of records", err);
 }
 
 // Adds the slices of `vectors` vectors, with these merges.
-static status add_slices(engine *e, const bucket *b, int vectors, const int *merges, error *err) {
-    const cuda_group *g = e->group;
+static status add_slices(cuda_group *g, const slices *b, int vectors, const int *merges,
+                         error *err) {
     const cut c = {.end = vectors};
-    const reduce_task t = {.places = own(e)->places,
+    const reduce_task t = {.places = own(g)->places,
                            .merges = merges,
-                           .n = cuda_group_slice(b, g->member.rank),
-                           .out = e->sums + (size_t)g->member.rank * b->slice,
-                           .out_stride = b->slice};
-    cuda_reduce(cuda_main(e), &c, &t);
-    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
+                           .n = cuda_slice(b, g->member.rank),
+                           .out = g->records->sums + (size_t)g->member.rank * b->each,
+                           .out_stride = b->each};
+    cuda_reduce(cuda_main(g->device), &c, &t);
+    return cuda_check(g->device, cudaGetLastError(), "launching the sum of all ranks' records",
+                      err);
 }
 
-static status sum_exact(engine *e, const bucket *b, error *err) {
-    const cuda_group *g = e->group;
+static status sum_exact(cuda_group *g, const slices *b, error *err) {
     status rc;
-    find_terms(e, b);
-    TRY(send_places(e, err));
-    TRY(wait_for_ranks(e, READY, err));
-    rc = add_slices(e, b, g->first_term[g->member.size], g->merges, err);
+    find_terms(g, b);
+    TRY(send_places(g, err));
+    TRY(wait_for_ranks(g, READY, err));
+    rc = add_slices(g, b, g->first_term[g->member.size], g->merges, err);
 out:
     return rc;
 }
 
-static status sum_fast(engine *e, const bucket *b, error *err) {
-    const cuda_group *g = e->group;
+static status sum_fast(cuda_group *g, const slices *b, error *err) {
     status rc;
-    find_first_records(e, b);
-    TRY(send_places(e, err));
-    TRY(cuda_group_add_own(e, b, cuda_main(e), err));
-    TRY(wait_for_ranks(e, READY, err));
-    rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
+    find_first_records(g, b);
+    TRY(send_places(g, err));
+    TRY(cuda_group_add_own(g, b, cuda_main(g->device), err));
+    TRY(wait_for_ranks(g, READY, err));
+    rc = add_slices(g, b, g->member.size, g->merges + g->shards->count, err);
 out:
     return rc;
 }
 
-static status gather_slices(engine *e, const bucket *b, error *err) {
-    const cuda_group *g = e->group;
-    const slices_task t = {.places = own(e)->places + e->options.shards,
+static status gather_slices(cuda_group *g, const slices *b, error *err) {
+    const slices_task t = {.places = own(g)->places + g->shards->count,
                            .slices = g->member.size,
                            .own = g->member.rank,
-                           .slice = b->slice,
+                           .slice = b->each,
                            .n = b->end,
-                           .out = e->sums};
-    cuda_gather_slices(cuda_main(e), &t);
-    return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
+                           .out = g->records->sums};
+    cuda_gather_slices(cuda_main(g->device), &t);
+    return cuda_check(g->device, cudaGetLastError(), "launching the gathering of slices", err);
 }
 
 // Reduces the whole record, in the engine's stream: the hosts meet, so this cannot be in a graph.
-static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
+static status reduce(cuda_group *g, const slices *b, launch_stream s, error *err) {
     status rc;
-    assert(b->first == 0 && s.stream == e->stream);
-    TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
-    TRY(wait_for_ranks(e, SUMMED, err));
-    TRY(gather_slices(e, b, err));
+    assert(b->first == 0 && s.stream == g->device->stream);
+    TRY(g->exact ? sum_exact(g, b, err) : sum_fast(g, b, err));
+    TRY(wait_for_ranks(g, SUMMED, err));
+    TRY(gather_slices(g, b, err));
 out:
     return rc;
 }

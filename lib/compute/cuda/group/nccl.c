@@ -46,17 +46,17 @@ typedef struct nccl {
     size_t room;     // floats in `received`
 } nccl;
 
-static nccl *own(const engine *e) {
-    return e->group->own;
+static nccl *own(const cuda_group *g) {
+    return g->own;
 }
 
 // ---- Failing and waiting ----
 
 // If NCCL will never be idle (graphs.c), the communicator is left as it is.
-static void abort_group(engine *e) {
-    nccl *n = own(e);
-    if (!n || !n->comm || e->stuck) return;
-    cuda_forget_graphs(e);
+static void abort_group(cuda_group *g) {
+    nccl *n = own(g);
+    if (!n || !n->comm || g->device->stuck) return;
+    cuda_forget_graphs(g->engine);
     (void)ncclCommAbort(n->comm);
     n->comm = NULL;
 }
@@ -72,13 +72,13 @@ static status check_others(const engine_group *member, error *err) {
 }
 
 // NCCL returned `code` during `what`.
-static status fail(const engine *e, const char *what, ncclResult_t code, error *err) {
+static status fail(const cuda_group *g, const char *what, ncclResult_t code, error *err) {
     const bool others = code == ncclRemoteError || code == ncclSystemError;
-    status rc = others ? check_others(&e->group->member, err) : STATUS_OK;
+    status rc = others ? check_others(&g->member, err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
-    const char *detail = ncclGetLastError(own(e)->comm);
+    const char *detail = ncclGetLastError(own(g)->comm);
     return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s): %s: NCCL: %s%s%s",
-                     e->options.device, e->name, what, ncclGetErrorString(code),
+                     g->device->index, g->device->name, what, ncclGetErrorString(code),
                      detail && *detail ? ": " : "", detail ? detail : "");
 }
 
@@ -86,36 +86,36 @@ static bool is_good(ncclResult_t code) {
     return code == ncclSuccess || code == ncclInProgress;
 }
 
-static status check(const engine *e, ncclResult_t code, const char *what, error *err) {
-    return is_good(code) ? STATUS_OK : fail(e, what, code, err);
+static status check(const cuda_group *g, ncclResult_t code, const char *what, error *err) {
+    return is_good(code) ? STATUS_OK : fail(g, what, code, err);
 }
 
 // Has NCCL enqueued its work in the stream?
-static status check_enqueued(const engine *e, const char *what, bool *done, error *err) {
+static status check_enqueued(const cuda_group *g, const char *what, bool *done, error *err) {
     ncclResult_t state;
     status rc;
     *done = false;
-    TRY(check(e, ncclCommGetAsyncError(own(e)->comm, &state), what, err));
-    TRY(check(e, state, what, err));
+    TRY(check(g, ncclCommGetAsyncError(own(g)->comm, &state), what, err));
+    TRY(check(g, state, what, err));
     *done = state != ncclInProgress;
 out:
     return rc;
 }
 
-static status look(const engine *e, const char *what, bool *done, error *err) {
-    status rc = check_enqueued(e, what, done, err);
-    return rc == STATUS_OK && *done ? cuda_group_look_at_stream(e, what, done, err) : rc;
+static status look(const cuda_group *g, const char *what, bool *done, error *err) {
+    status rc = check_enqueued(g, what, done, err);
+    return rc == STATUS_OK && *done ? cuda_group_look_at_stream(g, what, done, err) : rc;
 }
 
-static status wait_for_nccl(engine *e, const char *what, error *err) {
-    return cuda_group_wait(e, check_enqueued, what, err);
+static status wait_for_nccl(cuda_group *g, const char *what, error *err) {
+    return cuda_group_wait(g, check_enqueued, what, err);
 }
 
 // ---- Joining and leaving ----
 
 // Decides by the cards, which all ranks hold: so all reach the same answer.
-static status check_cards(const engine *e, const group_card *cards, error *why) {
-    const size_t size = (size_t)e->group->member.size;
+static status check_cards(const cuda_group *g, const group_card *cards, error *why) {
+    const size_t size = (size_t)g->member.size;
     for (size_t r = 0; r < size; r++) {
         if (!cards[r].nccl || !cards[r].has_device)
             return error_set(why, STATUS_FAILED, "rank %zu has no NCCL", r);
@@ -133,8 +133,8 @@ typedef struct invitation {
 } invitation;
 
 // All ranks get the same answer: the invitation of rank 0.
-static status invite(const engine *e, invitation *from_first, error *err) {
-    const engine_group *member = &e->group->member;
+static status invite(const cuda_group *g, invitation *from_first, error *err) {
+    const engine_group *member = &g->member;
     invitation mine, *all = memory_new((size_t)member->size, sizeof *all, err);
     if (!all) return STATUS_FAILED;
     memset(&mine, 0, sizeof mine);
@@ -145,35 +145,35 @@ static status invite(const engine *e, invitation *from_first, error *err) {
     return rc;
 }
 
-static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
+static status join(cuda_group *g, const group_card *cards, bool *joined, error *why, error *err) {
     static const char what[] = "joining a group";
-    const engine_group *member = &e->group->member;
+    const engine_group *member = &g->member;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     invitation first;
     status rc = STATUS_OK;
-    if (check_cards(e, cards, why) != STATUS_OK) return rc;
-    TRY(invite(e, &first, err));
+    if (check_cards(g, cards, why) != STATUS_OK) return rc;
+    TRY(invite(g, &first, err));
     if (first.code != ncclSuccess) {
         (void)error_set(why, STATUS_FAILED, "NCCL: %s", ncclGetErrorString(first.code));
         return rc;
     }
     nccl *n = memory_new(1, sizeof *n, err);
     if (!n) return STATUS_FAILED;
-    e->group->own = n;
+    g->own = n;
     config.blocking = 0;
-    TRY(check(e, ncclCommInitRankConfig(&n->comm, member->size, first.id, member->rank, &config),
+    TRY(check(g, ncclCommInitRankConfig(&n->comm, member->size, first.id, member->rank, &config),
               what, err));
-    TRY(wait_for_nccl(e, what, err));
+    TRY(wait_for_nccl(g, what, err));
     *joined = true;
 out:
     return rc;
 }
 
 // Aborts the communicator instead of destroying it, which would wait for ranks that may be dead.
-static void leave(engine *e) {
-    abort_group(e);
-    free(e->group->own);
-    e->group->own = NULL;
+static void leave(cuda_group *g) {
+    abort_group(g);
+    free(g->own);
+    g->own = NULL;
 }
 
 // ---- The exact reduction ----
@@ -181,80 +181,79 @@ static void leave(engine *e) {
 // The number of terms grows only once or twice in an engine's lifetime: memory that has become too
 // small is not freed before the engine's end. Buckets are reduced one after another and share the
 // memory.
-static status prepare(engine *e, error *err) {
-    const cuda_group *g = e->group;
-    nccl *n = own(e);
-    const size_t floats = (size_t)g->first_term[g->member.size] * cuda_group_whole(e).slice;
+static status prepare(cuda_group *g, error *err) {
+    nccl *n = own(g);
+    const size_t floats = (size_t)g->first_term[g->member.size] * cuda_group_whole(g).each;
     if (!g->exact || floats <= n->room) return STATUS_OK;
     n->room = floats;
-    return cuda_take(e, floats * sizeof(float), &n->received, err);
+    return cuda_take(g->device, floats * sizeof(float), &n->received, err);
 }
 
-static ncclResult_t send_and_receive(const engine *e, const bucket *b, cudaStream_t s) {
-    const cuda_group *g = e->group;
-    const nccl *n = own(e);
+static ncclResult_t send_and_receive(const cuda_group *g, const slices *b, cudaStream_t s) {
+    const nccl *n = own(g);
     const int size = g->member.size, rank = g->member.rank;
-    const size_t mine = cuda_group_slice(b, rank);
-    const float *from = e->sums + b->first;
+    const size_t mine = cuda_slice(b, rank);
+    const float *from = g->records->sums + b->first;
     ncclResult_t code = ncclGroupStart();
     if (code != ncclSuccess) return code;
-    for (int q = 0; q < size; q++, from += b->slice)
-        for (int k = 0; k < e->record_count && cuda_group_slice(b, q) > 0 && is_good(code); k++)
-            code = ncclSend(from + (size_t)k * e->stride, cuda_group_slice(b, q), ncclFloat, q,
+    for (int q = 0; q < size; q++, from += b->each)
+        for (int k = 0; k < g->shards->record_count && cuda_slice(b, q) > 0 && is_good(code); k++)
+            code = ncclSend(from + (size_t)k * g->records->stride, cuda_slice(b, q), ncclFloat, q,
                             n->comm, s);
     for (int r = 0; r < size; r++)
         for (int t = g->first_term[r]; t < g->first_term[r + 1] && mine > 0; t++)
             if (is_good(code))
-                code = ncclRecv(n->received + (size_t)t * b->slice, mine, ncclFloat, r, n->comm, s);
+                code = ncclRecv(n->received + (size_t)t * b->each, mine, ncclFloat, r, n->comm, s);
     const ncclResult_t end = ncclGroupEnd();
     return is_good(code) ? end : code;
 }
 
-static status add_terms(const engine *e, const bucket *b, float *out, launch_stream s, error *err) {
-    const cuda_group *g = e->group;
+static status add_terms(const cuda_group *g, const slices *b, float *out, launch_stream s,
+                        error *err) {
     const cut c = {.end = g->first_term[g->member.size]};
-    const reduce_task t = {.records = {own(e)->received, b->slice},
+    const reduce_task t = {.records = {own(g)->received, b->each},
                            .merges = g->merges,
-                           .n = cuda_group_slice(b, g->member.rank),
+                           .n = cuda_slice(b, g->member.rank),
                            .out = out,
-                           .out_stride = b->slice};
+                           .out_stride = b->each};
     cuda_reduce(s, &c, &t);
-    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
+    return cuda_check(g->device, cudaGetLastError(), "launching the sum of all ranks' records",
+                      err);
 }
 
-static status reduce_exact(engine *e, const bucket *b, launch_stream s, error *err) {
+static status reduce_exact(cuda_group *g, const slices *b, launch_stream s, error *err) {
     static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
-    float *const sums = e->sums + b->first;
-    float *const mine = sums + (size_t)e->group->member.rank * b->slice;
+    float *const sums = g->records->sums + b->first;
+    float *const mine = sums + (size_t)g->member.rank * b->each;
     status rc;
-    TRY(check(e, send_and_receive(e, b, s.stream), exchanging, err));
-    TRY(wait_for_nccl(e, exchanging, err));
-    TRY(add_terms(e, b, mine, s, err));
-    // At the end of the record the last slices may extend past it: cuda_group_margin().
-    TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s.stream), gathering,
+    TRY(check(g, send_and_receive(g, b, s.stream), exchanging, err));
+    TRY(wait_for_nccl(g, exchanging, err));
+    TRY(add_terms(g, b, mine, s, err));
+    // At the end of the record the last slices may extend past it: cuda_slice_margin().
+    TRY(check(g, ncclAllGather(mine, sums, b->each, ncclFloat, own(g)->comm, s.stream), gathering,
               err));
-    TRY(wait_for_nccl(e, gathering, err));
+    TRY(wait_for_nccl(g, gathering, err));
 out:
     return rc;
 }
 
 // ---- The fast reduction ----
 
-static status reduce_fast(engine *e, const bucket *b, launch_stream s, error *err) {
+static status reduce_fast(cuda_group *g, const slices *b, launch_stream s, error *err) {
     static const char what[] = "reducing";
-    float *const sums = e->sums + b->first;
+    float *const sums = g->records->sums + b->first;
     status rc;
-    TRY(cuda_group_add_own(e, b, s, err));
+    TRY(cuda_group_add_own(g, b, s, err));
     TRY(check(
-        e, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(e)->comm, s.stream),
+        g, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(g)->comm, s.stream),
         what, err));
-    TRY(wait_for_nccl(e, what, err));
+    TRY(wait_for_nccl(g, what, err));
 out:
     return rc;
 }
 
-static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
-    return e->group->exact ? reduce_exact(e, b, s, err) : reduce_fast(e, b, s, err);
+static status reduce(cuda_group *g, const slices *b, launch_stream s, error *err) {
+    return g->exact ? reduce_exact(g, b, s, err) : reduce_fast(g, b, s, err);
 }
 
 const group_transport cuda_nccl = {.name = "nccl",

@@ -2,8 +2,8 @@
 // For a build without NCCL: ranks reduce by other means.
 #include "compute/cuda/group/group.h"
 
-static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
-    (void)e, (void)cards, (void)err;
+static status join(cuda_group *g, const group_card *cards, bool *joined, error *why, error *err) {
+    (void)g, (void)cards, (void)err;
     *joined = false;
     (void)error_set(why, STATUS_FAILED, "this build has no NCCL");
     return STATUS_OK;
@@ -13,8 +13,8 @@ static bool available(void) {
     return false;
 }
 
-static void leave(engine *e) {
-    (void)e;
+static void leave(cuda_group *g) {
+    (void)g;
 }
 
 const group_transport cuda_nccl = {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measured limits of an engine's device: bounds for the operations of a step.
 #include "compute/cuda/kernels/limits.h"
-
-#include "compute/cuda/engine.h"
+#include "compute/cuda/measure/measure.h"
 
 enum {
     REPEATS = 9,
@@ -24,8 +23,8 @@ typedef struct copy_task {
 
 static status copy(engine *e, const void *task, error *err) {
     const copy_task *t = task;
-    return cuda_check(e, cudaMemcpyAsync(t->to, t->from, t->bytes, t->kind, e->stream),
-                      "measuring memory", err);
+    return cuda_enqueue_copy(&e->device, t->to, t->from, t->bytes, t->kind, "measuring memory",
+                             err);
 }
 
 static status measure_memory(engine *e, size_t bytes, device_limits *out, error *err) {
@@ -35,9 +34,9 @@ static status measure_memory(engine *e, size_t bytes, device_limits *out, error 
     double us;
     int launches;
     status rc;
-    TRY(cuda_take(e, bytes, &from, err));
-    TRY(cuda_take(e, bytes > HOST_BYTES ? bytes : (size_t)HOST_BYTES, &inside.to, err));
-    TRY(cuda_take_host(e, HOST_BYTES, &from_host, err));
+    TRY(cuda_take(&e->device, bytes, &from, err));
+    TRY(cuda_take(&e->device, bytes > HOST_BYTES ? bytes : (size_t)HOST_BYTES, &inside.to, err));
+    TRY(cuda_take_host(&e->device, HOST_BYTES, &from_host, err));
     inside.from = from;
     outside.from = from_host;
     outside.to = inside.to;
@@ -58,8 +57,8 @@ typedef struct peak_task {
 
 static status multiply_adds(engine *e, const void *task, error *err) {
     const peak_task *t = task;
-    cuda_multiply_adds(cuda_main(e), t->blocks, t->rounds, t->to);
-    return cuda_check(e, cudaGetLastError(), "measuring arithmetic", err);
+    cuda_multiply_adds(cuda_main(&e->device), t->blocks, t->rounds, t->to);
+    return cuda_check(&e->device, cudaGetLastError(), "measuring arithmetic", err);
 }
 
 static status measure_arithmetic(engine *e, int processors, device_limits *out, error *err) {
@@ -68,7 +67,7 @@ static status measure_arithmetic(engine *e, int processors, device_limits *out, 
     double us = 0;
     int launches;
     status rc;
-    TRY(cuda_take(e, (size_t)threads * sizeof(float), &t.to, err));
+    TRY(cuda_take(&e->device, (size_t)threads * sizeof(float), &t.to, err));
     for (; us < PEAK_US && t.rounds < ROUNDS_MOST; t.rounds *= 2)
         TRY(cuda_time(e, multiply_adds, &t, 1, &us, &launches, err));
     TRY(cuda_time(e, multiply_adds, &t, REPEATS, &us, &launches, err));
@@ -81,17 +80,17 @@ out:
 
 static status nothing(engine *e, const void *task, error *err) {
     (void)task;
-    cuda_nothing(cuda_main(e));
-    return cuda_check(e, cudaGetLastError(), "measuring a launch", err);
+    cuda_nothing(cuda_main(&e->device));
+    return cuda_check(&e->device, cudaGetLastError(), "measuring a launch", err);
 }
 
 status cuda_limits(engine *e, device_limits *out, error *err) {
     struct cudaDeviceProp p;
     int launches;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_check(e, cudaGetDeviceProperties(&p, e->options.device), "reading its properties",
-                   err));
+    TRY(cuda_select(&e->device, err));
+    TRY(cuda_check(&e->device, cudaGetDeviceProperties(&p, e->device.index),
+                   "reading its properties", err));
     // Arithmetic first: it brings an idle device up to its clock rate.
     TRY(measure_arithmetic(e, p.multiProcessorCount, out, err));
     TRY(measure_memory(e, (size_t)CACHES * (size_t)p.l2CacheSize, out, err));

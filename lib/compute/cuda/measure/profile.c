@@ -5,7 +5,7 @@
 // so events between all of them would be a large part of the measured time.
 #include <stdio.h>
 
-#include "compute/cuda/engine.h"
+#include "compute/cuda/measure/measure.h"
 
 typedef enum item_kind {
     ITEM_INPUT, // the step input, from the host
@@ -24,34 +24,33 @@ static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
 
 // Of `behind`: a single shard's record needs no sum.
 static int items_left_out(const engine *e) {
-    return e->sums == e->records;
+    return e->records.sums == e->records.of_shards;
 }
 
 static int item_count(const engine *e) {
-    return 1 + e->operation_count + (int)(sizeof behind / sizeof *behind) - items_left_out(e);
+    return 1 + e->plan.operation_count + (int)(sizeof behind / sizeof *behind) - items_left_out(e);
 }
 
 static item item_at(const engine *e, int n) {
     if (n == 0) return (item){ITEM_INPUT, 0};
-    if (n <= e->operation_count) return (item){ITEM_OPERATION, n - 1};
-    return (item){behind[n - 1 - e->operation_count + items_left_out(e)], 0};
+    if (n <= e->plan.operation_count) return (item){ITEM_OPERATION, n - 1};
+    return (item){behind[n - 1 - e->plan.operation_count + items_left_out(e)], 0};
 }
 
 // ---- Running ----
 
 static status send_input(engine *e, error *err) {
-    return cuda_check(e,
-                      cudaMemcpyAsync(e->device.numbers, e->host.numbers,
-                                      cuda_input_bytes(e, !e->images), cudaMemcpyHostToDevice,
-                                      e->stream),
-                      "sending a step", err);
+    const input_arrays *in = &e->input;
+    return cuda_enqueue_copy(&e->device, in->device.numbers, in->host.numbers,
+                             cuda_input_bytes(in, !in->data_set), cudaMemcpyHostToDevice,
+                             "sending a step", err);
 }
 
 static status run_step(engine *e, error *err) {
     status rc;
     TRY(send_input(e, err));
-    TRY(cuda_run_operations(e, 0, e->operation_count, err));
-    TRY(cuda_sum_records(e, 0, e->record, cuda_main(e), err));
+    TRY(cuda_run_operations(e, 0, e->plan.operation_count, false, err));
+    TRY(cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err));
     TRY(cuda_run_update(e, err));
 out:
     return rc;
@@ -61,8 +60,8 @@ static status run_item(engine *e, const void *task, error *err) {
     const item *i = task;
     switch (i->kind) {
     case ITEM_INPUT: return send_input(e, err);
-    case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, err);
-    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->record, cuda_main(e), err);
+    case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, false, err);
+    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err);
     case ITEM_UPDATE: return cuda_run_update(e, err);
     default: return run_step(e, err);
     }
@@ -116,7 +115,7 @@ static void name_item(const engine *e, const item *i, operation_profile *p) {
         snprintf(p->name, sizeof p->name, "%s", names[i->kind]);
         return;
     }
-    const operation *op = &e->operations[i->operation];
+    const operation *op = &e->plan.operations[i->operation];
     const layer *l = layer_of(op);
     snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "", what_it_does(op));
 }
@@ -124,12 +123,12 @@ static void name_item(const engine *e, const item *i, operation_profile *p) {
 // ---- Counting ----
 
 static double local_shards(const engine *e) {
-    return e->run_end - e->run_first;
+    return e->shards.run_end - e->shards.run_first;
 }
 
 // Returns the values of an activation, over all lanes.
 static double values(const engine *e, shape s) {
-    return (double)shape_size(s) * e->lanes * local_shards(e);
+    return (double)shape_size(s) * e->plan.lanes * local_shards(e);
 }
 
 // Returns the bytes of weights and biases.
@@ -185,8 +184,8 @@ static void count_core(const engine *e, const operation *op, operation_profile *
     p->bytes += !tail ? z : u->norm ? 2 * z + tail_bytes(e, u) : tail_bytes(e, u);
     if (op->kind == OP_CORE_INPUT && op->unit->sums_of)
         p->bytes += from_tail_bytes(e, &op->unit->sums_of->layers);
-    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, tail && u->pool) * e->lanes *
-              local_shards(e);
+    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, tail && u->pool) *
+              e->plan.lanes * local_shards(e);
 }
 
 // Forward: z and y with the winners; the sums of gradients: the same with dy for y. Backward writes
@@ -219,9 +218,9 @@ static void count_alone(const engine *e, const operation *op, operation_profile 
 }
 
 static void count_operation(const engine *e, const operation *op, operation_profile *p) {
-    const double samples = e->lanes * local_shards(e);
+    const double samples = e->plan.lanes * local_shards(e);
     switch (op->kind) {
-    case OP_LOAD: p->bytes = (1 + sizeof(float)) * values(e, e->program->input); break;
+    case OP_LOAD: p->bytes = (1 + sizeof(float)) * values(e, e->plan.program->input); break;
     case OP_CORE:
     case OP_CORE_WEIGHTS:
     case OP_CORE_INPUT: count_core(e, op, p); break;
@@ -238,23 +237,24 @@ static void count_operation(const engine *e, const operation *op, operation_prof
         p->bytes = passed_bytes(e, op->unit->layers.second, op->unit->layers.z);
         break;
     case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.x); break;
-    case OP_LOSS: p->bytes = samples * (8.0 * e->program->classes + 1); break;
+    case OP_LOSS: p->bytes = samples * (8.0 * e->plan.program->classes + 1); break;
     default: break;
     }
 }
 
 static void count_item(const engine *e, const item *i, operation_profile *p) {
-    const double arrays = update_state_arrays(e->kind);
+    const double arrays = update_state_arrays(e->plan.kind);
     switch (i->kind) {
-    case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(e, !e->images); break;
-    case ITEM_OPERATION: count_operation(e, &e->operations[i->operation], p); break;
+    case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
+    case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;
     case ITEM_REDUCE:
-        p->bytes =
-            sizeof(float) * (double)record_floats(e->program) * (local_shards(e) + e->record_count);
+        p->bytes = sizeof(float) * (double)record_floats(e->plan.program) *
+                   (local_shards(e) + e->shards.record_count);
         break;
     case ITEM_UPDATE: // parameters and state are read and written
-        p->bytes = sizeof(float) * ((double)(e->own_end - e->own_first) * (3 + 2 * arrays) +
-                                    3 * (double)e->program->buffers);
+        p->bytes =
+            sizeof(float) * ((double)(e->model.own_end - e->model.own_first) * (3 + 2 * arrays) +
+                             3 * (double)e->plan.program->buffers);
         break;
     case ITEM_STEP: break; // the sum of the others
     }
@@ -263,14 +263,12 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
 // ---- All of them ----
 
 static status check_engine(engine *e, int repeats, error *err) {
-    if (!e->graphable || !e->tree.nodes)
+    if (!e->plan.graphable || !e->shards.tree.nodes)
         return error_set(err, STATUS_USAGE,
                          "cannot profile: the engine has not run a complete step by itself");
     if (repeats < 1)
         return error_set(err, STATUS_USAGE, "cannot profile: repeats must be at least 1");
-    status rc = cuda_pending_failure(e, err);
-    if (rc != STATUS_OK) return rc;
-    return cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err);
+    return cuda_begin(&e->device, err);
 }
 
 static status profile_item(engine *e, const item *i, int repeats, operation_profile *sum,
@@ -294,9 +292,9 @@ status cuda_profile(engine *e, int repeats, operation_profile *out, int room, in
     operation_profile sum = {.launches = 0};
     status rc;
     TRY(check_engine(e, repeats, err));
-    e->marking = false; // the next step sets it again
-    e->run_first = 0;
-    e->run_end = e->counts_end - e->counts_first;
+    e->clock.marking = false; // the next step sets it again
+    e->shards.run_first = 0;
+    e->shards.run_end = cuda_own_shards(&e->shards);
     *count = item_count(e);
     for (int n = 0; n < *count && n < room; n++) {
         const item i = item_at(e, n);

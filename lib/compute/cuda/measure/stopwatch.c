@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/measure/measure.h"
 
 enum {
     GRAPH_US = 300, // target time of a graph: events resolve half microseconds
@@ -21,12 +21,12 @@ typedef struct stopwatch {
 } stopwatch;
 
 static status check(const stopwatch *w, cudaError_t code, error *err) {
-    return cuda_check(w->e, code, "timing an operation", err);
+    return cuda_check(&w->e->device, code, "timing an operation", err);
 }
 
 // `flags`: External in a capture, where the events become nodes of the graph.
 static status enqueue(const stopwatch *w, int times, unsigned flags, error *err) {
-    const cudaStream_t s = w->e->stream;
+    const cudaStream_t s = w->e->device.stream;
     status rc;
     TRY(check(w, cudaEventRecordWithFlags(w->begin, s, flags), err));
     for (int i = 0; i < times; i++) TRY(w->work(w->e, w->task, err));
@@ -58,9 +58,10 @@ out:
 static status capture(stopwatch *w, int *launches, error *err) {
     cudaGraph_t graph = NULL;
     status rc;
-    TRY(check(w, cudaStreamBeginCapture(w->e->stream, cudaStreamCaptureModeThreadLocal), err));
+    TRY(check(w, cudaStreamBeginCapture(w->e->device.stream, cudaStreamCaptureModeThreadLocal),
+              err));
     rc = enqueue(w, w->times, cudaEventRecordExternal, err);
-    const cudaError_t code = cudaStreamEndCapture(w->e->stream, &graph);
+    const cudaError_t code = cudaStreamEndCapture(w->e->device.stream, &graph);
     TRY(rc);
     TRY(check(w, code, err));
     TRY(count_launches(w, graph, launches, err));
@@ -79,7 +80,7 @@ static int compare(const void *a, const void *b) {
 static status measure(const stopwatch *w, int repeats, double *sample, double *us, error *err) {
     status rc;
     for (int r = -1; r < repeats; r++) {
-        TRY(check(w, cudaGraphLaunch(w->graph, w->e->stream), err));
+        TRY(check(w, cudaGraphLaunch(w->graph, w->e->device.stream), err));
         TRY(elapsed(w, &sample[r < 0 ? 0 : r], err));
     }
     qsort(sample, (size_t)repeats, sizeof *sample, compare);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels whose sums have more than one order: the fast one, and that of the CPU's engine. All
-// others compute in only one way, with the CPU's formulas.
-#include "compute/cuda/engine.h"
+// The two arithmetics.
+#include "compute/cuda/plan/arithmetic.h"
 
 static size_t none(const conv_task *t, int lanes, int shards) {
     (void)t, (void)lanes, (void)shards;

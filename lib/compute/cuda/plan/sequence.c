@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step in order: built once, when the engine is opened.
 #include "base/memory.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/plan/plan.h"
+
+enum { MAX_OPERATIONS_OF_UNIT = 16 };
 
 phase cuda_operation_phase(operation_kind kind) {
     switch (kind) {
@@ -14,82 +16,82 @@ phase cuda_operation_phase(operation_kind kind) {
     }
 }
 
-static void add(engine *e, operation_kind kind, const cuda_unit *u) {
-    e->operations[e->operation_count++] = (operation){kind, u};
+static void add(cuda_plan *p, operation_kind kind, const cuda_unit *u) {
+    p->operations[p->operation_count++] = (operation){kind, u};
 }
 
 // Do engines normalise together? Then each batch norm exchanges through the host.
-static bool exchanges(const engine *e) {
-    return e->options.sync_batch_norm && e->options.exchange != NULL;
+static bool exchanges(const cuda_plan *p) {
+    return p->options.sync_batch_norm && p->options.exchange != NULL;
 }
 
-static void add_forward(engine *e, const cuda_unit *u) {
+static void add_forward(cuda_plan *p, const cuda_unit *u) {
     if (u->layers.alone) {
-        add(e, OP_ALONE, u);
+        add(p, OP_ALONE, u);
         return;
     }
-    add(e, OP_CORE, u);
+    add(p, OP_CORE, u);
     if (u->layers.norm) {
-        if (!u->makes_moments) add(e, OP_MOMENTS, u);
-        if (exchanges(e)) add(e, OP_EXCHANGE, u);
-        if (e->options.sync_batch_norm) add(e, OP_NORM, u);
+        if (!u->makes_moments) add(p, OP_MOMENTS, u);
+        if (exchanges(p)) add(p, OP_EXCHANGE, u);
+        if (p->options.sync_batch_norm) add(p, OP_NORM, u);
     }
-    if (!u->layers.last && !u->makes_tail) add(e, OP_TAIL, u);
+    if (!u->layers.last && !u->makes_tail) add(p, OP_TAIL, u);
 }
 
 // Gradients that need all of dy: of a sum's second input, and through a batch norm.
-static void add_tail_backward(engine *e, const cuda_unit *u) {
+static void add_tail_backward(cuda_plan *p, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
-    if (l->smooth || (l->plus && l->relu)) add(e, OP_TAIL_ACTIVATION, u);
-    if (l->plus && u->second_dx) add(e, OP_TAIL_SECOND, u);
+    if (l->smooth || (l->plus && l->relu)) add(p, OP_TAIL_ACTIVATION, u);
+    if (l->plus && u->second_dx) add(p, OP_TAIL_SECOND, u);
     if (l->norm) {
-        if (!u->has_sums) add(e, OP_TAIL_SUMS, u);
-        if (exchanges(e)) add(e, OP_EXCHANGE, u);
-        if (e->options.sync_batch_norm) add(e, OP_NORM_BACKWARD, u);
+        if (!u->has_sums) add(p, OP_TAIL_SUMS, u);
+        if (exchanges(p)) add(p, OP_EXCHANGE, u);
+        if (p->options.sync_batch_norm) add(p, OP_NORM_BACKWARD, u);
     }
-    if (!l->last) add(e, OP_TAIL_BACKWARD, u);
+    if (!l->last) add(p, OP_TAIL_BACKWARD, u);
 }
 
-static void add_backward(engine *e, const cuda_unit *u) {
+static void add_backward(cuda_plan *p, const cuda_unit *u) {
     const layer *alone = u->layers.alone, *core = u->layers.core;
     if (alone) {
-        if (u->dx || layer_weights(alone) > 0) add(e, OP_ALONE_BACKWARD, u);
+        if (u->dx || layer_weights(alone) > 0) add(p, OP_ALONE_BACKWARD, u);
     } else {
-        add_tail_backward(e, u);
-        if (core) add(e, OP_CORE_WEIGHTS, u);
-        if (u->dx || (!core && u->second_dx)) add(e, OP_CORE_INPUT, u);
+        add_tail_backward(p, u);
+        if (core) add(p, OP_CORE_WEIGHTS, u);
+        if (u->dx || (!core && u->second_dx)) add(p, OP_CORE_INPUT, u);
     }
-    if (u->dx_total && (alone || core)) add(e, OP_ADD_GRADIENT, u);
+    if (u->dx_total && (alone || core)) add(p, OP_ADD_GRADIENT, u);
 }
 
-static void add_inference(engine *e) {
-    int *n = &e->inference_count;
-    e->inference[(*n)++] = (operation){OP_LOAD, NULL};
-    for (int i = 0; i < e->units.count; i++) {
-        const cuda_unit *u = &e->placed[i];
+static void add_inference(cuda_plan *p) {
+    int *n = &p->inference_count;
+    p->inference[(*n)++] = (operation){OP_LOAD, NULL};
+    for (int i = 0; i < p->units.count; i++) {
+        const cuda_unit *u = &p->placed[i];
         const bool alone = u->layers.alone != NULL;
-        e->inference[(*n)++] = (operation){alone ? OP_ALONE : OP_CORE, u};
+        p->inference[(*n)++] = (operation){alone ? OP_ALONE : OP_CORE, u};
         if (!alone && !u->fuses_tail && !u->layers.last)
-            e->inference[(*n)++] = (operation){OP_TAIL, u};
+            p->inference[(*n)++] = (operation){OP_TAIL, u};
     }
 }
 
-status cuda_sequence(engine *e, error *err) {
-    const engine_options *o = &e->options;
-    const size_t most = (size_t)(e->units.count + 1) * MAX_OPERATIONS_OF_UNIT;
-    e->operations = memory_new(most, sizeof *e->operations, err);
-    e->inference = memory_new(most, sizeof *e->inference, err);
-    if (!e->operations || !e->inference) return STATUS_FAILED;
-    const cuda_unit *last = &e->placed[e->units.count - 1];
-    add(e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
-    for (int i = 0; i < e->units.count; i++) add_forward(e, &e->placed[i]);
-    if (o->sends) add(e, OP_SEND, NULL);
-    e->backward_first = e->operation_count;
-    add(e, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
-    if (o->sends) add(e, OP_LOSS_RECORD, NULL);
-    for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->placed[i]);
-    if (o->receives) add(e, OP_SEND_GRADIENT, NULL);
-    e->graphable = !exchanges(e) && !o->stage;
-    if (!o->receives && !o->sends) add_inference(e);
+status cuda_sequence(cuda_plan *p, error *err) {
+    const engine_options *o = &p->options;
+    const size_t most = (size_t)(p->units.count + 1) * MAX_OPERATIONS_OF_UNIT;
+    p->operations = memory_new(most, sizeof *p->operations, err);
+    p->inference = memory_new(most, sizeof *p->inference, err);
+    if (!p->operations || !p->inference) return STATUS_FAILED;
+    const cuda_unit *last = cuda_last_unit(p);
+    add(p, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
+    for (int i = 0; i < p->units.count; i++) add_forward(p, &p->placed[i]);
+    if (o->sends) add(p, OP_SEND, NULL);
+    p->backward_first = p->operation_count;
+    add(p, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
+    if (o->sends) add(p, OP_LOSS_RECORD, NULL);
+    for (int i = p->units.count - 1; i >= 0; i--) add_backward(p, &p->placed[i]);
+    if (o->receives) add(p, OP_SEND_GRADIENT, NULL);
+    p->graphable = !exchanges(p) && !o->stage;
+    if (!o->receives && !o->sends) add_inference(p);
     return STATUS_OK;
 }

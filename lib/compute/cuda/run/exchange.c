@@ -5,44 +5,52 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/run/engine.h"
 
-static status copy(const engine *e, void *to, const void *from, size_t floats, error *err) {
-    return cuda_check(
-        e, cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDefault, e->stream),
-        "exchanging activations", err);
+static status copy(const cuda_device *d, void *to, const void *from, size_t floats, error *err) {
+    return cuda_enqueue_copy(d, to, from, floats * sizeof(float), cudaMemcpyDefault,
+                             "exchanging activations", err);
+}
+
+// Runs a piece to its end, for a call that began at `begin`.
+static status run_and_book(engine *e, piece p, uint64_t begin, error *err) {
+    status rc;
+    TRY(cuda_run_piece(e, p, err));
+    TRY(cuda_sync(e, err));
+    e->clock.inside += clock_now() - begin;
+    cuda_book(&e->clock, &e->place, 1);
+out:
+    return rc;
 }
 
 // ---- A step in two halves ----
 
 status cuda_forward(engine *e, const batch *b, error *err) {
     status rc;
-    if (!e->options.apart)
+    if (!e->plan.options.apart)
         return error_set(err, STATUS_FAILED,
                          "cannot run forward separately: the engine was not opened for it");
     TRY(cuda_prepare(e, b, err));
     const uint64_t begin = clock_now();
-    TRY(cuda_run_piece(e, PIECE_FORWARD, err));
-    TRY(cuda_sync(e, err));
-    e->inside += clock_now() - begin;
-    cuda_book(e, 1);
+    TRY(run_and_book(e, PIECE_FORWARD, begin, err));
 out:
     return rc;
 }
 
 size_t cuda_logits_floats(const engine *e) {
-    return (size_t)e->group_count * (size_t)e->program->classes * GROUP;
+    return (size_t)e->shards.groups * (size_t)e->plan.program->classes * GROUP;
 }
 
 static status gather(engine *e, float *logits, error *err) {
-    const cuda_unit *last = &e->placed[e->units.count - 1];
+    const cuda_device *d = &e->device;
     const cut c = cuda_cut(e);
-    const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
+    const blocks_task t = {(size_t)e->plan.program->classes, e->input.device.first_group,
+                           cuda_last_unit(&e->plan)->z, e->exchange.blocks};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    cuda_blocks_export(cuda_main(e), &c, &t);
-    TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
-    TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), err));
+    TRY(cuda_select(d, err));
+    cuda_blocks_export(cuda_main(d), &c, &t);
+    TRY(cuda_check(d, cudaGetLastError(), "gathering logits", err));
+    TRY(copy(d, logits, t.blocks, cuda_logits_floats(e), err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -50,20 +58,21 @@ out:
 
 void cuda_gather_logits(engine *e, float *logits) {
     const uint64_t begin = clock_now();
-    if (e->failed == STATUS_OK) e->failed = gather(e, logits, &e->failure);
-    e->ns[PHASE_COPY] += clock_now() - begin;
+    cuda_device *d = &e->device;
+    if (d->failed == STATUS_OK) d->failed = gather(e, logits, &d->failure);
+    e->clock.times.ns[PHASE_COPY] += clock_now() - begin;
 }
 
 // The loss kernel treats each group as a shard of GROUP lanes.
-static int copy_targets(engine *e, const batch *whole) {
+static int copy_targets(const exchange_arrays *x, const batch *whole) {
     int groups = 0;
     const sample_target *targets = whole->targets;
-    memset(e->group_targets_host, 0, (size_t)e->all_groups * GROUP * sizeof *targets);
+    memset(x->targets_host, 0, (size_t)x->all_groups * GROUP * sizeof *targets);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP, groups++) {
             const int left = whole->count[v] - done, samples = left < GROUP ? left : (int)GROUP;
-            e->group_samples_host[groups] = samples;
-            memcpy(e->group_targets_host + (size_t)groups * GROUP, targets,
+            x->samples_host[groups] = samples;
+            memcpy(x->targets_host + (size_t)groups * GROUP, targets,
                    (size_t)samples * sizeof *targets);
             targets += samples;
         }
@@ -71,25 +80,25 @@ static int copy_targets(engine *e, const batch *whole) {
 }
 
 static status loss_of_groups(engine *e, int groups, float *logits, float *losses, error *err) {
-    const cut c = {0, groups, GROUP, e->group_samples};
-    const loss_task t = {.classes = e->program->classes,
-                         .smoothing = e->options.label_smoothing,
-                         .targets = e->group_targets,
+    static const char what[] = "sending targets";
+    const cuda_device *d = &e->device;
+    const exchange_arrays *x = &e->exchange;
+    const size_t samples = (size_t)groups * sizeof *x->samples;
+    const size_t targets = (size_t)groups * GROUP * sizeof *x->targets;
+    const cut c = {0, groups, GROUP, x->samples};
+    const loss_task t = {.classes = e->plan.program->classes,
+                         .smoothing = e->plan.options.label_smoothing,
+                         .targets = x->targets,
                          .logits = logits,
                          .losses = losses};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->group_samples, e->group_samples_host,
-                                   (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
-                   "sending targets", err));
-    TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->group_targets, e->group_targets_host,
-                                   (size_t)groups * GROUP * sizeof *e->group_targets,
-                                   cudaMemcpyHostToDevice, e->stream),
-                   "sending targets", err));
-    cuda_loss(cuda_main(e), &c, &t);
-    TRY(cuda_check(e, cudaGetLastError(), "computing a loss", err));
+    TRY(cuda_select(d, err));
+    TRY(cuda_enqueue_copy(d, x->samples, x->samples_host, samples, cudaMemcpyHostToDevice, what,
+                          err));
+    TRY(cuda_enqueue_copy(d, x->targets, x->targets_host, targets, cudaMemcpyHostToDevice, what,
+                          err));
+    cuda_loss(cuda_main(d), &c, &t);
+    TRY(cuda_check(d, cudaGetLastError(), "computing a loss", err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -97,24 +106,21 @@ out:
 
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
     const uint64_t begin = clock_now();
-    const int groups = copy_targets(e, whole);
-    if (e->failed == STATUS_OK) e->failed = loss_of_groups(e, groups, logits, losses, &e->failure);
-    e->ns[PHASE_FORWARD] += clock_now() - begin;
+    const int groups = copy_targets(&e->exchange, whole);
+    cuda_device *d = &e->device;
+    if (d->failed == STATUS_OK) d->failed = loss_of_groups(e, groups, logits, losses, &d->failure);
+    e->clock.times.ns[PHASE_FORWARD] += clock_now() - begin;
 }
 
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
-    e->given_gradients = gradients;
-    cuda_mark(e, MARK_COPY);
-    TRY(copy(e, e->blocks, gradients, cuda_logits_floats(e), err));
-    TRY(copy(e, e->losses, losses, (size_t)e->group_count, err));
-    TRY(cuda_run_piece(e, PIECE_BACKWARD, err));
-    TRY(cuda_sync(e, err));
-    e->inside += clock_now() - begin;
-    cuda_book(e, 1);
+    TRY(cuda_begin(&e->device, err));
+    e->arguments.given_gradients = gradients;
+    cuda_mark(&e->clock, MARK_COPY, e->device.stream);
+    TRY(copy(&e->device, e->exchange.blocks, gradients, cuda_logits_floats(e), err));
+    TRY(copy(&e->device, e->records.losses, losses, (size_t)e->shards.groups, err));
+    TRY(run_and_book(e, PIECE_BACKWARD, begin, err));
 out:
     return rc;
 }
@@ -122,16 +128,9 @@ out:
 // ---- Stages of a pipeline ----
 
 static status run_stage(engine *e, int first_shard, int end_shard, piece p, error *err) {
-    const uint64_t begin = clock_now();
-    status rc;
-    e->run_first = first_shard;
-    e->run_end = end_shard;
-    TRY(cuda_run_piece(e, p, err));
-    TRY(cuda_sync(e, err));
-    e->inside += clock_now() - begin;
-    cuda_book(e, 1);
-out:
-    return rc;
+    e->shards.run_first = first_shard;
+    e->shards.run_end = end_shard;
+    return run_and_book(e, p, clock_now(), err);
 }
 
 // Every range of a step sends the whole step's input: a pipeline's stages meet at each range
@@ -140,8 +139,8 @@ status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_sh
                           const float *in, float *out, error *err) {
     status rc;
     TRY(cuda_prepare(e, b, err));
-    e->stage_in = in;
-    e->stage_out = out;
+    e->arguments.stage_in = in;
+    e->arguments.stage_out = out;
     TRY(run_stage(e, first_shard, end_shard, PIECE_FORWARD, err));
 out:
     return rc;
@@ -150,11 +149,10 @@ out:
 status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                            error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
-    e->given_gradients = NULL;
-    e->stage_in = dout;
-    e->stage_out = din;
+    TRY(cuda_begin(&e->device, err));
+    e->arguments.given_gradients = NULL;
+    e->arguments.stage_in = dout;
+    e->arguments.stage_out = din;
     TRY(run_stage(e, first_shard, end_shard, PIECE_BACKWARD, err));
 out:
     return rc;
@@ -162,9 +160,10 @@ out:
 
 void cuda_stage_reduce(engine *e) {
     const uint64_t begin = clock_now();
-    e->run_first = 0;
-    e->run_end = e->counts_end - e->counts_first;
-    if (e->failed == STATUS_OK)
-        e->failed = cuda_sum_records(e, 0, e->record, cuda_main(e), &e->failure);
-    e->ns[PHASE_BACKWARD] += clock_now() - begin;
+    cuda_device *d = &e->device;
+    e->shards.run_first = 0;
+    e->shards.run_end = cuda_own_shards(&e->shards);
+    if (d->failed == STATUS_OK)
+        d->failed = cuda_sum_records(e, 0, e->records.floats, cuda_main(d), &d->failure);
+    e->clock.times.ns[PHASE_BACKWARD] += clock_now() - begin;
 }

@@ -11,7 +11,7 @@
 // each function of the table that sends or receives returns only when the device is done with it.
 // The strategy orders these calls on the host: the sender's call returns before the receiver's
 // begins.
-#include "compute/cuda/engine.h"
+#include "compute/cuda/run/engine.h"
 
 #include <stdbool.h>
 
@@ -21,25 +21,23 @@
 float *cuda_allocate(engine *e, size_t floats, error *err) {
     float *memory = NULL;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_take(e, floats * sizeof *memory, &memory, err));
+    TRY(cuda_select(&e->device, err));
+    TRY(cuda_take(&e->device, floats * sizeof *memory, &memory, err));
     TRY(cuda_sync(e, err));
 out:
     return rc == STATUS_OK ? memory : NULL;
 }
 
-static status enqueue_copy(const engine *e, engine_copy c, error *err) {
-    const size_t bytes = c.floats * sizeof *c.to;
-    if (bytes == 0) return STATUS_OK;
-    return cuda_check(e, cudaMemcpyAsync(c.to, c.from, bytes, cudaMemcpyDefault, e->stream),
-                      "copying between engines", err);
+static status enqueue_copy(const cuda_device *d, engine_copy c, error *err) {
+    if (c.floats == 0) return STATUS_OK;
+    return cuda_enqueue_copy(d, c.to, c.from, c.floats * sizeof *c.to, cudaMemcpyDefault,
+                             "copying between engines", err);
 }
 
 status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
-    for (int i = 0; i < count; i++) TRY(enqueue_copy(e, copies[i], err));
+    TRY(cuda_begin(&e->device, err));
+    for (int i = 0; i < count; i++) TRY(enqueue_copy(&e->device, copies[i], err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -47,11 +45,11 @@ out:
 
 // ---- Access ----
 
-// Lets the device of `e` access another device's memory. It is no failure if it cannot.
-static bool open_access(const engine *e, int peer) {
+// Lets a device access another one's memory. It is no failure if it cannot.
+static bool open_access(int device, int peer) {
     int can = 0;
-    cudaError_t code = cudaDeviceCanAccessPeer(&can, e->options.device, peer);
-    if (code == cudaSuccess && can) code = cudaSetDevice(e->options.device);
+    cudaError_t code = cudaDeviceCanAccessPeer(&can, device, peer);
+    if (code == cudaSuccess && can) code = cudaSetDevice(device);
     if (code == cudaSuccess && can) code = cudaDeviceEnablePeerAccess(peer, 0);
     if (code != cudaSuccess) (void)cudaGetLastError(); // not a failure of the engine
     return can && (code == cudaSuccess || code == cudaErrorPeerAccessAlreadyEnabled);
@@ -61,9 +59,10 @@ const char *cuda_connect(engine *const *engines, int count) {
     bool several = false, all = true;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++) {
-            if (engines[i]->options.device == engines[k]->options.device) continue;
+            const int device = engines[i]->device.index, peer = engines[k]->device.index;
+            if (device == peer) continue;
             several = true;
-            all &= open_access(engines[i], engines[k]->options.device);
+            all &= open_access(device, peer);
         }
     return !several ? "device memory" : all ? "peer copies" : "host copies";
 }
@@ -73,23 +72,23 @@ const char *cuda_connect(engine *const *engines, int count) {
 // Counts the terms, and sets the number of additions after each of them: reduce.cu. There are at
 // most V terms, because each leaf is a shard.
 static status list_terms(engine *const *engines, int count, bool exact, int *terms, error *err) {
-    engine *const first = engines[0];
-    const size_t bytes = (size_t)first->options.shards * sizeof(int);
+    cuda_device *d = &engines[0]->device;
+    peer_terms *t = &engines[0]->terms;
+    const step_shards *shards = &engines[0]->shards;
+    const size_t bytes = (size_t)shards->count * sizeof *t->merges;
     status rc = STATUS_OK;
     *terms = 0;
-    if (!first->term_merges) {
-        TRY(cuda_take(first, bytes, &first->term_merges, err));
-        TRY(cuda_take_host(first, bytes, &first->term_merges_host, err));
+    if (!t->merges) {
+        TRY(cuda_take(d, bytes, &t->merges, err));
+        TRY(cuda_take_host(d, bytes, &t->merges_host, err));
     }
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < engines[i]->record_count; k++, ++*terms)
-            first->term_merges_host[*terms] =
-                exact ? reduction_tree_node_merges(&first->tree, engines[i]->cover[k]) : *terms > 0;
-    rc = cuda_check(first,
-                    cudaMemcpyAsync(first->term_merges, first->term_merges_host,
-                                    (size_t)*terms * sizeof(int), cudaMemcpyHostToDevice,
-                                    first->stream),
-                    "sending the order of a sum", err);
+        for (int k = 0; k < engines[i]->shards.record_count; k++, ++*terms)
+            t->merges_host[*terms] =
+                exact ? reduction_tree_node_merges(&shards->tree, engines[i]->shards.cover[k])
+                      : *terms > 0;
+    rc = cuda_enqueue_copy(d, t->merges, t->merges_host, (size_t)*terms * sizeof *t->merges,
+                           cudaMemcpyHostToDevice, "sending the order of a sum", err);
 out:
     return rc;
 }
@@ -98,17 +97,19 @@ out:
 // small is not freed before the engine's end.
 static status fetch_terms(engine *const *engines, int count, int terms, error *err) {
     engine *const first = engines[0];
-    engine_copy c = {.floats = record_floats(first->program)};
+    peer_terms *t = &first->terms;
+    const size_t stride = first->records.stride;
+    engine_copy c = {.floats = record_floats(first->plan.program)};
     status rc = STATUS_OK;
-    if (terms > first->term_room) {
-        TRY(cuda_take(first, (size_t)terms * first->stride * sizeof(float), &first->terms, err));
-        first->term_room = terms;
+    if (terms > t->room) {
+        TRY(cuda_take(&first->device, (size_t)terms * stride * sizeof(float), &t->records, err));
+        t->room = terms;
     }
-    c.to = first->terms;
+    c.to = t->records;
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < engines[i]->record_count; k++, c.to += first->stride) {
-            c.from = engines[i]->sums + (size_t)k * engines[i]->stride;
-            TRY(enqueue_copy(first, c, err));
+        for (int k = 0; k < engines[i]->shards.record_count; k++, c.to += stride) {
+            c.from = engines[i]->records.sums + (size_t)k * engines[i]->records.stride;
+            TRY(enqueue_copy(&first->device, c, err));
         }
 out:
     return rc;
@@ -118,22 +119,23 @@ out:
 // one after another: they all pass through its own link anyway.
 status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
     engine *const first = engines[0];
+    record_arrays *r = &first->records;
     int terms;
     status rc;
-    TRY(cuda_check(first, cudaSetDevice(first->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(first, err));
+    TRY(cuda_begin(&first->device, err));
     TRY(list_terms(engines, count, exact, &terms, err));
     TRY(fetch_terms(engines, count, terms, err));
     const cut c = {.end = terms};
-    const reduce_task t = {.records = {first->terms, first->stride},
-                           .merges = first->term_merges,
-                           .n = record_floats(first->program),
-                           .out = first->sums,
-                           .out_stride = first->stride};
-    cuda_reduce(cuda_main(first), &c, &t);
-    TRY(cuda_check(first, cudaGetLastError(), "launching the sum of engines' records", err));
+    const reduce_task t = {.records = {first->terms.records, r->stride},
+                           .merges = first->terms.merges,
+                           .n = record_floats(first->plan.program),
+                           .out = r->sums,
+                           .out_stride = r->stride};
+    cuda_reduce(cuda_main(&first->device), &c, &t);
+    TRY(cuda_check(&first->device, cudaGetLastError(), "launching the sum of engines' records",
+                   err));
     TRY(cuda_sync(first, err));
-    first->records_here = first->reduced_here = false;
+    r->here = r->reduced_here = false;
 out:
     return rc;
 }

@@ -3,7 +3,18 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "compute/cuda/group/group.h"
+#include "compute/cuda/run/engine.h"
+
+// ---- Waiting ----
+
+status cuda_finish_reductions(const group_place *p, error *err) {
+    return p->under_way ? p->hooks->finish(p->group, err) : STATUS_OK;
+}
+
+status cuda_sync(const engine *e, error *err) {
+    const status rc = cuda_finish_reductions(&e->place, err);
+    return rc == STATUS_OK ? cuda_device_sync(&e->device, err) : rc;
+}
 
 // ---- A step ----
 
@@ -12,14 +23,14 @@
 // everything goes to the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
     status rc;
-    e->given_gradients = NULL;
+    e->arguments.given_gradients = NULL;
     TRY(cuda_tell(e, b, err));
     e->step_waits = true;
-    if (e->options.local_shards == e->options.shards || cuda_has_buckets(e)) return rc;
+    if (e->plan.options.local_shards == e->shards.count || e->place.has_buckets) return rc;
     const uint64_t begin = clock_now();
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_sync(e, err)); // other engines wait for its results
-    e->inside += clock_now() - begin;
+    e->clock.inside += clock_now() - begin;
 out:
     return rc;
 }
@@ -27,43 +38,42 @@ out:
 status cuda_run_waiting(engine *e, error *err) {
     status rc = STATUS_OK;
     if (!e->step_waits) return rc;
-    if (cuda_reduction_waits(e))
+    if (e->place.waits)
         return error_set(err, STATUS_FAILED, "cannot read a step that is being reduced");
     e->step_waits = false;
-    TRY(cuda_send(e, !e->images, err));
+    TRY(cuda_send(e, !e->input.data_set, err));
     TRY(cuda_run_piece(e, PIECE_STEP, err));
 out:
     return rc;
 }
 
 static status fetch_records(engine *e, error *err) {
-    const size_t bytes = record_floats(e->program) * sizeof(float);
+    const size_t bytes = record_floats(e->plan.program) * sizeof(float);
+    record_arrays *r = &e->records;
     status rc = STATUS_OK;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
+    TRY(cuda_select(&e->device, err));
     TRY(cuda_run_waiting(e, err));
-    for (int k = 0; k < e->record_count; k++) {
-        TRY(cuda_check(e,
-                       cudaMemcpyAsync(e->records_host[k], e->sums + (size_t)k * e->stride, bytes,
-                                       cudaMemcpyDeviceToHost, e->stream),
-                       "reading a record", err));
-    }
+    for (int k = 0; k < e->shards.record_count; k++)
+        TRY(cuda_enqueue_copy(&e->device, r->host[k], r->sums + (size_t)k * r->stride, bytes,
+                              cudaMemcpyDeviceToHost, "reading a record", err));
     TRY(cuda_sync(e, err));
-    e->records_here = true;
+    r->here = true;
 out:
     return rc;
 }
 
 float *const *cuda_records(engine *e, int *count) {
     const uint64_t begin = clock_now();
-    if (!e->records_here && e->failed == STATUS_OK) e->failed = fetch_records(e, &e->failure);
-    e->ns[PHASE_COPY] += clock_now() - begin;
-    *count = e->record_count;
-    return e->records_host;
+    cuda_device *d = &e->device;
+    if (!e->records.here && d->failed == STATUS_OK) d->failed = fetch_records(e, &d->failure);
+    e->clock.times.ns[PHASE_COPY] += clock_now() - begin;
+    *count = e->shards.record_count;
+    return e->records.host;
 }
 
 float *cuda_reduced(engine *e) {
-    e->reduced_here = true;
-    return e->reduced_host;
+    e->records.reduced_here = true;
+    return e->records.reduced_host;
 }
 
 // ---- The update ----
@@ -82,8 +92,8 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->correction1 = update_bias_correction(r->beta1, r->step);
     n->correction2 = update_bias_correction(r->beta2, r->step);
     n->nesterov = r->nesterov;
-    n->result = e->pending;
-    for (int g = 0; e->group_of && g < OTHER_GROUPS; g++)
+    n->result = e->results.pending;
+    for (int g = 0; e->model.group_of && g < OTHER_GROUPS; g++)
         n->groups[g] =
             (group_numbers){r->groups[g].lr, r->groups[g].weight_decay, r->groups[g].frozen};
 }
@@ -91,58 +101,61 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of
 // its numbers.
 static status send_update(engine *e, const update_rule *rule, error *err) {
-    step_numbers *numbers = &e->rules[cuda_turn(e)];
+    const record_arrays *r = &e->records;
+    step_numbers *numbers = &e->input.rules[cuda_turn(&e->input)];
     status rc;
-    *numbers = *e->host.numbers;
+    *numbers = *e->input.host.numbers;
     write_rule(e, rule, numbers);
-    TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
-                                   cudaMemcpyHostToDevice, e->stream),
-                   "sending an update's rule", err));
-    if (e->reduced_here)
-        TRY(cuda_check(e,
-                       cudaMemcpyAsync(e->sums, e->reduced_host,
-                                       record_floats(e->program) * sizeof(float),
-                                       cudaMemcpyHostToDevice, e->stream),
-                       "sending the reduced record", err));
+    TRY(cuda_enqueue_copy(&e->device, e->input.device.numbers, numbers, sizeof *numbers,
+                          cudaMemcpyHostToDevice, "sending an update's rule", err));
+    if (r->reduced_here)
+        TRY(cuda_enqueue_copy(&e->device, r->sums, r->reduced_host,
+                              record_floats(e->plan.program) * sizeof(float),
+                              cudaMemcpyHostToDevice, "sending the reduced record", err));
 out:
     return rc;
 }
 
 status cuda_collect(engine *e, update_result *results, int count, error *err) {
     const uint64_t begin = clock_now();
+    result_arrays *r = &e->results;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
-    if (count != e->pending)
+    TRY(cuda_begin(&e->device, err));
+    if (count != r->pending)
         return error_set(err, STATUS_FAILED, "cannot collect %d results: %d are pending", count,
-                         e->pending);
-    TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->results_host, e->results,
-                                   (size_t)count * sizeof *e->results_host, cudaMemcpyDeviceToHost,
-                                   e->stream),
-                   "reading the results of steps", err));
+                         r->pending);
+    TRY(cuda_enqueue_copy(&e->device, r->host, r->device, (size_t)count * sizeof *r->host,
+                          cudaMemcpyDeviceToHost, "reading the results of steps", err));
     TRY(cuda_sync(e, err));
     for (int i = 0; i < count; i++)
-        results[i] =
-            (update_result){.loss = (float)((double)e->results_host[i].loss / e->samples[i]),
-                            .digest = e->results_host[i].digest};
-    e->pending = 0;
-    e->inside += clock_now() - begin;
-    cuda_book(e, count);
+        results[i] = (update_result){.loss = (float)((double)r->host[i].loss / r->samples[i]),
+                                     .digest = r->host[i].digest};
+    r->pending = 0;
+    e->clock.inside += clock_now() - begin;
+    cuda_book(&e->clock, &e->place, count);
 out:
+    return rc;
+}
+
+// Runs a step that waits for a reduction that waits for its update: all three.
+static status run_reduced_step(engine *e, error *err) {
+    group_place *p = &e->place;
+    p->waits = false;
+    const status rc = cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err);
+    p->under_way |= rc == STATUS_OK; // with batch norms that meet, only a part has been waited for
+    if (rc != STATUS_OK) p->hooks->abort(p->group);
     return rc;
 }
 
 static status run_update(engine *e, const update_rule *rule, error *err) {
     status rc;
-    if (e->reduced_here) TRY(cuda_run_waiting(e, err));
+    if (e->records.reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
-        write_rule(e, rule, e->host.numbers);
-        TRY(cuda_send(e, !e->images, err));
-        return cuda_reduction_waits(e) ? cuda_run_reduced_step(e, err)
-                                       : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
+        write_rule(e, rule, e->input.host.numbers);
+        TRY(cuda_send(e, !e->input.data_set, err));
+        return e->place.waits ? run_reduced_step(e, err)
+                              : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
     }
     TRY(send_update(e, rule, err));
     TRY(cuda_run_piece(e, PIECE_UPDATE, err));
@@ -153,19 +166,18 @@ out:
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    if (rule->kind != e->kind)
+    if (rule->kind != e->plan.kind)
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
-    if (e->pending == ENGINE_PENDING)
+    if (e->results.pending == ENGINE_PENDING)
         return error_set(err, STATUS_FAILED,
                          "cannot update: earlier results have not been collected");
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
-    TRY(cuda_pending_failure(e, err));
+    TRY(cuda_begin(&e->device, err));
     TRY(run_update(e, rule, err));
-    e->samples[e->pending++] = e->host.numbers->samples;
+    e->results.samples[e->results.pending++] = e->input.host.numbers->samples;
     *result = (update_result){.pending = true};
-    e->inside += clock_now() - begin;
-    if (!e->options.deferred) TRY(cuda_collect(e, result, 1, err));
+    e->clock.inside += clock_now() - begin;
+    if (!e->plan.options.deferred) TRY(cuda_collect(e, result, 1, err));
 out:
     return rc;
 }

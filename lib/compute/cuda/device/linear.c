@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compute/cuda/device/device.h"
 #include "compute/cuda/device/opened.h"
-#include "compute/cuda/engine.h"
 
 enum {
     FEATURES_MOST = 512,          // of a layer that does not use cuBLAS
@@ -33,15 +33,6 @@ bool cuda_linear_by_blas(const layer *l, int lanes) {
 // cuBLAS's manual recommends this for Hopper; earlier devices need less.
 enum { WORKSPACE_BYTES = 32 << 20 };
 
-static bool uses_blas(const engine *e) {
-    bool any = false;
-    for (int i = 0; i < e->units.count; i++) {
-        const cuda_unit *u = &e->placed[i];
-        any |= u->layers.core && u->layers.core->kind == LAYER_LINEAR && !u->ours;
-    }
-    return any;
-}
-
 // Environment variables that can change how cuBLAS computes: with 10-bit operands, with sums of
 // products of 8-bit factors, or by a table that maps shapes to kernels. Its manual does not promise
 // that a handle's settings override them. CUBLAS_WORKSPACE_CONFIG only concerns the workspace of
@@ -60,32 +51,25 @@ static status check_environment(error *err) {
     return STATUS_OK;
 }
 
-// Models without a large linear layer open no cuBLAS handle, which saves its memory.
-//
 // Pedantic mode: the default mode may use any operations at least as exact as single precision, and
 // the selection depends on the device and the version. The workspace is set after the stream,
 // because setting the stream resets the workspace.
-status cuda_linear_open(engine *e, error *err) {
+status cuda_linear_open(cuda_device *d, error *err) {
     void *workspace;
-    status rc = STATUS_OK;
-    if (!uses_blas(e)) return rc;
+    status rc;
     TRY(check_environment(err));
     TRY(cuda_need_blas(err));
-    TRY(cuda_take(e, WORKSPACE_BYTES, &workspace, err));
-    TRY(cuda_check_blas(e, cublasCreate(&e->blas), "opening cuBLAS", err));
-    TRY(cuda_check_blas(e, cublasSetStream(e->blas, e->stream), "cublasSetStream", err));
-    TRY(cuda_check_blas(e, cublasSetWorkspace(e->blas, workspace, WORKSPACE_BYTES),
+    TRY(cuda_take(d, WORKSPACE_BYTES, &workspace, err));
+    TRY(cuda_check_blas(d, cublasCreate(&d->blas), "opening cuBLAS", err));
+    TRY(cuda_check_blas(d, cublasSetStream(d->blas, d->stream), "cublasSetStream", err));
+    TRY(cuda_check_blas(d, cublasSetWorkspace(d->blas, workspace, WORKSPACE_BYTES),
                         "cublasSetWorkspace", err));
-    TRY(cuda_check_blas(e, cublasSetMathMode(e->blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode",
+    TRY(cuda_check_blas(d, cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode",
                         err));
-    TRY(cuda_check_blas(e, cublasSetAtomicsMode(e->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
+    TRY(cuda_check_blas(d, cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
                         "cublasSetAtomicsMode", err));
 out:
     return rc;
-}
-
-void cuda_linear_close(engine *e) {
-    if (e->blas) (void)cublasDestroy(e->blas);
 }
 
 typedef struct product { // c = op(a) · op(b) + beta · c, column-major, leading dimensions lda …
@@ -100,10 +84,10 @@ typedef struct product { // c = op(a) · op(b) + beta · c, column-major, leadin
     float beta;
 } product;
 
-static status multiply(engine *e, const product *p, error *err) {
+static status multiply(const cuda_device *d, const product *p, error *err) {
     const float one = 1;
-    return cuda_check_blas(e,
-                           cublasSgemm(e->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
+    return cuda_check_blas(d,
+                           cublasSgemm(d->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
                                        &one, p->a, p->lda, p->b, p->ldb, &p->beta, p->c, p->ldc),
                            "computing a matrix product", err);
 }
@@ -113,60 +97,57 @@ typedef struct sizes {
     size_t x, z; // floats of a shard
 } sizes;
 
-static sizes sizes_of(const engine *e, const layer *l) {
-    sizes s = {.lanes = e->lanes, .in = (int)shape_size(l->in), .out = (int)shape_size(l->out)};
+static sizes sizes_of(const cut *c, const conv_task *t) {
+    sizes s = {.lanes = c->lanes, .in = (int)shape_size(t->in), .out = (int)shape_size(t->out)};
     s.x = (size_t)s.in * (size_t)s.lanes;
     s.z = (size_t)s.out * (size_t)s.lanes;
     return s;
 }
 
-status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    const sizes n = sizes_of(e, l);
+status cuda_linear(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+    const sizes n = sizes_of(c, t);
     status rc = STATUS_OK;
-    if (l->has_bias) cuda_fill_rows(cuda_main(e), c, n.out, e->parameters + l->bias, u->z);
+    if (t->bias) cuda_fill_rows(cuda_main(d), c, n.out, t->bias, t->z);
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_N, CUBLAS_OP_N,
                            n.lanes,     n.out,
-                           n.in,        u->x + (size_t)s * n.x,
-                           n.lanes,     e->parameters + l->weight,
-                           n.in,        u->z + (size_t)s * n.z,
-                           n.lanes,     l->has_bias ? 1.0f : 0.0f};
-        rc = multiply(e, &p, err);
+                           n.in,        t->x + (size_t)s * n.x,
+                           n.lanes,     t->weight,
+                           n.in,        t->z + (size_t)s * n.z,
+                           n.lanes,     t->bias ? 1.0f : 0.0f};
+        rc = multiply(d, &p, err);
     }
     return rc;
 }
 
-status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    const sizes n = sizes_of(e, l);
+status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+    const sizes n = sizes_of(c, t);
     status rc = STATUS_OK;
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_N, CUBLAS_OP_T,
                            n.lanes,     n.in,
-                           n.out,       u->z + (size_t)s * n.z,
-                           n.lanes,     e->parameters + l->weight,
-                           n.in,        u->dx + (size_t)s * n.x,
+                           n.out,       t->z + (size_t)s * n.z,
+                           n.lanes,     t->weight,
+                           n.in,        t->dx + (size_t)s * n.x,
                            n.lanes,     0};
-        rc = multiply(e, &p, err);
+        rc = multiply(d, &p, err);
     }
     return rc;
 }
 
-status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    const sizes n = sizes_of(e, l);
-    const record_set r = {e->records, e->stride};
+status cuda_linear_weight(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+    const sizes n = sizes_of(c, t);
+    const record_set *r = &t->records;
     status rc = STATUS_OK;
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_T, CUBLAS_OP_N,
                            n.in,        n.out,
-                           n.lanes,     u->x + (size_t)s * n.x,
-                           n.lanes,     u->z + (size_t)s * n.z,
-                           n.lanes,     e->records + (size_t)s * e->stride + l->weight,
+                           n.lanes,     t->x + (size_t)s * n.x,
+                           n.lanes,     t->z + (size_t)s * n.z,
+                           n.lanes,     r->base + (size_t)s * r->stride + t->weight_at,
                            n.in,        0};
-        rc = multiply(e, &p, err);
+        rc = multiply(d, &p, err);
     }
-    if (rc == STATUS_OK && l->has_bias) cuda_sum_rows(cuda_main(e), c, n.out, u->z, &r, l->bias);
+    if (rc == STATUS_OK && t->bias) cuda_sum_rows(cuda_main(d), c, n.out, t->z, r, t->bias_at);
     return rc;
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Error checks of CUDA calls; the lifetime of a device's streams, and waiting for them.
+#include "compute/cuda/device/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "compute/cuda/kernels/limits.h"
+
+status cuda_check(const cuda_device *d, cudaError_t code, const char *what, error *err) {
+    if (code == cudaSuccess) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s", d->index,
+                     d->name, what, cudaGetErrorString(code));
+}
+
+status cuda_check_blas(const cuda_device *d, cublasStatus_t code, const char *what, error *err) {
+    if (code == CUBLAS_STATUS_SUCCESS) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s", d->index,
+                     d->name, what, cublasGetStatusString(code));
+}
+
+status cuda_make_event(const cuda_device *d, cudaEvent_t *event, error *err) {
+    return cuda_check(d, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                      "creating an event", err);
+}
+
+static status make_stream(const cuda_device *d, cudaStream_t *stream, error *err) {
+    return cuda_check(d, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                      "creating a stream", err);
+}
+
+status cuda_device_open(cuda_device *d, int index, bool serial, error *err) {
+    struct cudaDeviceProp properties;
+    status rc;
+    d->index = index;
+    snprintf(d->name, sizeof d->name, "a GPU");
+    TRY(cuda_check(d, cudaSetDevice(index), "opening the device", err));
+    TRY(cuda_check(d, cudaGetDeviceProperties(&properties, index), "reading its properties", err));
+    snprintf(d->name, sizeof d->name, "%.60s, sm_%d%d", properties.name, properties.major,
+             properties.minor);
+    TRY(cuda_check(d, cuda_kernels_wait(&d->programmatic), "querying kernels", err));
+    d->programmatic &= !serial;
+    TRY(make_stream(d, &d->stream, err));
+    TRY(make_stream(d, &d->copies, err));
+    TRY(make_stream(d, &d->side, err));
+    TRY(cuda_make_event(d, &d->reached, err));
+out:
+    return rc;
+}
+
+void cuda_device_finish(const cuda_device *d) {
+    if (d->copies) (void)cudaStreamSynchronize(d->copies);
+    if (d->stream) (void)cudaStreamSynchronize(d->stream);
+    if (d->side) (void)cudaStreamSynchronize(d->side); // if a step failed before it joined
+}
+
+static void release(cuda_device *d) {
+    if (d->blas) (void)cublasDestroy(d->blas);
+    if (d->reached) (void)cudaEventDestroy(d->reached);
+    if (d->copies) (void)cudaStreamDestroy(d->copies);
+    if (d->side) (void)cudaStreamDestroy(d->side);
+    if (d->stream) (void)cudaStreamDestroy(d->stream);
+    cuda_release_all(d);
+}
+
+void cuda_device_close(cuda_device *d) {
+    if (!d->stuck) release(d);
+    free(d->owned);
+    free(d->owned_host);
+}
+
+status cuda_select(const cuda_device *d, error *err) {
+    return cuda_check(d, cudaSetDevice(d->index), "selecting the device", err);
+}
+
+status cuda_begin(cuda_device *d, error *err) {
+    const status selected = cuda_select(d, err), failed = d->failed;
+    if (selected != STATUS_OK) return selected;
+    if (failed != STATUS_OK) *err = d->failure;
+    d->failed = STATUS_OK;
+    return failed;
+}
+
+status cuda_device_sync(const cuda_device *d, error *err) {
+    return cuda_check(d, cudaStreamSynchronize(d->stream), "waiting for the device", err);
+}
+
+status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_t bytes,
+                         enum cudaMemcpyKind kind, const char *what, error *err) {
+    return cuda_check(d, cudaMemcpyAsync(to, from, bytes, kind, d->stream), what, err);
+}
+
+status cuda_wait_for(const cuda_device *d, cudaStream_t s, cudaStream_t other, error *err) {
+    status rc;
+    TRY(cuda_check(d, cudaEventRecord(d->reached, other), "recording an event", err));
+    TRY(cuda_check(d, cudaStreamWaitEvent(s, d->reached, 0), "waiting for an event", err));
+out:
+    return rc;
+}
+
+uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
+    float ms = 0;
+    if (cudaEventElapsedTime(&ms, begin, end) != cudaSuccess) return 0;
+    return (uint64_t)(fmax((double)ms, 0) * 1e6);
+}

@@ -141,8 +141,9 @@ static void test_steps(void **state) {
 // ---- Winograd's algorithm ----
 
 // Images of one tile, of part of one, with other paddings; sums of weights that have parts; so many
-// channels that a layer takes several portions, which are parts of images; and so many groups that
-// they are groups of images, the last ones fewer.
+// channels that a layer takes several portions, which are parts of images, or that its filters
+// alone are more than a portion; and so many groups that they are groups of images, the last ones
+// fewer.
 static model_case winograd_layers[] = {
     {.name = "winograd: small images",
      .input = "[3, 9, 10]",
@@ -158,6 +159,10 @@ static model_case winograd_layers[] = {
      .input = "[3, 44, 32]",
      .layers = "[conv: {out: 170, kernel: 1}, relu, conv: {out: 150, kernel: 3, padding: 1}, relu, "
                "global_avg_pool, flatten, linear: {out: 4}]"},
+    {.name = "winograd: filters larger than a portion",
+     .input = "[3, 4, 5]",
+     .layers = "[conv: {out: 484, kernel: 1}, relu, conv: {out: 484, kernel: 3, padding: 1}, relu, "
+               "global_avg_pool, flatten, linear: {out: 4}]"},
     {.name = "winograd: portions of groups",
      .input = "[3, 24, 24]",
      .layers = "[conv: {out: 60, kernel: 1}, relu, conv: {out: 66, kernel: 3, padding: 1}, relu, "
@@ -169,7 +174,24 @@ static void test_winograd(void **state) {
     static const split groups = {.shards = 2, .count = {33, 32}};
     static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
     check(*state, &small, &rule);
-    if (*state != &winograd_layers[2]) check(*state, &groups, &rule); // else the same, for longer
+    // For the others the same, for longer.
+    if (*state != &winograd_layers[2] && *state != &winograd_layers[3])
+        check(*state, &groups, &rule);
+}
+
+// ---- The experiments' larger models ----
+
+static model_case experiment_models[] = {
+    {.name = "airbench94", .path = "experiments/models/airbench94.yaml"},
+    {.name = "wrn-16-4", .path = "experiments/models/wrn-16-4.yaml"},
+    {.name = "resnet18", .path = "experiments/models/resnet18.yaml"},
+    {.name = "vgg", .path = "experiments/models/vgg.yaml"},
+};
+
+static void test_experiment(void **state) {
+    static const split s = {.shards = 1, .count = {2}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    check(*state, &s, &rule);
 }
 
 int main(void) {
@@ -188,9 +210,24 @@ int main(void) {
                                               {.name = "winograd: portions",
                                                .test_func = test_winograd,
                                                .initial_state = &winograd_layers[2]},
-                                              {.name = "winograd: portions of groups",
+                                              {.name = "winograd: filters larger than a portion",
                                                .test_func = test_winograd,
                                                .initial_state = &winograd_layers[3]},
+                                              {.name = "winograd: portions of groups",
+                                               .test_func = test_winograd,
+                                               .initial_state = &winograd_layers[4]},
+                                              {.name = "experiments: airbench94",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[0]},
+                                              {.name = "experiments: wrn-16-4",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[1]},
+                                              {.name = "experiments: resnet18",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[2]},
+                                              {.name = "experiments: vgg",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[3]},
                                               cmocka_unit_test(test_steps)};
     error err = {0};
     suite = (engine_suite){NULL, executions, .sums_groups = true, .exact = true};

@@ -68,8 +68,9 @@ static inline portion first_portion(const cut *c, shape size, size_t column_floa
     if (p.groups > 0) return p;
     p.groups = 1;
     const size_t left = PORTION_FLOATS > group_floats ? PORTION_FLOATS - group_floats : 0;
-    const size_t most = left / tile / PORTION_TILES * PORTION_TILES;
-    if (most < (size_t)p.tiles) p.tiles = most < PORTION_TILES ? (int)PORTION_TILES : (int)most;
+    size_t most = left / tile / PORTION_TILES * PORTION_TILES;
+    if (most < PORTION_TILES) most = PORTION_TILES;
+    if (most < (size_t)p.tiles) p.tiles = (int)most;
     return p;
 }
 

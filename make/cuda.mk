@@ -135,7 +135,10 @@ $(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/kernels/%.cu $(NVCC_OBJ)/flags
 	$(Q)$(NVCC) $(subst $(GENCODE),-gencode arch=compute_$(SASS_ARCH)$(comma)code=sm_$(SASS_ARCH),$(NVCCFLAGS_ALL)) \
 	    -MMD -MP -MF $(@:.cubin=.d) -cubin -Xptxas -v $< -o $@ 2>$(@:.cubin=.log) || { cat $(@:.cubin=.log) >&2; exit 1; }
 .PHONY: check-sass
-check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90)
+check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) all emulation ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90); launches and longest chain of a step
+	@BIN='$(abspath $(BUILD)/bin)' EMULATED='$(abspath $(BUILD)/lib/lockstep-cuda-emulated.so)' \
+	    MODELS='$(MODELS)' BATCH='$(BATCH)' tests/bench/step-chain
+	@echo
 	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)'
 
 # An emulation that counts multiply-adds (tests/emulation/counts.cc) has a build folder of its own.

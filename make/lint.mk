@@ -9,7 +9,7 @@ ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] t
                                   lib/*/*/*/*.cu lib/*/*/*/*.cuh lib/*/*/*/*/*.cu lib/*/*/*/*/*.cuh tests/*/*.cc))
 SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
-               $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
+               $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs exact-cost step-chain)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-names check-words check-markdown check-license format
 lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang check-libm check-names ## Format, shellcheck, layers, kernels, translations, Markdown, licences, warnings of two compilers, calls of libm, names

@@ -151,3 +151,12 @@ END
     [[ $output == *$'\n'"| lenet-bn | exact | 2 | 17.5 | 0.6 | 4.0 | \`groups\` 2.8 |"$'\n'* ]] || fail "$output"
     [[ $output == *$'\n'"| lenet-bn | fast | 1 | 16.9 | 0.6 | 1.1 | \`products\` 1.1 |"* ]] || fail "$output"
 }
+
+@test "the chain of a step: some launches have others beside them, and exact sums take more" {
+    EMULATED=$LOCKSTEP_CUDA_LIBRARY BATCH=4 succeeds "$ROOT/tests/bench/step-chain"
+    [[ $output =~ '| lenet-bn | exact | '([0-9]+)' | '([0-9]+)' |'.*'| lenet-bn | fast | '([0-9]+)' | '([0-9]+)' |' ]] ||
+        fail "$output"
+    local exact=("${BASH_REMATCH[@]:1:2}") fast=("${BASH_REMATCH[@]:3:2}")
+    ((1 < fast[1] && fast[1] < fast[0] && fast[0] < exact[0])) || fail "$output"
+    ((fast[1] < exact[1] && exact[1] < exact[0])) || fail "$output"
+}

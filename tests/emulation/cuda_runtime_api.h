@@ -37,9 +37,10 @@
 // default). LOCKSTEP_EMULATED_SECONDS: how long a stream or an NCCL rank waits for another process
 // before it fails (20); a device would wait for ever. LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured:
 // kernels that may be launched early cannot be captured. LOCKSTEP_EMULATED_GRAPHS: a file to which
-// every graph launch adds a line, NODES URGENT: the number of nodes, and how many of them have
-// priority over others (graphs.cc). LOCKSTEP_EMULATED_QUEUE: how many pieces of work a stream
-// holds; a caller that submits more waits on the host (default: no limit).
+// every graph launch adds a line, NODES URGENT CHAIN: the number of nodes, how many of them have
+// priority over others, and how many follow each other in a row, at most (graphs.cc).
+// LOCKSTEP_EMULATED_QUEUE: how many pieces of work a stream holds; a caller that submits more waits
+// on the host (default: no limit).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 

@@ -121,6 +121,15 @@ static work launch_of(const CUgraphExec_st *exec) {
     return [l] { return advance_graph(l.get()); };
 }
 
+// The number of nodes that follow each other in a row, at most.
+static size_t longest_chain(const std::vector<node> &nodes) {
+    std::vector<size_t> length(nodes.size(), 1);
+    for (size_t i = 0; i < nodes.size(); i++)
+        for (const size_t before : nodes[i].after) // an earlier node
+            length[i] = std::max(length[i], length[before] + 1);
+    return nodes.empty() ? 0 : *std::max_element(length.begin(), length.end());
+}
+
 static void note_launch(const CUgraphExec_st *exec, cudaStream_t stream) {
     FILE *list = open_list("LOCKSTEP_EMULATED_GRAPHS");
     if (!list) return;
@@ -128,7 +137,8 @@ static void note_launch(const CUgraphExec_st *exec, cudaStream_t stream) {
     const auto urgent = std::count_if(exec->nodes->begin(), exec->nodes->end(), [&](const node &n) {
         return (exec->prioritized ? n.priority : launched) < 0;
     });
-    fprintf(list, "%zu %zu\n", exec->nodes->size(), (size_t)urgent);
+    fprintf(list, "%zu %zu %zu\n", exec->nodes->size(), (size_t)urgent,
+            longest_chain(*exec->nodes));
     fclose(list);
 }
 

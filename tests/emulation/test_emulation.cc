@@ -879,6 +879,24 @@ static bool graph_is_right(bool ordered) {
     return a && f.b.get() == std::vector<float>{151, 251};
 }
 
+// The copy and its addition on the side stream follow the first node; so does the last, or it
+// follows them.
+static void test_chains_of_graphs(void **) {
+    for (const bool ordered : {false, true}) {
+        fork_join f;
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        assert_good(f.capture(ordered, true, &graph));
+        assert_good(cudaGraphInstantiate(&exec, graph));
+        const std::string line = list_of("LOCKSTEP_EMULATED_GRAPHS",
+                                         [&] { assert_good(cudaGraphLaunch(exec, f.main)); });
+        assert_string_equal(line.c_str(), ordered ? "4 0 4\n" : "4 0 3\n");
+        assert_good(cudaStreamSynchronize(f.main));
+        assert_good(cudaGraphExecDestroy(exec));
+        assert_good(cudaGraphDestroy(graph));
+    }
+}
+
 static void test_graph(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
@@ -1038,9 +1056,10 @@ static void test_priorities_of_nodes(void **) {
         assert_good(cudaGraphExecDestroy(exec));
         return lines;
     };
-    assert_string_equal(launched(0, stream).c_str(), "3 0\n");
-    assert_string_equal(launched(0, urgent).c_str(), "3 3\n");
-    assert_string_equal(launched(cudaGraphInstantiateFlagUseNodePriority, stream).c_str(), "3 2\n");
+    assert_string_equal(launched(0, stream).c_str(), "3 0 3\n");
+    assert_string_equal(launched(0, urgent).c_str(), "3 3 3\n");
+    assert_string_equal(launched(cudaGraphInstantiateFlagUseNodePriority, stream).c_str(),
+                        "3 2 3\n");
     cudaGraphExec_t none;
     assert_cuda(cudaErrorInvalidValue, cudaGraphInstantiate(&none, graph, 1));
     assert_good(cudaGraphDestroy(graph));
@@ -1400,6 +1419,7 @@ int main() {
         TEST(test_own_stream),
         TEST(test_events_have_times),
         TEST(test_graph),
+        TEST(test_chains_of_graphs),
         TEST(test_missing_dependency),
         TEST(test_capture_must_join),
         TEST(test_forbidden_in_capture),

@@ -432,10 +432,10 @@ static training of_pattern(const problem *p, const layout *l, int size, const ch
 // Returns the number of graphs that rank 0 launched; in each, some nodes have priority over the
 // others.
 static int count_graphs(FILE *list) {
-    size_t nodes, urgent;
+    size_t nodes, urgent, chain;
     int lines = 0;
-    for (rewind(list); fscanf(list, "%zu %zu", &nodes, &urgent) == 2; lines++)
-        assert_true(0 < urgent && urgent < nodes);
+    for (rewind(list); fscanf(list, "%zu %zu %zu", &nodes, &urgent, &chain) == 3; lines++)
+        assert_true(0 < urgent && urgent < nodes && chain < nodes);
     return lines;
 }
 

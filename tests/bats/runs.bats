@@ -224,7 +224,7 @@ old_run() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
+    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -354,6 +354,28 @@ old_run() {
     # Three seeds are three executions, in two rounds.
     EXECUTIONS=6 succeeds pipeline compare x y DRY_RUN=1 SET="repeats=3"
     [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
+}
+
+@test "a further execution names what the finished ones lack" {
+    succeeds pipeline experiment x STATES=2
+    trained 1
+    [[ $output == *"/2/train: running (execution 2: execution 1 kept no states)"* ]] || fail "$output"
+    # One that continued a shorter run has no times. The next one has: one more makes two.
+    succeeds pipeline experiment x EPOCHS=2
+    succeeds pipeline experiment x EPOCHS=2 EXECUTIONS=2
+    trained 2
+    [[ $output == *"/2/train: running (execution 2: execution 1 was resumed, so it has no times)"* ]] || fail "$output"
+    [[ $output == *"/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
+    # Those of other threads, versions and hosts are not pooled with ours.
+    local other
+    for other in "used another number of threads:    threads: [0-9]*/    threads: 77" \
+        "is from another version:^version: .*/version: 0.1" "is from another host:^  host: .*/  host: elsewhere"; do
+        rm -r "$ARTIFACTS"
+        cp -a "$BATS_FILE_TMPDIR/first" "$ARTIFACTS"
+        sed -i "s/${other#*:}/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
+        succeeds pipeline experiment x EXECUTIONS=2 THREADS=1
+        [[ $output == *" (execution 2: execution 1 ${other%%:*})"* ]] || fail "$other: $output"
+    done
 }
 
 @test "executions that end in different models are reported, also by the next call" {

@@ -329,6 +329,7 @@ start_long() {
     TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
     THREADS=0 TOOL=pipeline fails_with 2 "THREADS: '0'" run_pipeline experiment "$TINY"
     DEVICE=gpu TOOL=train-ddp fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
+    MATH=exactly TOOL=train-ddp fails_with 2 "'--math': expected exact or fast, got 'exactly'" run_pipeline experiment "$TINY"
     TOOL=pipeline fails_with 1 "'/nowhere/train-ddp' is not built" run_pipeline --tools /nowhere experiment "$TINY"
     [ ! -e "$ARTIFACTS" ]
     touch file

@@ -424,10 +424,26 @@ old_run() {
     # Without any experiment file, and without kept runs.
     cd "$WORK"
     succeeds pipeline runs
-    grep -q "^$KEY .*(no experiment with this name)$" <<<"$output" || fail "$output"
+    grep -q "^$KEY .* no experiment with this name$" <<<"$output" || fail "$output"
     ARTIFACTS=$WORK/none succeeds pipeline runs
     [ "$output" = "no runs in $WORK/none/runs" ]
     [ ! -e "$WORK/none" ]
+}
+
+@test "runs compares a rung or a variant, whose name no file has, with the nearest experiment" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1], epochs: [1, 2]}' >experiments/s.yaml
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    # Fewer keys differ from this one, but it is on other data.
+    sed 's/^name: x/name: z/; s/synthetic/mine/; s/^epochs: 1/epochs: 2/' experiments/x.yaml >experiments/z.yaml
+    succeeds pipeline experiment s
+    trained 3
+    succeeds pipeline runs
+    grep -Eq "loader_workers-1--epochs-1  .*  \(x\) loader_workers 0 → 1$" <<<"$output" || fail "$output"
+    grep -Eq "loader_workers-1--epochs-2  .*  \(x\) epochs 1 → 2, loader_workers 0 → 1$" <<<"$output" || fail "$output"
+    grep -q "^(NAME): the nearest experiment" <<<"$output" || fail "$output"
+    # The columns are below their titles, however long a name is.
+    awk 'NR == 1 { size = index($0, "SIZE") } length($1) == 12 && substr($0, size + 1, 3) !~ /[KM]iB/ { exit 1 }' <<<"$output" ||
+        fail "$output"
 }
 
 @test "runs and a report show the same seconds of a run with several executions" {

@@ -188,11 +188,6 @@ END
     done
 }
 
-# all_ended WORD: no process has WORD in its command line.
-all_ended() {
-    ! pgrep -f -- "$1" >/dev/null
-}
-
 # stop_early EPOCHS: stops a training once it has saved.
 stop_early() {
     local pid

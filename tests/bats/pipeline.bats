@@ -246,9 +246,9 @@ start_long() {
         kill -s "$signal" "$pid"
         wait "$pid" || true
         # It saves before it ends, and keeps the folder locked until then.
-        timeout 60 flock "$train/.lock" true || fail "the training continues after SIG$signal"
+        timeout 300 flock "$train/.lock" true || fail "the training continues after SIG$signal"
         [ ! -e "$train/manifest.yaml" ]
-        nobody_left "--out $train"
+        wait_until all_ended "--out $train"
         [ -z "$(ls -A "$WORK/temporary")" ] || fail "SIG$signal leaves $(ls -A "$WORK/temporary")"
     done
 }

@@ -190,12 +190,8 @@ static status take_setting(settings *s, const char *word, size_t length, error *
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
     for (int i = 0; i < SETTINGS; i++) {
         if (strcmp(name, table[i].name) != 0) continue;
-        const char *value = word + length + 1;
-        if (s->values[i] && strcmp(s->values[i], value) != 0)
-            return error_set(err, STATUS_USAGE, "%s is given twice: '%.200s' and '%.200s'", name,
-                             s->values[i], value);
-        s->values[i] = value;
-        return *value ? check_takes(s->command, (setting)i, err) : STATUS_OK;
+        s->values[i] = word + length + 1;
+        return *s->values[i] ? check_takes(s->command, (setting)i, err) : STATUS_OK;
     }
     return is_of_build(name) ? STATUS_OK : unknown(s->command, name, word, err);
 }

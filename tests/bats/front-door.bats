@@ -169,6 +169,15 @@ END
     [ "$(state_of "$ARTIFACTS")" = "$before" ]
 }
 
+@test "make finds finished runs on a read-only disk, and names ARTIFACTS where one is missing" {
+    need_read_only
+    succeeds by_make experiment EXP="$TINY"
+    succeeds read_only "$ARTIFACTS" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY"
+    [[ $output == *"report "*": up to date"* && $output != *running* ]] || fail "$output"
+    run read_only "$ARTIFACTS" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" SEED=8
+    [[ $status -ne 0 && $output == *"ARTIFACTS=FOLDER names another folder"* && $output != *running* ]] || fail "$output"
+}
+
 @test "other targets accept any variable, and experiment accepts build variables" {
     succeeds make -C "$ROOT" -n BIN="$BIN" FOO=bar EPOCH=3 help
     succeeds by_make experiment EXP="$TINY" CFLAGS=-O1 V=1 PREFIX=/nowhere

@@ -24,12 +24,21 @@ endif
 # $(call word_of,TEXT): TEXT as one word for the shell, whatever characters it has.
 word_of = '$(subst ','\'',$(1))'
 
-EXPERIMENT_GOALS := experiment compare explain reproduce submission verify grade runs clean-runs
+EXPERIMENT_GOALS := quickstart experiment compare explain reproduce submission verify grade runs clean-runs
 # Every variable of the command line is passed to the tool as it was typed; the tool refuses
 # misspelt ones. They are not exported as well, because make would expand them.
 ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
 GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 unexport $(GIVEN)
+endif
+# `EPOCHS= 3` and `EXPS=a b` are settings that end at the blank, and goals `3` and `b`. make would
+# refuse those only after the experiment: words that are no target of a part are refused here.
+ifneq ($(and $(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))),)
+TARGETS := $(shell sed -n 's/^\([a-z][a-z0-9_. -]*\):.*/\1/p' $(MAKEFILE_LIST))
+STRAY   := $(firstword $(foreach goal,$(filter-out $(TARGETS),$(MAKECMDGOALS)),$(if $(findstring /,$(goal)),,$(goal))))
+ifneq ($(STRAY),)
+$(error '$(STRAY)' is not a target; a setting has no blank, except in quotes: EPOCHS=3, EXPS="single ddp4")
+endif
 endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
 HAS_PIPELINE = $(if $(TOOLS_BUILT),,[ -x $(call word_of,$(BIN)/pipeline) ] || { \
@@ -39,11 +48,12 @@ HAS_PIPELINE = $(if $(TOOLS_BUILT),,[ -x $(call word_of,$(BIN)/pipeline) ] || { 
 RUN_PIPELINE = $(HAS_PIPELINE) exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
 PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 
-.PHONY: quickstart $(EXPERIMENT_GOALS)
+.PHONY: $(EXPERIMENT_GOALS)
 # quickstart trains a small model for seconds, so it does not wait for nvcc; it uses an existing CUDA
 # backend.
 quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole pipeline on drawn images: no network, no data set, seconds
-	@$(RUN_PIPELINE) experiment quickstart ARTIFACTS=$(call word_of,$(value ARTIFACTS))
+	@$(if $(filter EXP,$(GIVEN)),$(error make quickstart accepts no EXP: make experiment EXP=NAME runs another experiment))
+	@$(RUN_PIPELINE) --by-make experiment EXP=quickstart $(given_words)
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(PIPELINE)
 compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXPS="single ddp4"; kept runs: RUNS="KEY KEY"

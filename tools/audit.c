@@ -91,18 +91,25 @@ static status audit_all(const claim *claims, size_t count, language l, yaml_node
     return rc;
 }
 
+typedef struct arguments {
+    const char *language;
+    bool json;
+} arguments;
+
 // Reads all files before it judges the first: a bad one leaves no partial answer.
-static status run_tool(const cli_list *files, const char *name, bool json, error *err) {
+static status run_tool(void *arguments_of_main, const cli_call *call, error *err) {
+    const arguments *a = arguments_of_main;
+    const cli_list *files = call->operands;
     language l;
     yaml_node *list = NULL;
     status rc = STATUS_OK;
-    if (!language_find(name, &l))
-        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", name);
+    if (!language_find(a->language, &l))
+        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", a->language);
     claim *claims = memory_new(files->count, sizeof *claims, err);
     if (!claims) return STATUS_FAILED;
     for (size_t i = 0; i < files->count && rc == STATUS_OK; i++)
         rc = claim_read(files->items[i], &claims[i], err);
-    if (rc == STATUS_OK && json && !(list = yaml_new(YAML_SEQUENCE, err))) rc = STATUS_FAILED;
+    if (rc == STATUS_OK && a->json && !(list = yaml_new(YAML_SEQUENCE, err))) rc = STATUS_FAILED;
     if (rc == STATUS_OK) rc = audit_all(claims, files->count, l, list, err);
     yaml_free(list);
     for (size_t i = 0; i < files->count; i++) claim_release(&claims[i]);
@@ -111,11 +118,10 @@ static status run_tool(const cli_list *files, const char *name, bool json, error
 }
 
 int main(int argc, char **argv) {
-    const char *name = "en";
-    bool json = false;
+    arguments a = {.language = "en"};
     const cli_option options[] = {
-        {"lang", CLI_STRING, &name, "en|zh", "language of the findings", 0, 0},
-        {"json", CLI_FLAG, &json, NULL, "print the findings as one line of JSON", 0, 0},
+        {"lang", CLI_STRING, &a.language, "en|zh", "language of the findings", 0, 0},
+        {"json", CLI_FLAG, &a.json, NULL, "print the findings as one line of JSON", 0, 0},
         {0}};
     const cli_tool tool = {.name = "audit",
                            .usage = "CLAIM.yaml... [--lang en|zh]",
@@ -123,12 +129,5 @@ int main(int argc, char **argv) {
                            .notes = NOTES,
                            .operands_min = 1,
                            .operands_max = 10000};
-    error err = {0};
-    logger log = {.tool = tool.name, .level = LOG_NORMAL};
-    cli_list files = {0};
-    bool done = false;
-    status rc = cli_parse(&tool, argc, argv, &log, &files, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_tool(&files, name, json, &err);
-    cli_list_release(&files);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, run_tool, &a);
 }

@@ -413,13 +413,15 @@ out:
     return rc;
 }
 
-static status run_tool(const arguments *a, int argc, char **argv, bench *b, error *err) {
+static status run_tool(void *arguments_of_main, const cli_call *call, error *err) {
+    const arguments *a = arguments_of_main;
+    bench measured = {.log = *call->log}, *b = &measured;
     status rc;
     TRY(check(a, b, err));
     rc = devices_open(&b->devices, b->devices.count, &b->log, err);
     if (rc != STATUS_OK && !a->print_key) launch_abort(&b->environment); // other hosts may succeed
     if (rc != STATUS_OK) goto out;
-    TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
+    TRY(manifest_begin(&b->manifest, b->log.tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)
         rc = manifest_print_key(&b->manifest, err);
@@ -458,12 +460,5 @@ int main(int argc, char **argv) {
         .options = options,
         .notes = NOTES,
     };
-    bench b = {.log = {tool.name, LOG_NORMAL}};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &b.log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = run_tool(&a, argc, argv, &b, &err);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, run_tool, &a);
 }

@@ -266,7 +266,8 @@ out:
     return rc;
 }
 
-static status run(arguments *a, int argc, char **argv, const logger *log, error *err) {
+static status run(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
     evaluate_settings *s = &a->settings;
     manifest m = {0};
     status rc;
@@ -274,14 +275,14 @@ static status run(arguments *a, int argc, char **argv, const logger *log, error 
     TRY(check_arguments(a, err));
     s->threads = (int)a->threads;
     s->devices = &a->devices;
-    s->log = s->model.log = a->only_key ? NULL : log;
+    s->log = s->model.log = a->only_key ? NULL : call->log;
     TRY(devices_parse(&a->devices, a->device, err));
     TRY(devices_math(&a->devices, a->math, err));
     a->devices.count = 1;
     if (!a->only_key || devices_undecided(&a->devices))
         TRY(devices_open(&a->devices, 1, s->log, err));
     if (a->images.count) return answer(a, err);
-    TRY(manifest_begin(&m, "evaluate", EVALUATE_BITS, argc, argv, err));
+    TRY(manifest_begin(&m, "evaluate", EVALUATE_BITS, call->argc, call->argv, err));
     TRY(a->only_key ? print_key(s, &m, err) : evaluate(s, a->out, a->json, &m, err));
 out:
     manifest_release(&m);
@@ -328,13 +329,7 @@ int main(int argc, char **argv) {
                                     "--model FILE --image FILE... [OPTION]...",
                            .options = options,
                            .notes = NOTES};
-    logger log = {tool.name, LOG_NORMAL};
-    cli_list operands = {0};
-    error err = {0};
-    bool done = false;
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run(&a, argc, argv, &log, &err);
-    cli_list_release(&operands);
+    const int code = cli_main(&tool, argc, argv, run, &a);
     cli_list_release(&a.images);
-    return cli_finish(&tool, rc, &err);
+    return code;
 }

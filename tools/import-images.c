@@ -18,7 +18,6 @@ typedef struct arguments {
     const char *from, *name;
     int64_t size, channels, seed;
     double test_fraction;
-    bool print_key;
     raw_output output;
     // Derived from them:
     bool arrays; // --from is a file
@@ -78,7 +77,7 @@ static status check(arguments *a, error *err) {
         return error_set(err, STATUS_USAGE,
                          "bad value of --test-fraction: %g: expected a number above 0 and below 1",
                          a->test_fraction);
-    if (!a->print_key && raw_output_check(&a->output, err) != STATUS_OK) return STATUS_USAGE;
+    if (!a->output.print_key && raw_output_check(&a->output, err) != STATUS_OK) return STATUS_USAGE;
     if (stat(a->from, &st) != 0)
         return error_set(err, STATUS_INPUT, "cannot read: '%s': No such file or directory",
                          a->from);
@@ -176,7 +175,8 @@ static void log_summary(const arguments *a, const import_result *r, const logger
              r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
 }
 
-static status import(arguments *a, const logger *log, int argc, char **argv, error *err) {
+static status import(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
     import_result r = {0};
     manifest m = {0};
     status rc;
@@ -187,18 +187,18 @@ static status import(arguments *a, const logger *log, int argc, char **argv, err
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
     if (!a->arrays) TRY(image_folder_list(a->from, &a->folder, err));
-    if (!a->print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, err));
-    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, err));
+    TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
-    if (a->print_key) {
+    if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
     }
     TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
-                  : import_folder(&a->folder, &settings, log, &r, err));
+                  : import_folder(&a->folder, &settings, call->log, &r, err));
     TRY(describe_result(a, &r, &m, err));
     TRY(raw_dataset_write(&r.data, &a->output, &m, err));
-    log_summary(a, &r, log);
+    log_summary(a, &r, call->log);
 out:
     raw_output_close(&a->output);
     import_release(&r);
@@ -222,11 +222,7 @@ int main(int argc, char **argv) {
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
         {"name", CLI_STRING, &a.name, "NAME",
          "name of the data set in experiments (default: the base name of --from)", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME",
-         "train or test: the split that --out - writes", 0, 0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
+        RAW_OUTPUT_OPTIONS(a.output),
         {0},
     };
     const cli_tool tool = {
@@ -237,12 +233,5 @@ int main(int argc, char **argv) {
         .options = options,
         .notes = NOTES,
     };
-    logger log = {tool.name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = import(&a, &log, argc, argv, &err);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, import, &a);
 }

@@ -230,8 +230,11 @@ static const struct command {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static status run_command(request *r, const cli_list *words, error *err) {
+static status run_command(void *request_of_main, const cli_call *call, error *err) {
+    request *r = request_of_main;
+    const cli_list *words = call->operands;
     const char *known[COMMANDS];
+    r->log = call->log;
     r->words = words->items + 1;
     r->count = words->count - 1;
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -250,8 +253,7 @@ static void list_commands(cli_word words[COMMANDS + 1]) {
 
 int main(int argc, char **argv) {
     cli_word words[COMMANDS + 1];
-    logger log = {.tool = "manifest", .level = LOG_NORMAL};
-    request r = {.log = &log};
+    request r = {0};
     const cli_option options[] = {
         {"json", CLI_FLAG, &r.json, NULL, "print the answer as one line of JSON", 0, 0}, {0}};
     const cli_tool tool = {
@@ -264,11 +266,5 @@ int main(int argc, char **argv) {
         .words = words,
     };
     list_commands(words);
-    error err = {0};
-    cli_list operands = {0};
-    bool done = false;
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_command(&r, &operands, &err);
-    cli_list_release(&operands);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, run_command, &r);
 }

@@ -178,9 +178,11 @@ out:
     return rc;
 }
 
-static status run_tool(const options *o, const cli_list *given, const logger *log, error *err) {
+static status run_tool(void *options_of_main, const cli_call *call, error *err) {
+    const options *o = options_of_main;
+    const cli_list *given = call->operands;
     settings s = {0};
-    pipeline p = {.log = log, .settings = &s, .work.lock = -1};
+    pipeline p = {.log = call->log, .settings = &s, .work.lock = -1};
     planned_runs runs = {0};
     const char *artifacts = o->artifacts ? o->artifacts : getenv("ARTIFACTS");
     status rc;
@@ -228,13 +230,7 @@ int main(int argc, char **argv) {
         .operands_max = 10000,
         .words = known,
     };
-    error err = {0};
-    logger log = {.tool = tool.name, .level = LOG_NORMAL};
-    cli_list given = {0};
-    bool done = false;
-    status rc = cli_parse(&tool, argc, argv, &log, &given, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_tool(&o, &given, &log, &err);
-    cli_list_release(&given);
+    const int code = cli_main(&tool, argc, argv, run_tool, &o);
     cli_list_release(&o.set);
-    return cli_finish(&tool, rc, &err);
+    return code;
 }

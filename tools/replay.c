@@ -15,6 +15,7 @@ enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
 typedef struct arguments {
     const char *train, *init, *tool, *threads, *world_size, *loader_workers;
     int64_t segments, seed; // seed -1: a random one
+    size_t different;       // the result: segments that differ
 } arguments;
 
 static const char NOTES[] =
@@ -93,26 +94,6 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
     return STATUS_OK;
 }
 
-static status run(arguments *a, const char *folder, size_t *different, error *err) {
-    char bin[PATH_MAX];
-    replay r = {0};
-    status rc;
-    TRY(program_folder(bin, err));
-    TRY(choose_seed(a, err));
-    TRY(replay_open(&r, folder, a->train, a->init, err));
-    TRY(replay_check_files(&r, err));
-    TRY(replay_choose(&r, (size_t)a->segments, (uint64_t)a->seed, err));
-    const replay_settings how = {.bin = bin,
-                                 .tool = a->tool,
-                                 .threads = a->threads,
-                                 .world_size = a->world_size,
-                                 .loader_workers = a->loader_workers};
-    TRY(replay_all(&r, a, &how, different, err));
-out:
-    replay_release(&r);
-    return rc;
-}
-
 static status check(const arguments *a, error *err) {
     static const char *const tools[] = {"train-single", "train-dp", "train-ddp", "train-mp"};
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
@@ -121,6 +102,28 @@ static status check(const arguments *a, error *err) {
                      "bad option value: '--tool': expected train-single, train-dp, train-ddp or "
                      "train-mp, got '%s'",
                      a->tool);
+}
+
+static status run(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
+    char bin[PATH_MAX];
+    replay r = {0};
+    status rc;
+    TRY(check(a, err));
+    TRY(program_folder(bin, err));
+    TRY(choose_seed(a, err));
+    TRY(replay_open(&r, call->operands->items[0], a->train, a->init, err));
+    TRY(replay_check_files(&r, err));
+    TRY(replay_choose(&r, (size_t)a->segments, (uint64_t)a->seed, err));
+    const replay_settings how = {.bin = bin,
+                                 .tool = a->tool,
+                                 .threads = a->threads,
+                                 .world_size = a->world_size,
+                                 .loader_workers = a->loader_workers};
+    TRY(replay_all(&r, a, &how, &a->different, err));
+out:
+    replay_release(&r);
+    return rc;
 }
 
 int main(int argc, char **argv) {
@@ -149,15 +152,6 @@ int main(int argc, char **argv) {
         .operands_min = 1,
         .operands_max = 1,
     };
-    logger log = {tool.name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    size_t different = 0;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    if (rc == STATUS_OK && !done) rc = check(&a, &err);
-    if (rc == STATUS_OK && !done) rc = run(&a, operands.items[0], &different, &err);
-    cli_list_release(&operands);
-    int code = cli_finish(&tool, rc, &err);
-    return code == 0 && different ? EXIT_DIFFERENT : code;
+    const int code = cli_main(&tool, argc, argv, run, &a);
+    return code == 0 && a.different ? EXIT_DIFFERENT : code;
 }

@@ -129,14 +129,38 @@ out:
     return rc;
 }
 
-static status run_tool(const options *o, const results_options *ro, int argc, char **argv,
-                       error *err) {
+static status check_options(const options *o, results_options *ro, error *err) {
+    if (!language_find(o->language, &ro->language))
+        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
+    if (o->answer && !o->plan) return error_set(err, STATUS_USAGE, "--answer requires --plan");
+    if (o->page.figures && !o->out)
+        return error_set(err, STATUS_USAGE,
+                         "--figures requires --out: its manifest lists the drawings");
+    if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
+        return error_set(err, STATUS_USAGE, "--out DIR is missing");
+    if (o->json && (o->out || !(o->why || o->check || o->answer || o->summary)))
+        return error_set(
+            err, STATUS_USAGE,
+            "--json requires --why, --check, --answer or --summary, and excludes --out");
+    return STATUS_OK;
+}
+
+static status run_tool(void *options_of_main, const cli_call *call, error *err) {
+    const options *o = options_of_main;
+    results_options ro = {.folders = call->operands->items,
+                          .folder_count = call->operands->count,
+                          .baseline = o->baseline,
+                          .plan = o->plan,
+                          .log = o->print_key ? NULL : call->log,
+                          .collectives = o->collectives,
+                          .test = o->test};
     results r = {0};
     manifest m = {0};
     status rc;
-    TRY(results_open(&r, ro, err));
+    TRY(check_options(o, &ro, err));
+    TRY(results_open(&r, &ro, err));
     TRY(error_status(err)); // failures that no call returned
-    TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
+    TRY(manifest_begin(&m, "report", REPORT_BITS, call->argc, call->argv, err));
     TRY(report_record(&r, &o->page, &m, err));
     if (o->plan) TRY(results_record_file(&m, o->plan, err));
     // With other bands the report is made and checked again.
@@ -162,22 +186,6 @@ out:
     manifest_release(&m);
     results_release(&r);
     return rc;
-}
-
-static status check_options(const options *o, results_options *ro, error *err) {
-    if (!language_find(o->language, &ro->language))
-        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
-    if (o->answer && !o->plan) return error_set(err, STATUS_USAGE, "--answer requires --plan");
-    if (o->page.figures && !o->out)
-        return error_set(err, STATUS_USAGE,
-                         "--figures requires --out: its manifest lists the drawings");
-    if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
-        return error_set(err, STATUS_USAGE, "--out DIR is missing");
-    if (o->json && (o->out || !(o->why || o->check || o->answer || o->summary)))
-        return error_set(
-            err, STATUS_USAGE,
-            "--json requires --why, --check, --answer or --summary, and excludes --out");
-    return STATUS_OK;
 }
 
 int main(int argc, char **argv) {
@@ -218,23 +226,5 @@ int main(int argc, char **argv) {
         .operands_min = 1,
         .operands_max = 100000,
     };
-    error err = {0};
-    logger log = {.tool = tool.name, .level = LOG_NORMAL};
-    cli_list folders = {0};
-    bool done = false;
-    results_options ro = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &folders, &done, &err);
-    if (rc == STATUS_OK && !done) rc = check_options(&o, &ro, &err);
-    if (rc == STATUS_OK && !done) {
-        ro.folders = folders.items;
-        ro.folder_count = folders.count;
-        ro.baseline = o.baseline;
-        ro.plan = o.plan;
-        ro.log = o.print_key ? NULL : &log;
-        ro.collectives = o.collectives;
-        ro.test = o.test;
-        rc = run_tool(&o, &ro, argc, argv, &err);
-    }
-    cli_list_release(&folders);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, run_tool, &o);
 }

@@ -84,11 +84,11 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
 }
 
 // Does not read the input if the manifest next to it has its content hash.
-static status print_key(const arguments *a, const logger *log, int argc, char **argv, error *err) {
+static status print_key(const arguments *a, const cli_call *call, error *err) {
     manifest m = {0};
     status rc;
     TRY(check(a, err));
-    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe_parameters(a, &m, err));
     TRY(recorded_add_input(&m, a->in, err));
     TRY(manifest_print_key(&m, err));
@@ -97,24 +97,29 @@ out:
     return rc;
 }
 
-static status deal_out(const arguments *a, const logger *log, int argc, char **argv, error *err) {
+static status deal_out(const arguments *a, const cli_call *call, error *err) {
     dataset d = {0};
     manifest m = {0};
     int lock = -1;
     status rc;
     TRY(check(a, err));
-    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     // Done before reading: standard input may be the end of a long download.
     TRY(output_make_folder(a->out, err));
     TRY(output_lock_folder(a->out, &lock, err));
     TRY(read_unsharded(a, &d, err));
     TRY(describe(a, &d, &m, err));
-    TRY(write_folder(a, &d, log, &m, err));
+    TRY(write_folder(a, &d, call->log, &m, err));
 out:
     if (lock >= 0) output_unlock_folder(lock);
     dataset_release(&d);
     manifest_release(&m);
     return rc;
+}
+
+static status run(void *arguments_of_main, const cli_call *call, error *err) {
+    const arguments *a = arguments_of_main;
+    return (a->print_key ? print_key : deal_out)(a, call, err);
 }
 
 int main(int argc, char **argv) {
@@ -133,13 +138,5 @@ int main(int argc, char **argv) {
         .options = options,
         .notes = NOTES,
     };
-    logger log = {tool.name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done)
-        rc = (a.print_key ? print_key : deal_out)(&a, &log, argc, argv, &err);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, run, &a);
 }

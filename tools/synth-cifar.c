@@ -16,7 +16,7 @@ enum { MAX_SAMPLES = 10000000 };
 typedef struct arguments {
     int64_t train, test, seed, classes;
     const char *shape;
-    bool noise, print_key;
+    bool noise;
     raw_output output;
 } arguments;
 
@@ -100,7 +100,8 @@ static status draw(const arguments *a, const synthetic *s, const class_names *na
     return STATUS_OK;
 }
 
-static status synthesize(arguments *a, const logger *log, int argc, char **argv, error *err) {
+static status synthesize(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
     synthetic s = {.seed = (uint64_t)a->seed, .classes = (int)a->classes, .noise = a->noise};
     raw_dataset raw = {0};
     class_names *names = memory_new(1, sizeof *names, err);
@@ -109,9 +110,9 @@ static status synthesize(arguments *a, const logger *log, int argc, char **argv,
     TRY(rc);
     name_classes(names, s.classes);
     TRY(parse_shape(a->shape, &s, err));
-    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &s, &m, err));
-    if (a->print_key) {
+    if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
     }
@@ -142,11 +143,7 @@ int main(int argc, char **argv) {
          SYNTHETIC_MAX_CLASSES},
         {"noise", CLI_FLAG, &a.noise, NULL,
          "random bytes and labels instead, with nothing to learn", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME",
-         "train or test: the split that --out - writes", 0, 0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
+        RAW_OUTPUT_OPTIONS(a.output),
         {0},
     };
     const cli_tool tool = {
@@ -157,12 +154,5 @@ int main(int argc, char **argv) {
         .options = options,
         .notes = NOTES,
     };
-    logger log = {tool.name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = synthesize(&a, &log, argc, argv, &err);
-    return cli_finish(&tool, rc, &err);
+    return cli_main(&tool, argc, argv, synthesize, &a);
 }

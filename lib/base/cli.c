@@ -347,3 +347,15 @@ int cli_finish(const cli_tool *tool, status rc, error *err) {
     }
     return (int)rc;
 }
+
+int cli_main(const cli_tool *tool, int argc, char **argv, cli_work *work, void *arguments) {
+    logger log = {.tool = tool->name, .level = LOG_NORMAL};
+    cli_list operands = {0};
+    const cli_call call = {&operands, &log, argc, argv};
+    error err = {0};
+    bool done = false;
+    status rc = cli_parse(tool, argc, argv, &log, &operands, &done, &err);
+    if (rc == STATUS_OK && !done) rc = work(arguments, &call, &err);
+    cli_list_release(&operands);
+    return cli_finish(tool, rc, &err);
+}

@@ -68,6 +68,19 @@ typedef struct cli_tool {
 status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
                  bool *done, error *err) MUST_CHECK;
 
+// The rest of a main: what a tool does after its command line was read, with its own arguments.
+typedef struct cli_call {
+    const cli_list *operands;
+    const logger *log;
+    int argc;
+    char **argv;
+} cli_call;
+typedef status cli_work(void *arguments, const cli_call *call, error *err);
+
+// Runs a whole tool: cli_parse, then `work` unless --help or --version was given, then cli_finish.
+// Returns the exit code. The caller releases the lists of its options.
+int cli_main(const cli_tool *tool, int argc, char **argv, cli_work *work, void *arguments);
+
 void cli_list_release(cli_list *list);
 
 // Returns the front command `lockstep` as it was typed, if it started this tool; else NULL. It is

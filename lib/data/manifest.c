@@ -433,6 +433,16 @@ status manifest_remove_old(const manifest *m, const char *folder, error *err) {
     return rc;
 }
 
+// ---- Outputs ----
+
+const char *manifest_output_content(const yaml_node *root, const char *name) {
+    const yaml_node *outputs = yaml_find(root, "outputs");
+    for (size_t i = 0; outputs && i < outputs->count; i++)
+        if (strcmp(yaml_text_at(outputs->items[i], "path"), name) == 0)
+            return yaml_text_at(outputs->items[i], "content");
+    return "";
+}
+
 // ---- Freshness ----
 
 static bool outputs_are_there(const yaml_node *root, const char *folder, char *why, size_t size) {

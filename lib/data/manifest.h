@@ -90,6 +90,9 @@ status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
 status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
                          error *err) MUST_CHECK;
 
+// Returns the content hash that a manifest records for its output `name`: "model.st.zst"; "": none.
+const char *manifest_output_content(const yaml_node *root, const char *name);
+
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
 // into the manifest that must have that value). Every output must also exist with its recorded
 // size. *why receives the first reason why not.

@@ -244,11 +244,15 @@ static status check_validation(const experiment *e, const yaml_node *root, error
 
 static status resolve(experiment_reading *r) {
     experiment *e = r->e;
-    status rc = check_keys(r->root, r->err);
-    if (rc != STATUS_OK) return rc;
+    const bool has_schema = yaml_find(r->root, "schema") != NULL;
+    status rc = STATUS_FAILED;
     e->resolved = yaml_new(YAML_MAPPING, r->err);
-    if (!e->resolved) return STATUS_FAILED;
-    for (size_t i = 0; i < experiment_field_count; i++)
+    if (!e->resolved) return rc;
+    // The schema is the first field. It is read before the keys are checked: a claim or a study has
+    // other keys, and the message should be that it is not an experiment.
+    if (has_schema) TRY(experiment_read_field(r, &experiment_fields[0]));
+    TRY(check_keys(r->root, r->err));
+    for (size_t i = has_schema; i < experiment_field_count; i++)
         TRY(experiment_read_field(r, &experiment_fields[i]));
     TRY(check_shards(e, r->root, r->err));
     TRY(check_stages(e, r->root, r->err));

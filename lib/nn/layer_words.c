@@ -104,7 +104,7 @@ void layer_words_explain(const char *word, char *text, size_t size) {
     if (advice)
         used = (size_t)snprintf(text, size, "%s%s ", advice,
                                 advice[strlen(advice) - 1] == '?' ? "" : ".");
+    const char *lead = used ? "The layers are: " : "the layers are: ";
     for (int k = 0; k < WORDS && used < size; k++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 k ? ", " : "The layers are: ", word_of(k));
+        used += (size_t)snprintf(text + used, size - used, "%s%s", k ? ", " : lead, word_of(k));
 }

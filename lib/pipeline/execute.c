@@ -88,20 +88,28 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     return !threads || !kinds_of(train).cpu || has_text(train, "run.execution.threads", threads);
 }
 
-// Has it what this call needs: the device that DEVICE names, the states that STATES asks for, and
-// times comparable to the others'? An execution that was stopped and resumed has no times, but
-// still counts if only one execution is needed.
-static bool counts(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                   const execution *x, int wanted) {
-    if (!x->finished || (p->settings->values[SETTING_STATES] && !store_has_states(x))) return false;
-    if (!is_on_device(r, x->train)) return false;
-    if (!needs_times(p, wanted)) return true;
+// Does not count unless its times are comparable to the others'. An execution that was stopped and
+// resumed has no times, but still counts if only one execution is needed.
+static const char *why_no_time(const pipeline *p, const planned_runs *runs, const execution *x,
+                               int wanted) {
     const yaml_node *segments = yaml_get(x->train, "run.execution");
-    if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
-    return has_text(x->train, "run.host", runs->host) &&
-           has_text(x->train, "version", runs->version) &&
-           strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
-           is_as_wide(p, x->train);
+    if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING))
+        return "was resumed, so it has no times";
+    if (!has_text(x->train, "run.host", runs->host)) return "is from another host";
+    if (!has_text(x->train, "version", runs->version) ||
+        strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)
+        return "is from another version";
+    return is_as_wide(p, x->train) ? NULL : "used another number of threads";
+}
+
+// Returns what it lacks of what this call needs: the device that DEVICE names, the states that
+// STATES asks for, and times; to follow "execution 1". NULL: it counts.
+static const char *why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                           const execution *x, int wanted) {
+    if (!x->finished) return "is not finished";
+    if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
+    if (!is_on_device(r, x->train)) return "was trained on another kind of device";
+    return needs_times(p, wanted) ? why_no_time(p, runs, x, wanted) : NULL;
 }
 
 // The executions of one key, and the indices of those that count.
@@ -129,7 +137,7 @@ static status find_executions(const pipeline *p, const planned_runs *runs, const
         return STATUS_FAILED;
     }
     for (size_t i = 0; i < s->list.count; i++)
-        if (counts(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
+        if (!why_not(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
     return STATUS_OK;
 }
 
@@ -238,8 +246,10 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
 
 typedef struct execution_work {
     pipeline *p;
+    const planned_runs *runs;
     const planned_run *r;
     const planned_seed *seed;
+    int round, wanted;
     int number;   // of the execution
     bool begun;   // it exists, but is not finished
     bool remade;  // it was finished: the stage reports what is missing
@@ -416,10 +426,10 @@ out:
 // ---- Choosing an execution ----
 
 // Chooses this round's execution: one that counts, one that was stopped, or a new one.
-static void choose(execution_work *w, const execution_set *s, size_t round) {
+static void choose(execution_work *w, const execution_set *s) {
     w->number = store_next_number(&s->list);
-    if (round < s->count) {
-        w->number = s->list.items[s->counting[round]].number;
+    if ((size_t)w->round < s->count) {
+        w->number = s->list.items[s->counting[w->round]].number;
         return;
     }
     for (size_t i = 0; i < s->list.count; i++) {
@@ -446,27 +456,39 @@ static bool any_unfinished(const execution_set *s) {
     return false;
 }
 
-// A finished execution, or a first one, needs no reason. With `may_go_on`, a run that has no
-// execution yet may begin where a shorter one ended.
-static status find_reason(execution_work *w, const execution_set *s, size_t round, bool may_go_on,
-                          char *why, size_t size, error *err) {
+// A training that continues another one has no times of its own.
+static bool may_go_on(const execution_work *w) {
+    return !needs_times(w->p, w->wanted) && has_text(w->runs->plan, "kind", "runs");
+}
+
+// Finds the reason for a new execution of a key that has others; of several that do not count, the
+// newest one decides.
+static void find_reason_to_add(const execution_work *w, const execution_set *s, char *why,
+                               size_t size) {
+    const execution *newest = &s->list.items[s->list.count - 1];
+    if (s->count)
+        snprintf(why, size, "execution %d, to time it again", w->number);
+    else if (any_unfinished(s))
+        snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
+    else
+        snprintf(why, size, "execution %d: execution %d %s", w->number, newest->number,
+                 why_not(w->p, w->runs, w->r, newest, w->wanted));
+}
+
+// A finished execution, or a first one, needs no reason. A run that has no execution yet may begin
+// where a shorter one ended.
+static status find_reason(execution_work *w, const execution_set *s, char *why, size_t size,
+                          error *err) {
     *why = 0;
-    if (round < s->count || w->remade) return STATUS_OK;
+    if ((size_t)w->round < s->count || w->remade) return STATUS_OK;
+    if (s->list.count == 0)
+        return change_describe(w->p, w->r, w->seed, may_go_on(w), &w->resume, why, size, err);
     if (w->resume)
         snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
     else if (w->begun)
         snprintf(why, size, "not finished, and no state to resume from");
-    else if (round > 0)
-        snprintf(why, size, "execution %d, to time it again", w->number);
-    else if (s->list.count == 0)
-        return change_describe(w->p, w->r, w->seed, may_go_on, &w->resume, why, size, err);
-    else if (any_unfinished(s))
-        snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
-        snprintf(
-            why, size,
-            "execution %d: times from different versions, hosts or thread counts are not pooled",
-            w->number);
+        find_reason_to_add(w, s, why, size);
     return STATUS_OK;
 }
 
@@ -474,14 +496,18 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
                         const planned_seed *seed, int round, int wanted, error *err) {
     char why[512];
     execution_set s;
-    execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
+    execution_work w = {.p = p,
+                        .runs = runs,
+                        .r = r,
+                        .seed = seed,
+                        .round = round,
+                        .wanted = wanted,
+                        .current = round == 0};
     status rc = find_executions(p, runs, r, seed, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
-    choose(&w, &s, (size_t)round);
+    choose(&w, &s);
     w.trained = first_manifest(&s.list);
-    // A training that continues another one has no times of its own.
-    const bool may_go_on = !needs_times(p, wanted) && has_text(runs->plan, "kind", "runs");
-    rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
+    rc = find_reason(&w, &s, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;
     // A training that fails does not take the link from a finished run.

@@ -13,9 +13,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "data/manifest.h"
-#include "experiment/catalog.h"
-#include "experiment/experiment.h"
-#include "pipeline/change.h"
+#include "pipeline/origins.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/store.h"
 #include "pipeline/work.h"
@@ -52,24 +50,6 @@ static void copy_text(const yaml_node *root, const char *path, char *text, size_
     (void)printable(text, true);
 }
 
-// Describes the differences between the run and the current experiment file of its name.
-static void describe_difference(const catalog *known, const yaml_node *parameters, row *w) {
-    const catalog_entry *entry;
-    experiment e = {0};
-    char seed[32];
-    if (catalog_find(known, w->name, &entry, NULL) != STATUS_OK ||
-        experiment_read(&e, entry->path, NULL, 0, NULL) != STATUS_OK) {
-        snprintf(w->differs, sizeof w->differs, "(no experiment with this name)");
-        return;
-    }
-    size_t count = change_keys(e.resolved, parameters, w->differs, sizeof w->differs);
-    copy_text(parameters, "seed", seed, sizeof seed);
-    size_t used = strlen(w->differs);
-    if (strtoull(seed, NULL, 10) != e.seed)
-        snprintf(w->differs + used, sizeof w->differs - used, "%sseed %s", count ? ", " : "", seed);
-    experiment_release(&e);
-}
-
 // Of several evaluations, that without views.
 static void read_evaluation(const char *folder, row *w) {
     for (int v = 0; v < VIEWS_KINDS && isnan(w->accuracy); v++) {
@@ -101,7 +81,7 @@ static double mean_seconds(const execution_list *list) {
     return count ? exp(sum / (double)count) : NAN;
 }
 
-static void read_execution(const execution *x, const catalog *known, row *w) {
+static void read_execution(const execution *x, const origins *known, row *w) {
     if (!x->train) {
         w->unfinished++;
         return;
@@ -111,7 +91,7 @@ static void read_execution(const execution *x, const catalog *known, row *w) {
     if (w->executions > 1) return;
     const yaml_node *parameters = yaml_find(x->train, "parameters");
     copy_text(x->train, "parameters.name", w->name, sizeof w->name);
-    if (parameters) describe_difference(known, parameters, w);
+    if (parameters) origins_describe(known, w->name, parameters, w->differs, sizeof w->differs);
     read_evaluation(x->folder, w);
 }
 
@@ -126,7 +106,7 @@ static void name_unfinished(const char *folder, row *w) {
     free(path);
 }
 
-static status read_row(const pipeline *p, const catalog *known, char *key, row *w, error *err) {
+static status read_row(const pipeline *p, const origins *known, char *key, row *w, error *err) {
     execution_list list;
     error unusable = {0};
     *w = (row){.key = key, .accuracy = NAN, .seconds = NAN};
@@ -163,13 +143,13 @@ static void show_number(double value, int digits, char text[16]) {
         snprintf(text, 16, "%.*f", digits, value);
 }
 
-static void print_row(const row *w) {
+static void print_row(const row *w, int name_width) {
     char accuracy[16], seconds[16], size[16], count[32];
     show_number(w->accuracy * 100, 2, accuracy);
     show_number(w->seconds, 3, seconds);
     show_size(w->bytes, size);
     snprintf(count, sizeof count, w->unfinished ? "%zu+%zu" : "%zu", w->executions, w->unfinished);
-    printf("%-12s  %-20s  %-10.10s  %10s  %10s  %10s  %8s  %s\n", w->key, w->name,
+    printf("%-12s  %-*s  %-10.10s  %10s  %10s  %10s  %8s  %s\n", w->key, name_width, w->name,
            *w->date ? w->date : "-", accuracy, seconds, count, size, w->differs);
 }
 
@@ -204,26 +184,40 @@ static status print_json(const row *rows, size_t count, error *err) {
     return rc;
 }
 
+// In characters; at least that of "quickstart" and most others.
+static int widest_name(const row *rows, size_t count) {
+    int widest = 16;
+    for (size_t i = 0; i < count; i++) {
+        const int width = (int)strlen(rows[i].name);
+        if (width > widest) widest = width;
+    }
+    return widest;
+}
+
 static void print_table(const pipeline *p, const row *rows, size_t count) {
     uint64_t bytes = 0;
-    bool unfinished = false, repeated = false;
+    bool unfinished = false, repeated = false, nearest = false;
+    const int name_width = widest_name(rows, count);
     char size[16];
     if (!count) {
         printf("no runs in %s/runs\n", p->artifacts);
         return;
     }
-    printf("%-12s  %-20s  %-10s  %10s  %10s  %10s  %8s  %s\n", "KEY", "NAME", "DATE", "ACCURACY %",
-           "S/EPOCH", "EXECUTIONS", "SIZE", "DIFFERS FROM ITS FILE IN");
+    printf("%-12s  %-*s  %-10s  %10s  %10s  %10s  %8s  %s\n", "KEY", name_width, "NAME", "DATE",
+           "ACCURACY %", "S/EPOCH", "EXECUTIONS", "SIZE", "DIFFERS FROM ITS FILE IN");
     for (size_t i = 0; i < count; i++) {
-        print_row(&rows[i]);
+        print_row(&rows[i], name_width);
         bytes += rows[i].bytes;
         unfinished = unfinished || rows[i].unfinished;
         repeated = repeated || rows[i].executions > 1;
+        nearest = nearest || *rows[i].differs == '(';
     }
     show_size(bytes, size);
     if (repeated)
         printf("S/EPOCH: geometric mean over the executions; a report leaves out those of another "
                "version, host or number of threads\n");
+    if (nearest)
+        printf("(NAME): the nearest experiment, as no file has the name of a rung or a variant\n");
     if (unfinished) printf("+N: executions that were stopped or are running\n");
     printf("%zu run%s, %s; make compare RUNS=\"KEY KEY\" compares two, make clean-runs "
            "RUNS=\"KEY KEY\" removes\n",
@@ -265,15 +259,13 @@ static status select_keys(const pipeline *p, char ***keys, size_t *count, error 
 }
 
 status pipeline_list_runs(pipeline *p, error *err) {
-    catalog known = {0};
+    origins known = {0};
     char **keys;
     size_t count;
     status rc = select_keys(p, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
     row *rows = memory_new(count, sizeof *rows, err);
-    // Runs are listed even without experiment files.
-    if (catalog_read(&known, p->experiments, NULL) != STATUS_OK) known = (catalog){0};
-    rc = rows ? STATUS_OK : STATUS_FAILED;
+    rc = rows ? origins_read(&known, p->experiments, err) : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++)
         rc = read_row(p, &known, keys[i], &rows[i], err);
     if (rc == STATUS_OK) {
@@ -284,7 +276,7 @@ status pipeline_list_runs(pipeline *p, error *err) {
             print_table(p, rows, count);
     }
     free(rows);
-    catalog_release(&known);
+    origins_release(&known);
     store_keys_free(keys, count);
     return rc;
 }

@@ -91,7 +91,7 @@ out:
     return rc;
 }
 
-// Has the tool check its command line (DEVICE, THREADS), without the data.
+// Has the tool check its command line (DEVICE, MATH, THREADS), without the data.
 static status check_settings(const pipeline *p, const planned_run *r, error *err) {
     const char *threads = p->settings->values[SETTING_THREADS];
     words command = {0}, line = {0};

@@ -271,7 +271,7 @@ static void append_no_times(const results *r, text *out, const run *one) {
     else if (one->restarted)
         text_append(out, say(r, "no times: it was restarted after a process died"));
     else
-        text_append(out, say(r, "no times: it was stopped and resumed"));
+        text_append(out, say(r, "no times: it was resumed"));
 }
 
 static void append_summary(const results *r, text *out, const run *one) {

@@ -113,18 +113,24 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
+// Checks --device and --math against each other and the strategy; looks for no device yet.
+static status read_devices(const train_tool *t, devices *d, error *err) {
+    status rc = devices_parse(d, t->device, err);
+    if (rc != STATUS_OK) return rc;
+    if (devices_mixed(d) && !t->strategy->mixes)
+        return error_set(err, STATUS_USAGE,
+                         "cannot compute: '--device %s': only the ranks of train-ddp can mix the "
+                         "cpu and GPUs",
+                         t->device);
+    return devices_math(d, t->math, err);
+}
+
 // Finds the ranks and their devices. A key distinguishes only arithmetics, so --print-key looks for
 // devices only where they decide it.
 static status find_ranks(const train_tool *t, const experiment *e, train_settings *s, error *err) {
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
-    TRY(devices_parse(&s->devices, t->device, err));
-    if (devices_mixed(&s->devices) && !t->strategy->mixes)
-        return error_set(err, STATUS_USAGE,
-                         "cannot compute: '--device %s': only the ranks of train-ddp can mix the "
-                         "cpu and GPUs",
-                         t->device);
-    TRY(devices_math(&s->devices, t->math, err));
+    TRY(read_devices(t, &s->devices, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
     if (t->print_key && !devices_undecided(&s->devices)) goto out;
@@ -327,7 +333,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (done) goto out;
     TRY(read_experiment(t, &file, &e, err));
     if (t->print_parameters) {
-        TRY(devices_parse(&settings.devices, t->device, err));
+        TRY(read_devices(t, &settings.devices, err));
         rc = print_parameters(&e, err);
         goto out;
     }

@@ -13,12 +13,13 @@ setup() {
     cd "$WORK" || return
 }
 
-# refused PATTERN COMMAND...: exit code 3, within that little memory, and nothing is left behind.
+# refused PATTERN COMMAND...: exit code 3, within that little memory and two minutes of processor time,
+# and nothing is left behind.
 refused() {
     local pattern=$1 tool=${2##*/}
     shift
     shift
-    TOOL=$tool fails_with 3 "$pattern" prlimit --as=$((1 << 30)) timeout 120 "$BIN/$tool" "$@"
+    TOOL=$tool fails_with 3 "$pattern" prlimit --as=$((1 << 30)) --cpu=120 "$BIN/$tool" "$@"
     nothing_in out
 }
 

@@ -130,15 +130,15 @@ expect() {
 becomes() {
     rm -f buffer
     # shellcheck disable=SC2016 # zsh's
-    PATH=$BIN:$PATH TERM=dumb timeout 30 zsh -f -c '
+    PATH=$BIN:$PATH TERM=dumb timeout 300 zsh -f -c '
         zmodload zsh/zpty
         zpty -b child zsh -f -i
         zpty -w child "PS1= PROMPT= RPROMPT=; unsetopt beep; fpath=($1 \$fpath); autoload -U compinit; compinit -u -D"
         zpty -w child "show() { print -r -- \"\$BUFFER\" >buffer.new; mv buffer.new buffer }; zle -N show; bindkey \"^X\" show; bindkey \"^I\" complete-word"
         zpty -w child "print -r -- ready >ready"
-        for ((i = 0; i < 400; i++)); do [[ -e ready ]] && break; sleep 0.05; done
+        for ((i = 0; i < 2400; i++)); do [[ -e ready ]] && break; sleep 0.05; done
         zpty -n -w child "$2"$'"'\\t\\x18'"'
-        for ((i = 0; i < 400; i++)); do [[ -e buffer ]] && break; sleep 0.05; done
+        for ((i = 0; i < 2400; i++)); do [[ -e buffer ]] && break; sleep 0.05; done
         zpty -d child' zsh "$BATS_FILE_TMPDIR/zsh" "$1"
     rm -f ready
     [ "$(cat buffer 2>/dev/null)" = "$2" ] || fail "'$1' becomes '$(cat buffer)' instead of '$2'"

@@ -100,7 +100,7 @@ END
     [[ $output == *"'w' holds a value that is not a finite number"* ]] || fail "$output"
     suite 1 --axes threads --limit 2 toy:hang
     [[ $output == *"failed: no end after 2 s"* ]] || fail "$output"
-    [ -z "$(pgrep -f 'adapters/toy train --variant hang')" ]
+    wait_until all_ended 'adapters/toy train --variant hang'
 }
 
 @test "findings under --only-report do not count, and write-docs accepts only whole runs" {

@@ -102,7 +102,7 @@ END
     says out/report.md "the times of runs/abc/1/train are excluded: threads per rank 1 vs 2"
     a_run runs/xyz/1 name=resumed resumed=1
     succeeds "$REPORT" runs/xyz --summary
-    [ "$output" = "resumed: test accuracy 0.7000, no times: it was stopped and resumed (1 execution)" ] || fail "$output"
+    [ "$output" = "resumed: test accuracy 0.7000, no times: it was resumed (1 execution)" ] || fail "$output"
     a_run runs/uvw/1 name=restarted restarted=1
     succeeds "$REPORT" runs/uvw --summary
     [ "$output" = "restarted: test accuracy 0.7000, no times: it was restarted after a process died (1 execution)" ] || fail "$output"

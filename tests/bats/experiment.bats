@@ -56,6 +56,9 @@ refuses() {
     sed -i '1s/experiment/model/' x.yaml
     sed -i 's/epochs: \[1/epochs: 1/' x.yaml
     refuses 3 "x.yaml:1:9: 'schema': expected lockstep.experiment/1"
+    # Its other keys are not reported as unknown.
+    echo 'layers: []' >>x.yaml
+    refuses 3 "x.yaml:1:9: 'schema': expected lockstep.experiment/1"
     rm x.yaml
     refuses 3 "'x.yaml': No such file or directory"
 }

@@ -218,7 +218,7 @@ arrives() {
     local kind
     for kind in drip dawdle; do
         TOOL=fetch-cifar fails_with 1 "'$URL/$kind/x': Operation too slow\. Less than 1000 bytes/sec .*\(tried 5 times\)" \
-            timeout 60 "$CIFAR" -q --from "$URL/$kind/x" --out "$OUT"
+            timeout 300 "$CIFAR" -q --from "$URL/$kind/x" --out "$OUT"
     done
     nothing_in "$OUT"
 }

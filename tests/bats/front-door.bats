@@ -155,7 +155,27 @@ END
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three
     [[ $status -ne 0 && $output == *"pipeline: EPOCHS: 'three': expected a number above 0 and at most 2500"* ]] || fail "$output"
+    # A blank after '=', or quotes that are missing: the rest is a goal, which make would find last.
+    local goals
+    for goals in "experiment EXP=$TINY EPOCHS= 3" "submission EXPS=$TINY 3" "quickstart SEED= 3"; do
+        # shellcheck disable=SC2086 # words
+        run by_make $goals
+        [[ $status -eq 2 && $output == *"'3' is not a target; a setting has no blank, except in quotes: "* ]] || fail "$output"
+    done
+    run by_make quickstart EPOCH=3
+    [[ $status -ne 0 && $output == *"pipeline: unknown setting: 'EPOCH=3': did you mean EPOCHS?"* ]] || fail "$output"
+    run by_make quickstart EXP=single
+    [[ $status -ne 0 && $output == *"make quickstart accepts no EXP: make experiment EXP=NAME"* ]] || fail "$output"
     [ "$(state_of "$ARTIFACTS")" = "$before" ]
+}
+
+@test "make finds finished runs on a read-only disk, and names ARTIFACTS where one is missing" {
+    need_read_only
+    succeeds by_make experiment EXP="$TINY"
+    succeeds read_only "$ARTIFACTS" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY"
+    [[ $output == *"report "*": up to date"* && $output != *running* ]] || fail "$output"
+    run read_only "$ARTIFACTS" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" SEED=8
+    [[ $status -ne 0 && $output == *"ARTIFACTS=FOLDER names another folder"* && $output != *running* ]] || fail "$output"
 }
 
 @test "other targets accept any variable, and experiment accepts build variables" {
@@ -174,11 +194,6 @@ END
         run by_make experiment EXP="$TINY" DATA="$name"
         [ ! -e "$trap" ] || fail "$name was executed"
     done
-}
-
-# all_ended WORD: no process has WORD in its command line.
-all_ended() {
-    ! pgrep -f -- "$1" >/dev/null
 }
 
 # stop_early EPOCHS: stops a training once it has saved.

@@ -11,7 +11,9 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 # Tests use the CPU, on any machine: --device auto finds no CUDA backend. Tests that need one set
 # it.
 LOCKSTEP_CUDA_LIBRARY=none
-export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY
+# How long the emulation waits for another rank, which a busy machine may suspend for many seconds.
+LOCKSTEP_EMULATED_SECONDS=300
+export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS
 
 # Prints its arguments on the test's error output and fails.
 fail() {
@@ -64,18 +66,25 @@ nothing_in() {
     [ -z "$found" ] || fail "left behind: $found"
 }
 
-# wait_for FILE: waits until it exists, at most a minute.
+# wait_for FILE: waits until it exists, at most five minutes.
 wait_for() {
     wait_until [ -e "$1" ]
 }
 
-# wait_until COMMAND...: waits until it succeeds, at most a minute.
+# wait_until COMMAND...: waits until it succeeds. What the tests wait for comes at once, but on a
+# busy machine that can be a minute: hence five, at most.
 wait_until() {
-    local tries=1200
+    local tries=6000
     until "$@"; do
-        ((tries--)) || { fail "still false after a minute: $*"; return 1; }
+        ((tries--)) || { fail "still false after five minutes: $*"; return 1; }
         sleep 0.05
     done
+}
+
+# all_ended WORD: does no process have WORD in its command line? For wait_until, where the process
+# that was waited for ends a moment before those that it has started.
+all_ended() {
+    ! pgrep -f -- "$1" >/dev/null
 }
 
 # need_cifar10, need_mnist: skip unless CIFAR10_FROM (an archive or folder) or MNIST_FROM is set.

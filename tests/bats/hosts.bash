@@ -99,8 +99,8 @@ BatchMode yes
 StrictHostKeyChecking no
 UserKnownHostsFile /dev/null
 LogLevel ERROR
-ServerAliveInterval 2
-ServerAliveCountMax 2
+ServerAliveInterval 5
+ServerAliveCountMax 4
 CONFIG
     printf '#!/bin/sh\nexec ssh -F %q "$@"\n' "$WORK/ssh/config" >ssh/ssh
     chmod +x ssh/ssh
@@ -109,13 +109,13 @@ CONFIG
             >"ssh/$host.log" 2>&1 3>&- &
     done
     for host in "${hosts[@]}"; do
-        wait_until_soon on_host "$host_a" ssh/ssh "$host" true || fail "$host: $(cat "ssh/$host.log")"
+        wait_for_service on_host "$host_a" ssh/ssh "$host" true || fail "$host: $(cat "ssh/$host.log")"
     done
 }
 
-# wait_until_soon COMMAND...: waits until it succeeds, at most about ten seconds.
-wait_until_soon() {
-    local tries=50
+# wait_for_service COMMAND...: waits until it succeeds, a minute at least; its messages are not shown.
+wait_for_service() {
+    local tries=600
     until "$@" 2>/dev/null; do
         ((tries--)) || return 1
         sleep 0.1

@@ -246,9 +246,9 @@ start_long() {
         kill -s "$signal" "$pid"
         wait "$pid" || true
         # It saves before it ends, and keeps the folder locked until then.
-        timeout 60 flock "$train/.lock" true || fail "the training continues after SIG$signal"
+        timeout 300 flock "$train/.lock" true || fail "the training continues after SIG$signal"
         [ ! -e "$train/manifest.yaml" ]
-        nobody_left "--out $train"
+        wait_until all_ended "--out $train"
         [ -z "$(ls -A "$WORK/temporary")" ] || fail "SIG$signal leaves $(ls -A "$WORK/temporary")"
     done
 }
@@ -329,6 +329,7 @@ start_long() {
     TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
     THREADS=0 TOOL=pipeline fails_with 2 "THREADS: '0'" run_pipeline experiment "$TINY"
     DEVICE=gpu TOOL=train-ddp fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
+    MATH=exactly TOOL=train-ddp fails_with 2 "'--math': expected exact or fast, got 'exactly'" run_pipeline experiment "$TINY"
     TOOL=pipeline fails_with 1 "'/nowhere/train-ddp' is not built" run_pipeline --tools /nowhere experiment "$TINY"
     [ ! -e "$ARTIFACTS" ]
     touch file

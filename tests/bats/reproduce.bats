@@ -295,10 +295,9 @@ in_background() {
     pid=$!
 }
 
-# until_there COMMAND...: waits until it succeeds, 60 s at most; then ends the background processes.
+# until_there COMMAND...: waits until it succeeds; then ends the background processes.
 until_there() {
-    local waited=0
-    until "$@" || [ $((waited += 1)) -gt 600 ]; do sleep 0.1; done
+    wait_until "$@" || true
     kill -TERM -- "-$pid" || true
     wait "$pid" || true
 }

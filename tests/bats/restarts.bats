@@ -37,12 +37,12 @@ begin() {
     pid=$!
 }
 
-# The awaited event comes at once, unless the machine is busy: hence a minute.
-MINUTE=6000 # tries, each of 0.01 s and more
+# The awaited event comes at once, unless the machine is busy: hence five minutes.
+TRIES=30000 # each of 0.01 s and more
 
 # find_child N: sets $victim to a new process below $pid, number N from 0 in starting order.
 find_child() {
-    local tries=$MINUTE found
+    local tries=$TRIES found
     for ((; tries > 0; tries--)); do
         found=$(pgrep -P "$pid" | sed -n "$(($1 + 1))p") || true
         [ -n "$found" ] && [ "$found" != "${victim:-}" ] && break
@@ -56,7 +56,7 @@ find_child() {
 
 # kill_child N RESTARTS: kills it, and waits until the tool has reported that many more restarts.
 kill_child() {
-    local tries=$MINUTE
+    local tries=$TRIES
     find_child "$1" || return 1
     kill -KILL "$victim" || true # it may have ended just now
     until [ "$(wc -l <err)" -ge "$2" ]; do
@@ -172,7 +172,8 @@ restarts() {
     wait_for out/state.st.zst
     kill_child 1 1
     find_child 1 # one of the restarted ones
-    some_time
+    touch marker
+    wait_until [ out/state.st.zst -nt marker ]
     kill -TERM "$pid"
     ends 5
     [ "$(wc -l <err)" -eq 2 ]
@@ -199,18 +200,22 @@ restarts() {
 
 # Steps before the end of the epoch: all ranks stop equally soon, whichever one gets the signal.
 @test "a signal to any rank stops the job inside the epoch" {
-    local rank step
+    local rank try step
     train=$BATS_FILE_TMPDIR/many/train.st.zst
     for rank in 0 1; do
-        rm -rf out
-        victim=
-        begin train-ddp --experiment unsaved.yaml --set epochs=50 --checkpoint-every 20
-        wait_for out/state.st.zst
-        find_child "$rank"
-        kill -TERM "$victim"
-        ends 5
-        step=$(sed -n 's/.*at step \([0-9]*\), state saved.*/\1/p' err)
-        [ "$((step % 2000))" -ne 0 ] || fail "rank $rank: $(cat err)"
+        # One of 2000 signals comes in the last step of an epoch.
+        for try in 1 2 3; do
+            rm -rf out
+            victim=
+            begin train-ddp --experiment unsaved.yaml --set epochs=50 --checkpoint-every 20
+            wait_for out/state.st.zst
+            find_child "$rank"
+            kill -TERM "$victim"
+            ends 5
+            step=$(sed -n 's/.*at step \([0-9]*\), state saved.*/\1/p' err)
+            [ "$((step % 2000))" -eq 0 ] || break
+        done
+        [ "$((step % 2000))" -ne 0 ] || fail "rank $rank, $try times: $(cat err)"
     done
 }
 

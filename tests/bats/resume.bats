@@ -126,7 +126,7 @@ child = subprocess.Popen(sys.argv[1:], start_new_session=True, stderr=subprocess
 while not os.path.exists("out/state.st.zst"):
     time.sleep(0.02)
 os.killpg(child.pid, signal.SIGINT)  # as the terminal does: the whole group
-said = child.communicate(timeout=60)[1].decode()
+said = child.communicate(timeout=300)[1].decode()
 assert child.returncode == -signal.SIGINT, (child.returncode, said)
 assert said.count("\n") == 1 and "stopped by SIGINT" in said, said
 try:
@@ -157,7 +157,7 @@ while any(int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1
           for line in open("/proc/%d/status" % child.pid) if line.startswith(("SigPnd", "ShdPnd"))):
     time.sleep(0.02)  # two that are pending are one
 child.send_signal(signal.SIGINT)
-said = child.communicate(timeout=60)[1].decode()
+said = child.communicate(timeout=300)[1].decode()
 assert child.returncode == -signal.SIGINT, (child.returncode, said)
 END
     unfinished out

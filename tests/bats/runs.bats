@@ -224,7 +224,7 @@ old_run() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
+    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -356,6 +356,28 @@ old_run() {
     [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
 }
 
+@test "a further execution names what the finished ones lack" {
+    succeeds pipeline experiment x STATES=2
+    trained 1
+    [[ $output == *"/2/train: running (execution 2: execution 1 kept no states)"* ]] || fail "$output"
+    # One that continued a shorter run has no times. The next one has: one more makes two.
+    succeeds pipeline experiment x EPOCHS=2
+    succeeds pipeline experiment x EPOCHS=2 EXECUTIONS=2
+    trained 2
+    [[ $output == *"/2/train: running (execution 2: execution 1 was resumed, so it has no times)"* ]] || fail "$output"
+    [[ $output == *"/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
+    # Those of other threads, versions and hosts are not pooled with ours.
+    local other
+    for other in "used another number of threads:    threads: [0-9]*/    threads: 77" \
+        "is from another version:^version: .*/version: 0.1" "is from another host:^  host: .*/  host: elsewhere"; do
+        rm -r "$ARTIFACTS"
+        cp -a "$BATS_FILE_TMPDIR/first" "$ARTIFACTS"
+        sed -i "s/${other#*:}/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
+        succeeds pipeline experiment x EXECUTIONS=2 THREADS=1
+        [[ $output == *" (execution 2: execution 1 ${other%%:*})"* ]] || fail "$other: $output"
+    done
+}
+
 @test "executions that end in different models are reported, also by the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
     run --separate-stderr pipeline experiment x EXECUTIONS=2
@@ -402,10 +424,26 @@ old_run() {
     # Without any experiment file, and without kept runs.
     cd "$WORK"
     succeeds pipeline runs
-    grep -q "^$KEY .*(no experiment with this name)$" <<<"$output" || fail "$output"
+    grep -q "^$KEY .* no experiment with this name$" <<<"$output" || fail "$output"
     ARTIFACTS=$WORK/none succeeds pipeline runs
     [ "$output" = "no runs in $WORK/none/runs" ]
     [ ! -e "$WORK/none" ]
+}
+
+@test "runs compares a rung or a variant, whose name no file has, with the nearest experiment" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1], epochs: [1, 2]}' >experiments/s.yaml
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    # Fewer keys differ from this one, but it is on other data.
+    sed 's/^name: x/name: z/; s/synthetic/mine/; s/^epochs: 1/epochs: 2/' experiments/x.yaml >experiments/z.yaml
+    succeeds pipeline experiment s
+    trained 3
+    succeeds pipeline runs
+    grep -Eq "loader_workers-1--epochs-1  .*  \(x\) loader_workers 0 → 1$" <<<"$output" || fail "$output"
+    grep -Eq "loader_workers-1--epochs-2  .*  \(x\) epochs 1 → 2, loader_workers 0 → 1$" <<<"$output" || fail "$output"
+    grep -q "^(NAME): the nearest experiment" <<<"$output" || fail "$output"
+    # The columns are below their titles, however long a name is.
+    awk 'NR == 1 { size = index($0, "SIZE") } length($1) == 12 && substr($0, size + 1, 3) !~ /[KM]iB/ { exit 1 }' <<<"$output" ||
+        fail "$output"
 }
 
 @test "runs and a report show the same seconds of a run with several executions" {

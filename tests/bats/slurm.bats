@@ -58,13 +58,13 @@ CONFIG
     on_host "$host_a" munged --force --foreground --key-file="$WORK/slurm/munge.key" \
         --socket="$WORK/slurm/munge.socket" --pid-file="$WORK/slurm/munge.pid" \
         --log-file="$WORK/slurm/munge.log" --seed-file="$WORK/slurm/munge.seed" >slurm/munged 2>&1 3>&- &
-    wait_until_soon [ -S slurm/munge.socket ] || fail "munged: $(cat slurm/munged)"
+    wait_for_service [ -S slurm/munge.socket ] || fail "munged: $(cat slurm/munged)"
     on_host "$host_a" slurmctld -D >slurm/controller 2>&1 3>&- &
     for host in "${hosts[@]}"; do
         mkdir "slurm/spool.$host" "slurm/tmp.$host"
         on_host "$host" slurmd -D -N "$host" >"slurm/$host" 2>&1 3>&- &
     done
-    wait_until_soon nodes_are_idle || fail "Slurm did not start: $(tail -n 5 slurm/*.log)"
+    wait_for_service nodes_are_idle || fail "Slurm did not start: $(tail -n 5 slurm/*.log)"
 }
 
 nodes_are_idle() {
@@ -81,7 +81,7 @@ submit() {
 
 # ends_in STATE: the job ends so.
 ends_in() {
-    local state tries=300
+    local state tries=3000
     while ((tries--)); do
         state=$(on_host "$host_a" squeue --noheader --states=all --jobs="$job" --format=%T)
         case $state in

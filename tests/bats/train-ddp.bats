@@ -68,7 +68,7 @@ free_port() {
 import socket, time
 server = socket.create_server(("127.0.0.1", 0))
 print(server.getsockname()[1], flush=True)
-time.sleep(60)
+time.sleep(3600)
 END
     local server=$!
     wait_until [ -s port ]

@@ -116,9 +116,9 @@ END
     begin=$SECONDS
     kill -KILL "$victim"
     wait "$pid" || code=$?
-    # A rank that waits in vain does so for at least 20 s; a busy machine takes seconds for an
-    # immediate answer.
-    [ $((SECONDS - begin)) -lt 15 ] || fail "it took $((SECONDS - begin)) s"
+    # A rank that was only stopped would be waited for for a minute; a busy machine takes seconds
+    # for an immediate answer.
+    [ $((SECONDS - begin)) -lt 50 ] || fail "it took $((SECONDS - begin)) s"
     [ "$code" -eq 1 ] || fail "exit code $code" "$(cat err)"
     [ "$(wc -l <err)" -eq 1 ]
     grep -Eq "rank [01] was killed by signal 9" err || fail "$(cat err)"

@@ -73,7 +73,7 @@ import fcntl, os, pty, re, signal, struct, sys, termios
 columns = int(sys.argv[1])
 child, terminal = pty.fork()
 if child == 0:
-    signal.alarm(120)
+    signal.alarm(600)
     os.execv(sys.argv[2], sys.argv[2:])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 text, lines = b"", []

@@ -16,9 +16,10 @@
 #include "base/random.h"
 #include "nn/model.h"
 
-#define LAYERS                                                                                    \
-    "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
-    "gelu, silu, scale, group_norm, global_avg_pool, residual"
+#define LAYERS                                                                                \
+    "layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout, add, " \
+    "gelu, "                                                                                  \
+    "silu, scale, group_norm, global_avg_pool, residual"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -277,7 +278,7 @@ static void refuses(const char *text, const char *message) {
 static void refuses_bad_layers(void **state) {
     (void)state;
     refuses(HEAD "- conv: {out: 6, kernel: 5}\n- rleu\n",
-            "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'? " LAYERS);
+            "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'? The " LAYERS);
     refuses(HEAD "- conv: {out: 6, kernle: 5}\n",
             "m.yaml:5:18: unknown key 'kernle': did you mean 'kernel'?");
     refuses(HEAD "- relu: {size: 5}\n", "m.yaml:5:10: unknown key 'size'");
@@ -374,14 +375,14 @@ static void pytorch_names_get_suggestions(void **state) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char text[200], message[400];
         snprintf(text, sizeof text, HEAD "- %s\n", words[i].word);
-        snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s " LAYERS,
+        snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s The " LAYERS,
                  words[i].word, words[i].answer);
         refuses(text, message);
         snprintf(text, sizeof text, HEAD "- %s: {size: 2}\n", words[i].word);
         refuses(text, message);
     }
-    refuses(HEAD "- transformer\n", "m.yaml:5:3: unknown layer 'transformer': " LAYERS);
-    refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': " LAYERS);
+    refuses(HEAD "- transformer\n", "m.yaml:5:3: unknown layer 'transformer': the " LAYERS);
+    refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': the " LAYERS);
 }
 
 // Each is named in docs/formats.md.

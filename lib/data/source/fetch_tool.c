@@ -7,14 +7,15 @@
 enum { BITS = 1 }; // raise when equal members give other outputs than before
 
 typedef struct arguments {
+    const fetch_tool *tool;
     const char *dataset, *mirrors;
     cli_list from;
     raw_output output;
-    bool print_key;
 } arguments;
 
-static status fetch(const fetch_tool *t, arguments *a, const logger *log, int argc, char **argv,
-                    error *err) {
+static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
+    const fetch_tool *t = a->tool;
     raw_dataset raw = {0};
     member_origin origin;
     manifest m = {0};
@@ -28,10 +29,10 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
                          t->datasets);
     if (a->mirrors && source_count)
         return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
-    TRY(manifest_begin(&m, t->name, BITS, argc, argv, err));
+    TRY(manifest_begin(&m, t->name, BITS, call->argc, call->argv, err));
     TRY(members_describe_pins(set, &m, err));
     TRY(raw_output_describe(&a->output, &m, err));
-    if (a->print_key) {
+    if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
     }
@@ -41,7 +42,7 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
         source_count = mirrored.count;
     }
     TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, err));
-    TRY(t->read(set, sources, source_count, log, &raw, &origin, err));
+    TRY(t->read(set, sources, source_count, call->log, &raw, &origin, err));
     TRY(members_describe_origin(set, &origin, &m, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));
 out:
@@ -53,28 +54,18 @@ out:
 }
 
 int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
-    arguments a = {.dataset = t->dataset, .output = {.lock = -1}};
+    arguments a = {.tool = t, .dataset = t->dataset, .output = {.lock = -1}};
     const cli_option options[] = {
         {"dataset", CLI_STRING, &a.dataset, "NAME", t->dataset_help, 0, 0},
         {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
         {"mirrors", CLI_STRING, &a.mirrors, "FILE",
          "addresses to try without --from (default: the tools' mirrors.yaml)", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "output folder, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME",
-         "train or test: the split that --out - writes", 0, 0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "manifest file for --out -", 0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
+        RAW_OUTPUT_OPTIONS(a.output),
         {0},
     };
     const cli_tool tool = {
         .name = t->name, .usage = t->usage, .options = options, .notes = t->notes};
-    logger log = {t->name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = fetch(t, &a, &log, argc, argv, &err);
+    const int code = cli_main(&tool, argc, argv, fetch, &a);
     cli_list_release(&a.from);
-    return cli_finish(&tool, rc, &err);
+    return code;
 }

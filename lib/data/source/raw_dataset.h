@@ -36,8 +36,18 @@ status raw_dataset_check_labels(const raw_dataset *r, error *err) MUST_CHECK;
 // The output options of a tool: the values of --out, --split and --manifest, NULL if absent.
 typedef struct raw_output {
     const char *out, *split, *manifest;
-    int lock; // of the folder, while open; -1: none
+    bool print_key; // --print-key: there is no output
+    int lock;       // of the folder, while open; -1: none
 } raw_output;
+
+// Their rows in the tool's table of options (base/cli.h). `o` is the raw_output.
+// clang-format off
+#define RAW_OUTPUT_OPTIONS(o)                                                                      \
+    {"out", CLI_STRING, &(o).out, "DIR", "output folder, or - with --split", 0, 0},                \
+    {"split", CLI_STRING, &(o).split, "NAME", "train or test: the split that --out - writes", 0, 0}, \
+    {"manifest", CLI_STRING, &(o).manifest, "FILE", "manifest file for --out -", 0, 0},            \
+    {"print-key", CLI_FLAG, &(o).print_key, NULL, "print the stage key and exit", 0, 0}
+// clang-format on
 
 // The part of raw_output_open that needs only the options, for tools that read before they open.
 status raw_output_check(const raw_output *o, error *err) MUST_CHECK;

@@ -178,20 +178,10 @@ double replay_probability(size_t count, size_t chosen, size_t forged) {
 
 // ---- Checks without training ----
 
-static const char *recorded_content(const replay *r, const char *path) {
-    const yaml_node *outputs = yaml_find(r->manifest, "outputs");
-    const char *name = path + strlen(r->folder) + 1;
-    for (size_t i = 0; outputs && i < outputs->count; i++) {
-        const char *other = yaml_text_at(outputs->items[i], "path");
-        if (strcmp(other, name) == 0) return yaml_text_at(outputs->items[i], "content");
-    }
-    return "";
-}
-
 status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
     status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
     if (rc != STATUS_OK) return rc;
-    const char *content = recorded_content(r, path);
+    const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
     if (strcmp(content, f->content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot replay: '%s': its content is not the one in the manifest", path);

@@ -59,12 +59,9 @@ out:
 }
 
 static status add_traces(verification *v, const yaml_node *train, error *err) {
-    const yaml_node *outputs = yaml_find(train, "outputs");
+    const char *steps = manifest_output_content(train, "steps.st.zst");
     status rc = add_record(v, train, err);
-    for (size_t i = 0; rc == STATUS_OK && i < outputs->count; i++)
-        if (strcmp(yaml_text_at(outputs->items[i], "path"), "steps.st.zst") == 0)
-            rc = add_trace(v, "times", yaml_text_at(outputs->items[i], "content"), err);
-    return rc;
+    return rc == STATUS_OK && *steps ? add_trace(v, "times", steps, err) : rc;
 }
 
 // ---- Files ----

@@ -171,14 +171,6 @@ out:
 
 // ---- The model ----
 
-static const char *output_content(const yaml_node *root, const char *name) {
-    const yaml_node *outputs = yaml_find(root, "outputs");
-    for (size_t i = 0; outputs && i < outputs->count; i++)
-        if (strcmp(yaml_text_at(outputs->items[i], "path"), name) == 0)
-            return yaml_text_at(outputs->items[i], "content");
-    return "";
-}
-
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     words command = {0}, line = {0};
     char *path = NULL, *file = NULL;
@@ -209,10 +201,10 @@ out:
 static status compare_predictions(checked_run *c, const yaml_node *again, error *err) {
     static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
     const double accuracy = yaml_number_at(again, figure);
-    const bool equal =
-        strcmp(output_content(again, file), output_content(c->evaluate, file)) == 0 &&
-        has_input(c->evaluate, output_content(c->train, "model.st.zst")) &&
-        strcmp(yaml_text_at(again, figure), yaml_text_at(c->evaluate, figure)) == 0;
+    const bool equal = strcmp(manifest_output_content(again, file),
+                              manifest_output_content(c->evaluate, file)) == 0 &&
+                       has_input(c->evaluate, manifest_output_content(c->train, "model.st.zst")) &&
+                       strcmp(yaml_text_at(again, figure), yaml_text_at(c->evaluate, figure)) == 0;
     return verification_add(c->v, CHECK_TEST, equal ? CHECK_EQUAL : CHECK_DIFFERENT, err,
                             "%s: the packed model gives %.2f %%%s", c->name, 100 * accuracy,
                             equal ? ", and the recorded predictions"

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/origins.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/printable.h"
+#include "pipeline/change.h"
+
+status origins_read(origins *o, const char *root, error *err) {
+    error unreadable;
+    *o = (origins){0};
+    if (catalog_read(&o->files, root, &unreadable) != STATUS_OK) o->files = (catalog){0};
+    o->items = memory_new(o->files.count, sizeof *o->items, err);
+    if (!o->items) return STATUS_FAILED;
+    for (size_t i = 0; i < o->files.count; i++) {
+        const catalog_entry *file = &o->files.items[i];
+        origin *one = &o->items[o->count];
+        if (!catalog_is_experiment(file)) continue;
+        one->name = file->name;
+        if (experiment_read(&one->e, file->path, NULL, 0, &unreadable) == STATUS_OK) o->count++;
+    }
+    return STATUS_OK;
+}
+
+void origins_release(origins *o) {
+    for (size_t i = 0; i < o->count; i++) experiment_release(&o->items[i].e);
+    free(o->items);
+    catalog_release(&o->files);
+}
+
+static const origin *find_named(const origins *o, const char *name) {
+    for (size_t i = 0; i < o->count; i++)
+        if (strcmp(o->items[i].name, name) == 0) return &o->items[i];
+    return NULL;
+}
+
+// Of several that differ in equally many keys, the first.
+static const origin *find_nearest(const origins *o, const yaml_node *parameters) {
+    const origin *nearest = NULL;
+    size_t fewest = 0;
+    char ignored[64];
+    for (size_t i = 0; i < o->count; i++) {
+        const origin *one = &o->items[i];
+        const char *data = yaml_text_at(one->e.resolved, "dataset");
+        if (strcmp(data, yaml_text_at(parameters, "dataset")) != 0) continue;
+        const size_t keys = change_keys(one->e.resolved, parameters, ignored, sizeof ignored);
+        if (nearest && keys >= fewest) continue;
+        nearest = one;
+        fewest = keys;
+    }
+    return nearest;
+}
+
+void origins_describe(const origins *o, const char *name, const yaml_node *parameters, char *text,
+                      size_t size) {
+    const origin *own = find_named(o, name);
+    const origin *from = own ? own : find_nearest(o, parameters);
+    size_t used = 0;
+    *text = 0;
+    if (!from) {
+        snprintf(text, size, "no experiment with this name");
+        return;
+    }
+    if (!own) used = (size_t)snprintf(text, size, "(%.79s) ", from->name);
+    const size_t keys = change_keys(from->e.resolved, parameters, text + used, size - used);
+    const char *seed = yaml_text_at(parameters, "seed");
+    used = strlen(text);
+    if (strtoull(seed, NULL, 10) != from->e.seed)
+        snprintf(text + used, size - used, "%sseed %s", keys ? ", " : "", seed);
+    (void)printable(text, true);
+}

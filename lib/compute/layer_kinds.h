@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "compute/activation_kind.h"
+
 typedef enum layer_kind {
     LAYER_CONV,
     LAYER_LINEAR,
@@ -49,6 +51,7 @@ typedef enum layer_tensors {
 
 typedef struct layer_traits {
     layer_role role;
+    activation_kind activation; // the function of single elements that it is; NONE: another layer
     layer_tensors tensors;
     bool has_statistics; // running mean and variance of each channel
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in

@@ -52,6 +52,12 @@ static inline bool unit_has_second(const unit_layers *u) {
     return u->sum || u->plus;
 }
 
+// The last function of a tail but for pooling.
+static inline activation_kind unit_tail_activation(const unit_layers *u) {
+    if (u->smooth) return layer_traits_of(u->smooth)->activation;
+    return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
+}
+
 typedef struct unit_list {
     unit_layers *units;
     int count;

@@ -223,7 +223,6 @@ typedef struct cpu_layer {
     void (*forward)(const group_work *g, const unit *u);             // writes z; alone: y
     void (*backward)(const group_work *g, const unit *u, float *dx); // alone: dw and db, too
     void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // core
-    activation_kind activation; // of the kernels, alone or in a tail
 } cpu_layer;
 extern const cpu_layer cpu_layers[LAYER_KINDS];
 

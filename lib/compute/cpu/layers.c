@@ -112,7 +112,7 @@ static void dropout_backward(const group_work *g, const unit *u, float *dx) {
 
 static activation_task activating(const group_work *g, const unit *u, float *dx) {
     const layer *l = u->layers.alone;
-    return (activation_task){.kind = cpu_layers[l->kind].activation,
+    return (activation_task){.kind = layer_traits_of(l)->activation,
                              .x = group_view(g, u->x, u->y.size),
                              .y = place_view(u->y, g->memory),
                              .factor = (float)l->factor,
@@ -158,13 +158,13 @@ static void group_norm_backward(const group_work *g, const unit *u, float *dx) {
 // ---- The kinds ----
 
 const cpu_layer cpu_layers[LAYER_KINDS] = {
-    [LAYER_CONV] = {convolution_forward, convolution_input, convolution_weights, ACTIVATION_NONE},
-    [LAYER_LINEAR] = {linear_forward, linear_input, linear_weights, ACTIVATION_NONE},
+    [LAYER_CONV] = {convolution_forward, convolution_input, convolution_weights},
+    [LAYER_LINEAR] = {linear_forward, linear_input, linear_weights},
     [LAYER_MAX_POOL] = {.forward = max_pool, .backward = max_pool_backward},
     [LAYER_AVG_POOL] = {.forward = average_pool, .backward = average_pool_backward},
     [LAYER_DROPOUT] = {.forward = dropout, .backward = dropout_backward},
-    [LAYER_GELU] = {activation, activation_backward, NULL, ACTIVATION_GELU},
-    [LAYER_SILU] = {activation, activation_backward, NULL, ACTIVATION_SILU},
-    [LAYER_SCALE] = {activation, activation_backward, NULL, ACTIVATION_SCALE},
+    [LAYER_GELU] = {.forward = activation, .backward = activation_backward},
+    [LAYER_SILU] = {.forward = activation, .backward = activation_backward},
+    [LAYER_SCALE] = {.forward = activation, .backward = activation_backward},
     [LAYER_GROUP_NORM] = {.forward = group_norm, .backward = group_norm_backward},
 };

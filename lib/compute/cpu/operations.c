@@ -76,17 +76,12 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                 l->has_bias ? g->record + l->bias : NULL);
 }
 
-static activation_kind tail_activation(const unit_layers *u) {
-    if (u->smooth) return cpu_layers[u->smooth->kind].activation;
-    return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
-}
-
 static tail_task tail(const group_work *g, const unit *u) {
     const engine *e = g->e;
     tail_task t = {.z = place_view(u->z, g->memory),
                    .y = place_view(u->y, group_memory(g, u->y)),
                    .winner = group_winners(g, u),
-                   .activation = tail_activation(&u->layers),
+                   .activation = unit_tail_activation(&u->layers),
                    .pool = u->layers.pool,
                    .adds = u->layers.plus,
                    .samples = g->samples,

@@ -56,25 +56,12 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
                        .variance_at = parameters + l->variance};
 }
 
-// Of GELU, SiLU and scale.
-static activation_kind activation_of(const layer *l) {
-    static const activation_kind kinds[LAYER_KINDS] = {[LAYER_GELU] = ACTIVATION_GELU,
-                                                       [LAYER_SILU] = ACTIVATION_SILU,
-                                                       [LAYER_SCALE] = ACTIVATION_SCALE};
-    return kinds[l->kind];
-}
-
-static activation_kind tail_activation(const unit_layers *l) {
-    if (l->smooth) return activation_of(l->smooth);
-    return l->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
-}
-
 // From the norm's task, if the unit has one.
 static tail_task tail_of(const sources *s, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const norm_task *n = &u->norm;
     tail_task t = {.size = l->z,
-                   .activation = tail_activation(l),
+                   .activation = unit_tail_activation(l),
                    .pool = l->pool,
                    .norm = l->norm != NULL,
                    .z = u->z,
@@ -152,7 +139,7 @@ static dropout_task dropout_of(const cuda_plan *p, const cuda_unit *u) {
 
 static activation_task alone_activation_of(const cuda_unit *u) {
     const layer *l = u->layers.alone;
-    return (activation_task){.kind = activation_of(l),
+    return (activation_task){.kind = layer_traits_of(l)->activation,
                              .factor = (float)l->factor,
                              .features = shape_size(u->layers.y),
                              .x = u->x,

@@ -651,4 +651,8 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/a:r "'$$(touch z) [x]' EXP="$PWD/experiments/$odd.yaml" experiment
     [ -z "$(find "$WORK" "$ROOT" -maxdepth 2 -type f -name '[xyz]')" ] || fail "a name was executed"
     fails_with 2 "a tab or a line break" "$BIN/pipeline" experiment $'experiments/a\nb.yaml'
+    # In a list, a name with blanks is in quotes.
+    cp "experiments/$odd.yaml" 'experiments/a b.yaml'
+    EXPS="experiments/$long.yaml 'experiments/a b.yaml'" succeeds pipeline compare DRY_RUN=1
+    fails_with 2 "a quote is not closed: 'experiments/a b.yaml" "$BIN/pipeline" compare EXPS="x 'experiments/a b.yaml"
 }

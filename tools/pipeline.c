@@ -27,7 +27,8 @@ static const char NOTES[] =
     "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the current one. A second call\n"
     "does nothing; a stopped training run is resumed.\n"
     "\n"
-    "Settings, as arguments or in the environment (make passes its own on):\n";
+    "Settings, as arguments or in the environment (make passes its own on). In a\n"
+    "list, a name with blanks is in quotes: EXPS=\"single 'my net.yaml'\".\n";
 
 // Free() it.
 static char *make_notes(error *err) {

@@ -329,7 +329,8 @@ static status check_names(const settings *s, error *err) {
     return STATUS_OK;
 }
 
-// Collects the names from their settings; a list is split at blanks, a single name is not.
+// Collects the names from their settings; a list is split at blanks outside quotes, a single name
+// is not.
 static status collect_names(settings *s, error *err) {
     static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST,
                                      SETTING_SUBMISSION};
@@ -344,7 +345,7 @@ static status collect_names(settings *s, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < sizeof single / sizeof *single; i++)
         if (s->values[single[i]]) rc = words_add(&s->names, s->values[single[i]], err);
     for (size_t i = 0; rc == STATUS_OK && i < sizeof lists / sizeof *lists; i++)
-        rc = words_split(&s->names, s->values[lists[i]], " \t\n", err);
+        rc = words_options(&s->names, s->values[lists[i]], err);
     return rc == STATUS_OK ? check_names(s, err) : rc;
 }
 

@@ -23,7 +23,8 @@ status words_option(words *w, const char *option, const char *value, error *err)
 // Splits `text` at any of the characters in `separators` and adds the parts, without surrounding
 // blanks; skips empty parts. `text` may be NULL.
 status words_split(words *w, const char *text, const char *separators, error *err) MUST_CHECK;
-// Adds the words of a setting that holds options, separated by blanks; '…' or "…" may hold blanks.
+// Adds the words of a setting that holds options or names, separated by blanks; '…' or "…" may hold
+// blanks.
 // STATUS_USAGE for an unclosed quote. `text` may be NULL.
 status words_options(words *w, const char *text, error *err) MUST_CHECK;
 // Returns the value of the last `option` in `w`, "--lang zh" or "--lang=zh"; NULL if there is none.

@@ -15,12 +15,7 @@ setup() {
     cd "$WORK" || return 1
     data=$BATS_FILE_TMPDIR/data
     mkdir models
-    cat > models/small.yaml <<'END'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-END
+    small_model models/small.yaml
     cat > x.yaml <<'END'
 schema: lockstep.experiment/1
 name: x

@@ -9,12 +9,7 @@ setup() {
     need_tool plan manifest
     export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     mkdir -p "$WORK/files/models" && cd "$WORK/files" || return
-    cat >models/small.yaml <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
+    small_model models/small.yaml
     an_experiment a
     an_experiment b strategy=ddp world_size=2 virtual_shards=2 global_batch=256 loader_workers=1
 }

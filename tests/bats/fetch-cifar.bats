@@ -21,7 +21,7 @@ setup() {
 }
 
 teardown() {
-    [ -z "${SERVER:-}" ] || kill "$SERVER"
+    stop_serving
 }
 
 # rebuild_batches DATASET DIR: rebuilds the official .bin files from the tensors.
@@ -53,14 +53,6 @@ bad_archive() {
     fails_with 3 "$2" "$CIFAR" --from "$WORK/$1.tar.gz" --out "$OUT"
     [[ $stderr == *"'$WORK/$1.tar.gz'"* ]] || fail "the archive is not named: $stderr"
     nothing_in "$OUT"
-}
-
-# serve DIR: a web server for it, at $URL until the test ends.
-serve() {
-    "$PYTHON" "$ROOT/tests/python/serve.py" "$1" "$WORK/port" 3>&- &
-    SERVER=$!
-    wait_for "$WORK/port"
-    URL=http://127.0.0.1:$(cat "$WORK/port")
 }
 
 @test "help and version" {

@@ -12,7 +12,7 @@ setup() {
 }
 
 teardown() {
-    [ -z "${SERVER:-}" ] || kill "$SERVER"
+    stop_serving
 }
 
 # idx FILE COUNT [SIDE]: an IDX file of zero bytes: COUNT images of SIDE x SIDE, or COUNT labels.
@@ -160,17 +160,13 @@ refused() {
         gzip -dc "$MNIST_FROM/$name-ubyte.gz" >"$WORK/plain/$name-ubyte"
     done
     "$MNIST" --from "$WORK/plain" --split test --out - | cmp - "$WORK/a/test.st.zst"
-    "$PYTHON" "$ROOT/tests/python/serve.py" "$MNIST_FROM" "$WORK/port" 3>&- &
-    SERVER=$!
-    wait_for "$WORK/port"
-    local url
-    url=http://127.0.0.1:$(cat "$WORK/port")
-    "$MNIST" -q --from "$url" --split test --out - | cmp - "$WORK/a/test.st.zst"
+    serve "$MNIST_FROM"
+    "$MNIST" -q --from "$URL" --split test --out - | cmp - "$WORK/a/test.st.zst"
     # A first mirror without the files, and one with a token, which is appended to each address.
-    printf 'schema: lockstep.mirrors/1\nmirrors:\n  mnist: ["%s/none/", "%s?token=s3cret"]\n' "$url" "$url" >"$WORK/mirrors.yaml"
+    printf 'schema: lockstep.mirrors/1\nmirrors:\n  mnist: ["%s/none/", "%s?token=s3cret"]\n' "$URL" "$URL" >"$WORK/mirrors.yaml"
     "$MNIST" -q --mirrors "$WORK/mirrors.yaml" --split test --out - --manifest "$WORK/m.yaml" 2>"$WORK/said" |
         cmp - "$WORK/a/test.st.zst"
     [ "$(grep -c '/t10k-labels-idx1-ubyte.gz?token=s3cret' "$WORK/port.log")" -eq 1 ] || fail "$(cat "$WORK/port.log")"
-    [ "$("$BIN/manifest" get "$WORK/m.yaml" run.source.from)" = "$url?token=***" ]
+    [ "$("$BIN/manifest" get "$WORK/m.yaml" run.source.from)" = "$URL?token=***" ]
     ! grep s3cret "$WORK/m.yaml" "$WORK/said" || fail "the token was disclosed"
 }

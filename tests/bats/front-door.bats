@@ -9,10 +9,8 @@ TOOLS="pipeline manifest synth-cifar shard train-single train-ddp evaluate repor
 
 # One finished run of a small experiment, which each test copies.
 setup_file() {
-    local tool
-    for tool in $TOOLS; do
-        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
-    done
+    # shellcheck disable=SC2086
+    are_built $TOOLS || return 0
     # Few images: these tests check a training's inputs, not its results.
     file_data 400 64
     export FIRST=$BATS_FILE_TMPDIR/first DATA=$BATS_FILE_TMPDIR/data

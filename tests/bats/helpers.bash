@@ -87,6 +87,36 @@ all_ended() {
     ! pgrep -f -- "$1" >/dev/null
 }
 
+# are_built TOOL...: are these tools of the project built? For setup_file, which cannot skip.
+are_built() {
+    local tool
+    for tool in "$@"; do
+        [ -x "$BIN/$tool" ] || return 1
+    done
+}
+
+# small_model FILE: a model of images of 3x12x12, small enough for tests that train many times.
+small_model() {
+    cat >"$1" <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+}
+
+# serve DIR: a web server for it (tests/python/serve.py), at $URL until stop_serving, for teardown.
+# shellcheck disable=SC2034 # for files that load this
+serve() {
+    "$PYTHON" "$ROOT/tests/python/serve.py" "$1" "$WORK/port" 3>&- &
+    SERVER=$!
+    wait_for "$WORK/port"
+    URL=http://127.0.0.1:$(cat "$WORK/port")
+}
+stop_serving() {
+    [ -z "${SERVER:-}" ] || kill "$SERVER"
+}
+
 # need_cifar10, need_mnist: skip unless CIFAR10_FROM (an archive or folder) or MNIST_FROM is set.
 need_cifar10() {
     [ -n "${CIFAR10_FROM:-}" ] || skip "CIFAR10_FROM is not set"

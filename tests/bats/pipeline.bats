@@ -8,10 +8,8 @@ TOOLS="pipeline manifest synth-cifar shard train-single train-ddp evaluate repor
 
 # One finished run of a small experiment, which each test copies.
 setup_file() {
-    local tool
-    for tool in $TOOLS; do
-        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
-    done
+    # shellcheck disable=SC2086
+    are_built $TOOLS || return 0
     file_data 200 # for tests that need no stage before training
     export FIRST=$BATS_FILE_TMPDIR/first
     write_experiment "$BATS_FILE_TMPDIR/tiny.yaml"

@@ -8,12 +8,7 @@ setup() {
     need_tool plan manifest report
     export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     mkdir -p "$WORK/files/models" "$WORK/files/claims" && cd "$WORK/files" || return
-    cat >models/small.yaml <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
+    small_model models/small.yaml
     an_experiment a 'target_accuracy: 0.05'
     an_experiment b 'strategy: dp' 'world_size: 2' 'virtual_shards: 2' 'target_accuracy: 0.999'
     an_experiment c 'virtual_shards: 2'

@@ -8,18 +8,11 @@ TOOLS="pipeline manifest synth-cifar shard train-single evaluate report"
 
 # An experiment x in a folder of experiments, and one finished run of it, which each test copies.
 setup_file() {
-    local tool bin=${BIN:-$BATS_TEST_DIRNAME/../../build/bin}
-    for tool in $TOOLS; do
-        [ -x "$bin/$tool" ] || return 0
-    done
+    # shellcheck disable=SC2086
+    are_built $TOOLS || return 0
     local files=$BATS_FILE_TMPDIR/files
     mkdir -p "$files/experiments/models"
-    cat >"$files/experiments/models/small.yaml" <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
+    small_model "$files/experiments/models/small.yaml"
     cat >"$files/experiments/x.yaml" <<'YAML'
 schema: lockstep.experiment/1
 name: x
@@ -30,7 +23,7 @@ epochs: 1
 optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
 YAML
     cd "$files" || return
-    ARTIFACTS=$BATS_FILE_TMPDIR/first "$bin/pipeline" experiment x >"$BATS_FILE_TMPDIR/first.log" 2>&1
+    ARTIFACTS=$BATS_FILE_TMPDIR/first "$BIN/pipeline" experiment x >"$BATS_FILE_TMPDIR/first.log" 2>&1
 }
 
 setup() {
@@ -658,4 +651,8 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/a:r "'$$(touch z) [x]' EXP="$PWD/experiments/$odd.yaml" experiment
     [ -z "$(find "$WORK" "$ROOT" -maxdepth 2 -type f -name '[xyz]')" ] || fail "a name was executed"
     fails_with 2 "a tab or a line break" "$BIN/pipeline" experiment $'experiments/a\nb.yaml'
+    # In a list, a name with blanks is in quotes.
+    cp "experiments/$odd.yaml" 'experiments/a b.yaml'
+    EXPS="experiments/$long.yaml 'experiments/a b.yaml'" succeeds pipeline compare DRY_RUN=1
+    fails_with 2 "a quote is not closed: 'experiments/a b.yaml" "$BIN/pipeline" compare EXPS="x 'experiments/a b.yaml"
 }

@@ -12,12 +12,7 @@ setup() {
 }
 
 write_study() {
-    cat >small.yaml <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
+    small_model small.yaml
     cat >base.yaml <<'YAML'
 schema: lockstep.experiment/1
 name: base

@@ -5,7 +5,8 @@ load helpers
 load submissions
 
 setup_file() {
-    submission_tools_built || return 0
+    # shellcheck disable=SC2086
+    are_built $SUBMISSION_TOOLS || return 0
     export EXECUTIONS=1 ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
     small_experiments "$FILES"
     submit >"$BATS_FILE_TMPDIR/log" 2>&1

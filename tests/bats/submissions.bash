@@ -2,25 +2,13 @@
 # Shared by the bats files on submissions: two small experiments that end in the same model.
 # shellcheck shell=bash
 
+# shellcheck disable=SC2034 # for files that load this
 SUBMISSION_TOOLS="pipeline manifest synth-cifar shard train-single train-dp evaluate report bench-allreduce"
-
-# submission_tools_built: for setup_file, before $BIN is used.
-submission_tools_built() {
-    local tool
-    for tool in $SUBMISSION_TOOLS; do
-        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 1
-    done
-}
 
 # small_experiments FOLDER: one.yaml (one process) and two.yaml (two replicas), with their model.
 small_experiments() {
     mkdir -p "$1"
-    cat >"$1/small.yaml" <<'YAML'
-schema: lockstep.model/1
-name: small
-input: [3, 12, 12]
-layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
-YAML
+    small_model "$1/small.yaml"
     small_experiment "$1" one single 1
     small_experiment "$1" two dp 2
 }

@@ -9,7 +9,8 @@ load forging
 NAME=submission-one-two
 
 setup_file() {
-    submission_tools_built || return 0
+    # shellcheck disable=SC2086
+    are_built $SUBMISSION_TOOLS || return 0
     export EXECUTIONS=1 FILES=$BATS_FILE_TMPDIR/files
     small_experiments "$FILES"
     cd "$BATS_FILE_TMPDIR" || return 1

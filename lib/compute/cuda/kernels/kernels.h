@@ -184,8 +184,7 @@ void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, 
 void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
                    size_t at);
 
-// ---- tail.cu: batch norm as scale and shift, a sum, an activation, 2×2 max pooling, in one pass
-// ----
+// ---- tail.cu: scale and shift of batch norm, sum, activation, 2×2 max pooling, in one pass ----
 
 typedef struct tail_task {
     shape size;                 // of z; y is that, or half as high and wide (rounded down)

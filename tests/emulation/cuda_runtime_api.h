@@ -25,7 +25,7 @@
 // not wait, or that touches device memory before it does (only under AddressSanitizer).
 //
 // **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
-// races between threads that such an order exposes. It does not find a kernel that reads ordinary
+// races between threads that such an order exposes; races.h finds the others. It does not find a kernel that reads ordinary
 // host memory. Functions like expf, and the order of cuBLAS's sums, are the host's: a device gives
 // other bits. Speeds mean nothing here.
 //

@@ -44,7 +44,7 @@
 // threads of the last block that read it, and one by a block before. A write by the same kernel is
 // compared with these; by another kernel, one would do.
 //
-// **What it costs.** 84 bytes for every cell of a page (4096 bytes) that was touched, and 12 bytes
+// **What it costs.** 80 bytes for every cell of a page (4096 bytes) that was touched, and 12 bytes
 // for every piece of work; about tenfold the time.
 //
 // **What it reports.** Each pair of source lines once: both accesses, with their lines (addr2line

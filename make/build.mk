@@ -25,6 +25,8 @@ MODEFLAGS_debug   := -O0 -g3
 # the compiler as long as everything else.
 MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
+# The emulation of CUDA with a search for races: make check-races.
+MODEFLAGS_races   := -O2 -g1
 # For clang: tests/torture/fuzz is linked with it.
 MODEFLAGS_fuzz    := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS := $(MODEFLAGS_$(MODE))

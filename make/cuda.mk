@@ -35,7 +35,12 @@ NCCL_C     = lib/compute/cuda/group/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
              $(addprefix lib/compute/,layer_kinds.c units.c)
-EMULATION := $(filter-out tests/emulation/test_%,$(wildcard tests/emulation/*.cc))
+# In MODE=races accesses of the backend and of the emulated libraries are watched, and those of
+# their test (tests/emulation/races.h).
+RACES_TEST := tests/emulation/races/test_races.cc
+RACES     := $(if $(filter races,$(MODE)),$(filter-out $(RACES_TEST),$(wildcard tests/emulation/races/*.cc)))
+EMULATION := $(filter-out tests/emulation/test_% $(if $(RACES),%/races_absent.cc),$(wildcard tests/emulation/*.cc)) $(RACES)
+WATCHED    = $(addprefix $(EMU)/,lib/% tests/emulation/cublas.cc.o tests/emulation/nccl.cc.o $(RACES_TEST).o)
 NVCC_OBJ  := $(BUILD)/obj/nvcc
 EMU       := $(OBJ)/emulated
 
@@ -66,9 +71,13 @@ CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
 SHARED_LD    := tests/emulation/shared.ld
-EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD)
+EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
 SO_LDFLAGS    = -shared -Wl,--version-script=lib/compute/cuda/exports.map $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
+
+ifneq ($(RACES),)
+$(WATCHED): EMU_FLAGS += -fsanitize=thread
+endif
 
 $(OBJ)/flags-cxx: FORCE
 	@command -v $(firstword $(CXX)) >/dev/null || \

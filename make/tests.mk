@@ -79,6 +79,15 @@ sanitize-asan: check-test-deps $(EMULATED_SO) $(filter %/test_cuda_engine,$(CUDA
 	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_CASES=FEWEST $(RUN_TESTS) \
 	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(ASAN_TESTS)
 
+# The tests run the backend of MODE=races with few cases. RACES_RUN: "PROGRAM=FILTER", a cmocka filter
+# of the tests' names.
+RACES_RUN ?= test_cuda_engine=test_serial_launches test_cuda_engine=test_deferred
+.PHONY: check-races
+check-races: check-test-deps $(CUDA_TESTS) ## Search the CUDA backend for data races, on the emulation
+	@$(MAKE) --no-print-directory MODE=races $(BUILD)/obj/races/lib/lockstep-cuda-emulated.so \
+	    $(BUILD)/obj/races/emulated/$(RACES_TEST:.cc=)
+	@scripts/check-races '$(abspath $(BUILD)/obj/races)' '$(abspath $(OBJ)/tests/ops)' $(RACES_RUN)
+
 .PHONY: golden
 golden: ## Regenerate the golden files in tests/golden (needs PyTorch: make deps-torch)
 	@set -e; for script in $(sort $(wildcard tests/golden/*.py)); do echo "$(PYTHON) $$script"; $(PYTHON) $$script; done

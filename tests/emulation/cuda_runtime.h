@@ -33,28 +33,31 @@ struct place {
 };
 
 // Submits a launch to a stream; `body` is one thread.
-cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
+cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &config,
                    std::function<void()> body);
 
 // Copies the arguments now and converts them to the kernel's parameters, as a launch does.
 template <typename... Parameters, typename... Arguments>
-cudaError_t launch_kernel(const char *name, const cudaLaunchConfig_t *config,
+cudaError_t launch_kernel(const char *name, place from, const cudaLaunchConfig_t *config,
                           void (*kernel)(Parameters...), Arguments &&...arguments) {
     std::tuple<Parameters...> values{static_cast<Parameters>(arguments)...};
-    return launch(name, *config, [kernel, values] { std::apply(kernel, values); });
+    return launch(name, from, *config, [kernel, values] { std::apply(kernel, values); });
 }
 
 void barrier(place here);
 void wait_for_grids(place here);
+void warp_barrier(unsigned mask, place here);
 // Waits for all lanes of the warp; returns the value of lane `from`.
 unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here);
 unsigned lane(void);
+void fence();
 
 } // namespace emulation
 
 // A macro, because messages name the kernel.
-#define cudaLaunchKernelEx(config, kernel, ...) \
-    emulation::launch_kernel(#kernel, config, kernel, ##__VA_ARGS__)
+#define cudaLaunchKernelEx(config, kernel, ...)                                             \
+    emulation::launch_kernel(#kernel, emulation::place{__FILE__, __LINE__}, config, kernel, \
+                             ##__VA_ARGS__)
 
 // Kernels count as compiled for the emulated device.
 template <typename T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *) {
@@ -71,6 +74,11 @@ constexpr int warpSize = 32;
 
 inline void __syncthreads(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     emulation::barrier({file, line});
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffffu, const char *file = __builtin_FILE(),
+                       int line = __builtin_LINE()) {
+    emulation::warp_barrier(mask, {file, line});
 }
 
 // Earlier kernels have always completed. The emulation checks that a kernel waits for them if it
@@ -122,19 +130,18 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, const char *file =
 // ---- Between blocks ----
 
 inline unsigned long long atomicAdd(unsigned long long *sum, unsigned long long value) {
-    const unsigned long long before = *sum;
-    *sum += value;
-    return before;
+    return __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
 }
 
 inline unsigned atomicAdd(unsigned *sum, unsigned value) {
-    const unsigned before = *sum;
-    *sum += value;
-    return before;
+    return __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
 }
 
-// One thread runs at a time, and there are no caches: a write is visible at once.
-inline void __threadfence() {}
+// One thread runs at a time, and there are no caches: a write is visible at once. Only a search for
+// races needs the fence.
+inline void __threadfence() {
+    emulation::fence();
+}
 
 template <typename T> T __ldcg(const T *from) {
     return *from;

@@ -25,9 +25,9 @@
 // not wait, or that touches device memory before it does (only under AddressSanitizer).
 //
 // **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
-// races between threads that such an order exposes. It does not find a kernel that reads ordinary
-// host memory. Functions like expf, and the order of cuBLAS's sums, are the host's: a device gives
-// other bits. Speeds mean nothing here.
+// races between threads that such an order exposes; races.h finds the others. It does not find a
+// kernel that reads ordinary host memory. Functions like expf, and the order of cuBLAS's sums, are
+// the host's: a device gives other bits. Speeds mean nothing here.
 //
 // LOCKSTEP_EMULATED_DEVICES: the number of devices (1). LOCKSTEP_EMULATED_MEMORY: bytes per device
 // (16 GiB). LOCKSTEP_EMULATED_PEERS=0: no device reaches another one's memory, and the host stages

@@ -13,14 +13,20 @@ enum class recorded { never, in_queue, in_capture, in_graph };
 
 static const double NOT_YET = -1;
 
+// Set by the recorded work.
+struct reached {
+    double seconds = NOT_YET;
+    races::moment at;
+};
+
 } // namespace emulation
 
 struct CUevent_st {
     int device;
     bool timed;
     emulation::recorded how = emulation::recorded::never;
-    std::shared_ptr<double> seconds;         // when it was reached; set by the recorded work
-    std::shared_ptr<emulation::queue> queue; // in_queue
+    std::shared_ptr<emulation::reached> mark; // of the last record
+    std::shared_ptr<emulation::queue> queue;  // in_queue
     uint64_t number = 0;
     std::shared_ptr<emulation::capture> capture; // in_capture
     std::vector<size_t> behind;
@@ -32,21 +38,22 @@ namespace emulation {
 
 static std::set<CUevent_st *> events;
 
-static work set_to_now(std::shared_ptr<double> seconds) {
-    return [seconds] {
+static work set_to_now(std::shared_ptr<reached> mark) {
+    return [mark] {
         using namespace std::chrono;
-        *seconds = duration<double>(steady_clock::now().time_since_epoch()).count();
+        mark->seconds = duration<double>(steady_clock::now().time_since_epoch()).count();
+        mark->at = races::here();
         return cudaSuccess;
     };
 }
 
 // The same, visible to other processes.
-static work reach(std::shared_ptr<double> seconds, std::shared_ptr<shared_event> shared) {
-    if (!shared) return set_to_now(std::move(seconds));
+static work reach(std::shared_ptr<reached> mark, std::shared_ptr<shared_event> shared) {
+    if (!shared) return set_to_now(std::move(mark));
     const uint64_t number = ++shared->recorded;
-    return [mark = set_to_now(std::move(seconds)), shared, number] {
+    return [set = set_to_now(std::move(mark)), shared, number] {
         shared->reached = number;
-        return mark();
+        return set();
     };
 }
 
@@ -81,7 +88,7 @@ static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external)
     if (stream->capture && stream->capture->lost) return cudaErrorStreamCaptureInvalidated;
     if (stream->capture && event->shared)
         return lose(stream->capture.get(), cudaErrorStreamCaptureUnsupported);
-    event->seconds = std::make_shared<double>(NOT_YET);
+    event->mark = std::make_shared<reached>();
     if (stream->capture && !external) {
         event->how = recorded::in_capture;
         event->capture = stream->capture;
@@ -91,7 +98,7 @@ static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external)
     event->how = stream->capture ? recorded::in_graph : recorded::in_queue;
     event->queue = stream->queue;
     event->number = stream->queue->put + 1;
-    return submit(stream->own ? nullptr : stream, reach(event->seconds, event->shared));
+    return submit(stream->own ? nullptr : stream, reach(event->mark, event->shared));
 }
 
 // The stream continues after the nodes that the event follows, and joins its capture.
@@ -118,10 +125,14 @@ static cudaError_t wait(CUstream_st *stream, const CUevent_st *event, bool exter
     if (event->how == recorded::in_capture) return wait_in_capture(stream, event);
     if (stream->capture && !external)
         return lose(stream->capture.get(), cudaErrorStreamCaptureIsolation);
-    if (event->how == recorded::in_graph) return submit(stream->own ? nullptr : stream, finish_all);
+    const bool in_graph = event->how == recorded::in_graph;
     const std::shared_ptr<queue> theirs = event->queue;
     const uint64_t number = event->number;
-    return submit(stream->own ? nullptr : stream, [=] { return theirs->advance(number); });
+    return submit(stream->own ? nullptr : stream, [=, mark = event->mark] {
+        const cudaError_t result = in_graph ? finish_all() : theirs->advance(number);
+        races::follow(mark->at);
+        return result;
+    });
 }
 
 // Returns cudaErrorNotReady if the event's place has not been reached.
@@ -131,8 +142,14 @@ static cudaError_t state(const CUevent_st *event) {
         if (!event->capture->ended) event->capture->lost = true;
         return cudaErrorCapturedEvent;
     }
-    return event->how != recorded::never && *event->seconds == NOT_YET ? cudaErrorNotReady
-                                                                       : cudaSuccess;
+    return event->how != recorded::never && event->mark->seconds == NOT_YET ? cudaErrorNotReady
+                                                                            : cudaSuccess;
+}
+
+// The host has waited for the event, or has asked whether it was reached.
+static cudaError_t seen(const CUevent_st *event, cudaError_t result) {
+    if (result == cudaSuccess && event->mark) races::host_follows(event->mark->at);
+    return done(result);
 }
 
 } // namespace emulation
@@ -179,17 +196,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     hold lock(everything);
     if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
     const cudaError_t result = state(event);
-    if (result != cudaErrorNotReady) return done(result);
+    if (result != cudaErrorNotReady) return seen(event, result);
     if (event->foreign) return done(wait_patiently(foreign_reached(event)));
-    return done(event->how == recorded::in_queue ? event->queue->finish(event->number)
-                                                 : finish_all());
+    return seen(event, event->how == recorded::in_queue ? event->queue->finish(event->number)
+                                                        : finish_all());
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     hold lock(everything);
     if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
     if (!event->foreign && state(event) == cudaErrorNotReady) (void)event->queue->step();
-    return done(state(event));
+    return seen(event, state(event));
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -200,7 +217,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
         const cudaError_t result = state(event);
         if (result != cudaSuccess) return done(result);
     }
-    *milliseconds = (float)((*end->seconds - *start->seconds) * 1000);
+    *milliseconds = (float)((end->mark->seconds - start->mark->seconds) * 1000);
     return cudaSuccess;
 }
 

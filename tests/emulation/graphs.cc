@@ -12,6 +12,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
     std::shared_ptr<const std::vector<emulation::node>> nodes; // shared with launches that wait
     bool prioritized; // nodes have their own priorities, not that of the launch's stream
+    std::shared_ptr<emulation::races::branches> branches = emulation::races::new_branches();
 };
 
 namespace emulation {
@@ -86,6 +87,8 @@ struct launched {
     std::vector<size_t> preferred;
     std::vector<bool> ran;
     size_t left;
+    std::shared_ptr<races::branches> branches;
+    std::shared_ptr<races::graph_run> run; // begins with the first node
 };
 
 static bool may_run(const launched &l, size_t i) {
@@ -98,17 +101,20 @@ static bool may_run(const launched &l, size_t i) {
 // examined.
 static cudaError_t advance_graph(launched *l) {
     std::vector<bool> waits(l->nodes->size());
+    if (!l->run) l->run = races::begin_graph(l->branches, l->nodes->size());
     while (l->left > 0) {
         const auto next = std::find_if(l->preferred.begin(), l->preferred.end(),
                                        [&](size_t i) { return !waits[i] && may_run(*l, i); });
         if (next == l->preferred.end()) return cudaErrorNotReady;
-        const cudaError_t result = (*l->nodes)[*next].what();
+        const node &n = (*l->nodes)[*next];
+        const cudaError_t result = races::run_node(l->run.get(), *next, n.after, n.what);
         waits[*next] = result == cudaErrorNotReady;
         if (waits[*next]) continue;
         if (result != cudaSuccess) return result;
         l->ran[*next] = true;
         l->left--;
     }
+    races::end_graph(l->run.get());
     return cudaSuccess;
 }
 
@@ -117,6 +123,7 @@ static work launch_of(const CUgraphExec_st *exec) {
     l->nodes = exec->nodes;
     l->left = exec->nodes->size();
     l->ran.resize(l->left);
+    l->branches = exec->branches;
     arrange(&l->preferred, l->left);
     return [l] { return advance_graph(l.get()); };
 }

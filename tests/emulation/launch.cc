@@ -22,6 +22,7 @@
 
 #include "emulation.h"
 #include "fibers.h"
+#include "races.h"
 #include "streams.h"
 
 uint3 threadIdx, blockIdx;
@@ -135,6 +136,7 @@ static bool next_turn() {
         if (is == state::fresh || is == state::runnable) {
             now.turn = turn;
             threadIdx = now.index[self()];
+            races::turn_to(self());
             return true;
         }
     }
@@ -180,8 +182,8 @@ static void wait(state why) {
     switch_to(next.is == state::fresh ? idle_fiber() : next.on);
 }
 
-// Waits for all threads of the block.
-static void meet(place here) {
+// Waits for all threads of the block; true: this one is the last.
+static bool meet(place here) {
     thread &me = now.threads[self()];
     me.at = here;
     if (now.ended > 0) refuse(STUCK);
@@ -193,26 +195,28 @@ static void meet(place here) {
     now.barrier = here;
     if (++now.waiting < now.threads.size()) {
         wait(state::at_barrier);
-        return;
+        return false;
     }
     now.waiting = 0;
     for (thread &t : now.threads)
         if (t.is == state::at_barrier) t.is = state::runnable;
     me.is = state::runnable;
+    return true;
 }
 
 void barrier(place here) {
     check_waited("comes to a barrier");
     now.met = true;
-    meet(here);
+    if (meet(here)) races::block_met();
 }
 
 void wait_for_grids(place here) {
     thread &me = now.threads[self()];
     if (me.waited) return;
     me.waited = true;
+    races::waited();
     if (!now.closed) return;
-    meet(here);
+    (void)meet(here);
     if (now.closed) now.closed->open();
     now.closed = nullptr;
 }
@@ -221,7 +225,9 @@ unsigned lane() {
     return (unsigned)(self() % WARP_THREADS);
 }
 
-unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here) {
+// Sets *last for the last lane that arrives.
+static unsigned long long meet_lanes(unsigned mask, unsigned long long value, unsigned from,
+                                     place here, bool *last) {
     check_waited("comes to a shuffle");
     now.met = true;
     const size_t first = self() / WARP_THREADS * WARP_THREADS;
@@ -236,7 +242,8 @@ unsigned long long exchange(unsigned mask, unsigned long long value, unsigned fr
     if (w.at.line != here.line)
         refuse("one lane of a warp is in the shuffle of line %d, another one in that of line %d",
                w.at.line, here.line);
-    if (++w.waiting < WARP_THREADS) {
+    *last = ++w.waiting == WARP_THREADS;
+    if (!*last) {
         wait(state::in_exchange);
     } else {
         w.waiting = 0;
@@ -247,9 +254,27 @@ unsigned long long exchange(unsigned mask, unsigned long long value, unsigned fr
     return w.value[set][from];
 }
 
+unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here) {
+    bool last;
+    return meet_lanes(mask, value, from, here, &last);
+}
+
+void warp_barrier(unsigned mask, place here) {
+    bool last;
+    (void)meet_lanes(mask, 0, 0, here, &last);
+    if (last) races::warp_met();
+}
+
+void fence() {
+    races::fence();
+}
+
 // ---- Blocks and grids ----
 
 static std::vector<shared_page *> all_shared() {
+    static const bool known =
+        (races::add_shared(emulation_shared_begin, emulation_shared_end), true);
+    (void)known;
     std::vector<shared_page *> pages;
     for (shared_page *p = emulation_shared_begin; p < emulation_shared_end; p++) pages.push_back(p);
     return pages;
@@ -286,7 +311,7 @@ static void run_block() {
     switch_to(idle_fiber());
 }
 
-static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
+static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 block,
                             const std::function<void()> &body, kernel_access *must_wait) {
     gridDim = grid;
     blockDim = block;
@@ -295,6 +320,7 @@ static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
     now.must_wait = must_wait;
     now.closed = must_wait;
     now.host = running_fiber();
+    races::begin_kernel(kernel, from.file, grid, block, must_wait);
     if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
@@ -307,12 +333,14 @@ static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
         blockIdx = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
                     (unsigned)(b / grid.x / grid.y)};
         if (shared) std::for_each(pages.begin(), pages.end(), forget);
+        races::begin_block(b);
         run_block();
         if (b == order.front())
             pages.erase(std::remove_if(pages.begin(), pages.end(), is_forgotten), pages.end());
         shared = now.met;
         if (COUNTS) count_block(now.index.size());
     }
+    races::end_kernel();
     if (COUNTS) list_kernel(kernel, order.size(), now.index.size());
     return cudaSuccess;
 }
@@ -341,7 +369,7 @@ static cudaError_t check_capture(cudaStream_t stream, bool waits) {
     return lose(stream->capture.get(), cudaErrorNotSupported);
 }
 
-cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
+cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &config,
                    std::function<void()> body) {
     hold lock(everything);
     const dim3 grid = config.gridDim, block = config.blockDim;
@@ -358,7 +386,7 @@ cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
     if (result == cudaSuccess)
         result = submit(config.stream, [=] {
             kernel_access access(device);
-            return run_grid(kernel, grid, block, body, waits ? &access : nullptr);
+            return run_grid(kernel, from, grid, block, body, waits ? &access : nullptr);
         });
     return done(result);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory: a table of allocations, and copies that check it first.
 #include "emulation.h"
+#include "races.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -113,6 +114,7 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     if (size >= HUGE_PAGE) (void)madvise(*pointer, size & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
     memset(*pointer, FRESH, size);
     allocations[(uintptr_t)*pointer] = {size, device};
+    races::add_memory(*pointer, size);
     if (device == PINNED) return cudaSuccess;
     ASAN_POISON_MEMORY_REGION((char *)*pointer + size, room - size);
     if (accesses == 0) ASAN_POISON_MEMORY_REGION(*pointer, size);
@@ -135,6 +137,7 @@ static cudaError_t give_back(void *pointer, bool pinned) {
         return cudaErrorInvalidValue;
     const allocation &a = found->second;
     ASAN_UNPOISON_MEMORY_REGION(pointer, pinned ? a.size : whole_pages(a.size));
+    races::remove_memory(pointer, a.size);
     unshare(pointer, a);
     allocations.erase(found);
     free(pointer);
@@ -182,6 +185,7 @@ cudaError_t share_memory(const void *pointer, int *file, size_t *size, int *devi
 
 void add_foreign(void *at, size_t size, int device) {
     allocations[(uintptr_t)at] = {size, device, -1, true};
+    races::add_memory(at, size);
     const size_t open = accesses > 0 ? size : 0;
     ASAN_POISON_MEMORY_REGION((char *)at + open, whole_pages(size) - open);
 }
@@ -190,6 +194,7 @@ cudaError_t remove_foreign(void *at, size_t *size) {
     const auto found = allocations.find((uintptr_t)at);
     if (found == allocations.end() || !found->second.foreign) return cudaErrorInvalidValue;
     *size = found->second.size;
+    races::remove_memory(at, *size);
     ASAN_UNPOISON_MEMORY_REGION(at, whole_pages(*size));
     allocations.erase(found);
     return cudaSuccess;

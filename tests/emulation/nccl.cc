@@ -284,6 +284,9 @@ static void run_group(ncclComm *c) {
         return;
     }
     device_access access;
+    CUstream_st *s;
+    (void)find_stream(c->stream, &s);
+    races::piece running(&s->queue->order);
     if (move_group(c) && c->state == ncclInProgress) c->state = ncclSuccess;
 }
 
@@ -481,6 +484,7 @@ static ncclResult_t launch(const group_of_calls &g) {
     c->called = monotonic::now();
     c->put = s->queue->put;
     c->settled = false;
+    if (!s->capture) races::line_follows(&s->queue->order, races::host_now());
     c->calls = g;
     c->state = ncclInProgress;
     return ncclInProgress;

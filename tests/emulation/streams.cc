@@ -22,6 +22,7 @@ cudaError_t queue::step() {
     work next = std::move(waiting.front());
     waiting.pop_front();
     device_access access;
+    races::piece running(&order);
     const cudaError_t result = next();
     if (result == cudaErrorNotReady)
         waiting.push_front(std::move(next));
@@ -112,13 +113,19 @@ void add_node(CUstream_st *stream, work what) {
 
 // A device's default stream and those that are not NonBlocking take turns: submitting work to one
 // first lets the other finish. So at most one has work.
+static cudaError_t finish_before(const CUstream_st *other, const CUstream_st *stream) {
+    const cudaError_t result = finish_stream(other);
+    races::line_follows(&stream->queue->order, races::end_of(other->queue->order));
+    return result;
+}
+
 static cudaError_t finish_other(const CUstream_st *stream) {
     if (!stream->own)
-        return stream->blocking ? finish_stream(&own_streams[stream->device]) : cudaSuccess;
+        return stream->blocking ? finish_before(&own_streams[stream->device], stream) : cudaSuccess;
     for (const CUstream_st *s : streams) {
         if (s->device != stream->device || !s->blocking) continue;
         if (s->capture) return lose(s->capture.get(), cudaErrorStreamCaptureImplicit);
-        const cudaError_t result = finish_stream(s);
+        const cudaError_t result = finish_before(s, stream);
         if (result != cudaSuccess) return result;
     }
     return cudaSuccess;
@@ -135,6 +142,7 @@ cudaError_t submit(cudaStream_t stream, work what) {
     CUstream_st *s;
     cudaError_t result = find_stream(stream, &s);
     if (result != cudaSuccess) return result;
+    what = races::after_host(std::move(what));
     if (s->capture) {
         if (s->capture->lost) return cudaErrorStreamCaptureInvalidated;
         add_node(s, std::move(what));
@@ -149,15 +157,19 @@ cudaError_t submit(cudaStream_t stream, work what) {
     return result == cudaErrorNotReady ? make_room(s->queue.get()) : result; // the rest: later
 }
 
+static std::vector<const CUstream_st *> all_streams() {
+    std::vector<const CUstream_st *> all;
+    for (const auto &[number, s] : own_streams) all.push_back(&s);
+    all.insert(all.end(), streams.begin(), streams.end());
+    return all;
+}
+
 static cudaError_t finish_streams(const std::function<bool(const CUstream_st &)> &wanted) {
     cudaError_t first = cudaSuccess;
-    const auto finish = [&](const CUstream_st &s) {
-        if (!wanted(s)) return;
-        const cudaError_t result = finish_stream(&s);
+    for (const CUstream_st *s : all_streams()) {
+        const cudaError_t result = wanted(*s) ? finish_stream(s) : cudaSuccess;
         if (first == cudaSuccess) first = result;
-    };
-    for (const auto &[number, s] : own_streams) finish(s);
-    for (const CUstream_st *s : streams) finish(*s);
+    }
     return first;
 }
 
@@ -167,6 +179,11 @@ cudaError_t finish_device(int device) {
 
 cudaError_t finish_all() {
     return finish_streams([](const CUstream_st &) { return true; });
+}
+
+static void host_follows_device(int device) {
+    for (const CUstream_st *s : all_streams())
+        if (s->device == device) races::host_follows(races::end_of(s->queue->order));
 }
 
 static cudaError_t new_stream(cudaStream_t *stream, unsigned flags, int priority) {
@@ -225,7 +242,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     if (result != cudaSuccess) return done(result);
     if (s->capture) return done(lose(s->capture.get(), cudaErrorStreamCaptureUnsupported));
     result = finish_other(s);
-    return done(result == cudaSuccess ? finish_stream(s) : result);
+    if (result == cudaSuccess) result = finish_stream(s);
+    races::host_follows(races::end_of(s->queue->order));
+    return done(result);
 }
 
 // A caller that polls must see an end: each call does a little work.
@@ -236,7 +255,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     if (result != cudaSuccess) return done(result);
     if (s->capture) return done(lose(s->capture.get(), cudaErrorStreamCaptureUnsupported));
     result = s->queue->step();
-    return done(result == cudaSuccess && !s->queue->waiting.empty() ? cudaErrorNotReady : result);
+    if (!s->queue->waiting.empty()) return done(result == cudaSuccess ? cudaErrorNotReady : result);
+    races::host_follows(races::end_of(s->queue->order));
+    return done(result);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *context) {
@@ -255,5 +276,7 @@ cudaError_t cudaDeviceSynchronize() {
     for (const CUstream_st *s : streams)
         if (result == cudaSuccess && s->device == device && s->capture)
             result = lose(s->capture.get(), cudaErrorStreamCaptureUnsupported);
-    return done(result == cudaSuccess ? finish_device(device) : result);
+    if (result == cudaSuccess) result = finish_device(device);
+    host_follows_device(device);
+    return done(result);
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "emulation.h"
+#include "races.h"
 
 namespace emulation {
 
@@ -16,6 +17,7 @@ namespace emulation {
 struct queue {
     std::deque<work> waiting;
     uint64_t put = 0, done = 0; // numbers of the last one submitted, and of the last one done
+    races::timeline order;
 
     cudaError_t step(); // runs the first, if any; cudaErrorNotReady: it is still there
     // Run until that number is done. advance stops at work that waits for another process, with

@@ -173,9 +173,10 @@ training_of() {
 # then fails. Calls CHECK with the exit code each time; standard output and standard error are in
 # the files `printed` and `said`. The number of allocations is in `allocations`.
 each_allocation_fails() {
-    local check=$1 n code
+    local check=$1 n code compiler
     shift
-    "${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -o faults.so "$ROOT/tests/torture/faults.c" -ldl
+    read -ra compiler <<<"${CC:-cc}"
+    "${compiler[@]}" -D_GNU_SOURCE -shared -fPIC -o faults.so "$ROOT/tests/torture/faults.c" -ldl
     run env LD_PRELOAD=./faults.so FAULT_COUNT=counts "$@"
     allocations=$(sed -n "s/^${1##*/}.* malloc=//p" counts)
     for ((n = 1; n <= allocations; n++)); do

@@ -4,7 +4,9 @@
 load helpers
 
 setup_file() {
-    "${CC:-cc}" -o "$BATS_FILE_TMPDIR/make_jpeg" "$ROOT/tests/fixtures/make_jpeg.c" -ljpeg
+    local compiler
+    read -ra compiler <<<"${CC:-cc}"
+    "${compiler[@]}" -o "$BATS_FILE_TMPDIR/make_jpeg" "$ROOT/tests/fixtures/make_jpeg.c" -ljpeg
 }
 
 setup() {

@@ -442,7 +442,8 @@ int main(void) {
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 END
-    "${CC:-cc}" "$WORK/test_thing.c" -lcmocka -o "$WORK/test_thing"
+    read -ra compiler <<<"${CC:-cc}"
+    "${compiler[@]}" "$WORK/test_thing.c" -lcmocka -o "$WORK/test_thing"
     run "$ROOT/tests/run" "$WORK/test_thing"
     [ "$status" -eq 1 ]
     local line

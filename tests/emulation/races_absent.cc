@@ -23,7 +23,9 @@ work after_host(work what) {
 
 piece::piece(timeline *) : before_(nullptr) {}
 
-piece::~piece() {}
+piece::~piece() {
+    (void)before_;
+}
 
 moment here() {
     return nullptr;

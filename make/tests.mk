@@ -80,7 +80,8 @@ sanitize-asan: check-test-deps $(EMULATED_SO) $(filter %/test_cuda_engine,$(CUDA
 	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(ASAN_TESTS)
 
 # The tests run the backend of MODE=races with few cases. RACES_RUN: "PROGRAM=FILTER", a cmocka filter
-# of the tests' names, with ? for a blank. These run every kernel of a step.
+# of the tests' names, with ? for a blank. These run all kernels but two that measure a device, and
+# gather_slices, which only ranks launch that reduce by CUDA IPC.
 RACES_RUN ?= test_cuda_engine=test_serial_launches test_cuda_engine=test_deferred test_cuda_engine=*over?all \
              test_cuda_exact=gelu?and?silu?in?tails* test_cuda_exact=group?norms* test_cuda_exact=a?residual?block* \
              test_cuda_peers=fast*

@@ -45,7 +45,7 @@
 // compared with these; by another kernel, one would do.
 //
 // **What it costs.** 80 bytes for every cell of a page (4096 bytes) that was touched, and 12 bytes
-// for every piece of work; about tenfold the time.
+// for every piece of work.
 //
 // **What it reports.** Each pair of source lines once: both accesses, with their lines (addr2line
 // names them), kernel, block and thread, or the place where a copy was submitted.

@@ -129,6 +129,11 @@ END
     direct=$((2 * (2 * 32 * 32 * 16 * 3 + 3 * 32 * 32 * 16 * 20 * 9 + 3 * 320 * 10)))
     winograd=$((2 * (2 * 32 * 32 * 16 * 3 + 3 * 64 * 36 * 16 * 20 + 3 * 320 * 10)))
     [ "$(count --set "model=$WORK/w.yaml")" = "$direct $winograd" ] || fail "$(count --set "model=$WORK/w.yaml")"
+    # 30×30: the eighth tiles have two rows, or columns, and need five of six points.
+    sed -i 's/kernel: 1/kernel: 3/; s/size: 8/size: 15/' "$WORK/w.yaml"
+    direct=$((2 * (2 * 30 * 30 * 16 * 27 + 3 * 30 * 30 * 16 * 20 * 9 + 3 * 80 * 10)))
+    winograd=$((2 * (2 * 30 * 30 * 16 * 27 + 3 * 47 * 47 * 16 * 20 + 3 * 80 * 10)))
+    [ "$(count --set "model=$WORK/w.yaml")" = "$direct $winograd" ] || fail "$(count --set "model=$WORK/w.yaml")"
     sed -i 's/kernel: 3/kernel: [3, 1]/' "$WORK/m.yaml"
     run count --set "model=$WORK/m.yaml"
     [[ $status -ne 0 && $output == *"only squares are counted"* ]] || fail "$output"

@@ -7,7 +7,8 @@
 # as two operations. Everything else (bias, batch norm, ReLU, pooling, loss, update) is left out: it
 # is bound by memory, not by arithmetic. Where Winograd's algorithm computes a convolution
 # (lib/compute/winograd.h), 36 multiply-adds are executed for a tile of 4×4 outputs, in which the
-# direct form has 144; its transforms are left out.
+# direct form has 144, and fewer for a tile at an edge with fewer rows or columns
+# (lib/compute/cpu/kernels/winograd.h); its transforms are left out.
 
 function value(line, key,    at) {
     at = match(line, "[{ ]" key ": [^,}]*")
@@ -34,12 +35,17 @@ function add(multiply_adds, done,    passes) {
     executed += passes * done
 }
 
+# Returns the points of Winograd's algorithm along one axis: six a tile, five if it is short.
+function points(outputs) {
+    return 6 * int(outputs / 4) + (outputs % 4 ? 5 : 0)
+}
+
 # Returns the multiply-adds that are executed for a pair of channels.
 function convolution(out, kernel, padding, stride,    tiles) {
     tiles = int((height + 3) / 4) * int((width + 3) / 4)
     if (kernel != 3 || stride != 1 || padding > 2 || channels < 16 || out < 16 || 2 * height * width < 16 * tiles)
         return kernel * kernel * height * width
-    return 36 * tiles
+    return points(height) * points(width)
 }
 
 function shrink(line, kernel,    padding, stride) {

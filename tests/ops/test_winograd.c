@@ -8,6 +8,7 @@
 
 #include "compute/backend.h"
 #include "compute/reference.h"
+#include "compute/winograd.h"
 
 enum { SAMPLES = GROUP };
 
@@ -178,11 +179,29 @@ static void test_vectors_of_channels(void **state) {
     for (int channels = 32; channels <= 112; channels += 16) check(NULL, channels, 20, 12);
 }
 
+// Tiles at the edges with one to three rows and columns, in blocks that have more of them or fewer,
+// also in the middle.
+static void check_short_tiles(const char *isa) {
+    for (int size = 3; size <= 23; size++) {
+        const layer l = layer_of(16, 20, size);
+        if (winograd_pays(&l)) check(isa, 16, 20, size);
+    }
+}
+static void test_short_tiles(void **state) {
+    (void)state;
+    check_short_tiles(NULL);
+}
+static void test_short_tiles_avx2(void **state) {
+    (void)state;
+    check_short_tiles("v3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_channels),        cmocka_unit_test(test_64_channels),
         cmocka_unit_test(test_128_channels),        cmocka_unit_test(test_avx2),
-        cmocka_unit_test(test_vectors_of_channels),
+        cmocka_unit_test(test_vectors_of_channels), cmocka_unit_test(test_short_tiles),
+        cmocka_unit_test(test_short_tiles_avx2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

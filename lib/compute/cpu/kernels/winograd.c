@@ -70,9 +70,10 @@ void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, 
 
 // ---- Patches ----
 
-// Transforms the patches of a run of tiles in one channel, VL samples from `slice` on.
-INLINE void load_patches(const conv_task *t, const tile_run *r, int c, int slice, float *to,
-                         size_t plane) {
+// Transforms the patches of a run of tiles in one channel, VL samples from `slice` on, at the first
+// `points` points along columns.
+INLINE void load_patches(const conv_task *t, const tile_run *r, int points, int c, int slice,
+                         float *to, size_t plane) {
     const patch_rows rows = patch_rows_of(&t->in, c, r->y * TILE - t->pad_y, PATCH);
     const int left = r->x * TILE - t->pad_x;
     vec half[PATCH][RUN_COLUMNS];
@@ -85,43 +86,66 @@ INLINE void load_patches(const conv_task *t, const tile_run *r, int c, int slice
         transform_input(d, h);
         UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = h[i];
     }
-    transform_rows(half, r->count, to, plane, VL);
+    transform_rows(half, points, r->count, to, plane, VL);
 }
 
 // ---- Products ----
 
-// OUTPUT_BLOCK outputs, TILE_BLOCK tiles: sums over channels.
-static __attribute__((noinline)) void multiply(const float *weights, const float *patches,
-                                               float *sums, int channels) {
+// OUTPUT_BLOCK outputs, COUNT tiles at these places: sums over channels.
+INLINE void multiply(const float *weights, const float *patches, float *sums, int channels,
+                     const int *place, const int COUNT) {
     vec sum[OUTPUT_BLOCK][TILE_BLOCK];
-    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < TILE_BLOCK; i++)
-        sum[o][i] = vset(0.0f);
+    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < COUNT; i++) sum[o][i] =
+        vset(0.0f);
     for (int c = 0; c < channels; c++, weights += OUTPUTS, patches += TILES * VL) {
         vec v[TILE_BLOCK];
-        UNROLL for (int i = 0; i < TILE_BLOCK; i++) v[i] = vpin(vload(patches + i * VL));
+        UNROLL for (int i = 0; i < COUNT; i++) v[i] = vpin(vload(patches + place[i] * VL));
         UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) {
             const vec w = vset(weights[o]);
-            UNROLL for (int i = 0; i < TILE_BLOCK; i++) sum[o][i] = vfma(w, v[i], sum[o][i]);
+            UNROLL for (int i = 0; i < COUNT; i++) sum[o][i] = vfma(w, v[i], sum[o][i]);
         }
     }
-    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < TILE_BLOCK; i++)
-        vstore(sums + (o * TILES + i) * VL, sum[o][i]);
+    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < COUNT; i++)
+        vstore(sums + (o * TILES + place[i]) * VL, sum[o][i]);
 }
 
-static void multiply_all(const conv_task *t, const float *weights, int live, const float *patches,
-                         float *sums) {
+// One function per number of tiles: it becomes a constant, and the sums registers.
+typedef void (*multiply_function)(const float *, const float *, float *, int, const int *);
+#define MULTIPLY(n)                                                                                \
+    static __attribute__((noinline)) void multiply_##n(                                            \
+        const float *weights, const float *patches, float *sums, int channels, const int *place) { \
+        multiply(weights, patches, sums, channels, place, n);                                      \
+    }
+MULTIPLY(1)
+MULTIPLY(2)
+#if REGISTERS == 32
+MULTIPLY(3)
+MULTIPLY(4)
+static const multiply_function functions[TILE_BLOCK + 1] = {NULL, multiply_1, multiply_2,
+                                                            multiply_3, multiply_4};
+#else
+static const multiply_function functions[TILE_BLOCK + 1] = {NULL, multiply_1, multiply_2};
+#endif
+
+static void multiply_all(const conv_task *t, const needs *n, const float *weights, int live,
+                         const float *patches, float *sums) {
     const size_t plane = patch_plane(t->in.channels);
-    for (int p = 0; p < POINTS; p++)
+    for (int p = 0; p < POINTS; p++, weights += (size_t)t->in.channels * OUTPUTS) {
+        const tile_set *tiles = tiles_that_need(n, p);
         for (int o = 0; o < live; o += OUTPUT_BLOCK)
-            for (int i = 0; i < TILES; i += TILE_BLOCK)
-                multiply(weights + (size_t)p * (size_t)t->in.channels * OUTPUTS + o,
-                         patches + (size_t)p * plane + i * VL,
-                         sums + (size_t)p * sum_plane + (o * TILES + i) * VL, t->in.channels);
+            for (int i = 0, count; i < tiles->count; i += count) {
+                count = imin(tiles->count - i, TILE_BLOCK);
+                functions[count](weights + o, patches + (size_t)p * plane,
+                                 sums + (size_t)p * sum_plane + o * TILES * VL, t->in.channels,
+                                 tiles->place + i);
+            }
+    }
 }
 
 // ---- Outputs ----
 
-// Stores one tile of one output. Its first element goes to `out`; rows × columns of it exist.
+// Stores one tile of one output. Its first element goes to `out`; rows × columns of it exist. The
+// others are computed from sums that may be those of another block.
 INLINE void store_tile(const float *sums, vec bias, float *out, size_t row, int rows, int columns) {
     vec half[TILE][PATCH];
     UNROLL for (int k = 0; k < PATCH; k++) {
@@ -160,14 +184,15 @@ static void winograd_block(const conv_task *tasks, tiling tiles, int first, int 
     const conv_task *t = tasks;
     const size_t plane = patch_plane(t->in.channels);
     float *patches = t->scratch, *sums = t->scratch + POINTS * plane;
+    const needs n = needs_of(tiles, first, end);
     for (tile_run r = run_from(tiles, first, end); r.first < end;
          r = run_from(tiles, r.first + r.count, end))
         for (int c = 0; c < t->in.channels; c++)
-            load_patches(&tasks[r.image], &r, c, slice,
+            load_patches(&tasks[r.image], &r, PATCH - is_short_row(tiles, r.y), c, slice,
                          patches + (c * TILES + r.first - first) * VL, plane);
     for (int o = 0; o < t->out.channels; o += OUTPUTS) {
         const int live = t->out.channels - o < OUTPUTS ? t->out.channels - o : OUTPUTS;
-        multiply_all(t, t->packed + (size_t)o * POINTS * (size_t)t->in.channels, live, patches,
+        multiply_all(t, &n, t->packed + (size_t)o * POINTS * (size_t)t->in.channels, live, patches,
                      sums);
         for (tile_run r = run_from(tiles, first, end); r.first < end;
              r = run_from(tiles, r.first + r.count, end))
@@ -178,8 +203,6 @@ static void winograd_block(const conv_task *tasks, tiling tiles, int first, int 
 void KERNEL(winograd)(const conv_task *tasks, int count) {
     const tiling tiles = tiling_of(tasks->out.height, tasks->out.width);
     const int all = count * tiles.rows * tiles.columns;
-    // If the last block has fewer tiles, the sums of the missing ones are computed from leftovers
-    // of the previous block and never read.
     for (int slice = 0; slice < LANES; slice += VL)
         for (int first = 0; first < all; first += TILES)
             winograd_block(tasks, tiles, first, first + TILES < all ? first + TILES : all, slice);

@@ -30,12 +30,20 @@ typedef struct tile_run {
 } tile_run;
 
 typedef struct tiling {
-    int rows, columns; // of tiles
+    int rows, columns;            // of tiles
+    bool short_row, short_column; // the last ones have fewer than TILE rows or columns of outputs
 } tiling;
 
 // Of an output of this size.
 static inline tiling tiling_of(int height, int width) {
-    return (tiling){(height + TILE - 1) / TILE, (width + TILE - 1) / TILE};
+    return (tiling){.rows = (height + TILE - 1) / TILE,
+                    .columns = (width + TILE - 1) / TILE,
+                    .short_row = height % TILE != 0,
+                    .short_column = width % TILE != 0};
+}
+
+static inline bool is_short_row(tiling t, int y) {
+    return t.short_row && y == t.rows - 1;
 }
 
 // The run that begins with tile `first` and ends at tile `end` or at the end of its row.
@@ -46,6 +54,44 @@ static inline tile_run run_from(tiling t, int first, int end) {
     r.count = end - first < left ? end - first : left;
     return r;
 }
+
+// ---- Points that a tile needs ----
+
+// The last point contributes to the last of four outputs alone (transform_output), so a tile with
+// fewer rows or columns does without: 25 products instead of 36 if both are short.
+static inline bool is_last(int point) {
+    return point == PATCH - 1;
+}
+
+// Tiles of a block, by their places in it, in increasing order.
+typedef struct tile_set {
+    int count, place[TILES];
+} tile_set;
+
+// The tiles that need a point: [the point is the last along columns][along rows].
+typedef struct needs {
+    tile_set tiles[2][2];
+} needs;
+
+static inline needs needs_of(tiling t, int first, int end) {
+    needs n = {0};
+    for (int tile = first; tile < end; tile++) {
+        const bool short_row = is_short_row(t, tile / t.columns % t.rows);
+        const bool short_column = t.short_column && tile % t.columns == t.columns - 1;
+        for (int y = 0; y < 2; y++)
+            for (int x = 0; x < 2; x++) {
+                tile_set *s = &n.tiles[y][x];
+                if (!(y && short_row) && !(x && short_column)) s->place[s->count++] = tile - first;
+            }
+    }
+    return n;
+}
+
+static inline const tile_set *tiles_that_need(const needs *n, int point) {
+    return &n->tiles[is_last(point / PATCH)][is_last(point % PATCH)];
+}
+
+// ---- Patches ----
 
 // The rows of a patch: element x of row i is at row[i] + x·step[i]. Rows outside the image repeat
 // one zero vector.
@@ -69,11 +115,11 @@ static inline patch_rows patch_rows_of(const view *in, int channel, int top, int
 
 enum { RUN_COLUMNS = TILES * TILE + 2 }; // in the patches of a run
 
-// The second half of the input transform of a run of tiles, along rows: point p of tile t goes to
-// to + p·plane + t·next.
-INLINE void transform_rows(const vec half[PATCH][RUN_COLUMNS], int tiles, float *to, size_t plane,
-                           size_t next) {
-    for (int i = 0; i < PATCH; i++)
+// The second half of the input transform of a run of tiles, along the first `rows` rows: point p of
+// tile t goes to to + p·plane + t·next.
+INLINE void transform_rows(const vec half[PATCH][RUN_COLUMNS], int rows, int tiles, float *to,
+                           size_t plane, size_t next) {
+    for (int i = 0; i < rows; i++)
         for (int t = 0; t < tiles; t++) {
             vec r[PATCH];
             transform_input(&half[i][t * TILE], r);

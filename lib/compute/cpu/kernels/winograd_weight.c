@@ -97,8 +97,9 @@ static void turn_patches(const conv_weight_task *t, const tile_run *r, int c, fl
     }
 }
 
-// Input transform of one sample of `turned`.
-static void transform_sample(const float *turned, int tiles, float *to, size_t plane, size_t next) {
+// Input transform of one sample of `turned`, at the first `points` points along columns.
+static void transform_sample(const float *turned, int points, int tiles, float *to, size_t plane,
+                             size_t next) {
     vec half[PATCH][RUN_COLUMNS];
     for (int j = 0; j < tiles * TILE + 2; j++) {
         vec d[PATCH], h[PATCH];
@@ -107,11 +108,12 @@ static void transform_sample(const float *turned, int tiles, float *to, size_t p
         transform_input(d, h);
         UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = h[i];
     }
-    transform_rows(half, tiles, to, plane, next);
+    transform_rows(half, points, tiles, to, plane, next);
 }
 
 // `place`: index of the run's first tile in the block.
-static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int place) {
+static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int points,
+                         int place) {
     for (int first = 0, count; first < a->vectors; first += count) {
         count = vectors_from(a, first);
         const size_t term = (size_t)count * VL;
@@ -119,7 +121,7 @@ static void load_patches(const conv_weight_task *t, const layout *a, const tile_
             turn_patches(t, r, v * VL, a->turned);
             float *to = a->patches + (size_t)first * TERMS * VL + (size_t)(v - first) * VL;
             for (int n = 0; n < LANES; n++)
-                transform_sample(a->turned + n * VL, r->count,
+                transform_sample(a->turned + n * VL, points, r->count,
                                  to + (size_t)(place * LANES + n) * term, a->patch_plane,
                                  LANES * term);
         }
@@ -129,8 +131,8 @@ static void load_patches(const conv_weight_task *t, const layout *a, const tile_
 // ---- Gradients of the output ----
 
 // One tile of one output, of which rows × columns exist.
-INLINE void transform_gradient(const float *d, size_t row, int rows, int columns, float *to,
-                               size_t plane) {
+INLINE void transform_gradient(const float *d, size_t row, int rows, int columns, int points,
+                               float *to, size_t plane) {
     vec half[TILE][PATCH];
     UNROLL for (int i = 0; i < TILE; i++) {
         vec line[TILE];
@@ -142,19 +144,20 @@ INLINE void transform_gradient(const float *d, size_t row, int rows, int columns
         const vec column[TILE] = {half[0][k], half[1][k], half[2][k], half[3][k]};
         vec r[PATCH];
         transform_output_gradient(column, r);
-        UNROLL for (int i = 0; i < PATCH; i++) vstore(to + (size_t)(i * PATCH + k) * plane, r[i]);
+        UNROLL for (int i = 0; i < PATCH; i++) if (i < points)
+            vstore(to + (size_t)(i * PATCH + k) * plane, r[i]);
     }
 }
 
 static void load_gradients(const conv_weight_task *t, const layout *a, const tile_run *r,
-                           int place) {
+                           int points, int place) {
     for (int o = 0; o < t->dout.channels; o++)
         for (int i = 0; i < r->count; i++)
             for (int slice = 0; slice < LANES; slice += VL) {
                 const int y = r->y * TILE, x = (r->x + i) * TILE;
                 transform_gradient(t->dout.data + (size_t)o * t->dout.plane +
                                        (size_t)y * t->dout.row + (size_t)x * LANES + slice,
-                                   t->dout.row, t->dout.height - y, t->dout.width - x,
+                                   t->dout.row, t->dout.height - y, t->dout.width - x, points,
                                    a->gradients + (size_t)o * TERMS + (size_t)(place + i) * LANES +
                                        slice,
                                    a->gradient_plane);
@@ -213,13 +216,18 @@ static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
     {NULL}, {FUNCTIONS(1)}, {FUNCTIONS(2)}};
 #endif
 
-// Outputs [first, end), which belong to one piece, and `count` vectors of channels.
-static void multiply_piece(const layout *a, int vector, int count, int first, int end, int terms,
-                           block_sums before, float *sums) {
+// Outputs [first, end), which belong to one piece, and `count` vectors of channels. A point's terms
+// are those of the tiles that need it, and of any between them, whose gradients are zero there.
+static void multiply_piece(const layout *a, const needs *n, int vector, int count, int first,
+                           int end, block_sums before, float *sums) {
     for (int p = 0; p < POINTS; p++, sums += PIECE_PLANE) {
-        const float *patches =
-            a->patches + (size_t)p * a->patch_plane + (size_t)vector * TERMS * VL;
-        const float *gradients = a->gradients + (size_t)p * a->gradient_plane;
+        const tile_set *tiles = tiles_that_need(n, p);
+        if (!tiles->count && before != SUMS_BEGIN) continue;
+        const int from = tiles->place[0] * LANES;
+        const int terms = tiles->count ? (tiles->place[tiles->count - 1] + 1) * LANES - from : 0;
+        const float *patches = a->patches + (size_t)p * a->patch_plane +
+                               ((size_t)vector * TERMS + (size_t)(from * count)) * VL;
+        const float *gradients = a->gradients + (size_t)p * a->gradient_plane + from;
         for (int o = first, rows; o < end; o += rows) {
             // Eight outputs as 4 + 4, not 6 + 2.
             const int left = end - o, parts = (left + ROWS - 1) / ROWS;
@@ -249,7 +257,7 @@ INLINE void finish(const conv_weight_task *t, const float *sums, int o, int c) {
 }
 
 // Adds a block of tiles to all sums. After the last block, transforms them.
-static void sum_block(const conv_weight_task *t, const layout *a, int tiles, block_sums before,
+static void sum_block(const conv_weight_task *t, const layout *a, const needs *n, block_sums before,
                       bool last) {
     const int outputs = t->dout.channels;
     const size_t next = a->sum_floats == PIECE ? 0 : PIECE;
@@ -258,7 +266,7 @@ static void sum_block(const conv_weight_task *t, const layout *a, int tiles, blo
         count = vectors_from(a, vector);
         for (int first = 0; first < outputs; first += PIECE_OUTPUTS, sums += next) {
             const int end = imin(first + PIECE_OUTPUTS, outputs);
-            multiply_piece(a, vector, count, first, end, tiles * LANES, before, sums);
+            multiply_piece(a, n, vector, count, first, end, before, sums);
             for (int i = 0; last && i < (end - first) * count; i++)
                 finish(t, sums + i * VL, first + i / count, (vector + i % count) * VL);
         }
@@ -274,10 +282,12 @@ void KERNEL(winograd_weight)(const conv_weight_task *t) {
         const int end = first + TILES < count ? first + TILES : count;
         for (tile_run r = run_from(tiles, first, end); r.first < end;
              r = run_from(tiles, r.first + r.count, end)) {
-            load_patches(t, &a, &r, r.first - first);
-            load_gradients(t, &a, &r, r.first - first);
+            const int points = PATCH - is_short_row(tiles, r.y);
+            load_patches(t, &a, &r, points, r.first - first);
+            load_gradients(t, &a, &r, points, r.first - first);
         }
-        sum_block(t, &a, end - first, first > 0 ? later : SUMS_BEGIN, end == count);
+        const needs n = needs_of(tiles, first, end);
+        sum_block(t, &a, &n, first > 0 ? later : SUMS_BEGIN, end == count);
     }
     if (t->db) KERNEL(conv_bias_gradient)(t);
 }

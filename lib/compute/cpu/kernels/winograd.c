@@ -91,30 +91,30 @@ INLINE void load_patches(const conv_task *t, const tile_run *r, int points, int 
 
 // ---- Products ----
 
-// OUTPUT_BLOCK outputs, COUNT tiles at these places: sums over channels.
+// OUTPUT_BLOCK outputs, COUNT tiles: sums over channels.
 INLINE void multiply(const float *weights, const float *patches, float *sums, int channels,
-                     const int *place, const int COUNT) {
+                     const int COUNT) {
     vec sum[OUTPUT_BLOCK][TILE_BLOCK];
     UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < COUNT; i++) sum[o][i] =
         vset(0.0f);
     for (int c = 0; c < channels; c++, weights += OUTPUTS, patches += TILES * VL) {
         vec v[TILE_BLOCK];
-        UNROLL for (int i = 0; i < COUNT; i++) v[i] = vpin(vload(patches + place[i] * VL));
+        UNROLL for (int i = 0; i < COUNT; i++) v[i] = vpin(vload(patches + i * VL));
         UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) {
             const vec w = vset(weights[o]);
             UNROLL for (int i = 0; i < COUNT; i++) sum[o][i] = vfma(w, v[i], sum[o][i]);
         }
     }
     UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < COUNT; i++)
-        vstore(sums + (o * TILES + place[i]) * VL, sum[o][i]);
+        vstore(sums + (o * TILES + i) * VL, sum[o][i]);
 }
 
 // One function per number of tiles: it becomes a constant, and the sums registers.
-typedef void (*multiply_function)(const float *, const float *, float *, int, const int *);
+typedef void (*multiply_function)(const float *, const float *, float *, int);
 #define MULTIPLY(n)                                                                                \
-    static __attribute__((noinline)) void multiply_##n(                                            \
-        const float *weights, const float *patches, float *sums, int channels, const int *place) { \
-        multiply(weights, patches, sums, channels, place, n);                                      \
+    static __attribute__((noinline)) void multiply_##n(const float *weights, const float *patches, \
+                                                       float *sums, int channels) {                \
+        multiply(weights, patches, sums, channels, n);                                             \
     }
 MULTIPLY(1)
 MULTIPLY(2)
@@ -132,13 +132,14 @@ static void multiply_all(const conv_task *t, const needs *n, const float *weight
     const size_t plane = patch_plane(t->in.channels);
     for (int p = 0; p < POINTS; p++, weights += (size_t)t->in.channels * OUTPUTS) {
         const tile_set *tiles = tiles_that_need(n, p);
-        for (int o = 0; o < live; o += OUTPUT_BLOCK)
-            for (int i = 0, count; i < tiles->count; i += count) {
-                count = imin(tiles->count - i, TILE_BLOCK);
-                functions[count](weights + o, patches + (size_t)p * plane,
-                                 sums + (size_t)p * sum_plane + o * TILES * VL, t->in.channels,
-                                 tiles->place + i);
-            }
+        for (int i = 0, count; i < tiles->count; i += count) {
+            count = neighbours(tiles, i, TILE_BLOCK);
+            const size_t place = (size_t)tiles->place[i] * VL;
+            for (int o = 0; o < live; o += OUTPUT_BLOCK)
+                functions[count](weights + o, patches + (size_t)p * plane + place,
+                                 sums + (size_t)p * sum_plane + o * TILES * VL + place,
+                                 t->in.channels);
+        }
     }
 }
 

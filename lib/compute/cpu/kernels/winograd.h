@@ -91,6 +91,13 @@ static inline const tile_set *tiles_that_need(const needs *n, int point) {
     return &n->tiles[is_last(point / PATCH)][is_last(point % PATCH)];
 }
 
+// Returns how many tiles from number i of the set on are neighbours in their block, at most `most`.
+static inline int neighbours(const tile_set *s, int i, int most) {
+    int n = 1;
+    while (n < most && i + n < s->count && s->place[i + n] == s->place[i] + n) n++;
+    return n;
+}
+
 // ---- Patches ----
 
 // The rows of a patch: element x of row i is at row[i] + x·step[i]. Rows outside the image repeat

@@ -19,6 +19,9 @@ typedef struct slot {
     bool ready;
 } slot;
 
+// Batches that each worker prepares ahead; fewer if their images take more memory than this.
+enum { AHEAD = 8, AHEAD_LEAST = 2, AHEAD_BYTES = 32 << 20 };
+
 typedef struct loader_worker {
     loader *owner;
     pthread_t thread;
@@ -134,6 +137,13 @@ static bool may_prepare(const loader *l, uint64_t step) {
     return step / l->steps_per_epoch < l->next / l->steps_per_epoch + SAMPLER_EPOCHS;
 }
 
+// Returns true if the workers should be woken: half of the slots are free. If they share the cores
+// with the threads that compute, they interrupt one of these, and a step ends with its slowest
+// thread. So they are woken rarely, and together.
+static bool should_prepare(const loader *l) {
+    return l->ticket - l->next <= l->slot_count / 2;
+}
+
 static void *work(void *argument) {
     const loader_worker *w = argument;
     loader *l = w->owner;
@@ -181,6 +191,16 @@ static status start_workers(loader *l, error *err) {
     return error_system(err, STATUS_FAILED, reason, "cannot start loader worker: '%d'", l->started);
 }
 
+// The batch that the consumer reads has a slot, too.
+static uint64_t slots_for(const loader_options *o) {
+    if (!o->workers) return 1;
+    const size_t samples = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
+    const size_t bytes = changes_images(o) ? samples * dataset_sample_bytes(o->data) : 0;
+    uint64_t ahead = AHEAD;
+    while (ahead > AHEAD_LEAST && ahead * bytes * (size_t)o->workers > AHEAD_BYTES) ahead--;
+    return ahead * (uint64_t)o->workers + 1;
+}
+
 status loader_new(const loader_options *o, loader **out, error *err) {
     status rc = STATUS_FAILED;
     *out = NULL;
@@ -192,7 +212,7 @@ status loader_new(const loader_options *o, loader **out, error *err) {
     l->options = *o;
     l->steps_per_epoch = sampler_steps_per_epoch(o->sampler);
     l->next = l->ticket = o->first_step;
-    l->slot_count = o->workers ? 2 * (uint64_t)o->workers + 1 : 1;
+    l->slot_count = slots_for(o);
     l->slots = memory_new(l->slot_count, sizeof *l->slots, err);
     l->workers = memory_new((size_t)o->workers, sizeof *l->workers, err);
     if (!l->slots || !l->workers) goto out;
@@ -216,7 +236,7 @@ const batch *loader_next(loader *l) {
     pthread_mutex_lock(&l->lock);
     while (!s->ready || s->step != l->next) pthread_cond_wait(&l->ready, &l->lock);
     l->next++;
-    pthread_cond_broadcast(&l->room);
+    if (should_prepare(l)) pthread_cond_broadcast(&l->room);
     pthread_mutex_unlock(&l->lock);
     return &s->batch;
 }

@@ -9,7 +9,8 @@
 // list. With mixup (mixup.h) the thread also blends them.
 //
 // With workers = 0, loader_next prepares the batch itself. With N workers, N threads run ahead of
-// the consumer by at most 2·N batches.
+// the consumer by at most 8·N batches; fewer, but at least 2·N, if augmented images would take more
+// than 32 MiB.
 #ifndef LOCKSTEP_DATA_LOADER_H
 #define LOCKSTEP_DATA_LOADER_H
 

@@ -18,13 +18,19 @@ AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSRO
     CFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT))' \
     LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
 AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out $(CUDA_TESTS),$(OPS_TESTS)))
+# Files of tests/bats that run the tools and nothing that was built for this machine.
+AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment layers \
+                     checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp)
 CLANG_FOUND      = $(shell command -v $(CLANG))
 
 # ROWS: a regular expression; only the rows of `make hashes` that match it, and the builds they need.
 ROWS ?=
 row   = $(if $(ROWS),$(findstring $(1),$(ROWS)),yes)
 
-.PHONY: conformance conformance-docs hashes aarch64-tests
+# $(call needs_aarch64): ends a target if there is nothing to build with.
+needs_aarch64 = $(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AARCH64_SYSROOT): run 'make deps-aarch64'" >&2; exit 1)
+
+.PHONY: conformance conformance-docs hashes aarch64-tests aarch64-bats
 conformance: all ## Check that the same experiment gives the same bits, in Lockstep and in PyTorch: 15 minutes
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
@@ -37,8 +43,15 @@ hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other proces
 	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' EMULATED_CUDA='$(abspath $(EMULATED_SO))' \
 	    ROWS='$(ROWS)' tests/conformance/hashes
 aarch64-tests: ## Run the tests of units and operations of a build for aarch64, under qemu-user
-	$(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AARCH64_SYSROOT): run 'make deps-aarch64'" >&2; exit 1)
+	$(needs_aarch64)
 	+@$(AARCH64_MAKE) -k $(AARCH64_TESTS)
 	@EMULATOR='qemu-aarch64 -L $(abspath $(AARCH64_SYSROOT))' tests/run -j $(JOBS) -l aarch64 -t 1800 $(AARCH64_TESTS)
+aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user: an hour; only some: AARCH64_BATS=tests/bats/shard.bats
+	$(needs_aarch64)
+	+@$(AARCH64_MAKE)
+	@export QEMU_LD_PREFIX='$(abspath $(AARCH64_SYSROOT))' BIN='$(abspath $(BUILD)/aarch64/bin)'; \
+	"$$BIN/tensor" --version >/dev/null 2>&1 || { \
+	    echo "make $@: this system does not start programs for aarch64: as root, mount binfmt_misc and install qemu-user-binfmt" >&2; exit 1; }; \
+	tests/run -j $(JOBS) -l aarch64 $(AARCH64_BATS)
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

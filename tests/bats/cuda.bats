@@ -389,6 +389,19 @@ graph_data() {
     nothing_in run
 }
 
+@test "a layer with more groups of channels than a launch has blocks is refused by name" {
+    cat >net.yaml <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 12, 12]
+layers: [conv: {out: 16384, kernel: 12}, conv: {name: wide, out: 16384, kernel: 1, groups: 16384}, flatten, linear: {out: 10}]
+END
+    write_experiment e.yaml model=./net.yaml global_batch=32 virtual_shards=4
+    fails_with 2 "'wide': 16384 groups of channels in 4 shards are more than 65535; use --device cpu" \
+        "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda
+    nothing_in run
+}
+
 @test "without cuBLAS and NCCL a GPU trains, except large linear layers with --math fast" {
     local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
     export LOCKSTEP_EMULATED_LIBRARIES=none

@@ -52,9 +52,10 @@ static int compare(uint32_t layer, operand a, operand b, operand c) {
             if (!same(r[k], fmaf(x[k], y[k], z[k])))
                 fail_msg("%a · %a + %a: %a, not %a", (double)x[k], (double)y[k], (double)z[k],
                          (double)r[k], (double)fmaf(x[k], y[k], z[k]));
-        doubtful +=
-            fused_doubtful(fused_half(u, v, w), fused_half(_mm_movehl_ps(u, u), _mm_movehl_ps(v, v),
-                                                           _mm_movehl_ps(w, w))) != 0;
+        const __m128d low = fused_half(u, v, w);
+        const __m128d high =
+            fused_half(_mm_movehl_ps(u, u), _mm_movehl_ps(v, v), _mm_movehl_ps(w, w));
+        doubtful += fused_doubtful(low, high, fused_round(low, high)) != 0;
     }
     return doubtful;
 }
@@ -87,12 +88,20 @@ static void small_results(void **state) {
     assert_in_range(compare(3, small, smaller, least), FOURS / 2, FOURS);
 }
 
+// Products near the smallest float, and c of a few of it: sums that are rounded to zero.
+static void sums_that_become_zero(void **state) {
+    (void)state;
+    const operand root = {51, 3, UINT32_MAX}, least = {0, 1, 0x80000007};
+    compare(4, root, root, least);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_numbers),
         cmocka_unit_test(usual_numbers_are_fast),
         cmocka_unit_test(halves),
         cmocka_unit_test(small_results),
+        cmocka_unit_test(sums_that_become_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,19 +18,25 @@ static inline __m128d fused_half(__m128 a, __m128 b, __m128 c) {
     return _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
 }
 
-// Returns true unless rounding all four sums to float is certain to be right.
-static inline int fused_doubtful(__m128d low, __m128d high) {
-    enum { TAIL = 0x1fffffff, HALF = 0x10000000, NORMAL = 0x38100000 };
-    const __m128 l = _mm_castpd_ps(low), h = _mm_castpd_ps(high);
-    // The lower and the upper words of the four doubles.
-    const __m128i lower = _mm_castps_si128(_mm_shuffle_ps(l, h, _MM_SHUFFLE(2, 0, 2, 0)));
-    const __m128i upper = _mm_and_si128(
-        _mm_castps_si128(_mm_shuffle_ps(l, h, _MM_SHUFFLE(3, 1, 3, 1))), _mm_set1_epi32(INT32_MAX));
-    // The 29 bits that a float lacks; numbers below 2^-126, except zero.
+static inline __m128 fused_round(__m128d low, __m128d high) {
+    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+}
+
+// Returns true unless it is certain that all four sums, low and high, are `rounded` as they should.
+// A sum that becomes zero is: c is a multiple of the smallest float, so such a sum has no digits
+// below those of the product, and is exact in double.
+static inline int fused_doubtful(__m128d low, __m128d high, __m128 rounded) {
+    enum { TAIL = 0x1fffffff, HALF = 0x10000000, SMALLEST = 0x00800000 };
+    // The 29 bits that a float lacks are in the lower words of the doubles.
+    const __m128i lower = _mm_castps_si128(
+        _mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), _MM_SHUFFLE(2, 0, 2, 0)));
     const __m128i half =
         _mm_cmpeq_epi32(_mm_and_si128(lower, _mm_set1_epi32(TAIL)), _mm_set1_epi32(HALF));
-    const __m128i small = _mm_and_si128(_mm_cmplt_epi32(upper, _mm_set1_epi32(NORMAL)),
-                                        _mm_cmpgt_epi32(upper, _mm_setzero_si128()));
+    // Results up to the smallest normal float, except zero: without the sign, from 2 to 2·SMALLEST.
+    // INT32_MAX is added so that a signed comparison orders them first, and zero last.
+    const __m128i magnitude = _mm_slli_epi32(_mm_castps_si128(rounded), 1);
+    const __m128i small = _mm_cmplt_epi32(_mm_add_epi32(magnitude, _mm_set1_epi32(INT32_MAX)),
+                                          _mm_set1_epi32(INT32_MIN + 2 * SMALLEST));
     return _mm_movemask_epi8(_mm_or_si128(half, small));
 }
 
@@ -46,8 +52,9 @@ static __attribute__((noinline, cold)) __m128 fused_each(__m128 a, __m128 b, __m
 static inline __m128 fused(__m128 a, __m128 b, __m128 c) {
     const __m128d low = fused_half(a, b, c);
     const __m128d high = fused_half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c));
-    if (__builtin_expect(fused_doubtful(low, high), 0)) return fused_each(a, b, c);
-    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+    const __m128 rounded = fused_round(low, high);
+    if (__builtin_expect(fused_doubtful(low, high, rounded), 0)) return fused_each(a, b, c);
+    return rounded;
 }
 
 #endif

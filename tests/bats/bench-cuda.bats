@@ -109,7 +109,7 @@ END
     chmod +x "$WORK/bin/train-single"
     run env BIN="$WORK/bin" LOCKSTEP_CUDA_LIBRARY="$BIN/../lib/lockstep-cuda-emulated.so" "$ROOT/tests/gpu/same-bits" exact
     [ "$status" -eq 1 ] || fail "$output"
-    [[ $output == *"DIFFERS lenet, 3 steps, gpu: "*"first loss that differs: of step "[123]"; after the first step:"*"fc1.weight"* ]] || fail "$output"
+    [[ $output == *"DIFFERS lenet, 3 steps, gpu: "*"first step after which parameters differ: "[123]"; what differs then:"*"model.fc1.weight"* ]] || fail "$output"
 }
 
 @test "make check-gpu: a table of its parts; a failed part does not stop the others" {

@@ -85,6 +85,9 @@ typedef struct batch {
     const uint32_t *rows; // likewise; indices into the data set of the engine. An engine with a
                           // data set ignores `pixels`; one without it ignores `rows`
     uint32_t epoch;
+    uint32_t frozen; // bit g: the update leaves parameters of group g alone (update_group). An
+                     // engine may leave out what only their gradients need; these parts of its
+                     // records are then undefined
 } batch;
 
 // Exchange between engines for sync_batch_norm: takes the values of the engine's shards in `mine`

@@ -47,6 +47,7 @@ typedef struct trainer {
     uint64_t averaged;      // the times of the steps below this one are means over all ranks
     machine_counts machine; // before the first step
     update_group groups[UPDATE_GROUPS - 1]; // of the current step's rule
+    batch batch;                            // of the current step
 } trainer;
 
 static uint32_t trained_samples(const trainer_options *o) {
@@ -222,6 +223,13 @@ static status collect(trainer *t, error *err) {
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
+static uint32_t frozen_groups(const tensor_groups *groups, const update_rule *rule) {
+    uint32_t frozen = 0;
+    for (int g = 1; g < groups->count; g++)
+        if (rule->groups[g - 1].frozen) frozen |= (uint32_t)1 << g;
+    return frozen;
+}
+
 static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     const strategy *s = t->o->strategy;
     step_result result = {0};
@@ -229,8 +237,10 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     const bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
     const bool requests[REQUESTS] = {
         [REQUEST_STOP] = signals_pending() != 0, [REQUEST_CHECKPOINT] = t->lead && overdue};
-    const batch *b = loader_next(t->loader);
+    t->batch = *loader_next(t->loader);
+    const batch *b = &t->batch;
     const update_rule rule = rule_of(t);
+    t->batch.frozen = frozen_groups(&t->experiment->groups, &rule);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
     status rc = s->step(t->executor, b, &rule, requests, &result, err);

@@ -6,6 +6,7 @@
 #define LOCKSTEP_TESTS_ENGINE_SUITE_H
 
 #include "../few.h"
+#include "engine_frozen.h"
 #include "engine_norm_tree.h"
 #include "engine_problem.h"
 
@@ -394,6 +395,15 @@ static void test_reuse(void **state) {
         if (!models[i].large && !is_left_out(i, 0)) check_reuse(&models[i]);
 }
 
+static void test_frozen_left_out(void **state) {
+    (void)state;
+    enum { FROZEN_SPLITS = sizeof freezing_splits / sizeof *freezing_splits };
+    for (size_t i = 0; i < MODELS; i++)
+        for (size_t k = 0; k < FROZEN_SPLITS; k++)
+            if (!models[i].large && !is_left_out(i, k))
+                check_frozen_left_out(&models[i], &freezing_splits[k], suite.be, suite.exact);
+}
+
 typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
 
 // The operations that may come between a step and its update.
@@ -654,6 +664,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     size_t n = extras;
     if (extras) memcpy(tests, extra, extras * sizeof *extra);
     n = add_case(n, "one engine used again", test_reuse, NULL);
+    n = add_case(n, "gradients of frozen parameters left out", test_frozen_left_out, NULL);
     n = add_case(n, "between a step and its update", test_between, NULL);
     n = add_case(n, "inference in pieces", test_infer_in_pieces, NULL);
     n = add_case(n, "inference after an update", test_infer_after_update, NULL);

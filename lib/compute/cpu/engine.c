@@ -219,7 +219,7 @@ static void cpu_close(engine *e) {
 static status take_sequences(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
-    TRY(sequence_training(&e->training, e, err));
+    TRY(sequence_training(&e->training, e, 0, err));
     TRY(sequence_inference(&e->inference, e, err));
     e->filters_by_sweep = e->placement.norms > 0 && !o->apart && !o->stage;
     filters_place(&e->training, e->filters_by_sweep);
@@ -310,6 +310,20 @@ static void pack_part(engine *e, int member) {
 
 static void pack_body(void *argument, int member) {
     pack_part(argument, member);
+}
+
+// No sweep needs more memory than in the sequence of all gradients, for which it was taken.
+status engine_freeze(engine *e, uint32_t frozen, error *err) {
+    sequence s;
+    status rc = sequence_training(&s, e, frozen, err);
+    if (rc != STATUS_OK) return rc;
+    filters_place(&s, e->filters_by_sweep);
+    s.filters = e->training.filters;
+    sequence_release(&e->training);
+    e->training = s;
+    e->frozen = frozen;
+    if (!e->filters_by_sweep) team_run(e->team, pack_body, e);
+    return STATUS_OK;
 }
 
 static void copy(float *to, const float *from, size_t n) {

@@ -38,6 +38,7 @@ typedef enum operation_kind {
     OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
     OP_TAIL_SUMS,    // batch norm, backward: sums of the group, which are also the gradients of its
                      // scale and shift
+    OP_STATISTICS,   // batch norm: those of the shard, if OP_TAIL_SUMS is left out
     OP_TAIL_BACKWARD,
     OP_ALONE_BACKWARD,
     OP_CORE_WEIGHTS,
@@ -54,7 +55,12 @@ typedef struct range { // of a record
     size_t first, count;
 } range;
 
-typedef enum meeting { MEET_NOT, MEET_FORWARD, MEET_BACKWARD } meeting;
+typedef enum meeting {
+    MEET_NOT,
+    MEET_FORWARD,
+    MEET_BACKWARD,
+    MEET_FILTERS // only those of the next sweep
+} meeting;
 
 typedef struct sweep {
     int first, end;             // operations
@@ -118,6 +124,7 @@ struct engine {
     team *team;
     placement placement;
     sequence training, inference;
+    uint32_t frozen; // groups of parameters whose gradients `training` leaves out
     // Training has the filters of one sweep at a time, and inference has its own, from the first
     // call on. If not, inference has those of training.
     bool filters_by_sweep;
@@ -187,7 +194,8 @@ typedef struct group_work {
 
 // sequence.c
 phase operation_phase(operation_kind kind);
-status sequence_training(sequence *s, const engine *e, error *err) MUST_CHECK;
+// Without the operations that only gradients of frozen groups need (batch.frozen).
+status sequence_training(sequence *s, const engine *e, uint32_t frozen, error *err) MUST_CHECK;
 status sequence_inference(sequence *s, const engine *e, error *err) MUST_CHECK;
 void sequence_release(sequence *s);
 
@@ -251,6 +259,8 @@ static inline bool engine_slots_alone(const engine *e) {
 }
 
 // step.c
+// Prepares the engine for the steps of a batch.
+status cpu_begin(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
@@ -279,6 +289,8 @@ status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float 
 
 // engine.c: takes memory for the first `count` records of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
+// engine.c: builds the training sequence anew, for other frozen groups.
+status engine_freeze(engine *e, uint32_t frozen, error *err) MUST_CHECK;
 // engine.c: takes memory for the filters of inference, once.
 status engine_take_filters(engine *e, error *err) MUST_CHECK;
 // Runs a body on the team and charges the whole wall time to phases of every member.

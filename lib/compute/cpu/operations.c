@@ -131,14 +131,10 @@ static void record_put(const group_work *g, size_t at, const float *values, size
     }
 }
 
-static void run_tail_sums(const group_work *g, const unit *u) {
+// A shard's statistics enter the sum once, with its first group.
+static void run_statistics(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const tail_task t = tail_gradient(g, u);
-    e->kernels->tail_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
-    record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    record_put(g, u->layers.norm->bias, t.sum_dy, channels);
-    // A shard's statistics enter the sum once, with its first group.
     const size_t shard =
         (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
@@ -146,6 +142,16 @@ static void run_tail_sums(const group_work *g, const unit *u) {
                leads ? e->norm.weighted_mean + shard : NULL, channels);
     record_put(g, e->program->parameters + u->layers.norm->variance,
                leads ? e->norm.weighted_variance + shard : NULL, channels);
+}
+
+static void run_tail_sums(const group_work *g, const unit *u) {
+    const engine *e = g->e;
+    const tail_task t = tail_gradient(g, u);
+    e->kernels->tail_backward_sums(&t);
+    const size_t channels = (size_t)u->layers.norm->out.channels;
+    record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    record_put(g, u->layers.norm->bias, t.sum_dy, channels);
+    run_statistics(g, u);
 }
 
 static void run_moments(const group_work *g, const unit *u) {
@@ -210,6 +216,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
+    case OP_STATISTICS: run_statistics(g, op->unit); break;
     case OP_TAIL_BACKWARD: {
         const tail_task t = tail_gradient(g, op->unit);
         e->kernels->tail_backward(&t);

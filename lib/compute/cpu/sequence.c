@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A step as sweeps of operations: built once, when the engine is opened.
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -18,14 +19,16 @@ static void add_range(sequence *s, size_t first, size_t count) {
 // The parts of a record that an operation writes: those of a layer's tensors, and the loss.
 static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
     const program *p = e->program;
-    const layer *l = kind == OP_CORE_WEIGHTS     ? u->layers.core
-                     : kind == OP_ALONE_BACKWARD ? u->layers.alone
-                     : kind == OP_TAIL_SUMS      ? u->layers.norm
-                                                 : NULL;
+    const layer *l = kind == OP_CORE_WEIGHTS                         ? u->layers.core
+                     : kind == OP_ALONE_BACKWARD                     ? u->layers.alone
+                     : kind == OP_TAIL_SUMS || kind == OP_STATISTICS ? u->layers.norm
+                                                                     : NULL;
     if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
     if (!l) return;
-    add_range(s, l->weight, layer_weights(l));
-    add_range(s, l->bias, layer_biases(l));
+    if (kind != OP_STATISTICS) {
+        add_range(s, l->weight, layer_weights(l));
+        add_range(s, l->bias, layer_biases(l));
+    }
     add_range(s, p->parameters + l->mean, layer_statistics(l));
     add_range(s, p->parameters + l->variance, layer_statistics(l));
 }
@@ -108,7 +111,65 @@ static void add_forward(sequence *s, const engine *e, const unit *u, bool traini
     if (!u->layers.last) add(s, e, OP_TAIL, u);
 }
 
-static void add_backward(sequence *s, const engine *e, const unit *u) {
+// ---- What backward needs ----
+
+// What the frozen groups leave to backward.
+typedef struct demand {
+    const engine *e;
+    uint32_t frozen; // groups
+    bool *units;     // whose tensors, or those of units below, are trained
+    int lowest;      // of these; INT_MAX: none
+} demand;
+
+static bool is_group_trained(const demand *d, size_t offset) {
+    const uint8_t *groups = d->e->options.groups;
+    return !(d->frozen >> (groups ? groups[offset / ARENA_ALIGNMENT] : 0) & 1);
+}
+
+static bool is_trained(const demand *d, const layer *l) {
+    return l && ((layer_weights(l) && is_group_trained(d, l->weight)) ||
+                 (layer_biases(l) && is_group_trained(d, l->bias)));
+}
+
+static bool is_wanted(const demand *d, unit_source source) {
+    return source.unit == UNIT_INPUT ? d->e->options.receives : d->units[source.unit];
+}
+
+// Is the gradient of an operand of the unit needed?
+static bool wants_input(const demand *d, const unit *u) {
+    return is_wanted(d, u->layers.source) ||
+           (unit_has_second(&u->layers) && is_wanted(d, u->layers.second));
+}
+
+static status demand_init(demand *d, const engine *e, uint32_t frozen, error *err) {
+    const int count = e->placement.count;
+    *d = (demand){.e = e, .frozen = frozen, .lowest = INT_MAX};
+    d->units = memory_new((size_t)count, sizeof *d->units, err);
+    if (!d->units) return STATUS_FAILED;
+    for (int i = 0; i < count; i++) {
+        const unit *u = &e->placement.units[i];
+        d->units[i] = wants_input(d, u) || is_trained(d, u->layers.core) ||
+                      is_trained(d, u->layers.norm) || is_trained(d, u->layers.alone);
+        if (d->units[i] && i < d->lowest) d->lowest = i;
+    }
+    return STATUS_OK;
+}
+
+// Of a unit whose gradient nothing needs.
+static void add_statistics(sequence *s, const demand *d, int i) {
+    const unit *u = &d->e->placement.units[i];
+    if (!u->layers.norm) return;
+    add(s, d->e, OP_STATISTICS, u);
+    if (d->lowest < i) close_sweep(s, d->e, MEET_FILTERS, u);
+}
+
+static void add_backward(sequence *s, const demand *d, int i) {
+    const engine *e = d->e;
+    const unit *u = &e->placement.units[i];
+    if (!d->units[i]) {
+        add_statistics(s, d, i);
+        return;
+    }
     if (u->layers.alone) {
         if (!u->layers.first || layer_weights(u->layers.alone)) add(s, e, OP_ALONE_BACKWARD, u);
         return;
@@ -121,15 +182,22 @@ static void add_backward(sequence *s, const engine *e, const unit *u) {
     if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
     const unit *source =
         u->layers.source.unit == UNIT_INPUT ? NULL : &e->placement.units[u->layers.source.unit];
-    if (source && source->again) add(s, e, OP_TAIL_AGAIN, source);
-    if (u->layers.core) add(s, e, OP_CORE_WEIGHTS, u);
-    if (u->in_place) return;
+    if (is_trained(d, u->layers.core)) {
+        if (source && source->again) add(s, e, OP_TAIL_AGAIN, source);
+        add(s, e, OP_CORE_WEIGHTS, u);
+    }
+    if (u->in_place || !wants_input(d, u)) return;
     if (!u->layers.first || (u->layers.sum && u->layers.second.gradient))
         add(s, e, OP_CORE_INPUT, u);
 }
 
-status sequence_training(sequence *s, const engine *e, error *err) {
-    if (sequence_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+status sequence_training(sequence *s, const engine *e, uint32_t frozen, error *err) {
+    demand d;
+    if (demand_init(&d, e, frozen, err) != STATUS_OK) return STATUS_FAILED;
+    if (sequence_new(s, e, err) != STATUS_OK) {
+        free(d.units);
+        return STATUS_FAILED;
+    }
     const engine_options *o = &e->options;
     add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], true);
@@ -141,9 +209,10 @@ status sequence_training(sequence *s, const engine *e, error *err) {
     else
         add(s, e, OP_LOSS, &e->placement.units[e->placement.count - 1]);
     if (o->apart) close_sweep(s, e, MEET_NOT, NULL);
-    for (int i = e->placement.count - 1; i >= 0; i--) add_backward(s, e, &e->placement.units[i]);
+    for (int i = e->placement.count - 1; i >= 0; i--) add_backward(s, &d, i);
     if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
     close_sweep(s, e, MEET_NOT, NULL);
+    free(d.units);
     return STATUS_OK;
 }
 

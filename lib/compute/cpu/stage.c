@@ -55,9 +55,8 @@ static status run(engine *e, int first_shard, int end_shard, int first, int end,
 
 status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
                          float *out, error *err) {
-    status rc = ownership_prepare(e, b, err);
+    status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
-    e->batch = b;
     e->stage_in = in;
     e->stage_out = out;
     return run(e, first_shard, end_shard, 0, e->training.loss_sweep, err);

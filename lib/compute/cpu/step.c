@@ -100,8 +100,10 @@ static bool meet(engine *e, int member, const sweep *s) {
     team_barrier(e->team);
     member_mark(&e->members[member], PHASE_WAIT);
     transform_filters(e, member, s + 1);
-    return s->meeting == MEET_FORWARD ? batch_norm_forward(e, s->norm, member)
-                                      : batch_norm_backward(e, s->norm, member);
+    if (s->meeting == MEET_FORWARD) return batch_norm_forward(e, s->norm, member);
+    if (s->meeting == MEET_BACKWARD) return batch_norm_backward(e, s->norm, member);
+    team_barrier(e->team);
+    return true;
 }
 
 static void step_body(void *argument, int member) {
@@ -133,10 +135,16 @@ status step_run(engine *e, int first, int end, error *err) {
     return e->failed;
 }
 
-status cpu_step(engine *e, const batch *b, error *err) {
+status cpu_begin(engine *e, const batch *b, error *err) {
     status rc = ownership_prepare(e, b, err);
-    if (rc != STATUS_OK) return rc;
+    if (rc == STATUS_OK && b->frozen != e->frozen) rc = engine_freeze(e, b->frozen, err);
     e->batch = b;
+    return rc;
+}
+
+status cpu_step(engine *e, const batch *b, error *err) {
+    status rc = cpu_begin(e, b, err);
+    if (rc != STATUS_OK) return rc;
     e->given_gradients = e->given_losses = NULL;
     return step_run(e, 0, e->training.sweep_count, err);
 }
@@ -147,9 +155,8 @@ status cpu_forward(engine *e, const batch *b, error *err) {
     if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
                          "cannot run forward separately: the engine was not opened for it");
-    status rc = ownership_prepare(e, b, err);
+    status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
-    e->batch = b;
     return step_run(e, 0, e->training.loss_sweep, err);
 }
 

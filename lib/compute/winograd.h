@@ -7,8 +7,8 @@
 #include "compute/program.h"
 
 // Returns true if Winograd's algorithm is faster for this layer, a convolution. All of its passes
-// then use it. The transforms cost as much as the products of a few channels, and tiles at the edges
-// almost as much as whole ones.
+// then use it. The transforms cost as much as the products of a few channels, and tiles at the
+// edges almost as much as whole ones.
 static inline bool winograd_pays(const layer *l) {
     enum { CHANNELS = 16 };
     const int height = (l->out.height + 3) / 4 * 4, width = (l->out.width + 3) / 4 * 4;

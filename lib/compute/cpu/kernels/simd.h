@@ -42,8 +42,8 @@ enum { WIDTH = LANES };
 #endif
 enum { LANE_SLICES = LANES / VL };
 
-// AVX-512 has 32 registers for vectors of any size.
-#if defined(__AVX512VL__)
+// AVX-512 and aarch64 have 32 registers for vectors.
+#if defined(__AVX512VL__) || defined(__aarch64__)
 #define REGISTERS 32
 #else
 #define REGISTERS 16

@@ -19,7 +19,7 @@ AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSRO
     LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
 AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out $(CUDA_TESTS),$(OPS_TESTS)))
 # Files of tests/bats that run the tools and nothing that was built for this machine.
-AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment layers \
+AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment \
                      checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp)
 CLANG_FOUND      = $(shell command -v $(CLANG))
 

@@ -996,6 +996,18 @@ static void test_capture_of_one_thread(void **) {
 }
 
 // An event that is a node of the graph gets a new time from every launch.
+// The backend's function: a time that is not known is no failure of the next launch.
+extern "C" uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end);
+
+static void test_unknown_time_is_no_error(void **) {
+    cudaEvent_t begin, end;
+    assert_good(cudaEventCreate(&begin));
+    assert_good(cudaEventCreate(&end));
+    assert_int_equal(cuda_time_between(begin, end), 0);
+    assert_good(cudaGetLastError());
+    for (const cudaEvent_t e : {begin, end}) assert_good(cudaEventDestroy(e));
+}
+
 static void test_events_in_graphs(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
@@ -1418,6 +1430,7 @@ int main() {
         TEST(test_streams_may_be_late),
         TEST(test_own_stream),
         TEST(test_events_have_times),
+        TEST(test_unknown_time_is_no_error),
         TEST(test_graph),
         TEST(test_chains_of_graphs),
         TEST(test_missing_dependency),

@@ -101,6 +101,9 @@ out:
 
 uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
     float ms = 0;
-    if (cudaEventElapsedTime(&ms, begin, end) != cudaSuccess) return 0;
+    if (cudaEventElapsedTime(&ms, begin, end) != cudaSuccess) {
+        (void)cudaGetLastError(); // otherwise the next launch would seem to have failed
+        return 0;
+    }
     return (uint64_t)(fmax((double)ms, 0) * 1e6);
 }

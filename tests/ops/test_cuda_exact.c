@@ -179,13 +179,16 @@ static void test_winograd(void **state) {
         check(*state, &groups, &rule);
 }
 
-// ---- The experiments' larger models ----
+// ---- The experiments' models that engine_cases.h lacks ----
 
 static model_case experiment_models[] = {
     {.name = "airbench94", .path = "experiments/models/airbench94.yaml"},
     {.name = "wrn-16-4", .path = "experiments/models/wrn-16-4.yaml"},
     {.name = "resnet18", .path = "experiments/models/resnet18.yaml"},
     {.name = "vgg", .path = "experiments/models/vgg.yaml"},
+    {.name = "airbench95", .path = "experiments/models/airbench95.yaml"},
+    {.name = "cnn", .path = "experiments/models/cnn.yaml"},
+    {.name = "mlp", .path = "experiments/models/mlp.yaml"},
 };
 
 // Too slow for the sanitizers, whose FEWEST cases have every kernel anyway.
@@ -230,6 +233,15 @@ int main(void) {
                                               {.name = "experiments: vgg",
                                                .test_func = test_experiment,
                                                .initial_state = &experiment_models[3]},
+                                              {.name = "experiments: airbench95",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[4]},
+                                              {.name = "experiments: cnn",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[5]},
+                                              {.name = "experiments: mlp",
+                                               .test_func = test_experiment,
+                                               .initial_state = &experiment_models[6]},
                                               cmocka_unit_test(test_steps)};
     error err = {0};
     suite = (engine_suite){NULL, executions, .sums_groups = true, .exact = true};

@@ -15,7 +15,7 @@ enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
 typedef struct arguments {
     const char *train, *init, *tool, *threads, *world_size, *loader_workers;
     int64_t segments, seed; // seed -1: a random one
-    size_t different;       // the result: segments that differ
+    size_t different;       // the result: segments that differ, and the model
 } arguments;
 
 static const char NOTES[] =
@@ -23,7 +23,8 @@ static const char NOTES[] =
     "states/*.st.zst cut it into N segments. replay chooses K of them at random,\n"
     "trains each again from the state before it, and compares loss and weights after\n"
     "every step, and the state after it, bit for bit. Any tool, number of ranks and\n"
-    "threads will do, on any machine.\n"
+    "threads will do, on any machine. The model is compared with the last\n"
+    "state and, if the last segment is chosen, with the one trained again.\n"
     "\n"
     "Equal segments show that the model is what this experiment gives on these data.\n"
     "They show neither who trained it nor how long it took.\n"
@@ -45,12 +46,12 @@ static status choose_seed(arguments *a, error *err) {
 }
 
 static void print_difference(const replay_difference *d) {
-    if (!d->differs)
-        puts("equal");
-    else if (d->step)
-        printf("different, first at step %" PRIu64 "\n", d->step);
+    char where[REPLAY_TEXT_BYTES];
+    replay_describe(d, where);
+    if (d->differs)
+        printf("different, %s\n", where);
     else
-        printf("different after its last step: tensor '%s'\n", d->tensor);
+        puts("equal");
 }
 
 static void print_probabilities(const replay *r, size_t chosen) {
@@ -65,11 +66,20 @@ static void print_probabilities(const replay *r, size_t chosen) {
     printf(" of %zu\n", r->count);
 }
 
+static void print_model(const replay *r, const replay_difference *d, bool segments_equal) {
+    if (d->differs)
+        printf("the model is not that of the last state: '%s' differs\n", d->tensor);
+    else if (segments_equal)
+        puts(replay_describe_model(r));
+}
+
 static status replay_all(const replay *r, const arguments *a, const replay_settings *how,
                          size_t *different, error *err) {
+    replay_difference model;
     size_t chosen = 0;
     uint64_t steps = 0;
-    *different = 0;
+    status rc = replay_compare_model(r, &model, err);
+    if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < r->count; i++) {
         const replay_part *part = &r->segments[i];
         replay_difference difference;
@@ -77,7 +87,7 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
         printf("segment %zu of %zu: steps %" PRIu64 " to %" PRIu64 ": ", i + 1, r->count,
                part->first + 1, part->end);
         fflush(stdout);
-        status rc = replay_segment(r, i, how, &difference, err);
+        rc = replay_segment(r, i, how, &difference, err);
         if (rc != STATUS_OK) {
             puts("not compared");
             return rc;
@@ -89,6 +99,8 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
     }
     printf("%zu of %zu segments trained again, %.3g %% of the steps: %s\n", chosen, r->count,
            100 * (double)steps / (double)r->steps, *different ? "different" : "equal");
+    print_model(r, &model, !*different);
+    *different += model.differs;
     if (!*different) print_probabilities(r, chosen);
     printf("chosen by --seed %" PRId64 "\n", a->seed);
     return STATUS_OK;

@@ -165,6 +165,7 @@ data[start:] = b"".join(parts)'
     succeeds "$BIN/train-ddp" -q --experiment "$data/e.yaml" --train "$train" --out fast --set epochs=1 --keep-states 2 --world-size 2 --reduce fast
     fails_with 3 "trained with '--reduce fast'" "$BIN/replay" fast --train "$train"
     fails_with 2 "'--tool': expected train-single" "$BIN/replay" run --train "$train" --tool cat
+    fails_with 2 "'--device tpu': expected auto, cpu, cuda" "$BIN/replay" run --train "$train" --device tpu
     make_data other 600 10
     "$BIN/synth-cifar" -q --train 600 --test 64 --seed 4 --out other
     run --separate-stderr "$BIN/replay" run --train other/train.st.zst --segments 6

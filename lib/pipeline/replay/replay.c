@@ -33,6 +33,15 @@ static status check_order(const replay *r, error *err) {
     return STATUS_OK;
 }
 
+status replay_check_device(const replay *r, const char *device, error *err) {
+    const bool fast = *yaml_text_at(r->manifest, "parameters.backend");
+    if (!device || !fast || strncmp(device, "cuda", 4) == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot replay: '%s': it was trained with '--math fast', whose bits only a "
+                     "GPU gives: '--device %s'",
+                     r->folder, device);
+}
+
 static status read_run(replay *r, const char *folder, error *err) {
     char *path = NULL;
     status rc;

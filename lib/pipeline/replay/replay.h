@@ -39,10 +39,11 @@ typedef struct replay {
     uint64_t steps; // of the run
 } replay;
 
-// How to train. Any tool, number of ranks and threads gives the same bits.
+// How to train. Any tool, devices, number of ranks and threads give the same bits.
 typedef struct replay_settings {
     const char *bin;                                   // the folder of the tools
     const char *tool;                                  // "train-single"
+    const char *device;                                // "cuda"; NULL: as stage_add_devices
     const char *threads, *world_size, *loader_workers; // options of the tool; NULL: its default
 } replay_settings;
 
@@ -79,6 +80,9 @@ status replay_compare_model(const replay *r, replay_difference *difference, erro
 void replay_describe(const replay_difference *difference, char text[REPLAY_TEXT_BYTES]);
 // Returns what the chosen segments show of a model that did not differ.
 const char *replay_describe_model(const replay *r);
+
+// STATUS_USAGE if these devices cannot give the bits of the run: those of --math fast are of GPUs.
+status replay_check_device(const replay *r, const char *device, error *err) MUST_CHECK;
 
 // Chooses `wanted` segments (all, if there are no more), each set of that size with the same
 // probability. Who trained the run must not know the seed in advance.

@@ -11,6 +11,7 @@
 #include "pipeline/child.h"
 #include "pipeline/copy.h"
 #include "pipeline/replay/replay_internal.h"
+#include "pipeline/stage.h"
 #include "pipeline/words.h"
 #include "pipeline/work.h"
 
@@ -72,7 +73,6 @@ out:
 static status build_command(const replay *r, const replay_part *part, const char *begins,
                             const replay_settings *how, const char *file, const char *out,
                             words *command, error *err) {
-    const char *backend = yaml_text_at(r->manifest, "parameters.backend");
     const bool last = part->end == r->steps;
     status rc;
     TRY(words_format(command, err, "%s/%s", how->bin, how->tool));
@@ -81,7 +81,7 @@ static status build_command(const replay *r, const replay_part *part, const char
     TRY(words_option(command, "--train", r->data, err));
     TRY(words_option(command, "--init", r->init, err));
     TRY(words_option(command, "--out", out, err));
-    TRY(words_option(command, "--device", *backend ? backend : "cpu", err));
+    TRY(stage_add_devices(command, r->manifest, how->device, err));
     TRY(words_option(command, "--threads", how->threads, err));
     TRY(words_option(command, "--world-size", how->world_size, err));
     TRY(words_option(command, "--loader-workers", how->loader_workers, err));

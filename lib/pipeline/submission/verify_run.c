@@ -174,7 +174,6 @@ out:
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     words command = {0}, line = {0};
     char *path = NULL, *file = NULL;
-    const char *backend = yaml_text_at(c->evaluate, "parameters.backend");
     status rc = STATUS_FAILED;
     file = file_of(c->model, "train", "model.st.zst", err);
     path = memory_format(err, "%s/manifest.yaml", out);
@@ -185,7 +184,7 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     TRY(words_option(&command, "--data", c->r->test, err));
     if (c->r->e.tta != VIEWS_NONE)
         TRY(words_option(&command, "--tta", views_word(c->r->e.tta), err));
-    TRY(words_option(&command, "--device", *backend ? backend : "cpu", err));
+    TRY(stage_add_devices(&command, c->evaluate, NULL, err));
     TRY(words_option(&command, "--out", out, err));
     TRY(stage_program(c->p, &command, &line, err));
     TRY(child_run_quietly(NULL, &line, err));

@@ -9,21 +9,23 @@
 
 #include "base/cli.h"
 #include "base/program.h"
+#include "compute/devices.h"
 
 enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
 
 typedef struct arguments {
-    const char *train, *init, *tool, *threads, *world_size, *loader_workers;
+    const char *train, *init, *tool, *device, *threads, *world_size, *loader_workers;
     int64_t segments, seed; // seed -1: a random one
-    size_t different;       // the result: segments that differ
+    size_t different;       // the result: segments that differ, and the model
 } arguments;
 
 static const char NOTES[] =
     "RUN is the folder of a run that was trained with --keep-states N: the files\n"
     "states/*.st.zst cut it into N segments. replay chooses K of them at random,\n"
     "trains each again from the state before it, and compares loss and weights after\n"
-    "every step, and the state after it, bit for bit. Any tool, number of ranks and\n"
-    "threads will do, on any machine.\n"
+    "every step, and the state after it, bit for bit. Any tool, device and number of\n"
+    "ranks and threads will do, on any machine. The model is compared with the last\n"
+    "state and, if the last segment is chosen, with the one trained again.\n"
     "\n"
     "Equal segments show that the model is what this experiment gives on these data.\n"
     "They show neither who trained it nor how long it took.\n"
@@ -45,12 +47,12 @@ static status choose_seed(arguments *a, error *err) {
 }
 
 static void print_difference(const replay_difference *d) {
-    if (!d->differs)
-        puts("equal");
-    else if (d->step)
-        printf("different, first at step %" PRIu64 "\n", d->step);
+    char where[REPLAY_TEXT_BYTES];
+    replay_describe(d, where);
+    if (d->differs)
+        printf("different, %s\n", where);
     else
-        printf("different after its last step: tensor '%s'\n", d->tensor);
+        puts("equal");
 }
 
 static void print_probabilities(const replay *r, size_t chosen) {
@@ -65,11 +67,20 @@ static void print_probabilities(const replay *r, size_t chosen) {
     printf(" of %zu\n", r->count);
 }
 
+static void print_model(const replay *r, const replay_difference *d, bool segments_equal) {
+    if (d->differs)
+        printf("the model is not that of the last state: '%s' differs\n", d->tensor);
+    else if (segments_equal)
+        puts(replay_describe_model(r));
+}
+
 static status replay_all(const replay *r, const arguments *a, const replay_settings *how,
                          size_t *different, error *err) {
+    replay_difference model;
     size_t chosen = 0;
     uint64_t steps = 0;
-    *different = 0;
+    status rc = replay_compare_model(r, &model, err);
+    if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < r->count; i++) {
         const replay_part *part = &r->segments[i];
         replay_difference difference;
@@ -77,7 +88,7 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
         printf("segment %zu of %zu: steps %" PRIu64 " to %" PRIu64 ": ", i + 1, r->count,
                part->first + 1, part->end);
         fflush(stdout);
-        status rc = replay_segment(r, i, how, &difference, err);
+        rc = replay_segment(r, i, how, &difference, err);
         if (rc != STATUS_OK) {
             puts("not compared");
             return rc;
@@ -89,6 +100,8 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
     }
     printf("%zu of %zu segments trained again, %.3g %% of the steps: %s\n", chosen, r->count,
            100 * (double)steps / (double)r->steps, *different ? "different" : "equal");
+    print_model(r, &model, !*different);
+    *different += model.differs;
     if (!*different) print_probabilities(r, chosen);
     printf("chosen by --seed %" PRId64 "\n", a->seed);
     return STATUS_OK;
@@ -96,8 +109,10 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
 
 static status check(const arguments *a, error *err) {
     static const char *const tools[] = {"train-single", "train-dp", "train-ddp", "train-mp"};
+    devices ignored;
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        if (strcmp(a->tool, tools[i]) == 0) return STATUS_OK;
+        if (strcmp(a->tool, tools[i]) == 0)
+            return a->device ? devices_parse(&ignored, a->device, err) : STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "bad option value: '--tool': expected train-single, train-dp, train-ddp or "
                      "train-mp, got '%s'",
@@ -113,10 +128,12 @@ static status run(void *arguments_of_main, const cli_call *call, error *err) {
     TRY(program_folder(bin, err));
     TRY(choose_seed(a, err));
     TRY(replay_open(&r, call->operands->items[0], a->train, a->init, err));
+    TRY(replay_check_device(&r, a->device, err));
     TRY(replay_check_files(&r, err));
     TRY(replay_choose(&r, (size_t)a->segments, (uint64_t)a->seed, err));
     const replay_settings how = {.bin = bin,
                                  .tool = a->tool,
+                                 .device = a->device,
                                  .threads = a->threads,
                                  .world_size = a->world_size,
                                  .loader_workers = a->loader_workers};
@@ -138,6 +155,8 @@ int main(int argc, char **argv) {
         {"init", CLI_STRING, &a.init, "MODEL", "the checkpoint that the run started from, if any",
          0, 0},
         {"tool", CLI_STRING, &a.tool, "TOOL", "the train tool to use (default train-single)", 0, 0},
+        {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
+         "devices, as in the train tools (default cpu; cuda for a run with --math fast)", 0, 0},
         {"threads", CLI_STRING, &a.threads, "N", "threads per rank", 0, 0},
         {"world-size", CLI_STRING, &a.world_size, "W", "ranks, replicas or stages", 0, 0},
         {"loader-workers", CLI_STRING, &a.loader_workers, "N", "threads that prepare batches", 0,

@@ -28,6 +28,13 @@ status stage_program(const pipeline *p, const words *command, words *program, er
     return rc;
 }
 
+status stage_add_devices(words *command, const yaml_node *root, const char *device, error *err) {
+    const char *backend = yaml_text_at(root, "parameters.backend");
+    const char *kind = *backend ? backend : "cpu";
+    status rc = words_option(command, "--device", device ? device : kind, err);
+    return rc == STATUS_OK && *backend ? words_option(command, "--math", "fast", err) : rc;
+}
+
 // ---- Keys ----
 
 // `device` is added as --device; NULL: none.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/yaml_tree.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/words.h"
 
@@ -42,5 +43,11 @@ status stage_check_place(const pipeline *p, error *err) MUST_CHECK;
 // Makes the words to start: "BIN/TOOL ARGUMENTS". STATUS_FAILED if the tool was not built.
 status stage_program(const pipeline *p, const words *command, words *program,
                      error *err) MUST_CHECK;
+
+// Adds --device and --math for a tool that repeats what the manifest `root` describes, with the
+// same arithmetic (`parameters.backend`). `device` NULL: a GPU if only GPUs have that arithmetic,
+// else the CPU.
+status stage_add_devices(words *command, const yaml_node *root, const char *device,
+                         error *err) MUST_CHECK;
 
 #endif

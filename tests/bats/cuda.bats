@@ -5,6 +5,7 @@
 
 load helpers
 load training
+load submissions
 
 # Prints the library's path, relative to the root of the checkout.
 library() {
@@ -135,6 +136,35 @@ END
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda --math fast --set epochs=1
     [ "$("$BIN/tensor" cat cuda/model.st.zst conv2.weight | sha256sum)" = \
         "$("$BIN/tensor" cat one/model.st.zst conv2.weight | sha256sum)" ]
+}
+
+@test "replay: the CPU trains a GPU's run again, and a GPU a CPU's" {
+    local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --keep-states 2)
+    local replays=("$BIN/replay" --train "$made/data/train.st.zst" --segments 2)
+    "${train[@]}" --out gpu --device cuda
+    "${train[@]}" --out cpu --device cpu
+    LOCKSTEP_CUDA_LIBRARY=none succeeds "${replays[@]}" gpu
+    [[ $output == *"2 of 2 segments trained again, 100 % of the steps: equal"* ]] || fail "$output"
+    succeeds "${replays[@]}" cpu --device cuda
+    [[ $output == *"2 of 2 segments trained again, 100 % of the steps: equal"* ]] || fail "$output"
+    # It is the GPU that trains.
+    LOCKSTEP_CUDA_LIBRARY=none run "${replays[@]}" cpu --device cuda
+    [ "$status" -eq 1 ] || fail "exit code $status" "$output"
+    [[ $output == *"cannot compute: 'cuda'"* ]] || fail "$output"
+    # The bits of --math fast are those of GPUs.
+    "${train[@]}" --out fast --device cuda --math fast
+    succeeds "${replays[@]}" fast
+    succeeds "${replays[@]}" fast --device cuda:0
+    fails_with 2 "trained with '--math fast', whose bits only a GPU gives: '--device cpu'" "${replays[@]}" fast --device cpu
+}
+
+@test "verify: a submission that was trained and evaluated with MATH=fast" {
+    need_tool pipeline report bench-allreduce
+    small_experiments files
+    succeeds "$BIN/pipeline" submission ARTIFACTS=artifacts STATES=2 EXECUTIONS=1 DEVICE=cuda MATH=fast files/one.yaml
+    succeeds "$BIN/pipeline" verify ARTIFACTS=teacher SEGMENTS=2 "${lines[-1]#submission: }"
+    grep -q '^test *equal  ' <<<"$output" || fail "$output"
+    grep -q '^training *equal  ' <<<"$output" || fail "$output"
 }
 
 # key TOOL OPTION...: the stage key of such a training.

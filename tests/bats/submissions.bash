@@ -29,3 +29,48 @@ epochs: 1
 optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
 YAML
 }
+
+# shellcheck disable=SC2034
+NAME=submission-one-two
+
+# file_submission: for setup_file: both experiments, packed with their states, in $NAME.tar.gz and in
+# the folder $NAME. begin_verifying: for setup: a copy of the folder in $WORK; the archive is $ARCHIVE,
+# the runs of both experiments are $one and $two.
+file_submission() {
+    # shellcheck disable=SC2086
+    are_built $SUBMISSION_TOOLS || return 0
+    export EXECUTIONS=1 FILES=$BATS_FILE_TMPDIR/files
+    small_experiments "$FILES"
+    cd "$BATS_FILE_TMPDIR" || return 1
+    pack artifacts STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || cat log
+    mv artifacts/$NAME.tar.gz . || return 1
+    tar xzf $NAME.tar.gz
+}
+
+# pack ARTIFACTS WORD...: make submission, quietly.
+pack() {
+    local artifacts=$1
+    shift
+    "$BIN/pipeline" submission ARTIFACTS="$artifacts" "$@"
+}
+
+begin_verifying() {
+    # shellcheck disable=SC2086
+    need_tool $SUBMISSION_TOOLS
+    need_python
+    ARCHIVE=$BATS_FILE_TMPDIR/$NAME.tar.gz
+    [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
+    cp -r "$BATS_FILE_TMPDIR/$NAME" "$WORK/"
+    cd "$WORK" || return
+    local keys
+    keys=$("$BIN/manifest" get "$NAME/plan.yaml" runs.0.keys.0 runs.1.keys.0)
+    # shellcheck disable=SC2034
+    one=$NAME/runs/${keys:0:12}/1
+    two=$(tail -n 1 <<<"$keys")
+    two=$NAME/runs/${two:0:12}/1
+}
+
+# repack: the changed folder, as an archive of that name.
+repack() {
+    tar czf "$NAME.tar.gz" "$NAME"
+}

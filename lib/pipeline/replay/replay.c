@@ -2,6 +2,7 @@
 #include "pipeline/replay/replay.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -14,7 +15,7 @@
 #include "pipeline/replay/replay_internal.h"
 
 static const char TRAIN_TOOL[] = "train-", STATES[] = "states/", LAST_STATE[] = "state.st.zst",
-                  STEPS[] = "steps.st.zst";
+                  STEPS[] = "steps.st.zst", MODEL[] = "model.st.zst";
 
 // ---- The run ----
 
@@ -30,6 +31,15 @@ static status check_order(const replay *r, error *err) {
     if (strcmp(backend, "mixed") == 0)
         return refuse(r, err, "processors and GPUs computed it: no other run has its bits");
     return STATUS_OK;
+}
+
+status replay_check_device(const replay *r, const char *device, error *err) {
+    const bool fast = *yaml_text_at(r->manifest, "parameters.backend");
+    if (!device || !fast || strncmp(device, "cuda", 4) == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot replay: '%s': it was trained with '--math fast', whose bits only a "
+                     "GPU gives: '--device %s'",
+                     r->folder, device);
 }
 
 static status read_run(replay *r, const char *folder, error *err) {
@@ -211,6 +221,32 @@ status replay_check_files(const replay *r, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < r->count; i++)
         rc = check_steps(r, &r->segments[i], &steps, err);
     tensor_file_release(&steps);
+    free(path);
+    return rc;
+}
+
+// The prefix of the tensors in a last state that are the model (train/checkpoint.h).
+static const char *model_prefix(const replay *r, const tensor_file *state) {
+    if (tensor_file_metadata(state, "best_epoch")) return "best.";
+    return strcmp(yaml_text_at(r->manifest, "parameters.average.kind"), "ema") == 0 ? "average."
+                                                                                    : "model.";
+}
+
+status replay_compare_model(const replay *r, replay_difference *difference, error *err) {
+    tensor_file model = {0}, state = {0};
+    const char *name;
+    char *path = path_of(r, MODEL, err);
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    *difference = (replay_difference){.end = r->steps, .model = true};
+    TRY(rc);
+    TRY(replay_read_output(r, path, &model, err));
+    TRY(replay_read_output(r, r->segments[r->count - 1].ends, &state, err));
+    name = replay_compare_prefixed(&model, &state, model_prefix(r, &state));
+    difference->differs = name != NULL;
+    snprintf(difference->tensor, sizeof difference->tensor, "%s", name ? name : "");
+out:
+    tensor_file_release(&state);
+    tensor_file_release(&model);
     free(path);
     return rc;
 }

@@ -8,6 +8,8 @@
 //
 //     replay r = {0};
 //     replay_open(&r, "artifacts/single/seed-42", err);     // reads the manifest and the states
+//     replay_check_files(&r, err);                          // without training
+//     replay_compare_model(&r, &difference, err);           // likewise
 //     replay_choose(&r, 3, seed, err);                      // 3 of r.count segments
 //     for (size_t i = 0; i < r.count; i++)
 //         if (r.segments[i].chosen) replay_segment(&r, i, &how, &difference, err);
@@ -37,19 +39,24 @@ typedef struct replay {
     uint64_t steps; // of the run
 } replay;
 
-// How to train. Any tool, number of ranks and threads gives the same bits.
+// How to train. Any tool, devices, number of ranks and threads give the same bits.
 typedef struct replay_settings {
     const char *bin;                                   // the folder of the tools
     const char *tool;                                  // "train-single"
+    const char *device;                                // "cuda"; NULL: as stage_add_devices
     const char *threads, *world_size, *loader_workers; // options of the tool; NULL: its default
 } replay_settings;
 
-// Where a segment differs first.
+// Where a segment, or the model, differs.
 typedef struct replay_difference {
     bool differs;
     uint64_t step;    // from 1: the first step after which loss or weights differ; 0: no step
-    char tensor[128]; // else the first tensor of the state, or of the model, that does
+    uint64_t end;     // the step after which the tensors were compared
+    bool model;       // they are those of the model; else of the state
+    char tensor[128]; // the first one that differs; "": none does
 } replay_difference;
+
+enum { REPLAY_TEXT_BYTES = 256 };
 
 // Reads the manifest of a finished training in `folder`, or in its subfolder `train`, and the
 // headers of its states. `data` replaces the training data that the manifest names; it may be NULL.
@@ -63,6 +70,19 @@ void replay_release(replay *r);
 // Compares what needs no training: the files with the hashes in the manifest, and the steps in each
 // state with steps.st.zst. STATUS_INPUT, naming the file and the step, at the first contradiction.
 status replay_check_files(const replay *r, error *err) MUST_CHECK;
+
+// Compares the model with the last state, whose tensors it has, without training. STATUS_INPUT if
+// its content is not the one in the manifest. What the model has beside tensors (normalisation,
+// classes) is compared when the last segment is trained again.
+status replay_compare_model(const replay *r, replay_difference *difference, error *err) MUST_CHECK;
+
+// Writes where it differs: "first at step 12, and after step 14 in tensor 'conv1.weight'".
+void replay_describe(const replay_difference *difference, char text[REPLAY_TEXT_BYTES]);
+// Returns what the chosen segments show of a model that did not differ.
+const char *replay_describe_model(const replay *r);
+
+// STATUS_USAGE if these devices cannot give the bits of the run: those of --math fast are of GPUs.
+status replay_check_device(const replay *r, const char *device, error *err) MUST_CHECK;
 
 // Chooses `wanted` segments (all, if there are no more), each set of that size with the same
 // probability. Who trained the run must not know the seed in advance.

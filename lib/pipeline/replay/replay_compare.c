@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compares the states of two trainings.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,14 +48,73 @@ static bool is_series(const char *name) {
     return strncmp(name, "steps.", 6) == 0 || strncmp(name, "epochs.", 7) == 0;
 }
 
+static bool equal(const tensor *x, const tensor *y) {
+    return x->type == y->type && x->rank == y->rank && x->bytes == y->bytes &&
+           memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) == 0 &&
+           memcmp(x->data, y->data, x->bytes) == 0;
+}
+
 const char *replay_compare_tensors(const tensor_file *a, const tensor_file *b) {
     for (size_t i = 0; i < a->count; i++) {
         const tensor *x = &a->tensors[i], *y = tensor_file_find(b, x->name);
-        if (is_series(x->name)) continue;
-        const bool alike = y && x->type == y->type && x->rank == y->rank && x->bytes == y->bytes;
-        if (!alike || memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) != 0 ||
-            memcmp(x->data, y->data, x->bytes) != 0)
-            return x->name;
+        if (!is_series(x->name) && (!y || !equal(x, y))) return x->name;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        if (!is_series(b->tensors[i].name) && !tensor_file_find(a, b->tensors[i].name))
+            return b->tensors[i].name;
+    return NULL;
+}
+
+static const tensor *find_prefixed(const tensor_file *f, const char *prefix, const char *name) {
+    const size_t length = strlen(prefix);
+    for (size_t i = 0; i < f->count; i++)
+        if (strncmp(f->tensors[i].name, prefix, length) == 0 &&
+            strcmp(f->tensors[i].name + length, name) == 0)
+            return &f->tensors[i];
+    return NULL;
+}
+
+const char *replay_compare_prefixed(const tensor_file *model, const tensor_file *state,
+                                    const char *prefix) {
+    const size_t length = strlen(prefix);
+    for (size_t i = 0; i < model->count; i++) {
+        const tensor *x = &model->tensors[i], *y = find_prefixed(state, prefix, x->name);
+        if (!y || !equal(x, y)) return x->name;
+    }
+    for (size_t i = 0; i < state->count; i++) {
+        const char *name = state->tensors[i].name;
+        if (strncmp(name, prefix, length) == 0 && !tensor_file_find(model, name + length))
+            return name + length;
     }
     return NULL;
+}
+
+static const char *find_other(const tensor_file *a, const tensor_file *b) {
+    for (size_t i = 0; i < a->metadata_count; i++) {
+        const char *value = tensor_file_metadata(b, a->metadata[i].key);
+        if (!value || strcmp(value, a->metadata[i].value) != 0) return a->metadata[i].key;
+    }
+    return NULL;
+}
+
+const char *replay_compare_metadata(const tensor_file *a, const tensor_file *b) {
+    const char *key = find_other(a, b);
+    return key ? key : find_other(b, a);
+}
+
+// ---- Findings as text ----
+
+void replay_describe(const replay_difference *d, char text[REPLAY_TEXT_BYTES]) {
+    char first[64] = "", in[REPLAY_TEXT_BYTES - 64] = "";
+    if (d->step) snprintf(first, sizeof first, "first at step %" PRIu64, d->step);
+    if (*d->tensor)
+        snprintf(in, sizeof in, "after step %" PRIu64 " in %s '%s'", d->end,
+                 d->model ? "the model's" : "tensor", d->tensor);
+    snprintf(text, REPLAY_TEXT_BYTES, "%s%s%s", first, *first && *in ? ", and " : "", in);
+}
+
+const char *replay_describe_model(const replay *r) {
+    if (r->segments[r->count - 1].chosen) return "the model is the one trained again";
+    return "the model has the tensors of the last state, which was not trained again; its "
+           "normalisation and classes were not compared";
 }

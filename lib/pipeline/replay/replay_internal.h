@@ -16,8 +16,17 @@ status replay_compare_steps(const tensor_file *a, const char *a_prefix, const ch
                             const tensor_file *b, const char *b_prefix, uint64_t first,
                             uint64_t end, uint64_t *differs, error *err) MUST_CHECK;
 
-// Compares all tensors but the series of steps and epochs. Returns the name of the first one in
-// `a` that `b` has not, or not with the same bytes; NULL if all are equal.
+// Compares all tensors but the series of steps and epochs. Returns the name of the first one that
+// only one of them has, or that has not the same bytes; NULL if all are equal.
 const char *replay_compare_tensors(const tensor_file *a, const tensor_file *b);
+
+// Compares a model's tensors with those of a state whose names begin with `prefix`. Returns the
+// first name, without the prefix, as above.
+const char *replay_compare_prefixed(const tensor_file *model, const tensor_file *state,
+                                    const char *prefix);
+
+// Compares the metadata. Returns the first key that only one of them has, or that has another value
+// in the other; NULL if all are equal.
+const char *replay_compare_metadata(const tensor_file *a, const tensor_file *b);
 
 #endif

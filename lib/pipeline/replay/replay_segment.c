@@ -11,6 +11,7 @@
 #include "pipeline/child.h"
 #include "pipeline/copy.h"
 #include "pipeline/replay/replay_internal.h"
+#include "pipeline/stage.h"
 #include "pipeline/words.h"
 #include "pipeline/work.h"
 
@@ -72,7 +73,6 @@ out:
 static status build_command(const replay *r, const replay_part *part, const char *begins,
                             const replay_settings *how, const char *file, const char *out,
                             words *command, error *err) {
-    const char *backend = yaml_text_at(r->manifest, "parameters.backend");
     const bool last = part->end == r->steps;
     status rc;
     TRY(words_format(command, err, "%s/%s", how->bin, how->tool));
@@ -81,7 +81,7 @@ static status build_command(const replay *r, const replay_part *part, const char
     TRY(words_option(command, "--train", r->data, err));
     TRY(words_option(command, "--init", r->init, err));
     TRY(words_option(command, "--out", out, err));
-    TRY(words_option(command, "--device", *backend ? backend : "cpu", err));
+    TRY(stage_add_devices(command, r->manifest, how->device, err));
     TRY(words_option(command, "--threads", how->threads, err));
     TRY(words_option(command, "--world-size", how->world_size, err));
     TRY(words_option(command, "--loader-workers", how->loader_workers, err));
@@ -149,7 +149,7 @@ static status compare_states(const replay *r, const replay_part *part, const cha
     TRY(check_metadata(r, &theirs, &mine, err));
     TRY(replay_compare_steps(&theirs, "steps.", part->ends, &mine, "steps.", part->first, part->end,
                              &step, err));
-    found(difference, step, step ? NULL : replay_compare_tensors(&theirs, &mine));
+    found(difference, step, replay_compare_tensors(&theirs, &mine));
 out:
     tensor_file_release(&mine);
     tensor_file_release(&theirs);
@@ -159,12 +159,15 @@ out:
 static status compare_models(const replay *r, const char *out, replay_difference *difference,
                              error *err) {
     tensor_file mine = {0}, theirs = {0};
+    const char *name;
     char *again = in_folder(out, "model.st.zst", err), *path = NULL;
     status rc = STATUS_FAILED;
     if (!again || !(path = in_folder(r->folder, "model.st.zst", err))) goto out;
     TRY(replay_read_output(r, path, &theirs, err));
     TRY(tensor_file_read(again, TENSOR_FILE_DEFAULT_MAX, &mine, err));
-    found(difference, 0, replay_compare_tensors(&theirs, &mine));
+    name = replay_compare_tensors(&theirs, &mine);
+    found(difference, 0, name ? name : replay_compare_metadata(&theirs, &mine));
+    difference->model = difference->differs;
 out:
     tensor_file_release(&mine);
     tensor_file_release(&theirs);
@@ -179,7 +182,7 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     const char *begins = at ? r->segments[at - 1].ends : NULL;
     char *folder = NULL, *out = NULL, *state = NULL;
     status rc = make_folder(&folder, err);
-    *difference = (replay_difference){0};
+    *difference = (replay_difference){.end = part->end};
     if (rc != STATUS_OK) return rc;
     out = in_folder(folder, "run", err);
     state = out ? in_folder(out, "state.st.zst", err) : NULL;

@@ -6,18 +6,53 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/source/archive.h"
 
-enum { BUFFER_BYTES = 1 << 16 };
+// No file of a submission has a longer path or name; every file system has room for these.
+enum { BUFFER_BYTES = 1 << 16, PATH_BYTES = 1000, NAME_BYTES = 200 };
 
 // Returns the length of the first folder's name in a path, with the slash; 0 if there is none.
 static size_t first_folder(const char *member) {
     const char *slash = strchr(member, '/');
     return slash && slash[1] ? (size_t)(slash - member) + 1 : 0;
+}
+
+static bool has_long_name(const char *path) {
+    for (const char *name = path; *name; name += strspn(name, "/")) {
+        const size_t length = strcspn(name, "/");
+        if (length > NAME_BYTES) return true;
+        name += length;
+    }
+    return false;
+}
+
+// Is there already a file in the place of one of the folders above `path`? Those from `below` on
+// are of the submission.
+static bool is_below_file(char *path, char *below) {
+    bool found = false;
+    for (char *slash = strchr(below, '/'); slash && !found; slash = strchr(slash + 1, '/')) {
+        struct stat info;
+        *slash = 0;
+        found = lstat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+        *slash = '/';
+    }
+    return found;
+}
+
+// Returns why no file can be written to `path`, the member `name` of a submission; NULL if one can.
+// So a member cannot cause a failure at run time, which would end the verification of others.
+static const char *bad_place(char *path, const char *name) {
+    struct stat info;
+    const size_t length = strlen(name);
+    if (length > PATH_BYTES || has_long_name(name)) return "its name is too long";
+    if (name[length - 1] == '/') return "it is a file named like a folder";
+    if (is_below_file(path, path + strlen(path) - length)) return "it lies in a file";
+    return lstat(path, &info) == 0 ? "it is there twice" : NULL;
 }
 
 static status write_member(archive_reader *reader, const char *path, error *err) {
@@ -52,7 +87,13 @@ static status unpack_member(archive_reader *reader, const char *archive, const c
                          "cannot unpack: '%s': '%s' is not in the one folder of a submission",
                          archive, member);
     char *path = memory_format(err, "%s/%s", folder, member + length);
-    status rc = path ? write_member(reader, path, err) : STATUS_FAILED;
+    const char *why = path ? bad_place(path, member + length) : NULL;
+    status rc = STATUS_FAILED;
+    if (why)
+        rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': member '%.200s': %s", archive,
+                       member, why);
+    else if (path)
+        rc = write_member(reader, path, err);
     free(path);
     return rc;
 }

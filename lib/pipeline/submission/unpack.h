@@ -7,7 +7,7 @@
 
 // Writes the files of `archive` below `folder`, which is made, without the name of the one folder
 // that they all lie in. STATUS_INPUT for anything else than an archive of one folder with plain
-// files (limits: data/source/archive.h).
+// files, each once (limits: data/source/archive.h). Then a part of the files may be there.
 status unpack_archive(const char *archive, const char *folder, error *err) MUST_CHECK;
 
 #endif

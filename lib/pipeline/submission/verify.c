@@ -238,6 +238,8 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     TRY(folder ? STATUS_OK : STATUS_FAILED);
     rc = unpack_archive(archive, folder, &why);
     if (rc == STATUS_INPUT) {
+        error ignored;
+        (void)!work_remove_tree(folder, &ignored); // gigabytes, if many are refused
         v->refused = memory_string(why.message, err);
         rc = v->refused ? STATUS_OK : STATUS_FAILED;
         if (v->refused) (void)printable(v->refused, true);

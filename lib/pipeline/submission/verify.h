@@ -26,7 +26,7 @@ typedef enum check_subject {
     CHECK_EXPERIMENT, // a run has the settings of its file in experiments/
     CHECK_DATA,       // a run has the contents of the data set
     CHECK_TEST,       // the model gives the recorded predictions
-    CHECK_TRAINING,   // parts of the training give the recorded states
+    CHECK_TRAINING,   // parts of the training give the recorded states, and the last one the model
     CHECK_SUBJECTS
 } check_subject;
 

@@ -174,7 +174,6 @@ out:
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     words command = {0}, line = {0};
     char *path = NULL, *file = NULL;
-    const char *backend = yaml_text_at(c->evaluate, "parameters.backend");
     status rc = STATUS_FAILED;
     file = file_of(c->model, "train", "model.st.zst", err);
     path = memory_format(err, "%s/manifest.yaml", out);
@@ -185,7 +184,7 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     TRY(words_option(&command, "--data", c->r->test, err));
     if (c->r->e.tta != VIEWS_NONE)
         TRY(words_option(&command, "--tta", views_word(c->r->e.tta), err));
-    TRY(words_option(&command, "--device", *backend ? backend : "cpu", err));
+    TRY(stage_add_devices(&command, c->evaluate, NULL, err));
     TRY(words_option(&command, "--out", out, err));
     TRY(stage_program(c->p, &command, &line, err));
     TRY(child_run_quietly(NULL, &line, err));
@@ -228,10 +227,22 @@ static status check_test(checked_run *c, error *err) {
 
 // ---- The training ----
 
+// Adds a check, and sets *equal to false, if it is not the model that the training ended with.
+static status check_model(checked_run *c, const replay *r, bool *equal, error *err) {
+    replay_difference d;
+    status rc = replay_compare_model(r, &d, err);
+    *equal = rc == STATUS_OK && !d.differs;
+    if (rc != STATUS_OK || *equal) return rc;
+    return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
+                            "%s: its model is not that of its last state: '%s' differs", c->name,
+                            d.tensor);
+}
+
 static status replay_parts(checked_run *c, const replay *r, error *err) {
     const replay_settings how = {.bin = c->p->bin,
                                  .tool = "train-single",
                                  .threads = c->p->settings->values[SETTING_THREADS]};
+    char where[REPLAY_TEXT_BYTES];
     size_t chosen = 0;
     uint64_t steps = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -239,28 +250,27 @@ static status replay_parts(checked_run *c, const replay *r, error *err) {
         if (!r->segments[i].chosen) continue;
         status rc = replay_segment(r, i, &how, &d, err);
         if (rc != STATUS_OK) return rc;
-        if (d.differs && d.step)
-            return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
-                                    "%s: part %zu of %zu differs, first at step %llu", c->name,
-                                    i + 1, r->count, (unsigned long long)d.step);
+        replay_describe(&d, where);
         if (d.differs)
             return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
-                                    "%s: part %zu of %zu differs at its end: '%s'", c->name, i + 1,
-                                    r->count, d.tensor);
+                                    "%s: part %zu of %zu differs, %s", c->name, i + 1, r->count,
+                                    where);
         chosen++;
         steps += r->segments[i].end - r->segments[i].first;
     }
     return verification_add(c->v, CHECK_TRAINING, CHECK_EQUAL, err,
                             "%s: %zu of %zu parts trained again, %.3g %% of the steps; one forged "
-                            "part would be found with a probability of %.3g %%",
+                            "part would be found with a probability of %.3g %%; %s",
                             c->name, chosen, r->count, 100 * (double)steps / (double)r->steps,
-                            100 * replay_probability(r->count, chosen, 1));
+                            100 * replay_probability(r->count, chosen, 1),
+                            replay_describe_model(r));
 }
 
 static status check_training(checked_run *c, error *err) {
     const settings *s = c->p->settings;
     replay r = {0};
     error why = {0};
+    bool equal = false;
     char *folder;
     status rc;
     if (!c->states)
@@ -270,7 +280,8 @@ static status check_training(checked_run *c, error *err) {
     rc = folder ? replay_open(&r, folder, c->r->train, NULL, &why) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
     if (rc == STATUS_OK) rc = replay_choose(&r, (size_t)s->segments, c->v->choice, &why);
-    if (rc == STATUS_OK) rc = replay_parts(c, &r, &why);
+    if (rc == STATUS_OK) rc = check_model(c, &r, &equal, &why);
+    if (rc == STATUS_OK && equal) rc = replay_parts(c, &r, &why);
     rc = verification_add_failure(c->v, CHECK_TRAINING, rc, c->name, &why, err);
     replay_release(&r);
     free(folder);

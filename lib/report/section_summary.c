@@ -123,7 +123,7 @@ static void note_validation(const results *r, document *d, const run *one) {
     const bool best = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
     const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
     const char *test =
-        say(r, one->evaluate ? WORD("test data was read once") : WORD("test data was not read"));
+        say(r, one->evaluate ? WORD("test data was read after training") : WORD("test data was not read"));
     char samples[40];
     if (!*digits) return;
     group_digits(digits, samples, sizeof samples);

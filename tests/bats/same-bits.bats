@@ -216,7 +216,8 @@ END
 # Momentum of a frozen tensor stays in the state; a stage updates its own tensors.
 @test "tensors with their own initial values, rates and epochs of training" {
     local stop plain settings='tensors={conv1.weight: {init: whiten, trained_epochs: 0}, "bn*.bias": {lr_factor: 4, weight_decay: 0.01},
-        conv2.*: {init: kaiming_normal, trained_epochs: 1}, conv2.bias: {init: zero}, fc1.weight: {init: xavier_uniform, lr_factor: 0.5}}'
+        conv2.*: {init: dirac, trained_epochs: 1}, conv2.bias: {init: zero}, fc1.weight: {init: xavier_uniform, lr_factor: 0.5},
+        fc2.weight: {init: kaiming_uniform}, fc3.weight: {init: kaiming_normal}}'
     sed 's/name: lenet-bn/name: wide/; s/out: 6,/out: 24,/' "$ROOT/experiments/models/lenet-bn.yaml" >net.yaml
     write_experiment e.yaml model=net.yaml
     reference e.yaml "$data/610/train.st.zst"
@@ -237,6 +238,29 @@ END
     (reference e.yaml "$data/610/train.st.zst" --set epochs=3 && same_model "$expected" run "with more epochs")
     export LOCKSTEP_ISA=v3
     same_isa e.yaml "$data/610/train.st.zst"
+}
+
+@test "all ingredients of airbench94 together" {
+    local stop
+    cat >e.yaml <<END
+schema: lockstep.experiment/1
+name: recipe
+title: The recipe of airbench94 on a few images
+base: $ROOT/experiments/airbench/airbench94.yaml
+dataset: synthetic
+global_batch: 64
+epochs: 1.6
+END
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/shards" --threads 3 --loader-workers 2
+    ranks_agree e.yaml "$data/610/train.st.zst" 2
+    agrees train-ddp e.yaml "$data/610/shards" --world-size 4
+    for stop in 4 11; do
+        rm -rf run
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --stop-after-steps "$stop" --world-size 4
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume
+        same_model "$expected" run "stopped after step $stop"
+    done
 }
 
 @test "sharded or not, from a pipe or not" {

@@ -176,7 +176,7 @@ END
     "$BIN/evaluate" -q --model run/train/model.st.zst --data "$test" --out run/evaluate
     succeeds "$BIN/report" run --out report
     grep -qF "tiny: its model, that after epoch $(results best_epoch run/train), was chosen by 100 validation samples of the \
-training data; test data was read once." report/report.md || fail "$(cat report/report.md)"
+training data; test data was read after training." report/report.md || fail "$(cat report/report.md)"
     grep -qF 'Validation accuracy' report/report.md
 }
 

@@ -50,6 +50,11 @@ EOT
     same_step "$ROOT/experiments/models/airbench94.yaml" 50 "$PYTHON" "$PEER"
 }
 
+@test "airbench95: the logits, and one step of training, are PyTorch's" {
+    local seed=7
+    same_step "$ROOT/experiments/models/airbench95.yaml" 8 "$PYTHON" "$PEER"
+}
+
 # named MODEL PARAMETERS COUNT SEED: the network of the model file is the one that torch_models.py defines.
 named() {
     local seed=$4 definition=("$PYTHON" "$ROOT/tests/python/torch_models.py" "$1")

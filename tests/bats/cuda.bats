@@ -370,12 +370,15 @@ END
 }
 
 @test "--math exact: evaluate makes the CPU's predictions under the CPU's key" {
-    local evaluate=("$BIN/evaluate" --model "$made/cpu/model.st.zst" --data "$made/data/test.st.zst")
-    "${evaluate[@]}" -q --out one --device cuda
-    "${evaluate[@]}" -q --out two --device cpu
-    [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
-    [ "$("$BIN/manifest" get one/manifest.yaml key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
-    [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ]
+    local tta evaluate=("$BIN/evaluate" -q --model "$made/cpu/model.st.zst" --data "$made/data/test.st.zst")
+    for tta in none mirror-shift; do
+        rm -rf one two
+        "${evaluate[@]}" --out one --tta "$tta" --device cuda
+        "${evaluate[@]}" --out two --tta "$tta" --device cpu
+        [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+        [ "$("$BIN/manifest" get one/manifest.yaml key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
+        [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ] || fail "$tta"
+    done
 }
 
 @test "--math exact: the CPU's model where CPUs use Winograd's algorithm" {

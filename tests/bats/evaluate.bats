@@ -97,9 +97,16 @@ END
 }
 
 @test "threads and the instruction set do not matter" {
-    "$BIN/evaluate" -q --model "$model" --data "$test" --out one --threads 1
-    "$BIN/evaluate" -q --model "$model" --data "$test" --out three --threads 3
-    [ "$(content one/predictions.st.zst)" = "$(content three/predictions.st.zst)" ]
+    local tta expected
+    for tta in none mirror mirror-shift; do
+        rm -rf one three other
+        "$BIN/evaluate" -q --model "$model" --data "$test" --tta "$tta" --out one --threads 1
+        expected=$(content one/predictions.st.zst)
+        "$BIN/evaluate" -q --model "$model" --data "$test" --tta "$tta" --out three --threads 3
+        [ "$(content three/predictions.st.zst)" = "$expected" ] || fail "$tta: 3 threads"
+        LOCKSTEP_ISA=baseline "$BIN/evaluate" -q --model "$model" --data "$test" --tta "$tta" --out other
+        [ "$(content other/predictions.st.zst)" = "$expected" ] || fail "$tta: baseline"
+    done
 }
 
 @test "--print-key equals the manifest's key, and depends on --mean and --std" {

@@ -144,14 +144,15 @@ static __device__ __forceinline__ void write_tile(const exact_weights &t, weight
 // tiles, the group, the shard.
 template <int TILE>
 static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_weights(exact_weights t) {
-    wait_for_kernels_before();
     const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
-    const int samples = t.count[shard / (size_t)t.channel_parts];
-    if (samples_of_group(samples, blockIdx.y) <= 0) return;
+    const int *count = t.count + shard / (size_t)t.channel_parts;
     const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP_LANES;
     const unsigned across = blocks_for((size_t)t.columns, TILE);
     const int row = (int)(team / across) * TILE, column = (int)(team % across) * TILE;
     const share own = share_of(t, blockIdx.y);
+    wait_for_kernels_before();
+    const int samples = *count;
+    if (samples_of_group(samples, blockIdx.y) <= 0) return;
     weight_tile<TILE> w;
     place_tile(t, shard, own.sample < samples ? own.sample : 0, row, column, w);
     if (own.sample < samples && row < t.out.channels) sum_positions(t, own, w);
@@ -186,13 +187,13 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
 // records[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
 static __global__ void __launch_bounds__(WEIGHT_THREADS)
     sum_groups(cut c, int parts, size_t n, const float *sums, record_set records, size_t at) {
-    wait_for_kernels_before();
     const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
     const size_t number = (size_t)c.first * (size_t)parts + blockIdx.z;
     const size_t shard = number / (size_t)parts, part = number % (size_t)parts;
+    const float *from = sums + number * groups_of(c.lanes) * n + i;
+    wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    const float *from = sums + number * groups_of(c.lanes) * n + i;
     tree<float> along;
     along.leaves = 0;
     for (unsigned g = 0; g < groups; g++) tree_push(&along, from[g * n]);

@@ -13,6 +13,10 @@ load helpers
         file=${test%%: *}
         name=${test#"$file"}
         name=${name#: }
+        if [ "$file" = "make check-races" ]; then # PROGRAM=FILTER
+            file=tests/ops/${name%%=*}.c
+            name=
+        fi
         [ -f "$file" ] || fail "$patch: no test file '$file'"
         grep -qF -- "${name:-test}" "$file" || fail "$patch: no test '$name' in $file"
     done

@@ -122,8 +122,8 @@ static void note_validation(const results *r, document *d, const run *one) {
     const char *digits = run_text(one->train, "parameters.validation.samples");
     const bool best = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
     const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
-    const char *test =
-        say(r, one->evaluate ? WORD("test data was read after training") : WORD("test data was not read"));
+    const char *test = say(r, one->evaluate ? WORD("test data was read after training")
+                                            : WORD("test data was not read"));
     char samples[40];
     if (!*digits) return;
     group_digits(digits, samples, sizeof samples);

@@ -105,7 +105,7 @@ const char *replay_compare_metadata(const tensor_file *a, const tensor_file *b) 
 // ---- Findings as text ----
 
 void replay_describe(const replay_difference *d, char text[REPLAY_TEXT_BYTES]) {
-    char first[64] = "", in[REPLAY_TEXT_BYTES - 64] = "";
+    char first[64] = "", in[REPLAY_TEXT_BYTES - 72] = "";
     if (d->step) snprintf(first, sizeof first, "first at step %" PRIu64, d->step);
     if (*d->tensor)
         snprintf(in, sizeof in, "after step %" PRIu64 " in %s '%s'", d->end,

@@ -46,7 +46,7 @@ aarch64-tests: ## Run the tests of units and operations of a build for aarch64, 
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE) -k $(AARCH64_TESTS)
 	@EMULATOR='qemu-aarch64 -L $(abspath $(AARCH64_SYSROOT))' tests/run -j $(JOBS) -l aarch64 -t 1800 $(AARCH64_TESTS)
-aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user: an hour; only some: AARCH64_BATS=tests/bats/shard.bats
+aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user; only some: AARCH64_BATS=tests/bats/shard.bats
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE)
 	@export QEMU_LD_PREFIX='$(abspath $(AARCH64_SYSROOT))' BIN='$(abspath $(BUILD)/aarch64/bin)'; \

@@ -54,13 +54,8 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
         const update_group groups[UPDATE_GROUPS - 1] = {
             [FREEZABLE - 1] = {.lr = 0.05f, .frozen = frozen}};
         const update_rule rule = {.lr = 0.1f, .momentum = 0.9f, .groups = groups};
-        const batch b = {.shards = p->s->shards,
-                         .count = p->s->count,
-                         .end_shard = p->s->shards,
-                         .pixels = p->pixels,
-                         .targets = p->targets,
-                         .ids = p->ids,
-                         .frozen = tell && frozen ? (uint32_t)1 << FREEZABLE : 0};
+        batch b = whole_batch(p);
+        b.frozen = tell && frozen ? (uint32_t)1 << FREEZABLE : 0;
         update_result result;
         if (be->step(e, &b, &err) != STATUS_OK || be->update(e, &rule, &result, &err) != STATUS_OK)
             fail_msg("%s", err.message);

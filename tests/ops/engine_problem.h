@@ -166,6 +166,16 @@ static reference_batch reference_batch_of(const problem *p) {
                              .label_smoothing = p->smoothing};
 }
 
+// All samples of the problem, for an engine that has all shards.
+static inline batch whole_batch(const problem *p) {
+    return (batch){.shards = p->s->shards,
+                   .count = p->s->count,
+                   .end_shard = p->s->shards,
+                   .pixels = p->pixels,
+                   .targets = p->targets,
+                   .ids = p->ids};
+}
+
 // ---- Running engines ----
 
 // How a step's work is done; none of it may change a bit of the result.

@@ -49,13 +49,8 @@ static void run_steps(const problem *p, int steps, int together, update_result *
     error err = {0};
     int pending = 0;
     for (int i = 0; i < steps; i++) {
-        const batch b = {.shards = p->s->shards,
-                         .count = p->s->count,
-                         .end_shard = p->s->shards,
-                         .pixels = p->pixels,
-                         .targets = p->targets,
-                         .ids = p->ids,
-                         .epoch = (uint32_t)i};
+        batch b = whole_batch(p);
+        b.epoch = (uint32_t)i;
         const update_rule rule = {.kind = UPDATE_SGD,
                                   .lr = 0.01f / (float)(i + 1),
                                   .momentum = 0.9f,

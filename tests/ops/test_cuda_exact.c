@@ -79,13 +79,9 @@ static void run_course(const problem *p, const backend *be, bool exact, update_k
         int count[MAX_SHARDS];
         for (int v = 0; v < p->s->shards; v++)
             count[v] = i % 3 == 2 ? (p->s->count[v] + 1) / 2 : p->s->count[v];
-        const batch b = {.shards = p->s->shards,
-                         .count = count,
-                         .end_shard = p->s->shards,
-                         .pixels = p->pixels,
-                         .targets = p->targets,
-                         .ids = p->ids,
-                         .epoch = (uint32_t)i};
+        batch b = whole_batch(p);
+        b.count = count;
+        b.epoch = (uint32_t)i;
         const update_rule rule = {.kind = kind,
                                   .lr = kind == UPDATE_SGD ? 0.05f : 0.002f,
                                   .weight_decay = 0.001f,
@@ -199,6 +195,12 @@ static void test_experiment(void **state) {
     check(*state, &s, &rule);
 }
 
+#define EXPERIMENT(i, model)                                         \
+    {                                                                \
+        .name = "experiments: " model, .test_func = test_experiment, \
+        .initial_state = &experiment_models[i]                       \
+    }
+
 int main(void) {
     static const struct CMUnitTest extra[] = {{.name = "larger layers: weights",
                                                .test_func = test_large,
@@ -221,27 +223,13 @@ int main(void) {
                                               {.name = "winograd: portions of groups",
                                                .test_func = test_winograd,
                                                .initial_state = &winograd_layers[4]},
-                                              {.name = "experiments: airbench94",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[0]},
-                                              {.name = "experiments: wrn-16-4",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[1]},
-                                              {.name = "experiments: resnet18",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[2]},
-                                              {.name = "experiments: vgg",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[3]},
-                                              {.name = "experiments: airbench95",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[4]},
-                                              {.name = "experiments: cnn",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[5]},
-                                              {.name = "experiments: mlp",
-                                               .test_func = test_experiment,
-                                               .initial_state = &experiment_models[6]},
+                                              EXPERIMENT(0, "airbench94"),
+                                              EXPERIMENT(1, "wrn-16-4"),
+                                              EXPERIMENT(2, "resnet18"),
+                                              EXPERIMENT(3, "vgg"),
+                                              EXPERIMENT(4, "airbench95"),
+                                              EXPERIMENT(5, "cnn"),
+                                              EXPERIMENT(6, "mlp"),
                                               cmocka_unit_test(test_steps)};
     error err = {0};
     suite = (engine_suite){NULL, executions, .sums_groups = true, .exact = true};

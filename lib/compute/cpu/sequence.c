@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A step as sweeps of operations: built once, when the engine is opened.
+// A step as sweeps of operations: built when the engine is opened, and for training again whenever
+// other parameters are frozen.
 #include <limits.h>
 #include <stdlib.h>
 

@@ -70,10 +70,9 @@ void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, 
 
 // ---- Patches ----
 
-// Transforms the patches of a run of tiles in one channel, VL samples from `slice` on, at the first
-// `points` points along columns.
-INLINE void load_patches(const conv_task *t, const tile_run *r, int points, int c, int slice,
-                         float *to, size_t plane) {
+// Transforms the patches of a run of tiles in one channel, VL samples from `slice` on.
+INLINE void load_patches(const conv_task *t, const tile_run *r, int c, int slice, float *to,
+                         size_t plane) {
     const patch_rows rows = patch_rows_of(&t->in, c, r->y * TILE - t->pad_y, PATCH);
     const int left = r->x * TILE - t->pad_x;
     vec half[PATCH][RUN_COLUMNS];
@@ -86,7 +85,7 @@ INLINE void load_patches(const conv_task *t, const tile_run *r, int points, int 
         transform_input(d, h);
         UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = h[i];
     }
-    transform_rows(half, points, r->count, to, plane, VL);
+    transform_rows(half, points_along(t->out.height - r->y * TILE), r->count, to, plane, VL);
 }
 
 // ---- Products ----
@@ -189,7 +188,7 @@ static void winograd_block(const conv_task *tasks, tiling tiles, int first, int 
     for (tile_run r = run_from(tiles, first, end); r.first < end;
          r = run_from(tiles, r.first + r.count, end))
         for (int c = 0; c < t->in.channels; c++)
-            load_patches(&tasks[r.image], &r, PATCH - is_short_row(tiles, r.y), c, slice,
+            load_patches(&tasks[r.image], &r, c, slice,
                          patches + (c * TILES + r.first - first) * VL, plane);
     for (int o = 0; o < t->out.channels; o += OUTPUTS) {
         const int live = t->out.channels - o < OUTPUTS ? t->out.channels - o : OUTPUTS;

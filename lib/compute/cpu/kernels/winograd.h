@@ -30,20 +30,16 @@ typedef struct tile_run {
 } tile_run;
 
 typedef struct tiling {
-    int rows, columns;            // of tiles
-    bool short_row, short_column; // the last ones have fewer than TILE rows or columns of outputs
+    int rows, columns; // of tiles
+    int height, width; // of the output
 } tiling;
 
 // Of an output of this size.
 static inline tiling tiling_of(int height, int width) {
     return (tiling){.rows = (height + TILE - 1) / TILE,
                     .columns = (width + TILE - 1) / TILE,
-                    .short_row = height % TILE != 0,
-                    .short_column = width % TILE != 0};
-}
-
-static inline bool is_short_row(tiling t, int y) {
-    return t.short_row && y == t.rows - 1;
+                    .height = height,
+                    .width = width};
 }
 
 // The run that begins with tile `first` and ends at tile `end` or at the end of its row.
@@ -63,6 +59,11 @@ static inline bool is_last(int point) {
     return point == PATCH - 1;
 }
 
+// Returns how many points a tile needs along an axis, on which `outputs` begin with its own.
+static inline int points_along(int outputs) {
+    return outputs < TILE ? PATCH - 1 : PATCH;
+}
+
 // Tiles of a block, by their places in it, in increasing order.
 typedef struct tile_set {
     int count, place[TILES];
@@ -76,12 +77,12 @@ typedef struct needs {
 static inline needs needs_of(tiling t, int first, int end) {
     needs n = {0};
     for (int tile = first; tile < end; tile++) {
-        const bool short_row = is_short_row(t, tile / t.columns % t.rows);
-        const bool short_column = t.short_column && tile % t.columns == t.columns - 1;
+        const bool needs_y = points_along(t.height - tile / t.columns % t.rows * TILE) == PATCH;
+        const bool needs_x = points_along(t.width - tile % t.columns * TILE) == PATCH;
         for (int y = 0; y < 2; y++)
             for (int x = 0; x < 2; x++) {
                 tile_set *s = &n.tiles[y][x];
-                if (!(y && short_row) && !(x && short_column)) s->place[s->count++] = tile - first;
+                if ((!y || needs_y) && (!x || needs_x)) s->place[s->count++] = tile - first;
             }
     }
     return n;
@@ -122,11 +123,11 @@ static inline patch_rows patch_rows_of(const view *in, int channel, int top, int
 
 enum { RUN_COLUMNS = TILES * TILE + 2 }; // in the patches of a run
 
-// The second half of the input transform of a run of tiles, along the first `rows` rows: point p of
-// tile t goes to to + p·plane + t·next.
-INLINE void transform_rows(const vec half[PATCH][RUN_COLUMNS], int rows, int tiles, float *to,
+// The second half of the input transform of a run of tiles, at the first `points` points along
+// columns: point p of tile t goes to to + p·plane + t·next.
+INLINE void transform_rows(const vec half[PATCH][RUN_COLUMNS], int points, int tiles, float *to,
                            size_t plane, size_t next) {
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < points; i++)
         for (int t = 0; t < tiles; t++) {
             vec r[PATCH];
             transform_input(&half[i][t * TILE], r);

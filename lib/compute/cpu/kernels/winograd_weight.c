@@ -112,8 +112,8 @@ static void transform_sample(const float *turned, int points, int tiles, float *
 }
 
 // `place`: index of the run's first tile in the block.
-static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int points,
-                         int place) {
+static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int place) {
+    const int points = points_along(t->dout.height - r->y * TILE);
     for (int first = 0, count; first < a->vectors; first += count) {
         count = vectors_from(a, first);
         const size_t term = (size_t)count * VL;
@@ -131,8 +131,9 @@ static void load_patches(const conv_weight_task *t, const layout *a, const tile_
 // ---- Gradients of the output ----
 
 // One tile of one output, of which rows × columns exist.
-INLINE void transform_gradient(const float *d, size_t row, int rows, int columns, int points,
-                               float *to, size_t plane) {
+INLINE void transform_gradient(const float *d, size_t row, int rows, int columns, float *to,
+                               size_t plane) {
+    const int points = points_along(rows);
     vec half[TILE][PATCH];
     UNROLL for (int i = 0; i < TILE; i++) {
         vec line[TILE];
@@ -150,14 +151,14 @@ INLINE void transform_gradient(const float *d, size_t row, int rows, int columns
 }
 
 static void load_gradients(const conv_weight_task *t, const layout *a, const tile_run *r,
-                           int points, int place) {
+                           int place) {
     for (int o = 0; o < t->dout.channels; o++)
         for (int i = 0; i < r->count; i++)
             for (int slice = 0; slice < LANES; slice += VL) {
                 const int y = r->y * TILE, x = (r->x + i) * TILE;
                 transform_gradient(t->dout.data + (size_t)o * t->dout.plane +
                                        (size_t)y * t->dout.row + (size_t)x * LANES + slice,
-                                   t->dout.row, t->dout.height - y, t->dout.width - x, points,
+                                   t->dout.row, t->dout.height - y, t->dout.width - x,
                                    a->gradients + (size_t)o * TERMS + (size_t)(place + i) * LANES +
                                        slice,
                                    a->gradient_plane);
@@ -282,9 +283,8 @@ void KERNEL(winograd_weight)(const conv_weight_task *t) {
         const int end = first + TILES < count ? first + TILES : count;
         for (tile_run r = run_from(tiles, first, end); r.first < end;
              r = run_from(tiles, r.first + r.count, end)) {
-            const int points = PATCH - is_short_row(tiles, r.y);
-            load_patches(t, &a, &r, points, r.first - first);
-            load_gradients(t, &a, &r, points, r.first - first);
+            load_patches(t, &a, &r, r.first - first);
+            load_gradients(t, &a, &r, r.first - first);
         }
         const needs n = needs_of(tiles, first, end);
         sum_block(t, &a, &n, first > 0 ? later : SUMS_BEGIN, end == count);

@@ -360,9 +360,13 @@ typedef struct backend {
     const char *(*isa)(const engine *e); // instruction set in use
     int (*threads)(const engine *e);
     size_t (*memory)(const engine *e); // bytes that the engine holds
-    // Returns true if the images of the data set lie where the engine computes. If not, every step
-    // sends the images that it needs. NULL if the backend does not keep data.
+    // Returns true if the images of the data set lie where the engine computes, or if it was given
+    // none. If not, every step sends the images that it needs. NULL if the backend does not keep
+    // data.
     bool (*has_images)(const engine *e);
+    // Returns true if kernels start before those before them have ended; asked after steps. NULL if
+    // the backend launches none.
+    bool (*launches_early)(const engine *e);
 } backend;
 
 // Returns the number of floats in a record of this program.

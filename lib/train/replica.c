@@ -325,8 +325,8 @@ size_t replica_memory(const executor *x) {
     return x->backend->memory(x->engine);
 }
 
-bool replica_has_images(const executor *x) {
-    return x->backend->has_images(x->engine);
+bool replica_all_engines(const executor *x, bool (*is)(const engine *e)) {
+    return is(x->engine);
 }
 
 // A rank whose shards are not aligned with the tree contributes several vectors to each reduction.

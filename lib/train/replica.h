@@ -20,7 +20,7 @@ status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, 
 phase_times replica_times(executor *x);
 const char *replica_isa(const executor *x);
 size_t replica_memory(const executor *x);
-bool replica_has_images(const executor *x);
+bool replica_all_engines(const executor *x, bool (*is)(const engine *e));
 status replica_describe(const executor *x, yaml_node *segment, error *err) MUST_CHECK;
 
 #endif

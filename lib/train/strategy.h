@@ -107,9 +107,8 @@ typedef struct strategy {
 
     const char *(*isa)(const executor *x);
     size_t (*memory)(const executor *x); // bytes held by this executor's engines
-    // Do all engines of this executor that were given the data set have its images on their
-    // devices? Called only if the backend keeps_data.
-    bool (*has_images)(const executor *x);
+    // Is this, a function of the backend, true of all engines of this executor?
+    bool (*all_engines)(const executor *x, bool (*is)(const engine *e));
     // Adds strategy-specific figures (traffic, busy fractions) to this run's segment in
     // `run.execution`.
     status (*describe)(const executor *x, yaml_node *segment, error *err);

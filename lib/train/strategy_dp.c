@@ -215,9 +215,9 @@ static size_t memory(const executor *x) {
     return bytes;
 }
 
-static bool has_images(const executor *x) {
+static bool all_engines(const executor *x, bool (*is)(const engine *e)) {
     bool all = true;
-    for (int r = 0; r < x->replicas; r++) all &= x->backend->has_images(x->engines[r]);
+    for (int r = 0; r < x->replicas; r++) all &= is(x->engines[r]);
     return all;
 }
 
@@ -237,6 +237,6 @@ const strategy strategy_dp = {
     .times = dp_times,
     .isa = isa,
     .memory = memory,
-    .has_images = has_images,
+    .all_engines = all_engines,
     .describe = dp_describe,
 };

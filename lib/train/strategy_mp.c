@@ -398,9 +398,10 @@ static size_t memory(const executor *x) {
     return bytes;
 }
 
-// Only the first stage reads images.
-static bool has_images(const executor *x) {
-    return x->backend->has_images(x->stages[0].engine);
+static bool all_engines(const executor *x, bool (*is)(const engine *e)) {
+    bool all = true;
+    for (int i = 0; i < x->count; i++) all &= is(x->stages[i].engine);
+    return all;
 }
 
 const strategy strategy_mp = {
@@ -418,6 +419,6 @@ const strategy strategy_mp = {
     .times = times,
     .isa = isa,
     .memory = memory,
-    .has_images = has_images,
+    .all_engines = all_engines,
     .describe = mp_describe,
 };

@@ -59,6 +59,6 @@ const strategy strategy_single = {
     .times = replica_times,
     .isa = replica_isa,
     .memory = replica_memory,
-    .has_images = replica_has_images,
+    .all_engines = replica_all_engines,
     .describe = replica_describe,
 };

@@ -293,6 +293,14 @@ static status keep(trainer *t, error *err) {
     return rc;
 }
 
+// A device may refuse early launches when steps are captured, so this is known only afterwards.
+static status note_launches(const trainer *t, yaml_node *segment, error *err) {
+    bool (*const early)(const engine *e) = t->o->executor.backend->launches_early;
+    if (!early) return STATUS_OK;
+    const char *how = t->o->strategy->all_engines(t->executor, early) ? "early" : "serial";
+    return yaml_put(segment, "launches", yaml_new_string(how, err), err);
+}
+
 static status save(trainer *t, bool keeping, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
@@ -303,6 +311,7 @@ static status save(trainer *t, bool keeping, error *err) {
     if (t->lead) {
         c->total_ns = t->before + clock_now() - t->began;
         TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
+        TRY(note_launches(t, segment, err));
         TRY(t->o->strategy->describe(t->executor, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
         if (keeping) TRY(keep(t, err));
@@ -443,7 +452,9 @@ static bool keeps_images(const trainer *t) {
 static status note_images(const trainer *t, yaml_node *segment, error *err) {
     const trainer_options *o = t->o;
     if (!o->executor.backend->keeps_data) return STATUS_OK;
-    const bool kept = keeps_images(t), here = kept && o->strategy->has_images(t->executor);
+    const bool kept = keeps_images(t);
+    const bool here =
+        kept && o->strategy->all_engines(t->executor, o->executor.backend->has_images);
     if (kept && !here && t->lead)
         log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
                          "transfers its images");

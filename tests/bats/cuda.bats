@@ -75,8 +75,24 @@ option_agrees() {
 @test "the manifest records the device" {
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.devices.0)" = cuda:0 ]
     [ -n "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.gpus.0.name)" ]
+    [[ $("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.launches) =~ ^(early|serial)$ ]]
+    fails_with 3 "launches" "$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.launches
     [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.isa)" != \
         "$("$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.isa)" ]
+}
+
+@test "a driver that cannot capture early launches: serial ones, an entry in the manifest, the same bits" {
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can refuse them"
+    local tool world=1 how
+    for tool in train-single train-ddp train-dp; do
+        for how in early serial; do
+            agrees "$tool" --device cuda --math fast --world-size "$world"
+            [ "$("$BIN/manifest" get run/manifest.yaml run.execution.launches)" = $how ] || fail "$tool: not $how"
+            export LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured
+        done
+        unset LOCKSTEP_EMULATED_PROGRAMMATIC
+        world=2
+    done
 }
 
 @test "a data set too large for the device: one message, an entry in the manifest, the same bits" {

@@ -22,7 +22,9 @@
 // A missing __syncthreads(), event or cudaStreamSynchronize() then gives other numbers, or NaN. A
 // barrier or shuffle that not all threads reach ends the program with a message. So does a kernel
 // that is launched as one that waits for earlier kernels (programmatic dependent launch) but does
-// not wait, or that touches device memory before it does (only under AddressSanitizer).
+// not wait, or that touches device memory before it does (only under AddressSanitizer). A launch of
+// this kind fails if the last work in its stream is not a kernel: a device would ignore it there,
+// or fail to capture it.
 //
 // **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
 // races between threads that such an order exposes; races.h finds the others. It does not find a

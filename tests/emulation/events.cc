@@ -98,7 +98,11 @@ static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external)
     event->how = stream->capture ? recorded::in_graph : recorded::in_queue;
     event->queue = stream->queue;
     event->number = stream->queue->put + 1;
-    return submit(stream->own ? nullptr : stream, reach(event->mark, event->shared));
+    const bool after_kernel = stream->after_kernel;
+    const cudaError_t result =
+        submit(stream->own ? nullptr : stream, reach(event->mark, event->shared));
+    stream->after_kernel = after_kernel && event->how == recorded::in_queue;
+    return result;
 }
 
 // The stream continues after the nodes that the event follows, and joins its capture.
@@ -111,6 +115,7 @@ static cudaError_t wait_in_capture(CUstream_st *stream, const CUevent_st *event)
     }
     if (theirs->ended) return cudaErrorStreamCaptureIsolation;
     stream->capture = event->capture;
+    stream->after_kernel = false;
     stream->behind.insert(stream->behind.end(), event->behind.begin(), event->behind.end());
     return cudaSuccess;
 }

@@ -46,6 +46,7 @@ static cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode) {
     captures.erase(std::remove_if(captures.begin(), captures.end(), ended), captures.end());
     stream->capture = std::make_shared<capture>();
     stream->capture->origin = stream;
+    stream->after_kernel = false;
     stream->capture->mode = mode;
     stream->capture->thread = std::this_thread::get_id();
     captures.push_back(stream->capture);

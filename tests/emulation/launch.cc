@@ -362,10 +362,11 @@ static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *waits
 }
 
 // LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: emulates a driver that does not capture such launches.
-static cudaError_t check_capture(cudaStream_t stream, bool waits) {
+static cudaError_t check_early(const CUstream_st *stream, bool waits) {
     const char *how = getenv("LOCKSTEP_EMULATED_PROGRAMMATIC");
-    if (!waits || !stream || !stream->capture || !how || strcmp(how, "uncaptured") != 0)
-        return cudaSuccess;
+    if (!waits) return cudaSuccess;
+    if (!stream->after_kernel) return cudaErrorInvalidValue;
+    if (!stream->capture || !how || strcmp(how, "uncaptured") != 0) return cudaSuccess;
     return lose(stream->capture.get(), cudaErrorNotSupported);
 }
 
@@ -375,10 +376,12 @@ cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &con
     const dim3 grid = config.gridDim, block = config.blockDim;
     bool waits;
     int device;
+    CUstream_st *stream;
     cudaError_t result = read_attributes(config, &waits);
     if (result == cudaSuccess) result = current_device(&device);
     if (result == cudaSuccess) result = stream_is_here(config.stream);
-    if (result == cudaSuccess) result = check_capture(config.stream, waits);
+    if (result == cudaSuccess) result = find_stream(config.stream, &stream);
+    if (result == cudaSuccess) result = check_early(stream, waits);
     if (result == cudaSuccess &&
         (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
          (size_t)block.x * block.y * block.z > 1024))
@@ -388,6 +391,7 @@ cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &con
             kernel_access access(device);
             return run_grid(kernel, from, grid, block, body, waits ? &access : nullptr);
         });
+    if (result == cudaSuccess) stream->after_kernel = true;
     return done(result);
 }
 

@@ -100,6 +100,7 @@ void end_capture(const std::shared_ptr<capture> &c) {
         if (s->capture == c) {
             s->capture = nullptr;
             s->behind.clear();
+            s->after_kernel = false;
         }
 }
 
@@ -109,6 +110,7 @@ void add_node(CUstream_st *stream, work what) {
     std::vector<node> &nodes = stream->capture->nodes;
     nodes.push_back({std::move(what), stream->behind, stream->priority});
     stream->behind = {nodes.size() - 1};
+    stream->after_kernel = false;
 }
 
 // A device's default stream and those that are not NonBlocking take turns: submitting work to one
@@ -142,6 +144,7 @@ cudaError_t submit(cudaStream_t stream, work what) {
     CUstream_st *s;
     cudaError_t result = find_stream(stream, &s);
     if (result != cudaSuccess) return result;
+    s->after_kernel = false;
     what = races::after_host(std::move(what));
     if (s->capture) {
         if (s->capture->lost) return cudaErrorStreamCaptureInvalidated;

@@ -63,6 +63,7 @@ struct CUstream_st {
     std::shared_ptr<emulation::queue> queue = std::make_shared<emulation::queue>();
     std::shared_ptr<emulation::capture> capture; // null: none
     std::vector<size_t> behind;                  // its last nodes there
+    bool after_kernel = false;                   // is the last work in it a kernel's launch?
 };
 
 #endif

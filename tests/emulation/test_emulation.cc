@@ -72,13 +72,26 @@ static cudaStream_t new_stream() {
     return stream;
 }
 
-// A launch whose kernel begins after the earlier ones have ended, and one whose kernel waits.
-static launch_stream in_turn(cudaStream_t stream = nullptr) {
-    return {stream, false};
+static __global__ void nothing() {
+    wait_for_kernels_before();
 }
 
+// A launch whose kernel begins after the earlier ones have ended.
+static launch_stream in_turn(cudaStream_t stream = nullptr) {
+    return {stream, nullptr};
+}
+
+// One that asks to begin before their end, whatever they are.
+static launch_stream at_once(cudaStream_t stream) {
+    static bool after_kernel;
+    after_kernel = true;
+    return {stream, &after_kernel};
+}
+
+// ... and one that may: it comes after a kernel.
 static launch_stream early(cudaStream_t stream = nullptr) {
-    return {stream, true};
+    LAUNCH(nothing, 1, 1, in_turn(stream));
+    return at_once(stream);
 }
 
 // The output of `body` if it ends by a signal; "" otherwise.
@@ -463,7 +476,47 @@ static void test_missing_wait(void **) {
     assert_good(cudaGetLastError());
 }
 
-static __global__ void nothing() {}
+// A launch that may not begin early where it is, and then one that may.
+static void refuses_early(cudaStream_t stream) {
+    LAUNCH(nothing, 1, 1, at_once(stream));
+    assert_cuda(cudaErrorInvalidValue, cudaGetLastError());
+    LAUNCH(nothing, 1, 1, early(stream));
+    assert_good(cudaGetLastError());
+}
+
+// Only a kernel may be followed early, in a capture, too; an event that is recorded changes
+// nothing.
+static void test_early_launches(void **) {
+    const cudaStream_t stream = new_stream(), other = new_stream();
+    cudaGraph_t graph;
+    cudaEvent_t event;
+    float *memory;
+    assert_good(cudaEventCreate(&event));
+    assert_good(cudaMalloc((void **)&memory, sizeof *memory));
+    for (const bool capturing : {false, true}) {
+        if (capturing)
+            assert_good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        refuses_early(stream);
+        assert_good(cudaMemsetAsync(memory, 0, sizeof *memory, stream));
+        refuses_early(stream);
+        assert_good(cudaEventRecord(event, stream));
+        LAUNCH(nothing, 1, 1, at_once(stream));
+        assert_good(cudaGetLastError());
+        assert_good(cudaStreamWaitEvent(other, event, 0));
+        refuses_early(other);
+        assert_good(cudaEventRecord(event, other));
+        assert_good(cudaStreamWaitEvent(stream, event, 0));
+        refuses_early(stream);
+    }
+    assert_good(cudaStreamEndCapture(stream, &graph));
+    refuses_early(stream);
+    assert_good(cudaGraphDestroy(graph));
+    assert_good(cudaDeviceSynchronize());
+    assert_good(cudaFree(memory));
+    assert_good(cudaEventDestroy(event));
+    assert_good(cudaStreamDestroy(other));
+    assert_good(cudaStreamDestroy(stream));
+}
 
 static void refused_launch(dim3 grid, dim3 block) {
     LAUNCH(nothing, grid, block, in_turn());
@@ -1415,6 +1468,7 @@ int main() {
         TEST(test_divergence_is_refused),
         TEST(test_waiting),
         TEST(test_missing_wait),
+        TEST(test_early_launches),
         TEST(test_launch_limits),
         TEST(test_copies_are_checked),
         TEST(test_frees_are_checked),

@@ -157,7 +157,10 @@ static size_t cuda_stage_floats(const engine *e, bool output) {
     return cuda_block_floats(&e->plan, output);
 }
 static bool cuda_has_images(const engine *e) {
-    return e->input.data_set != NULL;
+    return e->input.data_set || !e->plan.options.images;
+}
+static bool cuda_launches_early(const engine *e) {
+    return e->device.after_kernel != NULL;
 }
 
 const backend cuda_backend = {
@@ -196,4 +199,5 @@ const backend cuda_backend = {
     .threads = cuda_threads,
     .memory = cuda_memory,
     .has_images = cuda_has_images,
+    .launches_early = cuda_launches_early,
 };

@@ -85,9 +85,9 @@ template <bool ORDERED> static __global__ void neighbours(float *to) {
 
 static void test_barrier(void **) {
     fixture f;
-    LAUNCH(neighbours<true>, 1, 64, (launch_stream{f.a, false}), f.memory);
+    LAUNCH(neighbours<true>, 1, 64, (launch_stream{f.a, nullptr}), f.memory);
     expect_silence();
-    LAUNCH(neighbours<false>, 1, 64, (launch_stream{f.a, false}), f.memory);
+    LAUNCH(neighbours<false>, 1, 64, (launch_stream{f.a, nullptr}), f.memory);
     expect_race(BARRIER_LINE, BARRIER_LINE + 2);
 }
 
@@ -106,9 +106,9 @@ template <bool ORDERED> static __global__ void lanes(float *to) {
 
 static void test_warp(void **) {
     fixture f;
-    LAUNCH(lanes<true>, 1, 32, (launch_stream{f.a, false}), f.memory);
+    LAUNCH(lanes<true>, 1, 32, (launch_stream{f.a, nullptr}), f.memory);
     expect_silence();
-    LAUNCH(lanes<false>, 1, 32, (launch_stream{f.a, false}), f.memory);
+    LAUNCH(lanes<false>, 1, 32, (launch_stream{f.a, nullptr}), f.memory);
     expect_race(WARP_LINE, WARP_LINE + 5);
 }
 
@@ -131,11 +131,11 @@ static __global__ void last_adds(float *part, unsigned *counter) {
 
 static void test_fence(void **) {
     fixture f;
-    LAUNCH((last_adds<true, true>), 4, 32, (launch_stream{f.a, false}), f.memory, f.counter);
+    LAUNCH((last_adds<true, true>), 4, 32, (launch_stream{f.a, nullptr}), f.memory, f.counter);
     expect_silence();
-    LAUNCH((last_adds<false, true>), 4, 32, (launch_stream{f.a, false}), f.memory, f.counter);
+    LAUNCH((last_adds<false, true>), 4, 32, (launch_stream{f.a, nullptr}), f.memory, f.counter);
     expect_race(FENCE_LINE, FENCE_LINE + 7);
-    LAUNCH((last_adds<true, false>), 4, 32, (launch_stream{f.a, false}), f.memory, f.counter);
+    LAUNCH((last_adds<true, false>), 4, 32, (launch_stream{f.a, nullptr}), f.memory, f.counter);
     expect_race(FENCE_LINE, FENCE_LINE + 7);
 }
 
@@ -147,7 +147,7 @@ static __global__ void bytes(uint8_t *to) {
 
 static void test_bytes(void **) {
     fixture f;
-    LAUNCH(bytes, 1, 64, (launch_stream{f.a, false}), (uint8_t *)f.memory);
+    LAUNCH(bytes, 1, 64, (launch_stream{f.a, nullptr}), (uint8_t *)f.memory);
     expect_silence();
 }
 
@@ -169,11 +169,11 @@ template <bool WAITS> static __global__ void twice(float *v) {
 }
 
 static void launch_fill(const fixture &f, cudaStream_t s) {
-    LAUNCH(fill, 1, 64, (launch_stream{s, false}), f.memory);
+    LAUNCH(fill, 1, 64, (launch_stream{s, nullptr}), f.memory);
 }
 
 static void launch_twice(const fixture &f, cudaStream_t s) {
-    LAUNCH(twice<true>, 1, 64, (launch_stream{s, false}), f.memory);
+    LAUNCH(twice<true>, 1, 64, (launch_stream{s, nullptr}), f.memory);
 }
 
 static void test_stream(void **) {
@@ -266,10 +266,11 @@ static void test_host(void **) {
 static void test_programmatic_wait(void **) {
     fixture f;
     launch_fill(f, f.a);
-    LAUNCH(twice<true>, 1, 64, (launch_stream{f.a, true}), f.memory);
+    bool after_kernel = true;
+    LAUNCH(twice<true>, 1, 64, (launch_stream{f.a, &after_kernel}), f.memory);
     expect_silence();
     launch_fill(f, f.a);
-    LAUNCH(twice<false>, 1, 64, (launch_stream{f.a, true}), f.memory);
+    LAUNCH(twice<false>, 1, 64, (launch_stream{f.a, &after_kernel}), f.memory);
     expect_race(FILL_LINE, DOUBLE_LINE);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "compute/cuda/kernels/limits.h"
 
 status cuda_check(const cuda_device *d, cudaError_t code, const char *what, error *err) {
@@ -30,6 +31,22 @@ static status make_stream(const cuda_device *d, cudaStream_t *stream, error *err
                       "creating a stream", err);
 }
 
+static status allow_early_launches(cuda_device *d, error *err) {
+    bool waits;
+    status rc;
+    TRY(cuda_check(d, cuda_kernels_wait(&waits), "querying kernels", err));
+    if (!waits) return rc;
+    d->after_kernel = memory_new(2, sizeof *d->after_kernel, err);
+    if (!d->after_kernel) return STATUS_FAILED;
+out:
+    return rc;
+}
+
+void cuda_launch_serially(cuda_device *d) {
+    free(d->after_kernel);
+    d->after_kernel = NULL;
+}
+
 status cuda_device_open(cuda_device *d, int index, bool serial, error *err) {
     struct cudaDeviceProp properties;
     status rc;
@@ -39,8 +56,7 @@ status cuda_device_open(cuda_device *d, int index, bool serial, error *err) {
     TRY(cuda_check(d, cudaGetDeviceProperties(&properties, index), "reading its properties", err));
     snprintf(d->name, sizeof d->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
-    TRY(cuda_check(d, cuda_kernels_wait(&d->programmatic), "querying kernels", err));
-    d->programmatic &= !serial;
+    if (!serial) TRY(allow_early_launches(d, err));
     TRY(make_stream(d, &d->stream, err));
     TRY(make_stream(d, &d->copies, err));
     TRY(make_stream(d, &d->side, err));
@@ -66,6 +82,7 @@ static void release(cuda_device *d) {
 
 void cuda_device_close(cuda_device *d) {
     if (!d->stuck) release(d);
+    free(d->after_kernel);
     free(d->owned);
     free(d->owned_host);
 }
@@ -88,13 +105,15 @@ status cuda_device_sync(const cuda_device *d, error *err) {
 
 status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_t bytes,
                          enum cudaMemcpyKind kind, const char *what, error *err) {
+    launch_after_other(cuda_main(d));
     return cuda_check(d, cudaMemcpyAsync(to, from, bytes, kind, d->stream), what, err);
 }
 
-status cuda_wait_for(const cuda_device *d, cudaStream_t s, cudaStream_t other, error *err) {
+status cuda_wait_for(const cuda_device *d, launch_stream s, cudaStream_t other, error *err) {
     status rc;
+    launch_after_other(s);
     TRY(cuda_check(d, cudaEventRecord(d->reached, other), "recording an event", err));
-    TRY(cuda_check(d, cudaStreamWaitEvent(s, d->reached, 0), "waiting for an event", err));
+    TRY(cuda_check(d, cudaStreamWaitEvent(s.stream, d->reached, 0), "waiting for an event", err));
 out:
     return rc;
 }

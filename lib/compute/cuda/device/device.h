@@ -15,7 +15,7 @@ typedef struct cuda_device {
     char name[80];               // "NVIDIA H200, sm_90"
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step
-    bool programmatic;           // launch_stream.programmatic of both
+    bool *after_kernel;          // [2]: of `stream` and `side`, as in launch_stream; or NULL
     cudaEvent_t reached;         // at which one of the two waits for the other
     cublasHandle_t blas;         // NULL: not opened
     // The stream waits for a dead rank and will never finish, or so does the thread that captures
@@ -30,10 +30,15 @@ typedef struct cuda_device {
 
 // The streams for kernels: the main one and the side one.
 static inline launch_stream cuda_main(const cuda_device *d) {
-    return (launch_stream){d->stream, d->programmatic};
+    return (launch_stream){d->stream, d->after_kernel};
 }
 static inline launch_stream cuda_aside(const cuda_device *d) {
-    return (launch_stream){d->side, d->programmatic};
+    return (launch_stream){d->side, d->after_kernel ? d->after_kernel + 1 : NULL};
+}
+// Called where a capture begins or ends: earlier work in a stream does not precede later work then.
+static inline void cuda_launch_afresh(const cuda_device *d) {
+    launch_after_other(cuda_main(d));
+    launch_after_other(cuda_aside(d));
 }
 
 // device.c: returns STATUS_FAILED, with a message that names the device and the action.
@@ -56,8 +61,9 @@ status cuda_device_sync(const cuda_device *d, error *err) MUST_CHECK;
 status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_t bytes,
                          enum cudaMemcpyKind kind, const char *what, error *err) MUST_CHECK;
 // Work enqueued in `s` from now on runs after the work already in `other`.
-status cuda_wait_for(const cuda_device *d, cudaStream_t s, cudaStream_t other,
+status cuda_wait_for(const cuda_device *d, launch_stream s, cudaStream_t other,
                      error *err) MUST_CHECK;
+void cuda_launch_serially(cuda_device *d); // from now on
 status cuda_make_event(const cuda_device *d, cudaEvent_t *event, error *err) MUST_CHECK; // untimed
 uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end); // ns; 0: unknown
 

@@ -86,6 +86,7 @@ typedef struct product { // c = op(a) · op(b) + beta · c, column-major, leadin
 
 static status multiply(const cuda_device *d, const product *p, error *err) {
     const float one = 1;
+    launch_after_other(cuda_main(d));
     return cuda_check_blas(d,
                            cublasSgemm(d->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
                                        &one, p->a, p->lda, p->b, p->ldb, &p->beta, p->c, p->ldc),

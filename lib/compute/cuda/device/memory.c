@@ -14,6 +14,7 @@ status cuda_take(cuda_device *d, size_t bytes, void *memory, error *err) {
     TRY(cuda_check(d, cudaMalloc(to, bytes), "allocating device memory", err));
     d->owned[d->owned_count++] = *to;
     d->allocated += bytes;
+    launch_after_other(cuda_main(d));
     TRY(cuda_check(d, cudaMemsetAsync(*to, 0, bytes, d->stream), "clearing memory", err));
 out:
     return rc;

@@ -109,18 +109,23 @@ void cuda_forget_buckets(cuda_group *g) {
 
 // ---- In a step ----
 
+// The stream of NCCL's kernels, which ours must not follow early.
+static launch_stream serial(const cuda_group *g) {
+    return (launch_stream){g->stream, NULL};
+}
+
 static status reduce_bucket(cuda_group *g, const bucket *b, error *err) {
-    const launch_stream s = {g->stream, g->device->programmatic};
+    const launch_stream s = serial(g);
     const slices *part = &b->slices;
     const step_clock *clock = &g->engine->clock;
     const bool has_tail = part->end == g->records->floats;
     status rc;
-    cuda_mark_event(clock, b->begun, s.stream);
+    cuda_mark_event(clock, b->begun, s);
     TRY(cuda_sum_records(g->engine, part->first, part->end, s, err));
-    if (has_tail) TRY(cuda_group_put_requests(g, s.stream, err));
+    if (has_tail) TRY(cuda_group_put_requests(g, s, err));
     TRY(g->transport->reduce(g, part, s, err));
-    if (has_tail) TRY(cuda_group_take_requests(g, s.stream, err));
-    cuda_mark_event(clock, b->done, s.stream);
+    if (has_tail) TRY(cuda_group_take_requests(g, s, err));
+    cuda_mark_event(clock, b->done, s);
 out:
     return rc;
 }
@@ -130,8 +135,8 @@ status cuda_reduce_bucket_behind(cuda_group *g, int behind, bool forked, error *
     status rc = STATUS_OK;
     for (int i = 0; i < g->bucket_count; i++) {
         if (g->buckets[i].behind != behind) continue;
-        TRY(cuda_wait_for(d, g->stream, d->stream, err));
-        if (forked) TRY(cuda_wait_for(d, g->stream, d->side, err));
+        TRY(cuda_wait_for(d, serial(g), d->stream, err));
+        if (forked) TRY(cuda_wait_for(d, serial(g), d->side, err));
         TRY(reduce_bucket(g, &g->buckets[i], err));
     }
 out:
@@ -139,8 +144,9 @@ out:
 }
 
 status cuda_wait_for_buckets(cuda_group *g, error *err) {
-    status rc = cuda_wait_for(g->device, g->device->stream, g->stream, err);
-    if (rc == STATUS_OK) cuda_mark(&g->engine->clock, MARK_REDUCED, g->device->stream);
+    const launch_stream s = cuda_main(g->device);
+    const status rc = cuda_wait_for(g->device, s, g->stream, err);
+    if (rc == STATUS_OK) cuda_mark(&g->engine->clock, MARK_REDUCED, s);
     return rc;
 }
 

@@ -188,9 +188,11 @@ status cuda_group_add_own(const cuda_group *g, const slices *b, launch_stream s,
                            .out = sums,
                            .out_stride = g->records->stride};
     if (g->shards->record_count == 1) return STATUS_OK;
-    if (g->shards->record_count == 0)
+    if (g->shards->record_count == 0) {
+        launch_after_other(s);
         return cuda_check(g->device, cudaMemsetAsync(sums, 0, floats * sizeof *sums, s.stream),
                           "clearing a record", err);
+    }
     cuda_reduce(s, &c, &t);
     return cuda_check(g->device, cudaGetLastError(), "launching the sum of records", err);
 }
@@ -202,21 +204,23 @@ static float *requests_here(const cuda_group *g) {
 }
 
 // Copies between the pinned requests and the tail of the first record.
-static status move_requests(const cuda_group *g, bool in, cudaStream_t s, error *err) {
+static status move_requests(const cuda_group *g, bool in, launch_stream s, error *err) {
     const size_t n = (size_t)g->request_count;
     float *there = g->records->sums + record_floats(g->plan->program) - n, *here = requests_here(g);
-    return cuda_check(g->device,
-                      cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
-                                      in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
-                      "copying requests", err);
+    const enum cudaMemcpyKind kind = in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    launch_after_other(s);
+    return cuda_check(
+        g->device,
+        cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here, kind, s.stream),
+        "copying requests", err);
 }
 
 // A rank without a vector contributes no requests.
-status cuda_group_put_requests(const cuda_group *g, cudaStream_t s, error *err) {
+status cuda_group_put_requests(const cuda_group *g, launch_stream s, error *err) {
     return g->shards->record_count == 0 ? STATUS_OK : move_requests(g, true, s, err);
 }
 
-status cuda_group_take_requests(const cuda_group *g, cudaStream_t s, error *err) {
+status cuda_group_take_requests(const cuda_group *g, launch_stream s, error *err) {
     return move_requests(g, false, s, err);
 }
 
@@ -246,9 +250,9 @@ static status reduce_now(cuda_group *g, group_traffic *traffic, error *err) {
     const launch_stream s = cuda_main(g->device);
     status rc;
     traffic->bytes_sent = bytes_sent(g, &whole);
-    TRY(cuda_group_put_requests(g, s.stream, err));
+    TRY(cuda_group_put_requests(g, s, err));
     TRY(g->transport->reduce(g, &whole, s, err));
-    TRY(cuda_group_take_requests(g, s.stream, err));
+    TRY(cuda_group_take_requests(g, s, err));
     g->place->under_way = true;
     TRY(cuda_group_finish(g, err));
 out:

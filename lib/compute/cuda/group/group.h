@@ -97,8 +97,8 @@ slices cuda_group_whole(const cuda_group *g);
 status cuda_group_add_own(const cuda_group *g, const slices *b, launch_stream s,
                           error *err) MUST_CHECK;
 // Copy this reduction's requests into the tail of the first record, or back from it.
-status cuda_group_put_requests(const cuda_group *g, cudaStream_t s, error *err) MUST_CHECK;
-status cuda_group_take_requests(const cuda_group *g, cudaStream_t s, error *err) MUST_CHECK;
+status cuda_group_put_requests(const cuda_group *g, launch_stream s, error *err) MUST_CHECK;
+status cuda_group_take_requests(const cuda_group *g, launch_stream s, error *err) MUST_CHECK;
 // For the table:
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) MUST_CHECK;

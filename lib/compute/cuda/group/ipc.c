@@ -225,6 +225,7 @@ static status wait_for_ranks(cuda_group *g, milestone m, error *err) {
                    "recording an event", err));
     TRY(wait_for_hosts(g, err));
     i->waits = true;
+    launch_after_other(cuda_main(g->device));
     for (int r = 0; r < size; r++) {
         if (r == rank) continue;
         TRY(cuda_check(g->device, cudaStreamWaitEvent(g->device->stream, i->peers[r].events[m], 0),

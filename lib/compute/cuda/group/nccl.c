@@ -252,7 +252,10 @@ out:
     return rc;
 }
 
+// Our kernels do not follow NCCL's early (device.cuh).
 static status reduce(cuda_group *g, const slices *b, launch_stream s, error *err) {
+    launch_after_other(s);
+    s.after_kernel = NULL;
     return g->exact ? reduce_exact(g, b, s, err) : reduce_fast(g, b, s, err);
 }
 

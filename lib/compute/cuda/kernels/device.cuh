@@ -32,14 +32,14 @@
 //   this instruction does not affect memory visibility. Without it the next kernel would start when
 //   the last block ends, which would hide only the end of a grid, not a launch.
 // - The launch attribute refers to "the previous kernel in the stream, if that kernel requests the
-//   overlap" (driver_types.h). After a copy, a fill, or an event that is recorded or waited for, it
-//   has no effect; in a graph it becomes an edge that "may only be used between kernel nodes"
-//   (likewise). At a fork or a join of streams a kernel has several dependencies. The launch
-//   follows those of other kinds, and the wait covers the programmatic ones.
-// - After a kernel of cuBLAS or NCCL the wait is for that kernel's completion; its library must
-//   ensure that it completes after its predecessors. If it follows one of our kernels, it is either
-//   launched when ours has completed or waits itself: it has to after any kernel that lets others
-//   start.
+//   overlap" (driver_types.h); in a graph it becomes an edge that "may only be used between kernel
+//   nodes" (likewise). So a launch has it only if the last work in the stream is one of our kernels
+//   (launch_stream.after_kernel): not after a copy, a fill, a wait for another stream, or a kernel
+//   of cuBLAS, and never in the stream in which NCCL reduces. An event that another stream waits
+//   for changes nothing here: outside a graph the attribute then has no effect, and in a graph such
+//   an event is no node.
+// - A kernel of cuBLAS that follows one of ours is either launched when ours has completed or waits
+//   itself: it has to after any kernel that lets others start.
 //
 // Arguments of a launch may be read before the wait: they are not in global memory.
 enum { WAIT_SINCE = 90 }; // compute capability in the format of cudaFuncAttributes
@@ -51,7 +51,7 @@ static __device__ __forceinline__ void wait_for_kernels_before(void) {
 #endif
 }
 
-// `attribute` must live as long as the result.
+// `attribute` must live as long as the result. Notes the kernel in `after_kernel`.
 static inline cudaLaunchConfig_t launch_config(dim3 grid, dim3 block, launch_stream s,
                                                cudaLaunchAttribute *attribute) {
     cudaLaunchConfig_t config = {};
@@ -62,7 +62,10 @@ static inline cudaLaunchConfig_t launch_config(dim3 grid, dim3 block, launch_str
     config.blockDim = block;
     config.stream = s.stream;
     config.attrs = attribute;
-    config.numAttrs = s.programmatic ? 1 : 0;
+    config.numAttrs = s.after_kernel && *s.after_kernel ? 1 : 0;
+    if (s.after_kernel) {
+        *s.after_kernel = true;
+    }
     return config;
 }
 

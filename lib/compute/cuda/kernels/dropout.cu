@@ -59,6 +59,7 @@ void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t) {
         const size_t floats = t->features * lanes, first = (size_t)c->first * floats;
         (void)cudaMemcpyAsync(t->to + first, t->from + first, shards * floats * sizeof *t->to,
                               cudaMemcpyDeviceToDevice, s.stream);
+        launch_after_other(s);
         return;
     }
     const unsigned pieces = (unsigned)((t->features + FEATURES - 1) / FEATURES * lanes);

@@ -49,13 +49,18 @@ enum {
     MAX_GRID_YZ = 65535
 };
 
-// The target of a launch. `programmatic`: its blocks may start before the preceding kernel has
-// ended (device.cuh). An argument of each launch function, because engines of one process may
-// differ in it.
+// The target of a launch. `after_kernel`: whether the last work in the stream is a kernel of these
+// folders; then the blocks of the next one may start before it has ended (device.cuh). NULL: each
+// kernel starts after the end of the one before.
 typedef struct launch_stream {
     cudaStream_t stream;
-    bool programmatic;
+    bool *after_kernel;
 } launch_stream;
+
+// Called after other work has been put into the stream, or a wait for an event.
+static inline void launch_after_other(launch_stream s) {
+    if (s.after_kernel) *s.after_kernel = false;
+}
 
 // The shards of an engine that a launch works on.
 typedef struct cut {

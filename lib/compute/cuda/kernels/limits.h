@@ -18,7 +18,7 @@ void cuda_multiply_adds(launch_stream s, int blocks, int rounds, float *to);
 void cuda_nothing(launch_stream s);
 
 // Reports whether kernels on the current device wait for their predecessors, as
-// launch_stream.programmatic requires: that is, whether the code that runs there was compiled for
+// launch_stream.after_kernel requires: that is, whether the code that runs there was compiled for
 // sm_90 or newer.
 cudaError_t cuda_kernels_wait(bool *wait);
 

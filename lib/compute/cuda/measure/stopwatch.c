@@ -26,11 +26,13 @@ static status check(const stopwatch *w, cudaError_t code, error *err) {
 
 // `flags`: External in a capture, where the events become nodes of the graph.
 static status enqueue(const stopwatch *w, int times, unsigned flags, error *err) {
-    const cudaStream_t s = w->e->device.stream;
+    const cuda_device *d = &w->e->device;
     status rc;
-    TRY(check(w, cudaEventRecordWithFlags(w->begin, s, flags), err));
+    cuda_launch_afresh(d);
+    TRY(check(w, cudaEventRecordWithFlags(w->begin, d->stream, flags), err));
     for (int i = 0; i < times; i++) TRY(w->work(w->e, w->task, err));
-    TRY(check(w, cudaEventRecordWithFlags(w->end, s, flags), err));
+    TRY(check(w, cudaEventRecordWithFlags(w->end, d->stream, flags), err));
+    cuda_launch_afresh(d);
 out:
     return rc;
 }

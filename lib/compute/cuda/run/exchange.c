@@ -117,7 +117,7 @@ status cuda_backward(engine *e, const float *gradients, const float *losses, err
     status rc;
     TRY(cuda_begin(&e->device, err));
     e->arguments.given_gradients = gradients;
-    cuda_mark(&e->clock, MARK_COPY, e->device.stream);
+    cuda_mark(&e->clock, MARK_COPY, cuda_main(&e->device));
     TRY(copy(&e->device, e->exchange.blocks, gradients, cuda_logits_floats(e), err));
     TRY(copy(&e->device, e->records.losses, losses, (size_t)e->shards.groups, err));
     TRY(run_and_book(e, PIECE_BACKWARD, begin, err));

@@ -19,12 +19,12 @@ static status enqueue_step(engine *e, piece p, error *err) {
     const bool reducing = p == PIECE_REDUCED_STEP_AND_UPDATE;
     const launch_stream s = cuda_main(&e->device);
     status rc;
-    cuda_mark(&e->clock, MARK_BEGIN, s.stream);
+    cuda_mark(&e->clock, MARK_BEGIN, s);
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             reducing, err));
     if (p != PIECE_FORWARD && !reducing) {
         if (!e->plan.options.stage) TRY(cuda_sum_records(e, 0, e->records.floats, s, err));
-        cuda_mark(&e->clock, MARK_BACKWARD, s.stream);
+        cuda_mark(&e->clock, MARK_BACKWARD, s);
     }
 out:
     return rc;
@@ -34,7 +34,7 @@ static status enqueue(engine *e, piece p, error *err) {
     status rc = STATUS_OK;
     if (p != PIECE_UPDATE) TRY(enqueue_step(e, p, err));
     if (p < PIECE_UPDATE) return rc;
-    cuda_mark(&e->clock, MARK_UPDATE, e->device.stream);
+    cuda_mark(&e->clock, MARK_UPDATE, cuda_main(&e->device));
     TRY(cuda_run_update(e, err));
 out:
     return rc;
@@ -72,6 +72,7 @@ static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     TRY(cuda_check(&e->device,
                    cudaStreamBeginCapture(e->device.stream, cudaStreamCaptureModeThreadLocal),
                    "capturing a step", err));
+    cuda_launch_afresh(&e->device);
     e->clock.capturing = true;
     e->clock.marked = 0;
     rc = enqueue(e, p, err);
@@ -79,19 +80,19 @@ static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     e->clock.marked = before;
     e->clock.capturing = false;
     rc = end_capture(e, rc, &graph, err);
+    cuda_launch_afresh(&e->device);
     if (rc == STATUS_OK) rc = instantiate(&e->device, graph, made, err);
     if (graph) (void)cudaGraphDestroy(graph);
 out:
     return rc;
 }
 
-// A driver that cannot capture kernels with programmatic launches (device.cuh) may capture them as
-// ordinary consecutive launches: that is slower, and otherwise the same. A group that has failed
-// cannot be retried.
+// A driver that cannot capture early launches (device.cuh) may capture serial ones: that is slower,
+// and otherwise the same. A group that has failed cannot be retried.
 static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     const status rc = capture(e, p, made, err);
-    if (rc == STATUS_OK || !e->device.programmatic || e->place.failed) return rc;
-    e->device.programmatic = false;
+    if (rc == STATUS_OK || !e->device.after_kernel || e->place.failed) return rc;
+    cuda_launch_serially(&e->device);
     (void)cudaGetLastError();
     return capture(e, p, made, err);
 }
@@ -125,6 +126,7 @@ status cuda_run_piece(engine *e, piece p, error *err) {
     if (e->graphs.old) cuda_forget_graphs(e);
     if (!has_graph(e, p)) return run_as_it_is(e, p, err);
     if (!*graph) TRY(make_graph(e, p, graph, err));
+    launch_after_other(cuda_main(&e->device));
     TRY(cuda_check(&e->device, cudaGraphLaunch(*graph, e->device.stream), "launching a graph",
                    err));
     if (e->clock.marking) e->clock.marked |= e->graphs.marks[p];

@@ -100,7 +100,8 @@ status cuda_send(engine *e, bool images, error *err) {
                                    cuda_input_bytes(in, images), cudaMemcpyHostToDevice, d->copies),
                    what, err));
     TRY(cuda_check(d, cudaEventRecord(in->arrived, d->copies), what, err));
-    cuda_mark(&e->clock, MARK_COPY, d->stream);
+    cuda_mark(&e->clock, MARK_COPY, cuda_main(d));
+    launch_after_other(cuda_main(d));
     TRY(cuda_check(d, cudaStreamWaitEvent(d->stream, in->arrived, 0), what, err));
 out:
     return rc;

@@ -200,14 +200,14 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
         const operation *op = &e->plan.operations[i];
         const phase p = cuda_operation_phase(op->kind);
         const bool aside = runs_aside(op);
-        if (aside) TRY(cuda_wait_for(d, d->side, d->stream, err));
+        if (aside) TRY(cuda_wait_for(d, cuda_aside(d), d->stream, err));
         TRY(run_operation(e, &c, op, err));
         forked |= aside;
         if (reducing) TRY(reduce_behind(&e->place, i, forked, err));
         if (i + 1 < end && cuda_operation_phase(op[1].kind) == p) continue;
-        if (forked) TRY(cuda_wait_for(d, d->stream, d->side, err));
+        if (forked) TRY(cuda_wait_for(d, cuda_main(d), d->side, err));
         forked = false;
-        if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), d->stream);
+        if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), cuda_main(d));
     }
     if (reducing) TRY(e->place.hooks->join_buckets(e->place.group, err));
     rc = cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
@@ -233,7 +233,7 @@ status cuda_run_update(engine *e, error *err) {
     t.numbers = e->input.device.numbers;
     t.norms.all_count = e->input.device.all_count;
     cuda_update(cuda_main(&e->device), &t);
-    cuda_mark(&e->clock, MARK_UPDATED, e->device.stream);
+    cuda_mark(&e->clock, MARK_UPDATED, cuda_main(&e->device));
     return cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an update", err);
 }
 

@@ -31,13 +31,14 @@ void cuda_clock_close(step_clock *c) {
         if (c->marks[m]) (void)cudaEventDestroy(c->marks[m]);
 }
 
-void cuda_mark_event(const step_clock *c, cudaEvent_t event, cudaStream_t s) {
+void cuda_mark_event(const step_clock *c, cudaEvent_t event, launch_stream s) {
     if (!c->marking) return;
-    (void)cudaEventRecordWithFlags(event, s,
+    launch_after_other(s); // in a graph the event is a node
+    (void)cudaEventRecordWithFlags(event, s.stream,
                                    c->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
 }
 
-void cuda_mark(step_clock *c, int mark, cudaStream_t s) {
+void cuda_mark(step_clock *c, int mark, launch_stream s) {
     cuda_mark_event(c, c->marks[mark], s);
     if (c->marking) c->marked |= 1u << mark;
 }

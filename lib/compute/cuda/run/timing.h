@@ -38,8 +38,8 @@ typedef struct step_clock {
 status cuda_clock_open(step_clock *c, const cuda_device *d, error *err) MUST_CHECK;
 void cuda_clock_close(step_clock *c);
 // Record a mark, or another event, if this step is marked.
-void cuda_mark(step_clock *c, int mark, cudaStream_t s);
-void cuda_mark_event(const step_clock *c, cudaEvent_t event, cudaStream_t s);
+void cuda_mark(step_clock *c, int mark, launch_stream s);
+void cuda_mark_event(const step_clock *c, cudaEvent_t event, launch_stream s);
 // Accounts for `steps` steps by the time between the marks, once the device has finished.
 void cuda_book(step_clock *c, const group_place *p, int steps);
 

@@ -144,18 +144,21 @@ $(SASS)/sm_$(SASS_ARCH)/%.cubin: lib/compute/cuda/kernels/%.cu $(NVCC_OBJ)/flags
 	$(Q)$(NVCC) $(subst $(GENCODE),-gencode arch=compute_$(SASS_ARCH)$(comma)code=sm_$(SASS_ARCH),$(NVCCFLAGS_ALL)) \
 	    -MMD -MP -MF $(@:.cubin=.d) -cubin -Xptxas -v $< -o $@ 2>$(@:.cubin=.log) || { cat $(@:.cubin=.log) >&2; exit 1; }
 .PHONY: check-sass
-check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) all emulation ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90); launches and longest chain of a step
-	@BIN='$(abspath $(BUILD)/bin)' EMULATED='$(abspath $(BUILD)/lib/lockstep-cuda-emulated.so)' \
+check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) all counting ## List the compiled kernels: registers, stack, spills, instructions (SASS_ARCH=90); launches, longest chain and instructions of a step
+	@rm -rf '$(SASS)/steps'
+	@BIN='$(abspath $(BUILD)/bin)' EMULATED='$(COUNTING)' KERNELS='$(abspath $(SASS)/steps)' \
 	    MODELS='$(MODELS)' BATCH='$(BATCH)' tests/bench/step-chain
 	@echo
-	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)'
+	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)' '$(SASS)/steps'
 
 # An emulation that counts multiply-adds (tests/emulation/counts.cc) has a build folder of its own.
-.PHONY: exact-cost
-exact-cost: all ## Estimate what --math exact costs on a GPU, from the multiply-adds of a step's kernels; MODELS=vgg BATCH=16
+COUNTING = $(abspath $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so)
+.PHONY: counting exact-cost
+counting:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/counting CXXFLAGS=-DEMULATION_COUNTS \
 	    $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so
-	@BIN='$(abspath $(BUILD)/bin)' COUNTING='$(abspath $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so)' \
+exact-cost: all counting ## Estimate what --math exact costs on a GPU, from the multiply-adds of a step's kernels; MODELS=vgg BATCH=16
+	@BIN='$(abspath $(BUILD)/bin)' COUNTING='$(COUNTING)' \
 	    MODELS='$(MODELS)' BATCH='$(BATCH)' tests/bench/exact-cost
 
 .PHONY: emulation no-nvcc

@@ -492,3 +492,33 @@ END
     run "$ROOT/scripts/check-sass" .
     [ "$status" -eq 1 ]
 }
+
+# shellcheck disable=SC2016 # Markdown
+@test "check-sass: instructions of a kernel around its wait, and of a step" {
+    need_program c++filt
+    cd "$WORK"
+    mkdir steps
+    cat >disassemble <<'END'
+echo 'Function : _Z4sumsPf'
+echo '/*0000*/ LDC R1, c[0x0][0x28] ; /*0010*/'
+echo '/*0010*/ IMAD R6, R6, 0x40, R7 ;'
+echo '/*0020*/ ACQBULK ;'
+echo '/*0030*/ IMAD.WIDE R2, R9, 0x4, R2 ;'
+echo '/*0040*/ @!P0 LDG.E R2, desc[UR4][R2.64] ;'
+echo '/*0050*/ EXIT ;'
+END
+    chmod +x disassemble
+    cat >one.log <<'END'
+ptxas info    : Compiling entry function '_Z4sumsPf' for 'sm_90'
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 18 registers, used 0 barriers
+END
+    printf '4 32 0 0 0 sums\n1 32 0 0 0 (sums<KIND>)\n' >'steps/lenet exact'
+    succeeds "$ROOT/scripts/check-sass" . ./disassemble steps
+    [[ $output == *'| one.cu | `sums` | 18 | 0 | 0 | 6 | 2 | 2 |'* ]] || fail "$output"
+    [[ $output == *'| lenet | exact | 2 | 12 | 4 | 4 |'* ]] || fail "$output"
+    echo '1 32 0 0 0 others' >>'steps/lenet exact'
+    run "$ROOT/scripts/check-sass" . ./disassemble steps
+    [ "$status" -eq 1 ]
+    [[ $output == *'no compiled kernel: others'* ]] || fail "$output"
+}

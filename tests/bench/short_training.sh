@@ -34,3 +34,19 @@ train() {
         { cat "$work/said" >&2; exit 1; }
     rm -rf "$work/run"
 }
+
+# kernels MATH STEPS: lists those of a training of so many steps (tests/emulation/counts.cc).
+kernels() {
+    LOCKSTEP_EMULATED_KERNELS=$work/list train "$1" "$2"
+    cat "$work/list"
+    rm "$work/list"
+}
+
+# The last step of a training of three: what one of two has not. No kernel runs after the last step.
+kernels_of_step() {
+    local before all
+    before=$(kernels "$1" 2 | wc -l)
+    kernels "$1" 3 >"$work/all"
+    all=$(wc -l <"$work/all")
+    tail -n $((all - before)) "$work/all"
+}

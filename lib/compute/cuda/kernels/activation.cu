@@ -4,6 +4,7 @@
 // compared with the memory reads.
 #include "compute/cuda/kernels/activation.cuh"
 
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 
 enum { ELEMENT_THREADS = 256 };
@@ -17,7 +18,9 @@ struct element_place {
 static __device__ __forceinline__ element_place place_of(const cut &c, size_t features) {
     const size_t n = features * (size_t)c.lanes;
     const size_t i = ((size_t)blockIdx.x * ELEMENT_THREADS + threadIdx.x) * LANE_ROUND;
-    return element_place{(size_t)shard_of_block(c) * n + i, i < n};
+    const element_place p = {(size_t)shard_of_block(c) * n + i, i < n};
+    compute_early(p.at);
+    return p;
 }
 
 static __global__ void activation_forward(cut c, activation_task t) {

@@ -9,6 +9,7 @@
 //
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/kernels/conv_product.cuh"
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/long_sums.h"
 
@@ -107,6 +108,7 @@ template <typename S> struct gradient_source {
             const digits d = digits_of(n, t.kernel);
             weights[i] = {d.high, d.middle - t.pad_y, d.low - t.pad_x};
             if (n >= t.columns) weights[i].y = INT_MIN / 2; // never inside the input
+            compute_early(weights[i].channel);
         }
     }
 

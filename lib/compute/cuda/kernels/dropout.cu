@@ -6,6 +6,7 @@
 // features of the next samples.
 #include "base/random.h"
 #include "compute/cuda/kernels/device.cuh"
+#include "compute/cuda/kernels/early.cuh"
 
 enum { BLOCK = 128, FEATURES = 4 };
 
@@ -42,13 +43,14 @@ static __device__ void drop(const cut &c, const dropout_task &t, const piece &p)
 }
 
 static __global__ void __launch_bounds__(BLOCK) dropout(cut c, dropout_task t, unsigned pieces) {
-    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x, lanes = (unsigned)c.lanes;
-    if (at >= pieces) return;
     piece p;
     p.shard = (size_t)shard_of_block(c);
     p.first = (size_t)(at / lanes) * FEATURES;
     p.lane = at % lanes;
+    compute_early(p.lane);
+    wait_for_kernels_before();
+    if (at >= pieces) return;
     drop(c, t, p);
 }
 

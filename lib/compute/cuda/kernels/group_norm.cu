@@ -3,6 +3,7 @@
 //
 // A block takes the channels of one group of channels and 16 samples: threadIdx.x is the sample, .y
 // a row. It has the statistics of these samples to itself.
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 
 struct part_place {
@@ -79,6 +80,7 @@ static __device__ __forceinline__ part_statistics statistics_of(const cut &c,
 
 static __global__ void __launch_bounds__(PLANE_THREADS) group_norm(cut c, group_norm_task t) {
     part_place p = place_of(c, t);
+    compute_early(p.end);
     wait_for_kernels_before();
     p.live = p.sample < c.count[p.shard];
     const part_statistics s = statistics_of(c, t, p);
@@ -140,6 +142,7 @@ static __device__ __forceinline__ two_floats gradient_sums(const cut &c, const g
 static __global__ void __launch_bounds__(PLANE_THREADS)
     group_norm_gradient(cut c, group_norm_task t) {
     part_place p = place_of(c, t);
+    compute_early(p.end);
     wait_for_kernels_before();
     p.live = p.sample < c.count[p.shard];
     const part_statistics s = statistics_of(c, t, p);

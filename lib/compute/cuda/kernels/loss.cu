@@ -5,6 +5,7 @@
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exponential.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"
@@ -139,13 +140,14 @@ static __device__ __forceinline__ void record_loss(const float *losses, unsigned
 }
 
 template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
-    wait_for_kernels_before();
     const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
     const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
     const label_weights w = {1.0f - t.smoothing, t.smoothing / (float)t.classes};
+    float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
     float *losses = t.losses + shard * groups_of(c.lanes), own = 0;
+    compute_early(shard);
+    wait_for_kernels_before();
     if (lane < lanes) {
-        float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
         if ((int)lane < c.count[shard])
             own = sample_loss<FEW>(z, t.classes, c.lanes, t.targets[shard * lanes + lane], w);
         else

@@ -4,6 +4,7 @@
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/norm.cuh"
@@ -74,11 +75,13 @@ static channel_split split_of(shape s, int lanes) {
 
 static __global__ void __launch_bounds__(MAX_THREADS, 1)
     shard_moments(cut c, norm_task t, unsigned parts) {
-    wait_for_kernels_before();
-    const int shard = shard_of_block(c), samples = c.count[shard];
+    const int shard = shard_of_block(c);
     const unsigned channel = blockIdx.x / parts, part = blockIdx.x % parts;
     const size_t number = (size_t)shard * (size_t)t.size.channels + channel;
     const float *z = t.z + number * plane_floats(t.size, c.lanes);
+    compute_early(number);
+    wait_for_kernels_before();
+    const int samples = c.count[shard];
     const centred m = centred_sums(z, walk_begin(t.size, c.lanes, samples, part, parts));
     const double pivot = (double)z[0];
     two_sums total = sums_of_block(centred_move(m, pivot));

@@ -6,6 +6,7 @@
 // samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
 // activation has fewer than 2^32 elements.
 #include "compute/cuda/kernels/device.cuh"
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/long_sums.h"
 
 enum { BLOCK = 256 };
@@ -56,6 +57,7 @@ static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, uns
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     const place p = place_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
+    compute_early(p.plane);
     wait_for_kernels_before();
     if (at >= elements) return;
     float best = 0;
@@ -82,6 +84,7 @@ static __global__ void __launch_bounds__(BLOCK)
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     const place p = place_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
+    compute_early(p.plane);
     wait_for_kernels_before();
     if (at >= elements) return;
     const bool parts = is_long_sum(t.kernel_h, t.kernel_w);

@@ -30,9 +30,10 @@ static __device__ float4 add(float4 a, float4 b) {
 // n and both strides are multiples of 4, as in arenas. A thread reads all inputs of an element
 // before it writes it, so `out` may be one of the records.
 static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
-    wait_for_kernels_before();
     const size_t at = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
+    wait_for_kernels_before();
     if (at >= t.n) return;
+    // `below` is in local memory, for the reason in tree.cuh.
     float4 below[BELOW_MOST], top = {0, 0, 0, 0};
     int height = 0; // of the stack, with its top
     for (int first = c.first; first < c.end; first += AHEAD) {
@@ -63,9 +64,9 @@ void cuda_reduce(launch_stream s, const cut *c, const reduce_task *t) {
 
 // blockIdx.y: the slice.
 static __global__ void __launch_bounds__(BLOCK) gather_slices(slices_task t) {
-    wait_for_kernels_before();
     const size_t in = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
     const size_t at = blockIdx.y * t.slice + in;
+    wait_for_kernels_before();
     if ((int)blockIdx.y == t.own || in >= t.slice || at >= t.n) return;
     *reinterpret_cast<float4 *>(t.out + at) =
         *reinterpret_cast<const float4 *>(t.places[blockIdx.y] + at);

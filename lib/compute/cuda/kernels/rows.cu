@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of matrix products that cuBLAS does not do: rows set to their bias, and sums of rows.
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 
 enum { ROW_THREADS = 256 };
@@ -7,11 +8,13 @@ enum { ROW_THREADS = 256 };
 // ---- z = bias ----
 
 static __global__ void fill_rows(cut c, int rows, const float *bias, float *z) {
-    wait_for_kernels_before();
     const unsigned n = (unsigned)rows * (unsigned)c.lanes;
     const unsigned at = (blockIdx.x * ROW_THREADS + threadIdx.x) * LANE_ROUND;
+    const float *own = bias + at / (unsigned)c.lanes;
+    compute_early(own);
+    wait_for_kernels_before();
     if (at >= n) return;
-    const float b = bias[at / (unsigned)c.lanes];
+    const float b = *own;
     store_four(z + (size_t)shard_of_block(c) * n + at, four{{b, b, b, b}});
 }
 
@@ -28,12 +31,13 @@ void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, 
 // `team` neighbouring threads, a power of two up to a warp, sum a row.
 static __global__ void sum_rows(cut c, unsigned rows, unsigned team, const float *z,
                                 record_set records, size_t at) {
-    wait_for_kernels_before();
     const unsigned row = (blockIdx.x * ROW_THREADS + threadIdx.x) / team;
     const unsigned lanes = (unsigned)c.lanes, shard = (unsigned)shard_of_block(c);
+    const float *from = z + ((size_t)shard * rows + row) * lanes;
+    compute_early(from);
+    wait_for_kernels_before();
     float sum = 0;
     if (row < rows) {
-        const float *from = z + ((size_t)shard * rows + row) * lanes;
         for (unsigned i = threadIdx.x % team * LANE_ROUND; i < lanes; i += team * LANE_ROUND) {
             const four f = load_four(from + i);
             sum += (f.v[0] + f.v[1]) + (f.v[2] + f.v[3]);

@@ -9,6 +9,7 @@
 #include "compute/cuda/kernels/tail.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
@@ -51,6 +52,7 @@ template <bool SMOOTH> static __global__ void tail_forward(cut c, tail_task t) {
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int shard = shard_of_block(c);
     const size_t first = (size_t)shard * n;
+    compute_early(channel);
     wait_for_kernels_before();
     if (at >= n) return;
     const affine a = affine_of(t, shard, channel);
@@ -72,6 +74,7 @@ static __global__ void tail_forward_pool(cut c, tail_task t) {
     const place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
     const float *z =
         t.z + (size_t)shard * shard_floats(t.size, c.lanes) + window_at(t.size, p, c.lanes);
+    compute_early(z);
     wait_for_kernels_before();
     if (i >= n / LANE_ROUND) return;
     four window[WINDOW], best;
@@ -115,6 +118,7 @@ template <bool SMOOTH> static __global__ void tail_activation(cut c, tail_task t
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int shard = shard_of_block(c);
     const size_t here = (size_t)shard * n + at;
+    compute_early(channel);
     wait_for_kernels_before();
     if (at >= n) return;
     const affine a = affine_of(t, shard, channel);
@@ -292,6 +296,8 @@ static __global__ void tail_backward(cut c, tail_task t) {
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int lane = (int)(at % (unsigned)c.lanes);
+    compute_early(channel);
+    compute_early(lane);
     wait_for_kernels_before();
     if (at >= n) return;
     const int shard = shard_of_block(c), samples = c.count[shard];
@@ -331,6 +337,7 @@ static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
     const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
     const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
+    compute_early(p.channel);
     wait_for_kernels_before();
     if (i >= n) return;
     const int shard = shard_of_block(c), samples = c.count[shard];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // 3×3 convolutions with stride 1, forward and input gradient, by Winograd's algorithm.
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
 
 // ---- Filters ----
@@ -13,12 +14,13 @@ typedef struct filter_task {
 } filter_task;
 
 static __global__ void __launch_bounds__(TRANSFORM_THREADS) transform_filters(filter_task t) {
-    wait_for_kernels_before();
     const size_t filters = (size_t)t.outputs * (size_t)t.channels;
     const size_t own = (size_t)blockIdx.x * TRANSFORM_THREADS + threadIdx.x;
-    if (own >= filters) return;
     const float *from = t.weight + own / (size_t)t.channels * (size_t)t.weight_row +
                         own % (size_t)t.channels * (size_t)t.weight_channel;
+    compute_early(from);
+    wait_for_kernels_before();
+    if (own >= filters) return;
     vec half[3][PATCH], point[PATCH][PATCH];
 #pragma unroll
     for (int y = 0; y < 3; y++) {
@@ -99,11 +101,12 @@ static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     const int column = (int)(blockIdx.x * TRANSFORM_THREADS + threadIdx.x);
     const int columns = columns_of(p), channel = (int)blockIdx.y;
     const column_place at = place_of_column(c, p, column);
+    const size_t next = (size_t)t.size.channels * (size_t)columns;
+    const float *from = t.sums + (size_t)channel * (size_t)columns + (size_t)column;
+    compute_early(at.shard);
     wait_for_kernels_before();
     if (column >= columns) return;
     if (!at.live) return;
-    const size_t next = (size_t)t.size.channels * (size_t)columns;
-    const float *from = t.sums + (size_t)channel * (size_t)columns + (size_t)column;
     vec half[TILE][PATCH];
 #pragma unroll
     for (int k = 0; k < PATCH; k++) {

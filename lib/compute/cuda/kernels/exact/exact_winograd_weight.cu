@@ -2,6 +2,7 @@
 // Weight gradients of 3×3 convolutions with stride 1, by Winograd's algorithm: the sums of each
 // group, tile by tile and sample by sample. exact_weight.cu adds the groups.
 #include "compute/cuda/kernels/conv_product.cuh"
+#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
 #include "compute/long_sums.h"
 
@@ -142,6 +143,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_terms(term
     const thread_place p = place_of_thread<S>();
     const int part = t.parts ? t.part : t.terms;
     term_source<S> source(t, point, group, row, column);
+    compute_early(row);
     wait_for_kernels_before();
     block_sums<S> sums;
     clear_sums(sums);
@@ -178,10 +180,11 @@ static void launch_picked(launch_stream s, int groups, const term_products &t) {
 // to[group][weight][9]. blockIdx: the weight, the group.
 static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     transform_sums(size_t weights, const float *sums, float *to) {
-    wait_for_kernels_before();
     const size_t own = (size_t)blockIdx.x * TRANSFORM_THREADS + threadIdx.x;
-    if (own >= weights) return;
     const float *from = sums + (size_t)blockIdx.y * POINTS * weights + own;
+    compute_early(from);
+    wait_for_kernels_before();
+    if (own >= weights) return;
     vec half[3][PATCH];
 #pragma unroll
     for (int k = 0; k < PATCH; k++) {

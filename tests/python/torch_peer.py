@@ -6,14 +6,16 @@
                                                      several views of each image
     torch_peer.py invent MODEL DATA CHECKPOINT       write a checkpoint of the same network with other weights;
                                                      print PyTorch's accuracy with it
-    torch_peer.py step BEFORE AFTER DATA ORDER OPTIONS   compare one step, from BEFORE to AFTER, with that of
-                                                     PyTorch in double; PyTorch in float is the yardstick
+    torch_peer.py step BEFORE AFTER DATA ORDER OPTIONS   compare one step, from BEFORE to AFTER, and the loss in the
+                                                     steps.st.zst next to it, with those of PyTorch in double;
+                                                     PyTorch in float is the yardstick
 
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation. OPTIONS is JSON: batch, lr, and
 optionally momentum, nesterov, weight_decay. Files with the ending .zst are read through the zstd program. Needs
 PyTorch and the standard library.
 """
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -190,13 +192,19 @@ def invent(model, data, checkpoint):
 
 
 def step(net, x, y, batch, o):
-    """The tensors after one step of SGD on the samples of `batch`."""
+    """The loss and the tensors of one step of SGD on the samples of `batch`."""
     optimizer = torch.optim.SGD(net.parameters(), lr=o["lr"], momentum=o.get("momentum", 0.0),
                                 nesterov=o.get("nesterov", False), weight_decay=o.get("weight_decay", 0.0))
     net.train()
-    nn.functional.cross_entropy(net(x[batch]), y[batch]).backward()
+    loss = nn.functional.cross_entropy(net(x[batch]), y[batch])
+    loss.backward()
     optimizer.step()
-    return {name: value.double() for name, value in net.state_dict().items()}
+    return loss.item(), {name: value.double() for name, value in net.state_dict().items()}
+
+
+def steps_of(model):
+    """The loss of every step of the run that wrote the file."""
+    return read(os.path.join(os.path.dirname(model), "steps.st.zst"))[0]["loss"].tolist()
 
 
 def compare_step(before, after, data, order, options, make=Net):
@@ -206,8 +214,12 @@ def compare_step(before, after, data, order, options, make=Net):
     place = {sample: i for i, sample in enumerate(ids)}
     batch = [place[i] for i in read_order(order)[:o["batch"]]]
     start = {name: value.double().clone() for name, value in net.state_dict().items()}
-    exact = step(network(before, make)[0].double(), samples(data, normalize, torch.float64)[0], y, batch, o)
-    theirs, ours = step(net, x, y, batch, o), read(after)[0]
+    right, exact = step(network(before, make)[0].double(), samples(data, normalize, torch.float64)[0], y, batch, o)
+    (their_loss, theirs), ours = step(net, x, y, batch, o), read(after)[0]
+    mine, their = [abs(loss - right) / right for loss in (steps_of(after)[0], their_loss)]
+    print(f"loss: off by {mine:.2g}, PyTorch by {their:.2g}")
+    if not mine <= max(4 * their, 1e-6):
+        sys.exit("more than four times PyTorch's error")
     for name, value in ours.items():
         change = (exact[name] - start[name]).norm().item()
         mine, their = [(t[name].double() - exact[name]).norm().item() / change for t in (ours, theirs)]

@@ -19,14 +19,13 @@ Needs PyTorch and the standard library.
 """
 import fnmatch
 import json
-import os
 import sys
 
 import torch
 from torch import nn
 
 from torch_augment import augment, mix
-from torch_peer import load, network, normalised, read, read_order
+from torch_peer import load, network, normalised, read, read_order, steps_of
 from torch_tensors import first_images, initialise
 
 ARGUMENTS = ("lr", "momentum", "nesterov", "weight_decay", "betas", "eps")
@@ -205,7 +204,7 @@ class Trained:
 def compare_recipe(model, data, order, options):
     o = json.loads(options)
     exact, single = [Trained(model, data, order, o, dtype) for dtype in (torch.float64, torch.float32)]
-    ours = read(os.path.join(os.path.dirname(model), "steps.st.zst"))[0]["loss"].tolist()
+    ours = steps_of(model)
     if len(ours) != len(exact.losses):
         sys.exit(f"{len(ours)} steps instead of {len(exact.losses)}")
     mine, yardstick = 0, 0

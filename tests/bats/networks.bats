@@ -13,8 +13,9 @@ setup() {
 }
 
 # same_step MODEL COUNT COMMAND...: one step from the same weights on the same COUNT images of $shape; the command compares
-# it, and its loss, with PyTorch's. From the weights of $seed no rounding decides whether a ReLU passes a value, or which value of a pool is the
-# largest. From many others' it does, here, in PyTorch or in both; a gradient then goes to another place.
+# it, and its loss, with PyTorch's. From the weights of $seed no rounding decides whether a ReLU passes a value, or which
+# value of a pool is the largest. From many others' it does, here, in PyTorch or in both; a gradient then goes to another
+# place.
 same_step() {
     local rate folder model=$1 count=$2 init=()
     "$BIN/synth-cifar" -q --train "$count" --test "$count" --shape "${shape:-3,32,32}" --out "$WORK/few"

@@ -48,10 +48,24 @@ def layer_seed(seed, name):
     return seed ^ int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
+def initial_stream(seed, layer, bias):
+    return Stream(layer_seed(seed, layer), INIT, sample=int(bias))
+
+
 def initial_values(seed, layer, count, bias):
     """`count` numbers from -1 to 1, of the weight or the bias of a layer."""
-    stream = Stream(layer_seed(seed, layer), INIT, sample=int(bias))
+    stream = initial_stream(seed, layer, bias)
     return [2 * stream.uniform(i) - 1 for i in range(count)]
+
+
+def initial_normals(seed, layer, count):
+    """`count` normal numbers, of the weight of a layer, by the method of Box and Muller."""
+    stream, result = initial_stream(seed, layer, False), []
+    for i in range(0, count, 2):
+        radius = math.sqrt(-2 * math.log((stream.word(i) + 0.5) / 2 ** 32))
+        angle = 2 * math.pi * stream.word(i + 1) / 2 ** 32
+        result += [radius * math.cos(angle), radius * math.sin(angle)]
+    return result[:count]
 
 
 def held_out(ids, count, seed):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The PyTorch side of initial values.
 
-    torch_tensors.py MODEL DEFAULT DATA KINDS    check the initial values in MODEL; DEFAULT is a model without them
+    torch_tensors.py MODEL DEFAULT DATA KINDS SEED    check the initial values in MODEL; DEFAULT is a model without them
 
-KINDS is a JSON list of [tensor, kind]. Needs PyTorch and the standard library.
+SEED is that of the experiment. KINDS is a JSON list of [tensor, kind]. Needs PyTorch and the standard library.
 """
 import json
 import math
@@ -13,7 +13,7 @@ import sys
 import torch
 from torch import nn
 
-from random_draws import initial_values
+from random_draws import initial_normals, initial_values
 from torch_peer import network, read, samples
 
 
@@ -77,6 +77,27 @@ def first_images(data, normalize, dtype=torch.float32):
     return images[torch.tensor(ids).argsort()][:5000]
 
 
+def drawn(seed, name, shape, bound):
+    """The values of a tensor uniform in ±bound."""
+    layer, _, last = name.rpartition(".")
+    values = initial_values(seed, layer, math.prod(shape), last == "bias")
+    return (torch.tensor(values) * torch.tensor(bound)).view(shape)
+
+
+def check_draws(kind, name, w, seed):
+    """Every value, as drawn."""
+    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(w)
+    if kind == "kaiming_normal":
+        values = initial_normals(seed, name.rpartition(".")[0], w.numel())
+        theirs = torch.tensor(values).view(w.shape) * math.sqrt(2 / fan_in)
+    else:
+        theirs = drawn(seed, name, w.shape, math.sqrt(6 / (fan_in + fan_out * (kind == "xavier_uniform"))))
+    off = (w - theirs).abs().max().item()
+    print(f"{kind}: off by {off:.3g}")
+    if not off <= 1e-6:
+        sys.exit(f"{kind}: not the numbers of docs/formats.md")
+
+
 def initialise(net, seed, kinds, images):
     """Gives the tensors of `net` the values that a training begins with; kinds: those of single tensors, by name."""
     for layer, module in net.named_modules():
@@ -84,11 +105,9 @@ def initialise(net, seed, kinds, images):
             module.reset_parameters()
         if not isinstance(module, (nn.Conv2d, nn.Linear)):
             continue
-        bound = torch.tensor(module.weight[0].numel() ** -0.5)
         for name, tensor in module.named_parameters():
-            values = torch.tensor(initial_values(seed, layer, tensor.numel(), name == "bias")) * bound
             with torch.no_grad():
-                tensor.copy_(values.view(tensor.shape))
+                tensor.copy_(drawn(seed, f"{layer}.{name}", tensor.shape, module.weight[0].numel() ** -0.5))
     with torch.no_grad():
         for name, tensor in net.named_parameters():
             kind = kinds.get(name, "default")
@@ -106,10 +125,10 @@ def initialise(net, seed, kinds, images):
 
 
 def main():
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
     torch.set_num_threads(1)
-    model, default, data, kinds = sys.argv[1:]
+    model, default, data, kinds, seed = sys.argv[1:]
     net, normalize = network(model)
     values, defaults = net.state_dict(), read(default)[0]
     for name, kind in json.loads(kinds):
@@ -124,6 +143,7 @@ def main():
             near(name, (w - defaults[name]).abs().max().item(), 0, 0)
         else:
             check_moments(kind, w)
+            check_draws(kind, name, w, int(seed))
 
 
 if __name__ == "__main__":

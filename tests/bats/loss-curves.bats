@@ -167,7 +167,7 @@ mixup: {alpha: 0.4}" \
         '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.1, "seed": 1, "classes": 10, "mixup": {"alpha": 0.4}}'
 }
 
-# Without dropout, whose random numbers differ.
+# Without dropout, which recipes.bats compares.
 @test "a network with branches follows PyTorch (live)" {
     need_torch
     MODEL=$WORK/residual.yaml

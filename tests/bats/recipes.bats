@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# All ingredients of a training together, and augmentation within it, against PyTorch with the same random draws. The
-# draws are computed in Python, by docs/formats.md.
+# All ingredients of a training together, and augmentation and dropout within it, against PyTorch with the same random
+# draws, which are computed in Python, by docs/formats.md.
 load helpers
 load training
 
@@ -59,7 +59,8 @@ augmented() {
 schema: lockstep.model/1
 name: smooth
 input: [3, 32, 32]
-layers: [conv: {out: 8, kernel: 5, stride: 2}, gelu, avg_pool: {size: 2}, flatten, linear: {out: 10}]
+layers: [conv: {out: 8, kernel: 5, stride: 2}, gelu, avg_pool: {size: 2}, flatten, dropout: {p: 0.3},
+         linear: {out: 10}]
 END
     write_experiment e.yaml model=smooth.yaml virtual_shards=1 global_batch=48 epochs=3 \
         'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' "augment=[$1]" "${@:3}"
@@ -68,13 +69,13 @@ END
     succeeds "$PYTHON" "$PEER" recipe run/model.st.zst "$train" order.u32 "$RECIPE"
 }
 
-@test "augmentation in a training: PyTorch's, with the same draws: crop, flip, affine maps, cutout" {
+@test "augmentation and dropout in a training: PyTorch's, with the same draws: crop, flip, affine maps, cutout" {
     augmented '{"random_crop": {"padding": 4}}, {"horizontal_flip": {"p": 0.3}},
         {"random_affine": {"degrees": 25, "translate": [0.2, 0.1], "scale": [0.8, 1.3]}}, {"cutout": {"size": 8}}' ''
     otherwise 'loss is off' '"scale": [0.8, 1.3]' '"scale": [0.8, 1.29]'
 }
 
-@test "augmentation in a training: reflected and alternating, filled with the mean, and mixup" {
+@test "augmentation and dropout in a training: reflected and alternating, filled with the mean, and mixup" {
     augmented '{"cutout": {"size": 9, "fill": "mean"}}, {"horizontal_flip": {"p": 0.6, "alternate": true}},
         {"random_affine": {"degrees": 0, "translate": [0.1, 0.25], "scale": [1, 1]}},
         {"random_crop": {"padding": 3, "padding_mode": "reflect"}}' \

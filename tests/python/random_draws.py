@@ -3,7 +3,7 @@
 import hashlib
 import math
 
-INIT, DEAL, ORDER, CROP, FLIP, AFFINE, CUTOUT, VALIDATION, MIXUP = 1, 2, 3, 5, 6, 7, 16, 17, 18
+INIT, DEAL, ORDER, DROPOUT, CROP, FLIP, AFFINE, CUTOUT, VALIDATION, MIXUP = 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
 
 
 def philox(seed, counter):
@@ -66,6 +66,12 @@ def initial_normals(seed, layer, count):
         angle = 2 * math.pi * stream.word(i + 1) / 2 ** 32
         result += [radius * math.cos(angle), radius * math.sin(angle)]
     return result[:count]
+
+
+def dropped(seed, layer, p, epoch, sample, count):
+    """For each of `count` values of a sample: does dropout make it 0?"""
+    stream = Stream(layer_seed(seed, layer), DROPOUT, epoch=epoch, sample=sample)
+    return [stream.uniform(i) < p for i in range(count)]
 
 
 def held_out(ids, count, seed):

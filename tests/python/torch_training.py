@@ -24,6 +24,7 @@ import sys
 import torch
 from torch import nn
 
+from random_draws import dropped
 from torch_augment import augment, mix
 from torch_peer import load, network, normalised, read, read_order, steps_of
 from torch_tensors import first_images, initialise
@@ -50,6 +51,29 @@ class Data:
         if "mixup" in o:
             images, labels = mix(images, labels, ids, epoch, o)
         return normalised(images, self.normalize, dtype), labels
+
+
+# ---- Dropout ----
+
+class Dropout(nn.Module):
+    """Of the step's samples, with the draws of random_draws.py."""
+
+    def __init__(self, name, p, seed):
+        super().__init__()
+        self.name, self.p, self.seed, self.ids, self.epoch = name, p, seed, [], 0
+
+    def forward(self, x):
+        gone = [dropped(self.seed, self.name, self.p, self.epoch, i, x[0].numel()) for i in self.ids]
+        return x.masked_fill(torch.tensor(gone).view(x.shape), 0) / (1 - self.p)
+
+
+def draw_dropout(net, o):
+    """Replaces the layers whose draws would be PyTorch's."""
+    found = [Dropout(name, module.p, o.get("seed")) for name, module in net.named_modules()
+             if isinstance(module, nn.Dropout) and module.p > 0]
+    for layer in found:
+        net.put(layer.name, layer)
+    return found
 
 
 # ---- The rate ----
@@ -137,8 +161,11 @@ def losses(net, data, order, o):
     cycled = cycle(o, total) if "one_cycle" in o else None
     optimizer = make_optimizer(net, o)
     average = Average(net, o["average"]) if "average" in o else None
+    dropout = draw_dropout(net, o)
     net.train()
     for step, (epoch, ids) in enumerate(steps):
+        for layer in dropout:
+            layer.ids, layer.epoch = ids, epoch
         images, labels = data.batch(ids, epoch, o, next(net.parameters()).dtype)
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(net(images), labels, label_smoothing=o.get("label_smoothing", 0.0))

@@ -11,7 +11,7 @@ setup() {
     export PYTHONDONTWRITEBYTECODE=1
     "$BIN/synth-cifar" -q --train 610 --test 10 --out "$WORK/data"
     IMAGES=$WORK/data/train.st.zst
-    PEER=$ROOT/tests/python/torch_peer.py
+    PEER=$ROOT/tests/python/torch_training.py
     COMPARE=$ROOT/tests/python/compare_losses.py
     GOLDEN=$ROOT/tests/golden
 }
@@ -164,10 +164,10 @@ label_smoothing: 0.2" \
     live_curve "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}
 label_smoothing: 0.1
 mixup: {alpha: 0.4}" \
-        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.1, "mixup": {"alpha": 0.4, "seed": 1, "classes": 10}}'
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "label_smoothing": 0.1, "seed": 1, "classes": 10, "mixup": {"alpha": 0.4}}'
 }
 
-# Without dropout, whose random numbers differ.
+# Without dropout, which recipes.bats compares.
 @test "a network with branches follows PyTorch (live)" {
     need_torch
     MODEL=$WORK/residual.yaml

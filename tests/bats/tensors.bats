@@ -43,8 +43,8 @@ print("tensors: {" + ", ".join(json.dumps(p) + ": " + json.dumps(s) for p, s in 
 END
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --init initial/model.st.zst --dump-order order.u32
     zstd -dcq run/steps.st.zst >steps.st
-    "$PYTHON" "$PEER" train run/model.st.zst initial/model.st.zst "$train" order.u32 \
-        "{\"batch\": 64, \"kind\": $1, \"arguments\": {$2}, \"tensors\": $3}" >theirs || fail "$(tail -1 theirs)"
+    "$PYTHON" "$ROOT/tests/python/torch_training.py" losses run/model.st.zst initial/model.st.zst "$train" order.u32 \
+        "{\"batch\": 64, \"kind\": $1, $2, \"tensors\": $3}" >theirs || fail "$(tail -1 theirs)"
     succeeds "$PYTHON" "$ROOT/tests/python/compare_losses.py" steps.st theirs
 }
 
@@ -70,16 +70,16 @@ SETTINGS='[["*norm*.bias", {"lr_factor": 8, "weight_decay": 0.0003}], ["first.we
     for kind in kaiming_normal kaiming_uniform xavier_uniform; do
         train "$kind" 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}, conv2.weight: {init: dirac},
             fc1.weight: {init: '"$kind"'}, norm1.bias: {init: one}, "norm2.*": {init: zero}, norm2.bias: {init: default}}'
-        succeeds "$PYTHON" "$PEER" init "$kind/model.st.zst" default/model.st.zst "$train" \
+        succeeds "$PYTHON" "$PEER" "$kind/model.st.zst" default/model.st.zst "$train" \
             '[["first.weight", "whiten"], ["conv2.weight", "dirac"], ["fc1.weight", "'"$kind"'"], ["norm1.bias", "one"],
-              ["norm2.weight", "zero"], ["norm2.bias", "default"], ["fc2.weight", "default"], ["fc1.bias", "default"]]'
+              ["norm2.weight", "zero"], ["norm2.bias", "default"], ["fc2.weight", "default"], ["fc1.bias", "default"]]' 11
     done
     # Fewer outputs than channels, and fewer filters than there are eigenvectors.
     sed -i 's/out: 24, kernel: 2/out: 40, kernel: 3/; s/out: 32, kernel: 3/out: 20, kernel: [2, 3]/' net.yaml
     train default "$FROZEN"
     train few 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}, conv2.weight: {init: dirac}}'
-    succeeds "$PYTHON" "$PEER" init few/model.st.zst default/model.st.zst "$train" \
-        '[["first.weight", "whiten"], ["conv2.weight", "dirac"]]'
+    succeeds "$PYTHON" "$PEER" few/model.st.zst default/model.st.zst "$train" \
+        '[["first.weight", "whiten"], ["conv2.weight", "dirac"]]' 11
 }
 
 # The images of the smallest ids decide, in any file and at any place.
@@ -102,7 +102,7 @@ SETTINGS='[["*norm*.bias", {"lr_factor": 8, "weight_decay": 0.0003}], ["first.we
     "$BIN/train-single" -q --experiment e.yaml --train shards --out run --set epochs=1 \
         --set 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}}'
     need_torch
-    succeeds "$PYTHON" "$PEER" init run/model.st.zst run/model.st.zst many/train.st.zst '[["first.weight", "whiten"]]'
+    succeeds "$PYTHON" "$PEER" run/model.st.zst run/model.st.zst many/train.st.zst '[["first.weight", "whiten"]]' 11
 }
 
 @test "a pattern that matches nothing, and values that do not suit: refused before anything is written" {

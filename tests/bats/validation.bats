@@ -195,3 +195,29 @@ training data; test data was read after training." report/report.md || fail "$(c
     fails_with 3 "a different 'validation.seed'" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume \
         --set keep=best --set validation.seed=5
 }
+
+# chosen OPTIONS KEY=VALUE...: trains with these keys. The samples, the accuracy of each epoch, the epoch that is kept and
+# the last one are those that Python computes, the accuracies by PyTorch from the state after each epoch.
+chosen() {
+    local options=$1 pair set=(--set virtual_shards=3 --set "$LENET_BN" --set seed=4 --set optimizer.lr=0.01)
+    shift
+    for pair; do set+=(--set "$pair"); done
+    train run --keep-states 6 --dump-order order "${set[@]}"
+    succeeds "$PYTHON" "$ROOT/tests/python/torch_validation.py" run "$train" order \
+        "$("$BIN/manifest" --json get run/manifest.yaml results | sed 's/^{"results"://; s/}$//')" \
+        "{\"samples\": 100, \"seed\": 4, \"shards\": 3, \"order_seed\": 4, \"batch\": 72, \"epochs\": 6, $options}"
+    CHOICE=${output#*best epoch }
+}
+
+@test "the samples, the best epoch and the end are those that Python and PyTorch compute from the states" {
+    need_torch
+    need_program zstd
+    export PYTHONDONTWRITEBYTECODE=1
+    chosen '"keep": "last", "averaged": false'
+    chosen '"keep": "best", "averaged": true' keep=best 'average={kind: ema, decay: 0.8}'
+    chosen '"keep": "best", "averaged": false, "patience": 2' keep=best early_stopping.patience=2
+    [[ $CHOICE == '3 last 5' ]] || fail "the end is not an early one: this tests little: $output"
+    chosen '"keep": "last", "averaged": false, "patience": 1, "min_delta": 0.05' \
+        'early_stopping={patience: 1, min_delta: 0.05}'
+    [[ $CHOICE == '2 last 2' ]] || fail "min_delta does not end the training: this tests little: $output"
+}

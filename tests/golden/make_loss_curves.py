@@ -24,6 +24,7 @@ BIN = os.environ.get("BIN", os.path.join(ROOT, "build", "bin"))
 sys.path.insert(0, os.path.join(FOLDER, "..", "python"))
 import safetensors_writer  # noqa: E402
 import torch_peer  # noqa: E402
+import torch_training  # noqa: E402
 
 # Learning rates: lenet learns nothing in 50 steps at the experiments' 0.001. With batch norm the
 # rate is the experiments': at 0.01 a single ReLU whose input rounds to the other side of zero
@@ -73,8 +74,8 @@ def main():
             _, metadata = torch_peer.read(trained)
             net = torch_peer.Net(json.loads(metadata["model"]))
             safetensors_writer.save(os.path.join(FOLDER, model + "-init.safetensors"), net.state_dict())
-            x, y, ids = torch_peer.samples(data, json.loads(metadata["normalize"]))
-            curve = torch_peer.losses(net, x, y, ids, order, {"batch": 64, "lr": lr, "momentum": 0.9})
+            samples = torch_training.Data(data, json.loads(metadata["normalize"]))
+            curve = torch_training.losses(net, samples, order, {"batch": 64, "lr": lr, "momentum": 0.9})
             tensors[model] = torch.tensor(curve, dtype=torch.float64)
             print(f"{model}: loss {curve[0]:.6f} to {curve[-1]:.6f} in {len(curve)} steps")
     tensors["order"] = ("U32", [len(order)], struct.pack(f"<{len(order)}I", *order))

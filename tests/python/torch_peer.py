@@ -6,17 +6,16 @@
                                                      several views of each image
     torch_peer.py invent MODEL DATA CHECKPOINT       write a checkpoint of the same network with other weights;
                                                      print PyTorch's accuracy with it
-    torch_peer.py losses MODEL INIT DATA ORDER OPTIONS   train, print the loss of every step
-    torch_peer.py step BEFORE AFTER DATA ORDER OPTIONS   compare one step, from BEFORE to AFTER, with that of
-                                                     PyTorch in double; PyTorch in float is the yardstick
+    torch_peer.py step BEFORE AFTER DATA ORDER OPTIONS   compare one step, from BEFORE to AFTER, and the loss in the
+                                                     steps.st.zst next to it, with those of PyTorch in double;
+                                                     PyTorch in float is the yardstick
 
-MODEL is a model.st.zst, whose metadata hold the network and the normalisation. INIT holds the initial
-weights. OPTIONS is JSON: batch, lr, and optionally momentum, nesterov, weight_decay, milestones, gamma,
-warmup_epochs, points, one_cycle (the options of OneCycleLR), label_smoothing,
-clip_norm, drop_last, mixup ({alpha, seed}), average (then the weights in MODEL are compared, too). Files with the ending .zst are read through the zstd program. Needs PyTorch and the standard library.
+MODEL is a model.st.zst, whose metadata hold the network and the normalisation. OPTIONS is JSON: batch, lr, and
+optionally momentum, nesterov, weight_decay. Files with the ending .zst are read through the zstd program. Needs
+PyTorch and the standard library.
 """
 import json
-import math
+import os
 import struct
 import subprocess
 import sys
@@ -129,11 +128,15 @@ def network(path, make=Net):
     return net, json.loads(metadata["normalize"])
 
 
+def normalised(images, normalize, dtype=torch.float32):
+    mean, std = [torch.tensor(normalize[key], dtype=dtype).view(1, -1, 1, 1) for key in ("mean", "std")]
+    return images.to(dtype).div(255).sub(mean).div(std)
+
+
 def samples(path, normalize, dtype=torch.float32):
     """Normalised images, labels and ids of a dataset file."""
     tensors, _ = read(path)
-    mean, std = [torch.tensor(normalize[key], dtype=dtype).view(1, -1, 1, 1) for key in ("mean", "std")]
-    return (tensors["images"].to(dtype).div(255).sub(mean).div(std), tensors["labels"].long(), tensors["ids"].tolist())
+    return normalised(tensors["images"], normalize, dtype), tensors["labels"].long(), tensors["ids"].tolist()
 
 
 def infer(net, x):
@@ -188,136 +191,20 @@ def invent(model, data, checkpoint):
     print(f"{(infer(net, x).argmax(1) == y).double().mean().item():.9g}")
 
 
-def linear(points, epoch):
-    """As numpy.interp."""
-    for (a, low), (b, high) in zip(points, points[1:]):
-        if a <= epoch < b:
-            return low + (high - low) * (epoch - a) / (b - a)
-    return points[0][1] if epoch < points[0][0] else points[-1][1]
-
-
-def cycle(o, total):
-    """The rates of OneCycleLR, for all steps."""
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=o["lr"])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, o["lr"], total, cycle_momentum=False, **o["one_cycle"])
-    rates = []
-    for step in range(total):
-        rates.append(schedule.get_last_lr()[0])
-        optimizer.step()
-        if step + 1 < total:
-            schedule.step()
-    return rates
-
-
-def rate(o, step, steps):
-    if "points" in o:
-        return o["lr"] * linear(o["points"], step / steps)
-    epoch, rise = step // steps, o.get("warmup_epochs", 0) * steps
-    lr = o["lr"] * o.get("gamma", 1.0) ** sum(epoch >= m for m in o.get("milestones", []))
-    return lr * (step + 1) / rise if step < rise else lr
-
-
-class Average:
-    """Of the floating-point entries of a state_dict, by lerp_."""
-
-    def __init__(self, net, o):
-        self.o = o
-        self.state = {k: v.clone() for k, v in net.state_dict().items()}
-
-    def take(self, net, step, total):
-        o, ahead = self.o, self.o["kind"] == "lookahead"
-        if step % o.get("every", 1):
-            return
-        share = o["decay"] ** o["every"] * (step / total) ** o.get("ramp", 0) if ahead else o["decay"]
-        with torch.no_grad():
-            for name, value in net.state_dict().items():
-                if value.dtype.is_floating_point:
-                    self.state[name].lerp_(value, 1 - share)
-                    if ahead:
-                        value.copy_(self.state[name])
-
-
-def compare_weights(net, model):
-    """Exits unless the weights are those of the file, but for rounding."""
-    ours = net.state_dict()
-    for name, theirs in read(model)[0].items():
-        distance = ((ours[name] - theirs).norm() / theirs.norm().clamp(min=1e-3)).item()
-        if not distance <= 1e-3:
-            sys.exit(f"{name} differs by {distance:.3g}")
-
-
-def philox(seed, counter):
-    """Philox4x32-10 (Salmon et al., 2011)."""
-    c, keys = counter, [seed & 0xFFFFFFFF, seed >> 32]
-    for _ in range(10):
-        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [b >> 32 ^ c[1] ^ keys[0], b & 0xFFFFFFFF, a >> 32 ^ c[3] ^ keys[1], a & 0xFFFFFFFF]
-        keys = [keys[0] + 0x9E3779B9 & 0xFFFFFFFF, keys[1] + 0xBB67AE85 & 0xFFFFFFFF]
-    return c
-
-
-def mixup_share(o, epoch, sample):
-    """Beta(alpha, alpha) by Jöhnk's method, in units of 2^-16."""
-    element = 0
-    while True:
-        block = philox(o["seed"], [18 << 24, epoch, sample, element // 4])
-        u, v = [((word >> 8) + 0.5) / 2 ** 24 for word in block[element % 4:element % 4 + 2]]
-        x, y = u ** (1 / o["alpha"]), v ** (1 / o["alpha"])
-        if x + y <= 1:
-            return math.floor(x / (x + y) * 65536 + 0.5)
-        element += 2
-
-
-def mix(x, y, ids, epoch, o, normalize):
-    """Blends each image, as bytes, with the one before it; the labels become probabilities."""
-    mean, std = [torch.tensor(normalize[key]).view(1, -1, 1, 1) for key in ("mean", "std")]
-    pixels = x.mul(std).add(mean).mul(255).round().long()
-    share = torch.tensor([mixup_share(o, epoch, i) for i in ids]).view(-1, 1, 1, 1)
-    mixed = (pixels * (65536 - share) + pixels.roll(1, 0) * share + 32768) // 65536
-    labels, share = nn.functional.one_hot(y, o["classes"]), share.view(-1, 1) / 65536
-    return mixed.float().div(255).sub(mean).div(std), labels * (1 - share) + labels.roll(1, 0) * share
-
-
-def losses(net, x, y, ids, order, o, normalize):
-    """The loss of every step over `order`, which lists ids epoch after epoch; an epoch's last batch is smaller."""
-    place = {sample: i for i, sample in enumerate(ids)}
-    used = len(ids) // o["batch"] * o["batch"] if o.get("drop_last") else len(ids)   # of an epoch
-    steps, result = -(-used // o["batch"]), []
-    cycled = cycle(o, steps * len(order) // used) if "one_cycle" in o else None
-    optimizer = torch.optim.SGD(net.parameters(), lr=o["lr"], momentum=o.get("momentum", 0.0),
-                                nesterov=o.get("nesterov", False), weight_decay=o.get("weight_decay", 0.0))
-    total, average = steps * len(order) // used, Average(net, o["average"]) if "average" in o else None
-    net.train()
-    for first in range(0, len(order), used):
-        for at in range(first, first + used, o["batch"]):
-            batch = [place[i] for i in order[at:min(at + o["batch"], first + used)]]
-            for group in optimizer.param_groups:
-                group["lr"] = cycled[len(result)] if cycled else rate(o, len(result), steps)
-            optimizer.zero_grad()
-            images, labels = x[batch], y[batch]
-            if "mixup" in o:
-                images, labels = mix(images, labels, [ids[i] for i in batch], first // used, o["mixup"], normalize)
-            loss = nn.functional.cross_entropy(net(images), labels, label_smoothing=o.get("label_smoothing", 0.0))
-            loss.backward()
-            if "clip_norm" in o:
-                torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])
-            optimizer.step()
-            result.append(loss.item())
-            if average:
-                average.take(net, len(result), total)
-    if average:
-        net.load_state_dict(average.state)
-    return result
-
-
 def step(net, x, y, batch, o):
-    """The tensors after one step of SGD on the samples of `batch`."""
+    """The loss and the tensors of one step of SGD on the samples of `batch`."""
     optimizer = torch.optim.SGD(net.parameters(), lr=o["lr"], momentum=o.get("momentum", 0.0),
                                 nesterov=o.get("nesterov", False), weight_decay=o.get("weight_decay", 0.0))
     net.train()
-    nn.functional.cross_entropy(net(x[batch]), y[batch]).backward()
+    loss = nn.functional.cross_entropy(net(x[batch]), y[batch])
+    loss.backward()
     optimizer.step()
-    return {name: value.double() for name, value in net.state_dict().items()}
+    return loss.item(), {name: value.double() for name, value in net.state_dict().items()}
+
+
+def steps_of(model):
+    """The loss of every step of the run that wrote the file."""
+    return read(os.path.join(os.path.dirname(model), "steps.st.zst"))[0]["loss"].tolist()
 
 
 def compare_step(before, after, data, order, options, make=Net):
@@ -327,8 +214,12 @@ def compare_step(before, after, data, order, options, make=Net):
     place = {sample: i for i, sample in enumerate(ids)}
     batch = [place[i] for i in read_order(order)[:o["batch"]]]
     start = {name: value.double().clone() for name, value in net.state_dict().items()}
-    exact = step(network(before, make)[0].double(), samples(data, normalize, torch.float64)[0], y, batch, o)
-    theirs, ours = step(net, x, y, batch, o), read(after)[0]
+    right, exact = step(network(before, make)[0].double(), samples(data, normalize, torch.float64)[0], y, batch, o)
+    (their_loss, theirs), ours = step(net, x, y, batch, o), read(after)[0]
+    mine, their = [abs(loss - right) / right for loss in (steps_of(after)[0], their_loss)]
+    print(f"loss: off by {mine:.2g}, PyTorch by {their:.2g}")
+    if not mine <= max(4 * their, 1e-6):
+        sys.exit("more than four times PyTorch's error")
     for name, value in ours.items():
         change = (exact[name] - start[name]).norm().item()
         mine, their = [(t[name].double() - exact[name]).norm().item() / change for t in (ours, theirs)]
@@ -343,20 +234,8 @@ def read_order(path):
     return list(struct.unpack(f"<{len(data) // 4}I", data))
 
 
-def print_losses(model, init, data, order, options):
-    net, normalize = network(model)
-    load(net, read(init)[0])
-    x, y, ids = samples(data, normalize)
-    o = json.loads(options)
-    for loss in losses(net, x, y, ids, read_order(order), o, normalize):
-        print(f"{loss:.9g}")
-    if "average" in o:
-        compare_weights(net, model)
-
-
 def main():
-    commands = {"logits": (compare_logits, 3), "invent": (invent, 3), "losses": (print_losses, 5),
-                "step": (compare_step, 5)}
+    commands = {"logits": (compare_logits, 3), "invent": (invent, 3), "step": (compare_step, 5)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if not command or len(sys.argv) != 2 + count:
         sys.exit(__doc__)

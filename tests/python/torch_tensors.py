@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The PyTorch side of the settings of tensors: parameter groups, frozen tensors, initial values.
+"""The PyTorch side of initial values.
 
-    torch_tensors.py train MODEL INIT DATA ORDER OPTIONS   train; print the loss of every step, and compare the
-                                                           weights at the end with MODEL
-    torch_tensors.py init MODEL DEFAULT DATA KINDS         check the initial values in MODEL; DEFAULT is a model
-                                                           without them
+    torch_tensors.py MODEL DEFAULT DATA KINDS SEED    check the initial values in MODEL; DEFAULT is a model without them
 
-OPTIONS is JSON: batch, kind (sgd, adamw), the arguments of the optimizer, and tensors: a list of [pattern, settings],
-as in an experiment. KINDS is a JSON list of [tensor, kind]. Needs PyTorch and the standard library.
+SEED is that of the experiment. KINDS is a JSON list of [tensor, kind]. Needs PyTorch and the standard library.
 """
-import fnmatch
 import json
 import math
 import sys
@@ -18,67 +13,9 @@ import sys
 import torch
 from torch import nn
 
-from torch_peer import load, network, read, read_order, samples
+from random_draws import initial_normals, initial_values
+from torch_peer import network, read, samples
 
-
-# ---- Training ----
-
-def settings_of(name, o):
-    found = {"lr_factor": 1.0, "weight_decay": o["arguments"].get("weight_decay", 0.0), "trained_epochs": None}
-    for pattern, given in o["tensors"]:
-        if fnmatch.fnmatchcase(name, pattern):
-            found.update(given)
-    return found
-
-
-def make_optimizer(net, o):
-    groups = []
-    for name, parameter in net.named_parameters():
-        s = settings_of(name, o)
-        groups.append({"params": [parameter], "lr": o["arguments"]["lr"] * s["lr_factor"],
-                       "weight_decay": s["weight_decay"], "trained_epochs": s["trained_epochs"]})
-    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[o["kind"]]
-    return kind(groups, **o["arguments"])
-
-
-def train(model, init, data, order, options):
-    o = json.loads(options)
-    ends, normalize = network(model)
-    net, _ = network(model)
-    load(net, read(init)[0])
-    begins = {name: value.clone() for name, value in net.state_dict().items()}
-    x, y, ids = samples(data, normalize)
-    place, order = {sample: i for i, sample in enumerate(ids)}, read_order(order)
-    optimizer = make_optimizer(net, o)
-    net.train()
-    for first in range(0, len(order), len(ids)):
-        for at in range(first, first + len(ids), o["batch"]):
-            batch = [place[i] for i in order[at:min(at + o["batch"], first + len(ids))]]
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(net(x[batch]), y[batch])
-            loss.backward()
-            for group in optimizer.param_groups:
-                if group["trained_epochs"] is not None and first // len(ids) >= group["trained_epochs"]:
-                    group["params"][0].grad = None        # PyTorch passes over it: no momentum, no decay
-            optimizer.step()
-            print(f"{loss.item():.9g}")
-    compare(net, ends, begins, o)
-
-
-def compare(net, ends, begins, o):
-    """The weights at the end agree; a tensor that is never trained keeps its bits."""
-    theirs = ends.state_dict()
-    for name, parameter in net.named_parameters():
-        way = (parameter.detach() - begins[name]).norm().item()
-        off = (parameter.detach() - theirs[name]).norm().item()
-        if settings_of(name, o)["trained_epochs"] == 0:
-            if not torch.equal(theirs[name], begins[name]):
-                sys.exit(f"{name}: it has changed")
-        elif way == 0 or off > 0.01 * way:
-            sys.exit(f"{name}: off by {off:.3g} after a way of {way:.3g}")
-
-
-# ---- Initial values ----
 
 def whitened(images, shape):
     """Rows: the eigenvectors of the patches' second moments, divided by the root of their eigenvalue, and negatives."""
@@ -134,15 +71,70 @@ def check_dirac(w, default):
         sys.exit("dirac: not that of torch.nn.init")
 
 
-def init(model, default, data, kinds):
+def first_images(data, normalize, dtype=torch.float32):
+    """Those that whitening takes."""
+    images, _, ids = samples(data, normalize, dtype)
+    return images[torch.tensor(ids).argsort()][:5000]
+
+
+def drawn(seed, name, shape, bound):
+    """The values of a tensor uniform in ±bound."""
+    layer, _, last = name.rpartition(".")
+    values = initial_values(seed, layer, math.prod(shape), last == "bias")
+    return (torch.tensor(values) * torch.tensor(bound)).view(shape)
+
+
+def check_draws(kind, name, w, seed):
+    """Every value, as drawn."""
+    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(w)
+    if kind == "kaiming_normal":
+        values = initial_normals(seed, name.rpartition(".")[0], w.numel())
+        theirs = torch.tensor(values).view(w.shape) * math.sqrt(2 / fan_in)
+    else:
+        theirs = drawn(seed, name, w.shape, math.sqrt(6 / (fan_in + fan_out * (kind == "xavier_uniform"))))
+    off = (w - theirs).abs().max().item()
+    print(f"{kind}: off by {off:.3g}")
+    if not off <= 1e-6:
+        sys.exit(f"{kind}: not the numbers of docs/formats.md")
+
+
+def initialise(net, seed, kinds, images):
+    """Gives the tensors of `net` the values that a training begins with; kinds: those of single tensors, by name."""
+    for layer, module in net.named_modules():
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
+            module.reset_parameters()
+        if not isinstance(module, (nn.Conv2d, nn.Linear)):
+            continue
+        for name, tensor in module.named_parameters():
+            with torch.no_grad():
+                tensor.copy_(drawn(seed, f"{layer}.{name}", tensor.shape, module.weight[0].numel() ** -0.5))
+    with torch.no_grad():
+        for name, tensor in net.named_parameters():
+            kind = kinds.get(name, "default")
+            if kind == "whiten":
+                filters = whitened(images, tensor.shape)
+                peak = filters.gather(1, filters.abs().argmax(1, keepdim=True)).sign()
+                peak[filters.shape[1]:] *= -1
+                tensor.copy_((filters * peak).view(tensor.shape))
+            elif kind == "dirac":
+                nn.init.dirac_(tensor[:tensor.shape[1]])
+            elif kind == "zero":
+                tensor.zero_()
+            elif kind != "default":
+                sys.exit(f"{name}: no '{kind}' here")
+
+
+def main():
+    if len(sys.argv) != 6:
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    model, default, data, kinds, seed = sys.argv[1:]
     net, normalize = network(model)
     values, defaults = net.state_dict(), read(default)[0]
-    images, _, ids = samples(data, normalize)
-    first = images[torch.tensor(ids).argsort()][:5000]
     for name, kind in json.loads(kinds):
         w = values[name]
         if kind == "whiten":
-            check_whitened(w, first)
+            check_whitened(w, first_images(data, normalize))
         elif kind == "dirac":
             check_dirac(w, defaults[name])
         elif kind in ("zero", "one"):
@@ -151,15 +143,7 @@ def init(model, default, data, kinds):
             near(name, (w - defaults[name]).abs().max().item(), 0, 0)
         else:
             check_moments(kind, w)
-
-
-def main():
-    commands = {"train": (train, 5), "init": (init, 4)}
-    command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
-    if not command or len(sys.argv) != 2 + count:
-        sys.exit(__doc__)
-    torch.set_num_threads(1)
-    command(*sys.argv[2:])
+            check_draws(kind, name, w, int(seed))
 
 
 if __name__ == "__main__":

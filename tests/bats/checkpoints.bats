@@ -18,7 +18,7 @@ setup() {
     need_training
     need_python
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests/python${PYTHONPATH:+:$PYTHONPATH}
+    export PYTHONPATH=$ROOT/tests/python${PYTHONPATH:+:$PYTHONPATH}
     test=$BATS_FILE_TMPDIR/data/test.st.zst
     train=$BATS_FILE_TMPDIR/data/train.st.zst
     lenet=$ROOT/experiments/models/lenet-bn.yaml

@@ -7,7 +7,7 @@ setup() {
     need_tool synth-cifar
     need_python
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1 TMPDIR=$WORK
+    export TMPDIR=$WORK
     cd "$WORK" || return
 }
 

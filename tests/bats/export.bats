@@ -9,7 +9,6 @@ load training
 setup_file() {
     [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    export PYTHONDONTWRITEBYTECODE=1
     make_data data 144 90
     write_experiment e.yaml "$LENET_BN" 'optimizer={kind: sgd, lr: 0.1}' \
         'schedule={kind: multistep, milestones: [1], gamma: 0.1}' 'normalize={mean: [0.4, 0.5, 0.6], std: [0.2, 0.25, 0.3]}'
@@ -27,7 +26,6 @@ setup_file() {
 setup() {
     need_training
     need_python
-    export PYTHONDONTWRITEBYTECODE=1
     cp -r "$BATS_FILE_TMPDIR" "$WORK/made"
     cd "$WORK/made" || return
     READER=$ROOT/tests/python/protobuf_reader.py

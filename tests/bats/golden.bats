@@ -4,7 +4,6 @@
 load helpers
 
 setup() {
-    export PYTHONDONTWRITEBYTECODE=1
     GOLDEN=$ROOT/tests/golden
 }
 

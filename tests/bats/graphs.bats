@@ -8,7 +8,6 @@ setup() {
     need_python
     need_torch
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     GRAPHS=$ROOT/tests/python/torch_graphs.py
 }
 

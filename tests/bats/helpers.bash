@@ -13,7 +13,9 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 LOCKSTEP_CUDA_LIBRARY=none
 # How long the emulation waits for another rank, which a busy machine may suspend for many seconds.
 LOCKSTEP_EMULATED_SECONDS=300
-export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS
+# Scripts under tests/ leave nothing in the checkout.
+PYTHONDONTWRITEBYTECODE=1
+export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE
 
 # Prints its arguments on the test's error output and fails.
 fail() {

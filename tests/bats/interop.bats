@@ -7,7 +7,6 @@ setup() {
     need_tool synth-cifar train-single evaluate tensor manifest
     need_python
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     READER=$ROOT/tests/python/safetensors_reader.py
     PEER=$ROOT/tests/python/torch_peer.py
     "$BIN/synth-cifar" -q --train 200 --test 150 --out "$WORK/data"

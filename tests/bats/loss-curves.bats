@@ -8,7 +8,6 @@ setup() {
     need_tool synth-cifar train-single tensor
     need_python
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     "$BIN/synth-cifar" -q --train 610 --test 10 --out "$WORK/data"
     IMAGES=$WORK/data/train.st.zst
     PEER=$ROOT/tests/python/torch_training.py

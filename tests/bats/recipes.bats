@@ -13,7 +13,6 @@ setup() {
     begin_training
     need_torch
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     PEER=$ROOT/tests/python/torch_training.py
 }
 

@@ -11,7 +11,6 @@ setup_file() {
 setup() {
     begin_training
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     PEER=$ROOT/tests/python/torch_tensors.py
     cat >net.yaml <<'END'
 schema: lockstep.model/1

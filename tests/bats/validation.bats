@@ -212,7 +212,6 @@ chosen() {
 @test "the samples, the best epoch and the end are those that Python and PyTorch compute from the states" {
     need_torch
     need_program zstd
-    export PYTHONDONTWRITEBYTECODE=1
     chosen '"keep": "last", "averaged": false'
     chosen '"keep": "best", "averaged": true' keep=best 'average={kind: ema, decay: 0.8}'
     chosen '"keep": "best", "averaged": false, "patience": 2' keep=best early_stopping.patience=2

@@ -21,10 +21,9 @@
 //
 // A missing __syncthreads(), event or cudaStreamSynchronize() then gives other numbers, or NaN. A
 // barrier or shuffle that not all threads reach ends the program with a message. So does a kernel
-// that is launched as one that waits for earlier kernels (programmatic dependent launch) but does
-// not wait, or that touches device memory before it does (only under AddressSanitizer). A launch of
-// this kind fails if the last work in its stream is not a kernel: a device would ignore it there,
-// or fail to capture it.
+// that does not wait for earlier kernels (programmatic dependent launch), or that touches device
+// memory before it does (only under AddressSanitizer). A launch that may start early fails if the
+// last work in its stream is not a kernel: a device would ignore it there, or fail to capture it.
 //
 // **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
 // races between threads that such an order exposes; races.h finds the others. It does not find a
@@ -38,11 +37,11 @@
 // between processes: nothing (none), handles that cannot be opened (export), everything (the
 // default). LOCKSTEP_EMULATED_SECONDS: how long a stream or an NCCL rank waits for another process
 // before it fails (20); a device would wait for ever. LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured:
-// kernels that may be launched early cannot be captured. LOCKSTEP_EMULATED_GRAPHS: a file to which
-// every graph launch adds a line, NODES URGENT CHAIN: the number of nodes, how many of them have
-// priority over others, and how many follow each other in a row, at most (graphs.cc).
-// LOCKSTEP_EMULATED_QUEUE: how many pieces of work a stream holds; a caller that submits more waits
-// on the host (default: no limit).
+// kernels that may be launched early cannot be captured. LOCKSTEP_EMULATED_WAITS=early: only these
+// have to wait for earlier kernels. LOCKSTEP_EMULATED_GRAPHS: a file to which every graph launch
+// adds a line, NODES URGENT CHAIN: the number of nodes, how many of them have priority over others,
+// and how many follow each other in a row, at most (graphs.cc). LOCKSTEP_EMULATED_QUEUE: how many
+// pieces of work a stream holds; a caller that submits more waits on the host (default: no limit).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 

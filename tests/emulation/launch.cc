@@ -312,7 +312,8 @@ static void run_block() {
 }
 
 static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 block,
-                            const std::function<void()> &body, kernel_access *must_wait) {
+                            const std::function<void()> &body, kernel_access *must_wait,
+                            bool early) {
     gridDim = grid;
     blockDim = block;
     now.kernel = kernel;
@@ -320,7 +321,7 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
     now.must_wait = must_wait;
     now.closed = must_wait;
     now.host = running_fiber();
-    races::begin_kernel(kernel, from.file, grid, block, must_wait);
+    races::begin_kernel(kernel, from.file, grid, block, early);
     if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
@@ -349,24 +350,29 @@ static bool within(dim3 d, unsigned x, unsigned y, unsigned z) {
     return d.x > 0 && d.y > 0 && d.z > 0 && d.x <= x && d.y <= y && d.z <= z;
 }
 
-// Finds whether the launch says that the kernel waits.
-static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *waits) {
-    *waits = false;
+// Finds whether the kernel may start before the one in front has ended.
+static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *early) {
+    *early = false;
     for (unsigned i = 0; i < config.numAttrs; i++) {
         const cudaLaunchAttribute &a = config.attrs[i];
         if (a.id != cudaLaunchAttributeProgrammaticStreamSerialization)
             return cudaErrorInvalidValue;
-        *waits = a.val.programmaticStreamSerializationAllowed;
+        *early = a.val.programmaticStreamSerializationAllowed;
     }
     return config.dynamicSmemBytes == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+static bool is_set_to(const char *variable, const char *value) {
+    const char *text = getenv(variable);
+    return text && strcmp(text, value) == 0;
+}
+
+// A launch that may start early: it must follow a kernel.
 // LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: emulates a driver that does not capture such launches.
-static cudaError_t check_early(const CUstream_st *stream, bool waits) {
-    const char *how = getenv("LOCKSTEP_EMULATED_PROGRAMMATIC");
-    if (!waits) return cudaSuccess;
+static cudaError_t check_early(const CUstream_st *stream) {
     if (!stream->after_kernel) return cudaErrorInvalidValue;
-    if (!stream->capture || !how || strcmp(how, "uncaptured") != 0) return cudaSuccess;
+    if (!stream->capture || !is_set_to("LOCKSTEP_EMULATED_PROGRAMMATIC", "uncaptured"))
+        return cudaSuccess;
     return lose(stream->capture.get(), cudaErrorNotSupported);
 }
 
@@ -374,14 +380,15 @@ cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &con
                    std::function<void()> body) {
     hold lock(everything);
     const dim3 grid = config.gridDim, block = config.blockDim;
-    bool waits;
+    bool early;
     int device;
     CUstream_st *stream;
-    cudaError_t result = read_attributes(config, &waits);
+    cudaError_t result = read_attributes(config, &early);
     if (result == cudaSuccess) result = current_device(&device);
     if (result == cudaSuccess) result = stream_is_here(config.stream);
     if (result == cudaSuccess) result = find_stream(config.stream, &stream);
-    if (result == cudaSuccess) result = check_early(stream, waits);
+    if (result == cudaSuccess && early) result = check_early(stream);
+    const bool must_wait = early || !is_set_to("LOCKSTEP_EMULATED_WAITS", "early");
     if (result == cudaSuccess &&
         (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
          (size_t)block.x * block.y * block.z > 1024))
@@ -389,7 +396,7 @@ cudaError_t launch(const char *kernel, place from, const cudaLaunchConfig_t &con
     if (result == cudaSuccess)
         result = submit(config.stream, [=] {
             kernel_access access(device);
-            return run_grid(kernel, from, grid, block, body, waits ? &access : nullptr);
+            return run_grid(kernel, from, grid, block, body, must_wait ? &access : nullptr, early);
         });
     if (result == cudaSuccess) stream->after_kernel = true;
     return done(result);

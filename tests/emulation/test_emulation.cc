@@ -467,8 +467,12 @@ static void test_missing_wait(void **) {
         text = last_words([&] { LAUNCH(waits_behind_shuffle, 1, WAITING, early(), v.at); });
         assert_says(text, "comes to a shuffle, and has not waited for the kernels in front\n");
     }
-    // A kernel whose launch does not say that it waits need not wait.
+    // Every kernel has to wait, or only those that may start early.
     set_order("forward");
+    unsetenv("LOCKSTEP_EMULATED_WAITS");
+    assert_says(last_words([&] { LAUNCH(waits_never, 2, WAITING, in_turn(), v.at); }),
+                ") ends, and has not waited for the kernels in front\n");
+    setenv("LOCKSTEP_EMULATED_WAITS", "early", 1);
     LAUNCH(waits_never, 2, WAITING, in_turn(), v.at);
     LAUNCH(some_wait, 2, WAITING, in_turn(), v.at);
     LAUNCH(waits_behind_barrier, 2, WAITING, in_turn(), v.at);
@@ -1502,5 +1506,6 @@ int main() {
         TEST(test_processes_that_die),
         TEST(test_objects_that_processes_cannot_share),
     };
+    setenv("LOCKSTEP_EMULATED_WAITS", "early", 1);
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

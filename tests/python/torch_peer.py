@@ -234,14 +234,14 @@ def read_order(path):
     return list(struct.unpack(f"<{len(data) // 4}I", data))
 
 
-def main():
-    commands = {"logits": (compare_logits, 3), "invent": (invent, 3), "step": (compare_step, 5)}
+def run_command(commands, usage):
+    """Runs that of the command line, {name: (function, number of arguments)}."""
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if not command or len(sys.argv) != 2 + count:
-        sys.exit(__doc__)
+        sys.exit(usage)
     torch.set_num_threads(1)
     command(*sys.argv[2:])
 
 
 if __name__ == "__main__":
-    main()
+    run_command({"logits": (compare_logits, 3), "invent": (invent, 3), "step": (compare_step, 5)}, __doc__)

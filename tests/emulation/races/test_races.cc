@@ -282,5 +282,6 @@ int main() {
         cmocka_unit_test(test_graph),   cmocka_unit_test(test_copy),
         cmocka_unit_test(test_host),    cmocka_unit_test(test_programmatic_wait),
     };
+    setenv("LOCKSTEP_EMULATED_WAITS", "early", 1);
     return cmocka_run_group_tests_name("races", tests, nullptr, nullptr);
 }

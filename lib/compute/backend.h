@@ -329,11 +329,10 @@ typedef struct backend {
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
     // Engines of several ranks may reduce among themselves, in their own memory, instead of through
-    // records() and reduced(). All three functions are NULL if the backend cannot do this.
+    // records() and reduced(). All four functions are NULL if the backend cannot do this.
     //
     // Joins the group. All ranks call it together, once, after open(). *way describes how they will
     // reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the reason.
-    // Closing the engine leaves the group.
     status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
     // Reduces the records. All ranks call it together, between step() and update(). Rank r owns the
     // leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order that
@@ -347,6 +346,11 @@ typedef struct backend {
     // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
     // as long as this is not called.
     status (*group_result)(engine *e, float *requests, int n, error *err);
+    // Leaves the group. All ranks call it together, after their last reduction and if nothing has
+    // failed: none returns before all have given up their access to the others' memory, so that
+    // every rank may free its own. An engine that is closed while it is in a group, after a
+    // failure, keeps such memory until the process ends.
+    status (*group_leave)(engine *e, error *err);
 
     // Writes the logits [samples][classes] of any number of samples in inference mode (running
     // statistics, no dropout).

@@ -139,13 +139,20 @@ static status check_values(member *m, size_t n, error *err) {
 static status begin_size(member *m, size_t n, error *err) {
     status rc;
     if (!on_devices(m->options)) return check_values(m, n, err);
-    device_vector_close(m->device);
     const devices *d = m->options->devices;
     const int place = m->options->group ? m->options->local_rank : m->comm->rank;
     TRY(device_vector_open(devices_backend(d, place), devices_index(d, place), m->comm, n,
                            &m->device, err));
     rc = device_vector_check(m->device, m->options->fast, err);
 out:
+    return rc;
+}
+
+static status end_size(member *m, error *err) {
+    if (!m->device) return STATUS_OK;
+    const status rc = device_vector_leave(m->device, err);
+    device_vector_close(m->device);
+    m->device = NULL;
     return rc;
 }
 
@@ -211,6 +218,7 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
         rc = median_of_means(m, iterations, &row->seconds, err);
         if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
     }
+    if (rc == STATUS_OK) rc = end_size(m, err);
 out:
     return rc;
 }

@@ -111,6 +111,10 @@ status device_vector_open(const backend *b, int device, comm *c, size_t n, devic
     return rc;
 }
 
+status device_vector_leave(device_vector *v, error *err) {
+    return v->backend->group_leave(v->engine, err);
+}
+
 void device_vector_close(device_vector *v) {
     if (!v) return;
     v->backend->close(v->engine);

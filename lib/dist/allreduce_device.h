@@ -24,6 +24,8 @@ typedef struct device_vector device_vector;
 // ranks cannot reduce on devices: they would reduce through the host, which is not measured here.
 status device_vector_open(const backend *b, int device, comm *c, size_t n, device_vector **v,
                           error *err) MUST_CHECK;
+// Collective, after the last reduction of this vector; not after a failure.
+status device_vector_leave(device_vector *v, error *err) MUST_CHECK;
 void device_vector_close(device_vector *v); // NULL is fine
 
 const char *device_vector_transport(const device_vector *v); // "nccl", "cuda ipc"

@@ -147,6 +147,10 @@ out:
     return rc;
 }
 
+status replica_leave(executor *x, error *err) {
+    return x->way.transport ? x->backend->group_leave(x->engine, err) : STATUS_OK;
+}
+
 void replica_close(executor *x) {
     if (!x) return;
     x->backend->close(x->engine);

@@ -7,6 +7,7 @@
 #include "train/strategy.h"
 
 status replica_open(const executor_options *o, executor **x, error *err) MUST_CHECK;
+status replica_leave(executor *x, error *err) MUST_CHECK;
 void replica_close(executor *x);
 void replica_shards(const executor *x, int *first, int *end);
 void replica_write(executor *x, const float *parameters, const float *buffers, const float *state);

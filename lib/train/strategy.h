@@ -85,6 +85,9 @@ typedef struct strategy {
                      launch_death *death, const logger *log, error *err);
 
     status (*open)(const executor_options *o, executor **x, error *err);
+    // Ends what the executors share, after the last step of all of them; not after a failure. NULL:
+    // they share nothing.
+    status (*leave)(executor *x, error *err);
     void (*close)(executor *x); // NULL is fine
     // The shards that this executor's batches hold: [*first, *end).
     void (*shards)(const executor *x, int *first, int *end);

@@ -44,6 +44,7 @@ const strategy strategy_ddp = {
     .find_world = find_world,
     .launch = launch,
     .open = replica_open,
+    .leave = replica_leave,
     .close = replica_close,
     .shards = replica_shards,
     .write = replica_write,

@@ -541,6 +541,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     machine_use_count(&t.machine);
     TRY(run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
+    if (o->strategy->leave) TRY(o->strategy->leave(t.executor, err));
 out:
     training_progress_end(&t.progress);
     loader_free(t.loader);

@@ -24,6 +24,7 @@
 // that does not wait for earlier kernels (programmatic dependent launch), or that touches device
 // memory before it does (only under AddressSanitizer). A launch that may start early fails if the
 // last work in its stream is not a kernel: a device would ignore it there, or fail to capture it.
+// Memory that is freed while another process has it open ends the program.
 //
 // **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
 // races between threads that such an order exposes; races.h finds the others. It does not find a

@@ -4,6 +4,7 @@
 #include "ipc.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,10 +28,11 @@ struct name {
 };
 static const char MAGIC[16] = "lockstep-ipc";
 
-// How often this process has opened the memory, and where it is mapped.
+// How often this process has opened the memory, where it is mapped, and its file, which is locked
+// as long as it is open, so that the owner does not free it.
 struct opened {
     void *at;
-    int times;
+    int times, file;
 };
 static std::map<ino_t, opened> memories;
 
@@ -68,18 +70,20 @@ template <typename T> static cudaError_t read_name(const T &handle, name *n) {
     return n->process == getpid() ? cudaErrorDeviceUninitialized : cudaSuccess;
 }
 
-static cudaError_t map_name(const name &n, void **at) {
+// Leaves the file open.
+static cudaError_t map_name(const name &n, void **at, int *file) {
     char path[64];
     struct stat info;
     const size_t room = whole_pages(n.size);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)n.process, n.file);
-    const int file = open(path, O_RDWR | O_CLOEXEC);
+    *file = open(path, O_RDWR | O_CLOEXEC);
     *at = MAP_FAILED;
-    if (file < 0) return cudaErrorInvalidResourceHandle;
-    if (fstat(file, &info) == 0 && info.st_ino == n.inode)
-        *at = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    return *at == MAP_FAILED ? cudaErrorInvalidResourceHandle : cudaSuccess;
+    if (*file < 0) return cudaErrorInvalidResourceHandle;
+    if (fstat(*file, &info) == 0 && info.st_ino == n.inode)
+        *at = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+    if (*at != MAP_FAILED) return cudaSuccess;
+    close(*file);
+    return cudaErrorInvalidResourceHandle;
 }
 
 // ---- Events ----
@@ -105,8 +109,10 @@ cudaError_t find_event(const cudaIpcEventHandle_t &handle, std::shared_ptr<share
     name n;
     void *at;
     cudaError_t result = read_name(handle, &n);
-    if (result == cudaSuccess) result = map_name(n, &at);
+    int file;
+    if (result == cudaSuccess) result = map_name(n, &at, &file);
     if (result != cudaSuccess) return result;
+    close(file);
     *event = {(shared_event *)at, [](shared_event *e) { munmap(e, sizeof *e); }};
     return cudaSuccess;
 }
@@ -116,11 +122,12 @@ cudaError_t find_event(const cudaIpcEventHandle_t &handle, std::shared_ptr<share
 static cudaError_t open_memory(const name &n, void **pointer) {
     opened &o = memories[n.inode];
     if (o.times == 0) {
-        const cudaError_t result = map_name(n, &o.at);
+        const cudaError_t result = map_name(n, &o.at, &o.file);
         if (result != cudaSuccess) {
             memories.erase(n.inode);
             return result;
         }
+        (void)flock(o.file, LOCK_SH);
         add_foreign(o.at, n.size, n.device);
     }
     o.times++;
@@ -134,6 +141,7 @@ static cudaError_t close_memory(void *pointer) {
     while (found != memories.end() && found->second.at != pointer) ++found;
     if (found == memories.end()) return cudaErrorInvalidValue;
     if (--found->second.times > 0) return cudaSuccess;
+    close(found->second.file);
     memories.erase(found);
     const cudaError_t result = remove_foreign(pointer, &size);
     if (result == cudaSuccess) munmap(pointer, whole_pages(size));

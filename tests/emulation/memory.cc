@@ -3,10 +3,12 @@
 #include "emulation.h"
 #include "races.h"
 
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -121,9 +123,13 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     return cudaSuccess;
 }
 
-// Returns ordinary memory to the heap.
+// Returns ordinary memory to the heap. Processes that have the memory open hold a lock (ipc.cc).
 static void unshare(void *pointer, const allocation &a) {
     if (a.file < 0) return;
+    if (flock(a.file, LOCK_EX | LOCK_NB) != 0) {
+        fprintf(stderr, "emulation: memory is freed while another process has it open\n");
+        abort();
+    }
     close(a.file);
     if (mmap(pointer, whole_pages(a.size), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)

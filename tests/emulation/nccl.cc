@@ -48,10 +48,10 @@ struct channel {
 };
 
 struct member {
-    std::atomic<int> here; // ABSENT, COMING, HERE
+    std::atomic<int> here; // ABSENT, COMING, HERE, FINAL
     char device[DEVICE_BYTES];
 };
-enum { ABSENT, COMING, HERE };
+enum { ABSENT, COMING, HERE, FINAL };
 
 struct meeting {
     uint64_t token;
@@ -116,7 +116,7 @@ struct ncclComm {
     int rank, size, device;
     int file; // of the unique id, if this rank has created it; else -1
     meeting *shared;
-    bool joined = false;
+    bool joined = false, finalizing = false;
     ncclResult_t state = ncclInProgress;
     char why[WHY_BYTES] = "";
     monotonic::time_point moved = monotonic::now(); // last progress
@@ -342,15 +342,21 @@ static void finish_capture(ncclComm *c) {
 
 // ---- Joining ----
 
+// Have all ranks come this far?
+static bool all_are(ncclComm *c, int far, const char *what) {
+    for (int r = 0; r < c->size; r++) {
+        if (c->shared->members[r].here >= far) continue;
+        if (overdue(c))
+            fail(c, ncclRemoteError, "rank %d has waited for %g s for rank %d to %s", c->rank,
+                 patience_seconds(), r, what);
+        return false;
+    }
+    return true;
+}
+
 static void join(ncclComm *c) {
     const member *m = c->shared->members;
-    for (int r = 0; r < c->size; r++) {
-        if (m[r].here == HERE) continue;
-        if (overdue(c))
-            fail(c, ncclRemoteError, "rank %d has waited for %g s for rank %d to join", c->rank,
-                 patience_seconds(), r);
-        return;
-    }
+    if (!all_are(c, HERE, "join")) return;
     for (int a = 0; a < c->size; a++)
         for (int b = 0; b < a; b++)
             if (memcmp(m[a].device, m[b].device, sizeof m[a].device) == 0) {
@@ -367,6 +373,8 @@ static void progress(ncclComm *c) {
     if (is_failed(c)) return;
     if (c->capturing) {
         finish_capture(c);
+    } else if (c->finalizing) {
+        if (all_are(c, FINAL, "finalize")) c->state = ncclSuccess;
     } else if (c->joined) {
         run_group(c);
     } else {
@@ -428,7 +436,7 @@ static ncclResult_t add_call(ncclComm *c, cudaStream_t stream, ncclDataType_t ty
                              const operation &o) {
     hold lock(everything);
     ncclResult_t code = ncclSuccess;
-    if (!c || type != ncclFloat || stream_exists(stream) != cudaSuccess)
+    if (!c || c->finalizing || type != ncclFloat || stream_exists(stream) != cudaSuccess)
         code = ncclInvalidArgument;
     else if (c->state != ncclSuccess)
         code = ncclInvalidArgument; // earlier calls are not done, or have failed
@@ -497,8 +505,17 @@ static void end_graphs(ncclComm *c) {
     c->graphs->comm = nullptr;
     (void)finish_device(c->device);
     if (c->graphs.use_count() == 1 && !captures) return;
-    fprintf(stderr, "emulation: ncclCommAbort waits for graphs that are never destroyed\n");
+    fprintf(stderr,
+            "emulation: the end of a communicator waits for graphs that are never destroyed\n");
     abort();
+}
+
+static void end_comm(ncclComm *c) {
+    check_capture(c);
+    end_graphs(c);
+    if (c->file >= 0) close(c->file);
+    munmap(c->shared, sizeof *c->shared);
+    delete c;
 }
 
 static ncclResult_t call(ncclComm *c, cudaStream_t stream, ncclDataType_t type,
@@ -574,14 +591,31 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    hold lock(everything);
+    if (!comm || comm->finalizing) return ncclInvalidArgument;
+    if (comm->state != ncclSuccess)
+        return fail(comm, ncclInvalidUsage,
+                    "a communicator is finalized before its calls are done");
+    comm->finalizing = true;
+    comm->capturing = nullptr;
+    comm->moved = monotonic::now();
+    comm->shared->members[comm->rank].here = FINAL;
+    return comm->state = ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     hold lock(everything);
     if (!comm) return ncclSuccess;
-    check_capture(comm);
-    end_graphs(comm);
-    if (comm->file >= 0) close(comm->file);
-    munmap(comm->shared, sizeof *comm->shared);
-    delete comm;
+    if (!comm->finalizing || comm->state != ncclSuccess)
+        return fail(comm, ncclInvalidUsage, "a communicator is destroyed before it is finalized");
+    end_comm(comm);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    hold lock(everything);
+    if (comm) end_comm(comm);
     return ncclSuccess;
 }
 

@@ -16,11 +16,12 @@
 //     two ranks on one device or with one number, or that disagree on the number of ranks
 //     calls before earlier ones are done, or work after them in the stream or capture
 //     memory that is not of the communicator's device
+//     a communicator that is destroyed before all ranks have finalized theirs
 //
 // The death of a rank is not detected: NCCL does not always detect it, either. To abort a
-// communicator while graphs hold calls of it would wait for ever; here it ends the process. So does
-// a capture that ends while calls in it are in progress: NCCL has a thread that adds them.
-// LOCKSTEP_EMULATED_NCCL_SECONDS: how long that thread works on each group of calls (0).
+// or destroy a communicator while graphs hold calls of it would wait for ever; here it ends the
+// process. So does a capture that ends while calls in it are in progress: NCCL has a thread that
+// adds them. LOCKSTEP_EMULATED_NCCL_SECONDS: how long that thread works on each group of calls (0).
 #ifndef LOCKSTEP_EMULATION_NCCL_H
 #define LOCKSTEP_EMULATION_NCCL_H
 
@@ -69,6 +70,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state);
+ncclResult_t ncclCommFinalize(ncclComm_t comm);
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 
 ncclResult_t ncclGroupStart(void);

@@ -382,6 +382,43 @@ static void memory_outside_the_device(void **) {
     all_succeed(ranks);
 }
 
+// ---- The end of a communicator ----
+
+static void ranks_end_together(void **) {
+    all_succeed(run(3, [](rank &r) {
+        usleep((unsigned)r.number * 20000);
+        ncclResult_t code =
+            r.wait(ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream));
+        if (code == ncclSuccess) code = r.wait(ncclCommFinalize(r.comm));
+        if (code == ncclSuccess) code = ncclCommDestroy(r.comm);
+        if (code == ncclSuccess) r.comm = nullptr;
+        return code;
+    }));
+}
+
+static void an_end_before_the_others(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     (void)ncclCommFinalize(r.comm);
+                     return r.number == 0 ? give_up(r, ncclCommDestroy(r.comm)) : look_later(r);
+                 }),
+             ncclInvalidUsage, "destroyed before it is finalized");
+    all_fail(run(2,
+                 [](rank &r) {
+                     (void)ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
+                     return r.number == 0 ? give_up(r, ncclCommFinalize(r.comm)) : look_later(r);
+                 }),
+             ncclInvalidUsage, "finalized before its calls are done");
+}
+
+static void an_end_without_the_others(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     return r.number == 1 ? look_later(r) : give_up(r, ncclCommFinalize(r.comm));
+                 }),
+             ncclRemoteError, "for rank 1 to finalize");
+}
+
 // ---- Joining ----
 
 static void join_as(const ncclUniqueId &id, int device, int size, int number, ncclResult_t *result,
@@ -452,6 +489,9 @@ int main() {
         cmocka_unit_test(work_after_calls_in_progress),
         cmocka_unit_test(calls_during_calls_in_progress),
         cmocka_unit_test(memory_outside_the_device),
+        cmocka_unit_test(ranks_end_together),
+        cmocka_unit_test_setup_teardown(an_end_before_the_others, impatient, patient),
+        cmocka_unit_test_setup_teardown(an_end_without_the_others, impatient, patient),
         cmocka_unit_test(inconsistent_ranks),
         cmocka_unit_test_setup_teardown(a_missing_rank, impatient, patient),
     };

@@ -78,6 +78,7 @@ typedef struct training {
     const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
     int missing, missing_from; // a rank that dies before this reduction; -1: before joining
     int missing_behind;        // ... or after so many of its group's gathers; 0: never
+    int late;                  // a rank that leaves the group later than the others; -1: none
     bool stops;                // rank 1, alive, stops before its fifth step until rank 0 has ended
     shared_memory *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
@@ -243,7 +244,13 @@ _Noreturn static void be_member(const training *t, int number) {
     if (t->graphs && number == 0) setenv("LOCKSTEP_EMULATED_GRAPHS", t->graphs, 1);
     if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
-    // As in training: no rank leaves while others may still check which are there.
+    if (t->late == number) usleep(200000);
+    if (rc == STATUS_OK && t->size > 1) rc = cuda->group_leave(m.e, &m.out->err);
+    if (rc == STATUS_OK) {
+        cuda->close(m.e);
+        m.e = NULL;
+    }
+    // As in training: no rank ends while others may still check which are there.
     if (rc == STATUS_OK && t->size > 1) rc = m.comm->ops->barrier(m.comm, &m.out->err);
     m.out->rc = rc;
     m.out->ended = clock_now();
@@ -326,7 +333,8 @@ static const split four = {.shards = 4, .count = {5, 5, 4, 4}},
                    twelve_last = {.shards = 12, .count = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0}};
 
 static training of(const problem *p, const layout *l, int size) {
-    training t = {.p = p, .l = l, .size = size, .missing = -1, .step = {p->s}, .steps = 1};
+    training t = {
+        .p = p, .l = l, .size = size, .missing = -1, .late = -1, .step = {p->s}, .steps = 1};
     return t;
 }
 
@@ -635,6 +643,23 @@ static void all_time_is_booked_where_it_was_spent(void **state) {
 
 // ---- Failing ----
 
+// The emulation ends a process that frees memory which another has open.
+static void no_rank_frees_what_others_have_open(void **state) {
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int late = 0; late < 2; late++) {
+            training t = of(&p, &layouts[l], 2);
+            t.late = late;
+            if (!is_possible(&layouts[l], 2)) continue;
+            run_members(&t);
+            all_are_well(&t);
+            release_members(&t);
+        }
+    problem_release(&p);
+}
+
 // Every rank but `missing` fails with `message`: soon after its death (seconds on a busy machine),
 // not after the 20 s that the emulation waits for a missing rank.
 static void expect_failure(training *t, const char *message) {
@@ -823,6 +848,7 @@ int main(void) {
         cmocka_unit_test(fast_is_the_same_on_all_ranks_and_nearly_exact),
         cmocka_unit_test(traffic_is_counted),
         cmocka_unit_test(all_time_is_booked_where_it_was_spent),
+        cmocka_unit_test(no_rank_frees_what_others_have_open),
         cmocka_unit_test(a_dead_rank_ends_the_others),
         cmocka_unit_test(a_rank_that_dies_while_streams_wait_for_it),
         cmocka_unit_test_teardown(a_rank_that_dies_while_nccl_captures, as_it_was),

@@ -50,8 +50,8 @@ static void close_parts(engine *e) {
 }
 
 // Freeing device memory waits for the device's streams. If the device is stuck, that wait would
-// never end, so its resources are left until the process ends, as it does after a rank has died.
-// The same holds if a capture could not be ended.
+// never end, or would free memory that other ranks use. So its resources are left until the process
+// ends, as it does after a failure. The same holds if a capture could not be ended.
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->device.index);
@@ -193,6 +193,7 @@ const backend cuda_backend = {
     .group_join = cuda_group_join,
     .group_reduce = cuda_group_reduce,
     .group_result = cuda_group_result,
+    .group_leave = cuda_group_leave,
     .infer = cuda_infer,
     .times = cuda_times,
     .isa = cuda_isa,

@@ -19,7 +19,7 @@ typedef struct cuda_device {
     cudaEvent_t reached;         // at which one of the two waits for the other
     cublasHandle_t blas;         // NULL: not opened
     // The stream waits for a dead rank and will never finish, or so does the thread that captures
-    // it.
+    // it; or other ranks may still have its memory open.
     bool stuck;
     size_t allocated;           // bytes of device memory
     void **owned, **owned_host; // all allocations

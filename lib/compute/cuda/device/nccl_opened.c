@@ -21,6 +21,8 @@ NCCL(ncclGetUniqueId, (ncclUniqueId * id), (id))
 NCCL(ncclCommInitRankConfig,
      (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config),
      (comm, ranks, id, rank, config))
+NCCL(ncclCommFinalize, (ncclComm_t comm), (comm))
+NCCL(ncclCommDestroy, (ncclComm_t comm), (comm))
 NCCL(ncclCommAbort, (ncclComm_t comm), (comm))
 NCCL(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *state), (comm, state))
 NCCL(ncclGroupStart, (void), ())

@@ -44,7 +44,8 @@ static status take_memory(cuda_group *g, error *err) {
     status rc;
     g->node = memory_new(shards, sizeof *g->node, err);
     g->first_term = memory_new(size + 1, sizeof *g->first_term, err);
-    if (!g->node || !g->first_term) return STATUS_FAILED;
+    g->met = memory_new(size, sizeof *g->met, err);
+    if (!g->node || !g->first_term || !g->met) return STATUS_FAILED;
     TRY(cuda_take(g->device, (shards + size) * sizeof *g->merges, &g->merges, err));
     TRY(cuda_take_host(g->device, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
@@ -55,6 +56,12 @@ out:
     return rc;
 }
 
+status cuda_group_meet(const cuda_group *g, error *err) {
+    const unsigned char here = 1;
+    return g->member.all_gather(g->member.context, &here, sizeof here, g->met, err);
+}
+
+// Ranks that tried a transport in vain may have opened memory of others: they meet after that.
 static status choose_transport(cuda_group *g, const group_card *cards, error *why, error *err) {
     static const group_transport *const known[] = {&cuda_nccl, &cuda_ipc};
     status rc = STATUS_OK;
@@ -65,6 +72,7 @@ static status choose_transport(cuda_group *g, const group_card *cards, error *wh
         if (joined) return rc;
         g->transport->leave(g);
         g->transport = NULL;
+        TRY(cuda_group_meet(g, err));
     }
 out:
     if (rc != STATUS_OK) cuda_group_abort(g);
@@ -117,6 +125,21 @@ out:
     return rc;
 }
 
+status cuda_group_leave(engine *e, error *err) {
+    cuda_group *g = e->place.group;
+    status rc;
+    if (!g) return STATUS_OK;
+    TRY(cuda_begin(g->device, err));
+    TRY(cuda_sync(e, err));
+    TRY(g->transport->part(g, err));
+    TRY(cuda_group_meet(g, err));
+    cuda_group_close(e);
+    return rc;
+out:
+    cuda_group_abort(g);
+    return rc;
+}
+
 // The last reduction has been waited for, or something has failed.
 void cuda_group_close(engine *e) {
     cuda_group *g = e->place.group;
@@ -124,6 +147,7 @@ void cuda_group_close(engine *e) {
     if (g->transport) g->transport->leave(g);
     free(g->node);
     free(g->first_term);
+    free(g->met);
     cuda_forget_buckets(g);
     free(g);
     e->place = (group_place){.group = NULL};

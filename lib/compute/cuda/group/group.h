@@ -53,6 +53,8 @@ typedef struct group_transport {
     group_look *listen;
     // Collective, after the reduction is done here; NULL: nothing is left to do.
     status (*settle)(cuda_group *g, error *err);
+    // Collective, and all is well: gives up access to other ranks' memory. The ranks meet after it.
+    status (*part)(cuda_group *g, error *err);
     // Something has failed; no rank may go on waiting for the others. May be called again.
     void (*abort_group)(cuda_group *g);
     void (*leave)(cuda_group *g); // frees g->own, which may be NULL
@@ -70,8 +72,9 @@ struct cuda_group {
     const group_transport *transport;
     void *own; // the transport's private data
     engine_group member;
-    int *node;       // [V]: node of each term
-    int *first_term; // [size + 1]: first term of each rank
+    unsigned char *met; // [size]
+    int *node;          // [V]: node of each term
+    int *first_term;    // [size + 1]: first term of each rank
     // For reduce.cu, on the host and on the device: [V] for the vectors of a step, then [size] for
     // one vector per rank, in rank order.
     int *merges_host, *merges;
@@ -90,6 +93,8 @@ struct cuda_group {
 };
 
 // group.c
+// Returns once all ranks have called it.
+status cuda_group_meet(const cuda_group *g, error *err) MUST_CHECK;
 // Returns the whole record's slices.
 slices cuda_group_whole(const cuda_group *g);
 // Replaces the first record by the sum of all of this engine's records, in order: a fast reduction
@@ -105,7 +110,8 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
 status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) MUST_CHECK;
 status cuda_group_result(engine *e, float *requests, int n, error *err) MUST_CHECK;
-// Leaves the group, if there is one.
+status cuda_group_leave(engine *e, error *err) MUST_CHECK;
+// Leaves the group, if there is one, without the other ranks.
 void cuda_group_close(engine *e);
 
 // waiting.c

@@ -21,9 +21,12 @@
 // the other slices of its own first record. Their owners have read them already, because r waited
 // for their `summed` events; the other ranks now read only slice r, which is not written again.
 // When the reduction returns, the third meeting is over: every rank's stream is done with every
-// rank's records. So the next step may write its own, and an engine that closes frees memory that
-// other ranks may still have open but never read again. The same holds for the events: one is
+// rank's records, and the next step may write its own. The same holds for the events: one is
 // recorded again only after every rank has waited for it.
+//
+// **Nothing is freed while another rank has it open.** Ranks that leave the group together close
+// each other's records, and meet, before any of them frees its own. A rank that leaves alone, after
+// a failure, frees nothing.
 //
 // **Waiting.** A stream that waits for the event of a dead process never finishes, and so would any
 // call that waits for this stream: then the engine is `stuck`, and cuda_close leaves its resources.
@@ -48,8 +51,8 @@ typedef struct ipc {
     // [V]: this rank's slices of the vectors it adds; then [size]: all ranks' first records.
     const float **places_host, **places;
     bool places_changed; // on the host, since they were last sent
-    unsigned char *met;  // [size]
     bool waits;          // does the stream wait for other ranks?
+    bool shared;         // may other ranks have this rank's records open?
 } ipc;
 
 static ipc *own(const cuda_group *g) {
@@ -147,10 +150,11 @@ static status agree(cuda_group *g, offer *offers, verdict *verdicts, bool *joine
     memset(&mine_opened, 0, sizeof mine_opened);
     set_verdict(&mine.verdict, make_offer(g, &mine, &reason), &reason);
     TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
-    if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
+    own(g)->shared = all_able(offers, sizeof *offers, member->size, why);
+    if (!own(g)->shared) return rc;
     set_verdict(&mine_opened, accept_all(g, offers, &reason), &reason);
     TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
-    *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
+    own(g)->shared = *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
 out:
     return rc;
 }
@@ -159,8 +163,7 @@ static status take_memory(cuda_group *g, ipc *i, error *err) {
     const size_t size = (size_t)g->member.size, places = (size_t)g->shards->count + size;
     status rc;
     i->peers = memory_new(size, sizeof *i->peers, err);
-    i->met = memory_new(size, sizeof *i->met, err);
-    if (!i->peers || !i->met) return STATUS_FAILED;
+    if (!i->peers) return STATUS_FAILED;
     TRY(cuda_take(g->device, places * sizeof *i->places, &i->places, err));
     TRY(cuda_take_host(g->device, places * sizeof *i->places, &i->places_host, err));
 out:
@@ -195,26 +198,33 @@ static void close_peer(peer *p, bool foreign) {
     if (foreign && p->sums) (void)cudaIpcCloseMemHandle(p->sums);
     for (int m = 0; m < MILESTONES; m++)
         if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
+    *p = (peer){.sums = NULL};
+}
+
+static void close_peers(cuda_group *g, bool foreign) {
+    const ipc *i = own(g);
+    for (int r = 0; i->peers && r < g->member.size; r++)
+        if ((r != g->member.rank) == foreign) close_peer(&i->peers[r], foreign);
+}
+
+static status part(cuda_group *g, error *err) {
+    (void)err;
+    close_peers(g, true);
+    own(g)->shared = false;
+    return STATUS_OK;
 }
 
 static void leave(cuda_group *g) {
     ipc *i = own(g);
     if (!i) return;
-    for (int r = 0; i->peers && !g->device->stuck && r < g->member.size; r++)
-        close_peer(&i->peers[r], r != g->member.rank);
+    g->device->stuck |= i->shared;
+    for (int foreign = 0; foreign < 2 && !g->device->stuck; foreign++) close_peers(g, foreign);
     free(i->peers);
-    free(i->met);
     free(i);
     g->own = NULL;
 }
 
 // ---- Meetings ----
-
-static status wait_for_hosts(cuda_group *g, error *err) {
-    const engine_group *member = &g->member;
-    const unsigned char here = 1;
-    return member->all_gather(member->context, &here, sizeof here, own(g)->met, err);
-}
 
 // Work enqueued after this runs once all ranks' streams have reached it.
 static status wait_for_ranks(cuda_group *g, milestone m, error *err) {
@@ -223,7 +233,7 @@ static status wait_for_ranks(cuda_group *g, milestone m, error *err) {
     status rc;
     TRY(cuda_check(g->device, cudaEventRecord(i->peers[rank].events[m], g->device->stream),
                    "recording an event", err));
-    TRY(wait_for_hosts(g, err));
+    TRY(cuda_group_meet(g, err));
     i->waits = true;
     launch_after_other(cuda_main(g->device));
     for (int r = 0; r < size; r++) {
@@ -237,7 +247,7 @@ out:
 
 static status settle(cuda_group *g, error *err) {
     own(g)->waits = false; // the stream was waited for
-    return wait_for_hosts(g, err);
+    return cuda_group_meet(g, err);
 }
 
 // ---- The reduction ----
@@ -334,5 +344,6 @@ const group_transport cuda_ipc = {.name = "cuda ipc",
                                   .reduce = reduce,
                                   .look = cuda_group_look_at_stream,
                                   .settle = settle,
+                                  .part = part,
                                   .abort_group = abort_group,
                                   .leave = leave};

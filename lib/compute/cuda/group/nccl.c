@@ -25,7 +25,8 @@
 // **Graphs.** The choice to capture calls, and the launch of a graph that contains calls, are
 // collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made the same number of
 // steps with batches of the same shape, so they choose alike. An aborted communicator waits until
-// no graph holds calls of it (commDestroySync in its source): so the graphs are destroyed first.
+// no graph holds calls of it (commDestroySync in its source), and so does one that is destroyed: so
+// the graphs are destroyed first.
 #include <nccl.h>
 
 #include <stdlib.h>
@@ -169,7 +170,22 @@ out:
     return rc;
 }
 
-// Aborts the communicator instead of destroying it, which would wait for ranks that may be dead.
+// Finalizing waits for the other ranks; destroying does not.
+static status part(cuda_group *g, error *err) {
+    static const char what[] = "leaving a group";
+    nccl *n = own(g);
+    status rc;
+    cuda_forget_graphs(g->engine);
+    TRY(check(g, ncclCommFinalize(n->comm), what, err));
+    TRY(wait_for_nccl(g, what, err));
+    TRY(check(g, ncclCommDestroy(n->comm), what, err));
+    n->comm = NULL;
+out:
+    return rc;
+}
+
+// Aborts the communicator, if there still is one, instead of destroying it, which would wait for
+// ranks that may be dead.
 static void leave(cuda_group *g) {
     abort_group(g);
     free(g->own);
@@ -267,5 +283,6 @@ const group_transport cuda_nccl = {.name = "nccl",
                                    .reduce = reduce,
                                    .look = look,
                                    .listen = check_enqueued,
+                                   .part = part,
                                    .abort_group = abort_group,
                                    .leave = leave};

@@ -455,13 +455,23 @@ END
     local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
     export LOCKSTEP_EMULATED_LIBRARIES=none
     succeeds "${train[@]}"
-    [ "$("$BIN/manifest" get run/manifest.yaml run.gpus.0.libraries)" = "CUDA 13.0" ] || fail "$(grep libraries run/manifest.yaml)"
     same_model "$(content "$made/cpu/model.st.zst")" run "without libraries"
     rm -r run
     sed -i 's/linear: {out: 20}/linear: {out: 600}/' net.yaml
     fails_with 1 "no cuBLAS" "${train[@]}" --math fast
     nothing_in run
     succeeds "${train[@]}" --stop-after-steps 1
+}
+
+@test "a run names cuBLAS if it uses it" {
+    local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
+    succeeds "${train[@]}" --math fast
+    ! grep cuBLAS run/manifest.yaml || fail "$(grep cuBLAS run/manifest.yaml)"
+    rm -r run
+    sed -i 's/linear: {out: 20}/linear: {out: 600}/' net.yaml
+    succeeds "${train[@]}" --math fast
+    [[ $("$BIN/manifest" get run/manifest.yaml run.execution.isa) =~ ,\ cuBLAS\ [1-9][0-9]*(\.[0-9]+){2}$ ]] ||
+        fail "$(grep isa run/manifest.yaml)"
 }
 
 # need_gpus N: of a real machine's GPUs; the emulation has as many as requested.

@@ -32,19 +32,6 @@ static status refuse_driver(error *err) {
                      oldest_driver(runtime));
 }
 
-// Queries cuBLAS, if it is there, without a handle, which would take memory and time. 13020 is
-// CUDA 13.2.
-static void name_libraries(int runtime, char text[DEVICE_LIBRARIES_BYTES]) {
-    static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-    int blas[] = {0, 0, 0};
-    for (int i = 0; i < 3; i++) (void)cublasGetProperty(parts[i], &blas[i]);
-    int length =
-        snprintf(text, DEVICE_LIBRARIES_BYTES, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
-    if (blas[0])
-        snprintf(text + length, DEVICE_LIBRARIES_BYTES - (size_t)length, ", cuBLAS %d.%d.%d",
-                 blas[0], blas[1], blas[2]);
-}
-
 static status describe(int index, device_info *d, error *err) {
     struct cudaDeviceProp p;
     int driver = 0, runtime = 0;
@@ -55,9 +42,9 @@ static status describe(int index, device_info *d, error *err) {
     *d =
         (device_info){.index = index, .memory = p.totalGlobalMem, .capability = {p.major, p.minor}};
     snprintf(d->name, sizeof d->name, "%.127s", p.name);
-    // The newest version that the driver can run.
+    // The newest version that the driver can run; 13020 is CUDA 13.2.
     snprintf(d->driver, sizeof d->driver, "CUDA %d.%d", driver / 1000, driver % 1000 / 10);
-    name_libraries(runtime, d->libraries);
+    snprintf(d->libraries, sizeof d->libraries, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
     return STATUS_OK;
 }
 

@@ -21,7 +21,7 @@ typedef struct device_info {
     uint64_t memory;                  // bytes
     int capability[2];                // compute capability: {9, 0} is sm_90
     char driver[DEVICE_DRIVER_BYTES]; // version of the driver
-    // "CUDA 13.0, cuBLAS 13.0.2": the libraries that compute. Others may give other bits
+    // "CUDA 13.0": the libraries that are always needed. An engine names cuBLAS if it uses it
     char libraries[DEVICE_LIBRARIES_BYTES];
 } device_info;
 

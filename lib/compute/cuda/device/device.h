@@ -12,7 +12,7 @@
 
 typedef struct cuda_device {
     int index;                   // as in "cuda:1"
-    char name[80];               // "NVIDIA H200, sm_90"
+    char name[96];               // "NVIDIA H200, sm_90", with cuBLAS "…, cuBLAS 13.0.2"
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step
     bool *after_kernel;          // [2]: of `stream` and `side`, as in launch_stream; or NULL

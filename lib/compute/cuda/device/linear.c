@@ -6,6 +6,7 @@
 // columns. There is one call per shard, always of the same shape, on a handle with its own
 // workspace, in full single precision and without atomics. So cuBLAS selects the same kernel every
 // time, and a shard's bits do not depend on the number of the engine's shards.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,16 @@ static status check_environment(error *err) {
     return STATUS_OK;
 }
 
+// Others may give other bits.
+static void add_to_name(cuda_device *d) {
+    static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    int blas[] = {0, 0, 0};
+    const size_t length = strlen(d->name);
+    for (int i = 0; i < 3; i++) (void)cublasGetProperty(parts[i], &blas[i]);
+    snprintf(d->name + length, sizeof d->name - length, ", cuBLAS %d.%d.%d", blas[0], blas[1],
+             blas[2]);
+}
+
 // Pedantic mode: the default mode may use any operations at least as exact as single precision, and
 // the selection depends on the device and the version. The workspace is set after the stream,
 // because setting the stream resets the workspace.
@@ -59,6 +70,7 @@ status cuda_linear_open(cuda_device *d, error *err) {
     status rc;
     TRY(check_environment(err));
     TRY(cuda_need_blas(err));
+    add_to_name(d);
     TRY(cuda_take(d, WORKSPACE_BYTES, &workspace, err));
     TRY(cuda_check_blas(d, cublasCreate(&d->blas), "opening cuBLAS", err));
     TRY(cuda_check_blas(d, cublasSetStream(d->blas, d->stream), "cublasSetStream", err));

@@ -66,8 +66,7 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
     be->close(e);
 }
 
-static void check_frozen_left_out(const model_case *m, const split *s, const backend *be,
-                                  bool exact) {
+static void check_frozen_left_out(const model_case *m, const split *s, const backend *be) {
     problem p;
     problem_init(&p, m, s);
     const size_t n = FREEZING_STEPS * frozen_floats(&p);
@@ -81,8 +80,7 @@ static void check_frozen_left_out(const model_case *m, const split *s, const bac
                             .shard_samples = s->count[0],
                             .seed = PROBLEM_SEED,
                             .sync_batch_norm = s->sync,
-                            .groups = groups,
-                            .exact = exact};
+                            .groups = groups};
         memcpy(o.mean, p.mean, sizeof o.mean);
         memcpy(o.std, p.std, sizeof o.std);
         take_freezing_steps(&p, &o, be, false, untold);

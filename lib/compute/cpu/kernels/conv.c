@@ -52,6 +52,9 @@ INLINE void store_live(float *to, vec v, int live) {
 // OUTPUTS × VECTORS sums over channels, kernel rows, kernel columns.
 INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPUTS,
                        const int VECTORS, int live) {
+    // The input gradient of a stride has positions that no kernel element reaches.
+    const bool reached = p->row_begin < p->row_end && p->column_begin < p->column_end;
+    const int channels = reached ? t->in.channels : 0;
     for (int slice = 0; slice < WIDTH; slice += VL) {
         vec sum[6][MAX_VECTORS];
         UNROLL for (int o = 0; o < OUTPUTS; o++) {
@@ -61,7 +64,7 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
         const float *plane = p->in + slice;
         const float *weights =
             p->w + (size_t)(p->row_begin * t->kernel_w + p->column_begin) * (size_t)OUTPUTS;
-        for (int c = 0; c < t->in.channels; c++) {
+        for (int c = 0; c < channels; c++) {
             const float *row = plane, *row_weights = weights;
             for (int ky = p->row_begin; ky < p->row_end; ky++) {
                 const float *in = row, *w = row_weights;

@@ -156,8 +156,12 @@ static int ascending(const void *a, const void *b) {
 
 static status measure(work *w, pass measured, error *err) {
     const backend *be = backend_find("cpu");
-    engine_options o = {
-        .threads = 1, .shards = 1, .local_shards = 1, .shard_samples = w->samples, .seed = 1};
+    engine_options o = {.threads = 1,
+                        .isa = getenv("LOCKSTEP_ISA"),
+                        .shards = 1,
+                        .local_shards = 1,
+                        .shard_samples = w->samples,
+                        .seed = 1};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5f;
     engine *e = NULL;
     status rc;

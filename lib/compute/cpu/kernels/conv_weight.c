@@ -155,12 +155,14 @@ typedef void (*weight_function)(const conv_weight_task *, const weight_place *);
                                                                  const weight_place *p) {   \
         weight_block(t, p, o, c, k);                                                        \
     }
-#define WEIGHTS(o)                                                                  \
-    WEIGHT(o, 1, 1)                                                                 \
-    WEIGHT(o, 1, 2)                                                                 \
-    WEIGHT(o, 1, 3)                                                                 \
-    WEIGHT(o, 1, 4) WEIGHT(o, 1, 5) WEIGHT(o, 2, 1) WEIGHT(o, 2, 2) WEIGHT(o, 2, 3) \
-        WEIGHT(o, 3, 1) WEIGHT(o, 4, 1)
+#define WEIGHTS(o)  \
+    WEIGHT(o, 1, 1) \
+    WEIGHT(o, 1, 2) \
+    WEIGHT(o, 1, 3) \
+    WEIGHT(o, 1, 4) \
+    WEIGHT(o, 1, 5) \
+    WEIGHT(o, 2, 1) \
+    WEIGHT(o, 2, 2) WEIGHT(o, 2, 3) WEIGHT(o, 3, 1) WEIGHT(o, 4, 1)
 WEIGHTS(1)
 WEIGHTS(2)
 WEIGHTS(3)
@@ -249,9 +251,11 @@ static void tile_finish(const conv_weight_task *t, const weight_tile *r, const f
         }
 }
 
-// Channels of a tile: with one column, four of them keep enough sums on their way at once.
+// Channels of a tile: with one column, four of them keep enough sums on their way at once. Without
+// AVX2 a multiply-add takes so many registers that fewer are faster.
 static int tile_channels(const conv_weight_task *t, int columns) {
-    return imin(t->in.channels, columns == 1 ? MAX_WEIGHT_CHANNELS : columns <= 3 ? 2 : 1);
+    const int most = columns > 3 ? 1 : columns == 1 && VL > 4 ? MAX_WEIGHT_CHANNELS : 2;
+    return imin(t->in.channels, most);
 }
 
 typedef enum tile_pass { PASS_STRIP, PASS_FINISH, PASS_WHOLE } tile_pass;

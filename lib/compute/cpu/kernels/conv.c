@@ -189,11 +189,28 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
     }
 }
 
+enum { STRIP_BYTES = 512 << 10 }; // of the input; it should stay in the second-level cache
+
+// Rows of output for which all outputs are computed before the next rows: those whose input stays
+// in the cache. All, if the weights, which every strip reads again, are more than what that saves.
+static int strip_rows(const conv_task *t, int block) {
+    const size_t row = (size_t)t->in.channels * t->in.row * sizeof(float);
+    const size_t weights = (size_t)(t->in.channels * t->kernel_h * t->kernel_w) *
+                           (size_t)t->out.channels * sizeof(float);
+    const size_t passes = (size_t)((t->out.channels + block - 1) / block);
+    const int halo = t->kernel_h - t->stride_y;
+    const int rows = imax(1, ((int)(STRIP_BYTES / row) - halo) / t->stride_y);
+    const size_t strips = (size_t)((t->out.height + rows - 1) / rows);
+    return strips * weights < (passes - 1) * row * (size_t)t->in.height ? rows : t->out.height;
+}
+
 void KERNEL(conv)(const conv_task *t, int block) {
     const size_t packed = (size_t)(t->in.channels * t->kernel_h * t->kernel_w * block);
-    for (int first = 0; first < t->out.channels; first += block)
-        for (int y = 0; y < t->out.height; y++)
-            conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
+    const int rows = strip_rows(t, block);
+    for (int strip = 0; strip < t->out.height; strip += rows)
+        for (int first = 0; first < t->out.channels; first += block)
+            for (int y = strip; y < imin(strip + rows, t->out.height); y++)
+                conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
 }
 
 // One correlation for each pair of remainders.

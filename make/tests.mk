@@ -26,11 +26,13 @@ RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' \
 EMULATED_SO := $(OBJ)/lib/lockstep-cuda-emulated.so
 # Times the operations of a step; tests/bats/bench-cuda.bats runs it on the emulation.
 CUDA_PROFILE := $(OBJ)/tests/bench/cuda_profile
+# Times the kernels of a convolution; tests/bats/bench.bats runs it.
+CONVOLUTION := $(OBJ)/tests/bench/convolution
 # Counts verdicts; tests/bats/calibrate.bats runs it on manifests.
 VERDICT_COUNTS := $(OBJ)/tests/bench/verdict_counts
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
-test: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
 	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
@@ -42,7 +44,7 @@ test-cuda: all check-test-deps $(OPS_TESTS) ## Run the tests of the CUDA backend
 	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
 	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
 	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
-test-bats: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
+test-bats: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
 	@$(RUN_TESTS) $(BATS_FILES)
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)

@@ -139,6 +139,26 @@ END
     [[ $status -ne 0 && $output == *"only squares are counted"* ]] || fail "$output"
 }
 
+@test "the passes of a convolution" {
+    export CONVOLUTION=$BIN/../obj/release/tests/bench/convolution ROWS="conv-3x3-f conv-1x1-stride-2-i conv-depthwise-w"
+    [ -x "$CONVOLUTION" ] || skip "convolution is not built for $BIN"
+    succeeds "$ROOT/tests/bench/run"
+    [ "$(wc -l <"$csv")" -eq 4 ] || fail "$(cat "$csv")"
+    local row
+    for row in 3x3-forward 1x1-stride-2-input depthwise-weights; do
+        is_positive "$(cell "conv-$row" gflops)"
+        is_positive "$(cell "conv-$row" executed_percent)"
+    done
+    # 36 of 144 multiply-adds for a tile of Winograd's algorithm.
+    awk -v all="$(cell conv-3x3-forward percent_of_limit)" -v executed="$(cell conv-3x3-forward executed_percent)" \
+        'BEGIN { exit !(all > 3.99 * executed && all < 4.01 * executed) }' || fail "$(cat "$csv")"
+    TOOL=convolution fails_with 2 "'first': not a convolution" "$CONVOLUTION" "$ROOT/experiments/models/lenet.yaml" first forward 8 1
+    TOOL=convolution fails_with 2 "no such pass" "$CONVOLUTION" "$ROOT/experiments/models/lenet.yaml" conv1 input 8 1
+    unset CONVOLUTION
+    ROWS=conv-5x5-f succeeds "$ROOT/tests/bench/run"
+    [ "$(cell conv-5x5-forward status)" = skipped ]
+}
+
 @test "growth: the first point more than 15 % off, on both sides of the reference" {
     cd "$WORK"
     # Proportional from 2 to 4; 50 % more at 1, and at 8 and 16; in the median of three rounds.
@@ -169,17 +189,26 @@ END
             sed 's/$/,s,1,0.9,1.1,4.5,4.4,4.6,4.5,>= 4,yes,150,300,160,0.5,53,200,800,119,5,measured,PyTorch: 2.9 2 threads,33/'
     } >"$csv"
     export DOCS=$WORK/docs.md
-    for name in machine pytorch own limits; do printf 'before %s\n<!-- bench: %s -->\nold\n<!-- end -->\n' "$name" "$name"; done >docs.md
+    for name in machine pytorch own limits convolutions-machine convolutions; do printf 'before %s\n<!-- bench: %s -->\nold\n<!-- end -->\n' "$name" "$name"; done >docs.md
     succeeds "$ROOT/tests/bench/write-docs"
     run ! grep -q '^old$' docs.md
-    [ "$(grep -c '^before ' docs.md)" -eq 4 ]
+    [ "$(grep -c '^before ' docs.md)" -eq 6 ]
+    grep -qF '| 1×1, 64 to 64 channels | 160.0 | 33 % | 160.0 | 33 % | 160.0 | 33 % | 300.0 |' docs.md || fail "$(cat docs.md)"
     grep -qF '| lenet, batch 64, 1 thread | 1.000 | 4.500 | 4.50 | ≥ 4, met |' docs.md || fail "$(cat docs.md)"
     grep -qF '| 53 % | 33 % | 200 | 800 | 119 | 2.9 2 threads |' docs.md || fail "$(cat docs.md)"
     # A paragraph of Markdown has lines of up to 100 columns.
-    ! sed '/^<!-- bench: pytorch/,$d' docs.md | grep -E '^.{101}' || fail "$(cat docs.md)"
+    ! sed '/^<!-- bench: pytorch/,/^before/d; /^|/d' docs.md | grep -E '^.{101}' || fail "$(cat docs.md)"
     cp docs.md once.md
     succeeds "$ROOT/tests/bench/write-docs"
     cmp docs.md once.md
+    # The convolutions can be measured alone.
+    sed -i.all '/^conv-/!{2,$d}' "$csv"
+    sed -i '/^| 1×1/s/160.0/old/' docs.md
+    succeeds "$ROOT/tests/bench/write-docs"
+    cmp docs.md once.md
+    sed -i '/^conv-5x5-weights,/d' "$csv"
+    fails_with 1 "'conv-5x5-weights' is missing" "$ROOT/tests/bench/write-docs"
+    mv "$csv.all" "$csv"
     sed -i '/^lenet-64-1t,/d' "$csv"
     fails_with 1 "'lenet-64-1t' is missing" "$ROOT/tests/bench/write-docs"
     sed -i 's/rounds: 5/rounds: 4/' "$ARTIFACTS/bench/machine.txt"

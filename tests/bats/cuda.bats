@@ -528,6 +528,11 @@ transport() {
     option_agrees clip_norm train-ddp train-dp
     fails_with 2 "stages on GPUs with 'optimizer.clip_norm'" "$BIN/train-mp" -q --experiment e.yaml \
         --train "$made/data/train.st.zst" --out run --device cuda --math fast --world-size 2
+    # Frozen tensors have no share of the norm, on any device.
+    printf 'tensors: {conv1.*: {trained_epochs: 0}, "*.bias": {trained_epochs: 1}}\n' >>e.yaml
+    option_agrees tensors train-ddp train-dp
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out cpu --device cpu
+    succeeds "$BIN/tensor" diff --atol 1e-5 one/model.st.zst cpu/model.st.zst
 }
 
 @test "averages of the weights" {

@@ -99,7 +99,8 @@ schedule: {kind: multistep, milestones: [2, 4], gamma: 0.5, warmup_epochs: 1}" \
     start_from lenet-bn
     live_curve "optimizer: {kind: sgd, lr: 0.00025, momentum: 0.9, weight_decay: 0.01}
 lr_scaling: {kind: linear, base_batch: 16}" \
-        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "weight_decay": 0.01}'
+        '{"batch": 64, "lr": 0.00025, "momentum": 0.9, "weight_decay": 0.01,
+          "lr_scaling": {"kind": "linear", "base_batch": 16}}'
 }
 
 @test "lenet: rates on straight lines, and OneCycleLR, follow PyTorch (live)" {

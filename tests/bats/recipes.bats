@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# All ingredients of a training together, and augmentation and dropout within it, against PyTorch with the same random
-# draws, which are computed in Python, by docs/formats.md.
+# All ingredients of a training together, and single ones within it, against PyTorch with the same random draws, which are
+# computed in Python, by docs/formats.md.
 load helpers
 load training
 
@@ -50,9 +50,9 @@ otherwise() {
     otherwise 'whiten.bias: off by' '"trained_epochs": 3' '"trained_epochs": 4'
 }
 
-# augmented ENTRIES OPTIONS KEY=VALUE...: 21 steps with these entries of `augment`, further keys of the experiment, and the
-# same as further OPTIONS of PyTorch. The network has no kinks, so that a pixel's error is an error of the loss.
-augmented() {
+# smooth OPTIONS KEY=VALUE...: 21 steps with these keys of the experiment, and with the same as OPTIONS of PyTorch. The
+# network has no kinks, so that a small error is an error of the loss.
+smooth() {
     cat >smooth.yaml <<'END'
 schema: lockstep.model/1
 name: smooth
@@ -60,11 +60,16 @@ input: [3, 32, 32]
 layers: [conv: {out: 8, kernel: 5, stride: 2}, gelu, avg_pool: {size: 2}, flatten, dropout: {p: 0.3},
          linear: {out: 10}]
 END
-    write_experiment e.yaml model=smooth.yaml virtual_shards=1 global_batch=48 epochs=3 \
-        'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' "augment=[$1]" "${@:3}"
+    write_experiment e.yaml model=smooth.yaml virtual_shards=1 global_batch=48 epochs=3 "${@:2}"
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --dump-order order.u32
-    RECIPE="{\"batch\": 48, \"seed\": 11, \"lr\": 0.02, \"momentum\": 0.9, \"augment\": [$1]$2}"
+    RECIPE="{\"batch\": 48, \"seed\": 11, $1}"
     succeeds "$PYTHON" "$PEER" recipe run/model.st.zst "$train" order.u32 "$RECIPE"
+}
+
+# augmented ENTRIES OPTIONS KEY=VALUE...: with these entries of `augment`.
+augmented() {
+    smooth "\"lr\": 0.02, \"momentum\": 0.9, \"augment\": [$1]$2" 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' \
+        "augment=[$1]" "${@:3}"
 }
 
 @test "augmentation and dropout in a training: PyTorch's, with the same draws: crop, flip, affine maps, cutout" {
@@ -79,4 +84,34 @@ END
         {"random_crop": {"padding": 3, "padding_mode": "reflect"}}' \
         ', "classes": 10, "mixup": {"alpha": 0.3}' 'mixup={alpha: 0.3}'
     otherwise 'loss is off' ', "fill": "mean"' ''
+}
+
+@test "a cosine after a warm-up, and scaling of the rate by the root of the batch: PyTorch's" {
+    smooth '"lr": 0.02, "momentum": 0.9, "cosine": true, "warmup_epochs": 1, "lr_scaling": {"kind": "sqrt", "base_batch": 27}' \
+        'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' 'schedule={kind: cosine, warmup_epochs: 1}' \
+        'lr_scaling={kind: sqrt, base_batch: 27}'
+    otherwise 'step 2: the loss is off' '"base_batch": 27' '"base_batch": 28'
+    otherwise 'step 10: the loss is off' '"cosine": true' '"cosine": false'
+}
+
+@test "Adam with weight decay, and a constant rate after a warm-up: PyTorch's" {
+    smooth '"kind": "adam", "lr": 0.0005, "betas": [0.8, 0.98], "eps": 1e-6, "weight_decay": 0.02, "warmup_epochs": 2' \
+        'optimizer={kind: adam, lr: 0.0005, betas: [0.8, 0.98], eps: 1e-6, weight_decay: 0.02}' \
+        'schedule={kind: constant, warmup_epochs: 2}'
+    otherwise 'the loss is off' '"adam"' '"adamw"'
+}
+
+# 310 samples in steps of 48: the last step of an epoch has 22, in shards of 6, 6, 5 and 5.
+@test "batch norm over each of four shards, and over all of them: PyTorch's" {
+    cat >norms.yaml <<'END'
+schema: lockstep.model/1
+name: norms
+input: [3, 32, 32]
+layers: [conv: {out: 8, kernel: 5, stride: 2, bias: false}, batch_norm: {momentum: 0.3}, gelu, avg_pool: {size: 2},
+         flatten, linear: {out: 12, bias: false}, batch_norm, silu, linear: {out: 10}]
+END
+    local keys=(model=norms.yaml virtual_shards=4 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}')
+    smooth '"lr": 0.02, "momentum": 0.9, "shards": 1' "${keys[@]}" sync_batch_norm=true
+    smooth '"lr": 0.02, "momentum": 0.9, "shards": 4' "${keys[@]}"
+    otherwise 'loss is off' '"shards": 4' '"shards": 3'
 }

@@ -51,6 +51,9 @@ SETTINGS='[["*norm*.bias", {"lr_factor": 8, "weight_decay": 0.0003}], ["first.we
          ["first.bias", {"trained_epochs": 3, "lr_factor": 2}], ["fc1.*", {"lr_factor": 0.5, "weight_decay": 0}],
          ["fc1.weight", {"lr_factor": 0.25}], ["conv2.*", {"weight_decay": 0.02}], ["norm2.weight", {"trained_epochs": 2}]]'
 
+FREEZING='[["first.*", {"trained_epochs": 0}], ["norm1.weight", {"trained_epochs": 0}], ["conv2.weight", {"trained_epochs": 2}],
+           ["fc2.bias", {"trained_epochs": 1}]]'
+
 @test "groups of tensors follow PyTorch: SGD with Nesterov momentum (live)" {
     need_torch
     follows_torch '"sgd"' '"lr": 0.004, "momentum": 0.9, "nesterov": true, "weight_decay": 0.005' "$SETTINGS"
@@ -59,6 +62,12 @@ SETTINGS='[["*norm*.bias", {"lr_factor": 8, "weight_decay": 0.0003}], ["first.we
 @test "groups of tensors follow PyTorch: AdamW (live)" {
     need_torch
     follows_torch '"adamw"' '"lr": 0.0005, "betas": [0.9, 0.99], "eps": 1e-6, "weight_decay": 0.05' "$SETTINGS"
+}
+
+# Without the frozen tensors the norm is smaller, from the start and after an epoch.
+@test "the norm of a clipped gradient is that of the tensors that are trained, as in PyTorch (live)" {
+    need_torch
+    follows_torch '"sgd"' '"lr": 0.01, "momentum": 0.9, "clip_norm": 0.4' "$FREEZING"
 }
 
 # Every kind, with enough values for their moments: the weights of fc1 are 24,000.

@@ -4,6 +4,7 @@
 # Environment, set by tests/bench/run and tests/bench/growth:
 #     BENCH      folder for data, models, programs and runs
 #     BIN        the tools;  PYTHON, CC: as in the Makefile
+#     CONVOLUTION    the program of convolution.c; needed for rows that measure convolutions
 #     TORCH_PYTHON   the Python with PyPI's PyTorch; empty: none
 #     QUICK      1: tiny sizes, to check that everything works; the figures mean nothing
 #     IMAGES     number of drawn training images (50,000; QUICK: 2,560)
@@ -148,8 +149,35 @@ trained() {
     echo "$folder/run/model.st.zst"
 }
 
-# flop MODEL: counted floating-point operations of a training step, per sample: in the direct form, and executed.
+# convolution_model KIND: the path of a network with a convolution of that kind, called `measured`, from activations of
+# 32x32 positions.
+convolution_model() {
+    local channels=64 options path=$BENCH/models/convolution-$1.yaml
+    case $1 in
+    3x3) options='out: 64, kernel: 3, padding: 1' ;;
+    3x3-direct) channels=12 options='out: 64, kernel: 3, padding: 1' ;;
+    1x1) options='out: 64, kernel: 1' ;;
+    3x3-stride-2) options='out: 128, kernel: 3, stride: 2, padding: 1' ;;
+    1x1-stride-2) options='out: 128, kernel: 1, stride: 2' ;;
+    5x5) options='out: 64, kernel: 5, padding: 2' ;;
+    grouped) options='out: 64, kernel: 3, padding: 1, groups: 8' ;;
+    depthwise) options='out: 64, kernel: 3, padding: 1, groups: 64' ;;
+    *) fail "no such kind of convolution: '$1'" ;;
+    esac
+    mkdir -p "$BENCH/models"
+    cat >"$path" <<END
+schema: lockstep.model/1
+name: convolution
+input: [3, 32, 32]
+layers: [conv: {out: $channels, kernel: 1}, batch_norm, relu, conv: {name: measured, $options}, batch_norm, relu,
+         global_avg_pool, flatten, linear: {out: 10}]
+END
+    echo "$path"
+}
+
+# flop MODEL [LAYER]: counted floating-point operations of a training step, per sample: in the direct form, and executed.
+# With LAYER: of one of its passes.
 flop() {
     "$BIN/train-single" --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
-        --set normalize=null --print-parameters | awk -f "$bench_folder/flop.awk"
+        --set normalize=null --print-parameters | awk -v only="${2:-}" -f "$bench_folder/flop.awk"
 }

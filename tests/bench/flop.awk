@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Counts the floating-point operations of a training step, per sample, from a resolved experiment
 # (--print-parameters). Prints two numbers: those of the direct form, and those that are executed.
+# With -v only=NAME: of one pass of the convolution or linear layer of that name.
 #
 # A convolution or linear layer has as many multiply-adds in its weight gradient, and in its input
 # gradient, as in the forward pass; the first layer needs no input gradient. A multiply-add counts
@@ -30,7 +31,7 @@ function complain(why) {
 }
 
 function add(multiply_adds, done,    passes) {
-    passes = parametric++ ? 3 : 2
+    passes = only ? value($0, "name") == only : parametric++ ? 3 : 2
     sum += passes * multiply_adds
     executed += passes * done
 }

@@ -3,7 +3,8 @@
 #
 #     awk -f markdown.awk -v kind=KIND rows bench.csv
 #
-# KIND: pytorch, rows against PyTorch; own, against Lockstep itself; limits, values without a comparison.
+# KIND: pytorch, rows against PyTorch; own, against Lockstep itself; limits, values without a comparison; convolutions, a
+# line for the three passes of each kind.
 
 function show(format, x) { return x == "" ? "" : sprintf(format, x) }
 
@@ -29,6 +30,9 @@ BEGIN {
     } else if (kind == "own") {
         print "| work | s/epoch | against, s/epoch | ratio | target | cache line, ns |"
         print "|---|---|---|---|---|---|"
+    } else if (kind == "convolutions") {
+        print "| convolution | forward, GFLOP/s | of the peak | weights | of the peak | input | of the peak | multiply-add peak |"
+        print "|---|---|---|---|---|---|---|---|"
     } else {
         print "| what | measured | lowest to highest | target |"
         print "|---|---|---|---|"
@@ -41,7 +45,7 @@ NR == FNR {
     name = trim(part[1])
     title[name] = trim(part[2])
     against = trim(part[5])
-    kinds[name] = against == "" ? "limits" : against ~ /^torch/ ? "pytorch" : "own"
+    kinds[name] = part[4] ~ /^ *convolution / ? "convolutions" : against == "" ? "limits" : against ~ /^torch/ ? "pytorch" : "own"
     next
 }
 FNR == 1 { next }
@@ -55,6 +59,12 @@ kind == "pytorch" {
 }
 kind == "own" {
     printf "| %s | %s | %s | %s | %s | %s |\n", titled($1), show("%.3f", $3), show("%.3f", $6), show("%.2f", $9), judged($10, $11), show("%.0f", $19)
+}
+kind == "convolutions" {
+    line = line sprintf(" %s | %s |", show("%.1f", $14), show("%.0f %%", $23))
+    if ($1 !~ /-input$/) next
+    printf "| %s |%s %s |\n", titled($1), line, show("%.1f", $13)
+    line = ""
 }
 kind == "limits" {
     format = $2 == "s" ? "%.3f" : "%.1f"

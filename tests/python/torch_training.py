@@ -11,14 +11,17 @@
 
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation; DATA a data set; ORDER the ids in the
 order of training. OPTIONS is JSON: batch, and optionally
-    kind (sgd, adamw), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
-    points, one_cycle (the arguments of OneCycleLR), milestones, gamma, warmup_epochs    of the rate
+    kind (sgd, adam, adamw), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
+    points, one_cycle (the arguments of OneCycleLR), cosine (true), milestones, gamma, warmup_epochs    of the rate
+    lr_scaling, as in an experiment: the lr is then that of base_batch
+    shards (batch norm takes its statistics over each one; without it over the whole step)
     tensors (a list of [pattern, settings], as in an experiment), average, clip_norm, drop_last, label_smoothing
     seed, augment, mixup, classes, as in an experiment
 Needs PyTorch and the standard library.
 """
 import fnmatch
 import json
+import math
 import sys
 
 import torch
@@ -76,6 +79,30 @@ def draw_dropout(net, o):
     return found
 
 
+# ---- Shards ----
+
+def split_norms(net, shards):
+    """Batch norm takes each shard's part of the step by itself. Its running statistics are the mean of those that the
+    parts would leave, weighted by their samples. The first parts are the larger ones, as in Lockstep."""
+    def split(norm):
+        whole = norm.forward
+
+        def forward(x):
+            begin, results = (norm.running_mean, norm.running_var), []
+            ends = [torch.zeros_like(value) for value in begin]
+            for part in x.tensor_split(shards):
+                norm.running_mean, norm.running_var = [value.clone() for value in begin]
+                results.append(whole(part))
+                for end, value in zip(ends, (norm.running_mean, norm.running_var)):
+                    end.add_(value, alpha=len(part) / len(x))
+            norm.running_mean, norm.running_var = ends
+            return torch.cat(results)
+        norm.forward = forward
+    for module in net.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            split(module)
+
+
 # ---- The rate ----
 
 def linear(points, epoch):
@@ -86,11 +113,24 @@ def linear(points, epoch):
     return points[0][1] if epoch < points[0][0] else points[-1][1]
 
 
-def cycle(o, total):
-    """The rates of OneCycleLR, for all steps."""
+def cycle(optimizer, o, total):
+    return torch.optim.lr_scheduler.OneCycleLR(optimizer, o["lr"], total, cycle_momentum=False, **o["one_cycle"])
+
+
+def warm_cosine(optimizer, rise, total):
+    """A line from 1 / rise to 1, then half a cosine."""
+    make = torch.optim.lr_scheduler
+    cosine = make.CosineAnnealingLR(optimizer, total - rise)
+    if rise == 0:
+        return cosine
+    line = make.LinearLR(optimizer, 1 / rise, total_iters=rise - 1)
+    return make.SequentialLR(optimizer, [line, cosine], [rise])
+
+
+def rates_of(make, o, total):
+    """The rates of a schedule of PyTorch, for all steps."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=o["lr"])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, o["lr"], total, cycle_momentum=False, **o["one_cycle"])
-    rates = []
+    schedule, rates = make(optimizer), []
     for step in range(total):
         rates.append(schedule.get_last_lr()[0])
         optimizer.step()
@@ -105,6 +145,25 @@ def rate(o, step, steps):
     epoch, rise = step // steps, o.get("warmup_epochs", 0) * steps
     lr = o["lr"] * o.get("gamma", 1.0) ** sum(epoch >= m for m in o.get("milestones", []))
     return lr * (step + 1) / rise if step < rise else lr
+
+
+def scaling(o):
+    if "lr_scaling" not in o:
+        return 1.0
+    ratio = o["batch"] / o["lr_scaling"]["base_batch"]
+    return {"linear": ratio, "sqrt": math.sqrt(ratio)}[o["lr_scaling"]["kind"]]
+
+
+def rates(o, steps, total):
+    """Of all steps."""
+    if "one_cycle" in o:
+        found = rates_of(lambda optimizer: cycle(optimizer, o, total), o, total)
+    elif o.get("cosine"):
+        rise = o.get("warmup_epochs", 0) * steps
+        found = rates_of(lambda optimizer: warm_cosine(optimizer, rise, total), o, total)
+    else:
+        found = [rate(o, step, steps) for step in range(total)]
+    return [scaling(o) * lr for lr in found]
 
 
 # ---- The optimizer ----
@@ -158,10 +217,12 @@ def losses(net, data, order, o):
     """Trains over `order`, which lists ids epoch after epoch. The loss of every step."""
     steps, per_epoch = cut(order, len(data.ids), o)
     total, result = len(steps), []
-    cycled = cycle(o, total) if "one_cycle" in o else None
+    scheduled = rates(o, per_epoch, total)
     optimizer = make_optimizer(net, o)
     average = Average(net, o["average"]) if "average" in o else None
     dropout = draw_dropout(net, o)
+    if "shards" in o:
+        split_norms(net, o["shards"])
     net.train()
     for step, (epoch, ids) in enumerate(steps):
         for layer in dropout:
@@ -170,12 +231,12 @@ def losses(net, data, order, o):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(net(images), labels, label_smoothing=o.get("label_smoothing", 0.0))
         loss.backward()
+        for group in optimizer.param_groups:
+            group["lr"] = group["lr_factor"] * scheduled[step]
+            if group["trained_epochs"] is not None and epoch >= group["trained_epochs"]:
+                group["params"][0].grad = None        # PyTorch passes over it: no share of the norm, no momentum, no decay
         if "clip_norm" in o:
             torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])
-        for group in optimizer.param_groups:
-            group["lr"] = group["lr_factor"] * (cycled[step] if cycled else rate(o, step, per_epoch))
-            if group["trained_epochs"] is not None and epoch >= group["trained_epochs"]:
-                group["params"][0].grad = None        # PyTorch passes over it: no momentum, no decay
         optimizer.step()
         result.append(loss.item())
         if average:

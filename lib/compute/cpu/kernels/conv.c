@@ -52,6 +52,9 @@ INLINE void store_live(float *to, vec v, int live) {
 // OUTPUTS × VECTORS sums over channels, kernel rows, kernel columns.
 INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPUTS,
                        const int VECTORS, int live) {
+    // The input gradient of a stride has positions that no kernel element reaches.
+    const bool reached = p->row_begin < p->row_end && p->column_begin < p->column_end;
+    const int channels = reached ? t->in.channels : 0;
     for (int slice = 0; slice < WIDTH; slice += VL) {
         vec sum[6][MAX_VECTORS];
         UNROLL for (int o = 0; o < OUTPUTS; o++) {
@@ -61,7 +64,7 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
         const float *plane = p->in + slice;
         const float *weights =
             p->w + (size_t)(p->row_begin * t->kernel_w + p->column_begin) * (size_t)OUTPUTS;
-        for (int c = 0; c < t->in.channels; c++) {
+        for (int c = 0; c < channels; c++) {
             const float *row = plane, *row_weights = weights;
             for (int ky = p->row_begin; ky < p->row_end; ky++) {
                 const float *in = row, *w = row_weights;
@@ -186,11 +189,28 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
     }
 }
 
+enum { STRIP_BYTES = 512 << 10 }; // of the input; it should stay in the second-level cache
+
+// Rows of output for which all outputs are computed before the next rows: those whose input stays
+// in the cache. All, if the weights, which every strip reads again, are more than what that saves.
+static int strip_rows(const conv_task *t, int block) {
+    const size_t row = (size_t)t->in.channels * t->in.row * sizeof(float);
+    const size_t weights = (size_t)(t->in.channels * t->kernel_h * t->kernel_w) *
+                           (size_t)t->out.channels * sizeof(float);
+    const size_t passes = (size_t)((t->out.channels + block - 1) / block);
+    const int halo = t->kernel_h - t->stride_y;
+    const int rows = imax(1, ((int)(STRIP_BYTES / row) - halo) / t->stride_y);
+    const size_t strips = (size_t)((t->out.height + rows - 1) / rows);
+    return strips * weights < (passes - 1) * row * (size_t)t->in.height ? rows : t->out.height;
+}
+
 void KERNEL(conv)(const conv_task *t, int block) {
     const size_t packed = (size_t)(t->in.channels * t->kernel_h * t->kernel_w * block);
-    for (int first = 0; first < t->out.channels; first += block)
-        for (int y = 0; y < t->out.height; y++)
-            conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
+    const int rows = strip_rows(t, block);
+    for (int strip = 0; strip < t->out.height; strip += rows)
+        for (int first = 0; first < t->out.channels; first += block)
+            for (int y = strip; y < imin(strip + rows, t->out.height); y++)
+                conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
 }
 
 // One correlation for each pair of remainders.

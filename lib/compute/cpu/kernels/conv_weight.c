@@ -16,7 +16,7 @@
 enum {
     WEIGHT_SUMS = REGISTERS == 32 ? 24 : 12,
     MAX_WEIGHT_OUTPUTS = CONV_SCRATCH_OUTPUTS,
-    MAX_WEIGHT_CHANNELS = 2,
+    MAX_WEIGHT_CHANNELS = 4,
     MAX_WEIGHT_COLUMNS = 5
 };
 
@@ -158,22 +158,27 @@ typedef void (*weight_function)(const conv_weight_task *, const weight_place *);
 #define WEIGHTS(o)  \
     WEIGHT(o, 1, 1) \
     WEIGHT(o, 1, 2) \
-    WEIGHT(o, 1, 3) WEIGHT(o, 1, 4) WEIGHT(o, 1, 5) WEIGHT(o, 2, 1) WEIGHT(o, 2, 2) WEIGHT(o, 2, 3)
+    WEIGHT(o, 1, 3) \
+    WEIGHT(o, 1, 4) \
+    WEIGHT(o, 1, 5) \
+    WEIGHT(o, 2, 1) \
+    WEIGHT(o, 2, 2) WEIGHT(o, 2, 3) WEIGHT(o, 3, 1) WEIGHT(o, 4, 1)
 WEIGHTS(1)
 WEIGHTS(2)
 WEIGHTS(3)
 WEIGHTS(4)
-#define WEIGHT_ROW(o)                                                              \
-    {                                                                              \
-        {NULL}, {NULL,                                                             \
-                 weight_##o##_1_1,                                                 \
-                 weight_##o##_1_2,                                                 \
-                 weight_##o##_1_3,                                                 \
-                 weight_##o##_1_4,                                                 \
-                 weight_##o##_1_5},                                                \
-        {                                                                          \
-            NULL, weight_##o##_2_1, weight_##o##_2_2, weight_##o##_2_3, NULL, NULL \
-        }                                                                          \
+#define WEIGHT_ROW(o)                                                                 \
+    {                                                                                 \
+        {NULL}, {NULL,                                                                \
+                 weight_##o##_1_1,                                                    \
+                 weight_##o##_1_2,                                                    \
+                 weight_##o##_1_3,                                                    \
+                 weight_##o##_1_4,                                                    \
+                 weight_##o##_1_5},                                                   \
+            {NULL, weight_##o##_2_1, weight_##o##_2_2, weight_##o##_2_3, NULL, NULL}, \
+            {NULL, weight_##o##_3_1}, {                                               \
+            NULL, weight_##o##_4_1                                                    \
+        }                                                                             \
     }
 static const weight_function
     weight_blocks[MAX_WEIGHT_OUTPUTS + 1][MAX_WEIGHT_CHANNELS + 1][MAX_WEIGHT_COLUMNS + 1] = {
@@ -246,12 +251,19 @@ static void tile_finish(const conv_weight_task *t, const weight_tile *r, const f
         }
 }
 
+// Channels of a tile: with one column, four of them keep enough sums on their way at once. Without
+// AVX2 a multiply-add takes so many registers that fewer are faster.
+static int tile_channels(const conv_weight_task *t, int columns) {
+    const int most = columns > 3 ? 1 : columns == 1 && VL > 4 ? MAX_WEIGHT_CHANNELS : 2;
+    return imin(t->in.channels, most);
+}
+
 typedef enum tile_pass { PASS_STRIP, PASS_FINISH, PASS_WHOLE } tile_pass;
 
 // Computes the tiles of a block of outputs, over output rows [y, end).
 static void each_tile(const conv_weight_task *t, weight_tile r, tile_pass pass, int y, int end) {
     const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
-    const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
+    const int channels = tile_channels(t, columns);
     float *sums = t->scratch;
     for (r.c = 0; r.c < t->in.channels; r.c += r.channels) {
         r.channels = imin(channels, t->in.channels - r.c);
@@ -277,7 +289,7 @@ static void weigh_strips(const conv_weight_task *t, const weight_tile *r, int ro
 
 void KERNEL(conv_weight)(const conv_weight_task *t) {
     const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
-    const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
+    const int channels = tile_channels(t, columns);
     const int outputs = imin(MAX_WEIGHT_OUTPUTS, imax(1, WEIGHT_SUMS / (columns * channels)));
     weight_tile r = {0};
     for (r.o = 0; r.o < t->dout.channels; r.o += r.outputs) {

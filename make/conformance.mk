@@ -18,6 +18,8 @@ AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSRO
     CFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT))' \
     LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
 AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out $(CUDA_TESTS),$(OPS_TESTS)))
+# `make deps-glibc` unpacks another glibc.
+GLIBC_SYSROOT   ?= $(BUILD)/sysroot-glibc
 # Files of tests/bats that run the tools and nothing that was built for this machine.
 AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment \
                      checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp)
@@ -34,12 +36,12 @@ needs_aarch64 = $(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AAR
 conformance: all ## Check that the same experiment gives the same bits, in Lockstep and in PyTorch: 15 minutes
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
-hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other processors, compilers, architectures, ranks and resumes; ROWS=aarch64: only those rows
+hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other processors, C libraries, compilers, architectures, ranks and resumes; ROWS=aarch64: only those rows
 	$(if $(and $(CLANG_FOUND),$(call row,clang)),+@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
 	$(if $(call row,debug),+@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(BUILD)/hashes/debug/bin/train-single)
 	$(if $(and $(AARCH64_FOUND),$(call row,aarch64)),+@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
 	@BIN='$(abspath $(BUILD)/bin)' CLANG_BIN='$(if $(CLANG_FOUND),$(abspath $(BUILD)/hashes/clang/bin))' \
-	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' \
+	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' GLIBC_SYSROOT='$(abspath $(GLIBC_SYSROOT))' \
 	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' EMULATED_CUDA='$(abspath $(EMULATED_SO))' \
 	    ROWS='$(ROWS)' tests/conformance/hashes
 aarch64-tests: ## Run the tests of units and operations of a build for aarch64, under qemu-user

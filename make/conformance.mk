@@ -48,12 +48,12 @@ aarch64-tests: ## Run the tests of units and operations of a build for aarch64, 
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE) -k $(AARCH64_TESTS)
 	@EMULATOR='qemu-aarch64 -L $(abspath $(AARCH64_SYSROOT))' tests/run -j $(JOBS) -l aarch64 -t 1800 $(AARCH64_TESTS)
-aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user; only some: AARCH64_BATS=tests/bats/shard.bats
+aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user, for hours; only some: AARCH64_BATS=tests/bats/shard.bats
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE)
 	@export QEMU_LD_PREFIX='$(abspath $(AARCH64_SYSROOT))' BIN='$(abspath $(BUILD)/aarch64/bin)'; \
 	"$$BIN/tensor" --version >/dev/null 2>&1 || { \
 	    echo "make $@: this system does not start programs for aarch64: as root, mount binfmt_misc and install qemu-user-binfmt" >&2; exit 1; }; \
-	tests/run -j $(JOBS) -l aarch64 $(AARCH64_BATS)
+	tests/run -j $(JOBS) -l aarch64 -t 14400 $(AARCH64_BATS)
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

@@ -18,6 +18,8 @@ AARCH64_MAKE     = PKG_CONFIG_LIBDIR='$(AARCH64_LIB)/pkgconfig' PKG_CONFIG_SYSRO
     CFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT))' \
     LDFLAGS='--sysroot=$(abspath $(AARCH64_SYSROOT)) -Wl,-rpath-link,$(AARCH64_LIB)'
 AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TESTS) $(filter-out $(CUDA_TESTS),$(OPS_TESTS)))
+# `make deps-glibc` unpacks another glibc.
+GLIBC_SYSROOT   ?= $(BUILD)/sysroot-glibc
 # Files of tests/bats that run the tools and nothing that was built for this machine.
 AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment \
                      checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp)
@@ -34,24 +36,24 @@ needs_aarch64 = $(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AAR
 conformance: all ## Check that the same experiment gives the same bits, in Lockstep and in PyTorch: 15 minutes
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
-hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other processors, compilers, architectures, ranks and resumes; ROWS=aarch64: only those rows
+hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other processors, C libraries, compilers, architectures, ranks and resumes; ROWS=aarch64: only those rows
 	$(if $(and $(CLANG_FOUND),$(call row,clang)),+@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
 	$(if $(call row,debug),+@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(BUILD)/hashes/debug/bin/train-single)
 	$(if $(and $(AARCH64_FOUND),$(call row,aarch64)),+@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
 	@BIN='$(abspath $(BUILD)/bin)' CLANG_BIN='$(if $(CLANG_FOUND),$(abspath $(BUILD)/hashes/clang/bin))' \
-	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' \
+	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' GLIBC_SYSROOT='$(abspath $(GLIBC_SYSROOT))' \
 	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' EMULATED_CUDA='$(abspath $(EMULATED_SO))' \
 	    ROWS='$(ROWS)' tests/conformance/hashes
 aarch64-tests: ## Run the tests of units and operations of a build for aarch64, under qemu-user
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE) -k $(AARCH64_TESTS)
 	@EMULATOR='qemu-aarch64 -L $(abspath $(AARCH64_SYSROOT))' tests/run -j $(JOBS) -l aarch64 -t 1800 $(AARCH64_TESTS)
-aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user; only some: AARCH64_BATS=tests/bats/shard.bats
+aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user, for hours; only some: AARCH64_BATS=tests/bats/shard.bats
 	$(needs_aarch64)
 	+@$(AARCH64_MAKE)
 	@export QEMU_LD_PREFIX='$(abspath $(AARCH64_SYSROOT))' BIN='$(abspath $(BUILD)/aarch64/bin)'; \
 	"$$BIN/tensor" --version >/dev/null 2>&1 || { \
 	    echo "make $@: this system does not start programs for aarch64: as root, mount binfmt_misc and install qemu-user-binfmt" >&2; exit 1; }; \
-	tests/run -j $(JOBS) -l aarch64 $(AARCH64_BATS)
+	tests/run -j $(JOBS) -l aarch64 -t 14400 $(AARCH64_BATS)
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

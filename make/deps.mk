@@ -18,6 +18,10 @@ DEPS_AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # Unpacked below AARCH64_SYSROOT, for arm64; nothing of them is installed.
 AARCH64_PACKAGES    := libc6-dev $(filter-out libc6-dev,$(filter lib%-dev,$(DEPS_PACKAGES)))
 AARCH64_SYSROOT     ?= $(BUILD)/sysroot-aarch64
+# A release of Debian with a newer glibc than this system's: programs run with a newer one than they were built with.
+GLIBC_RELEASE       ?= trixie
+GLIBC_SYSROOT       ?= $(BUILD)/sysroot-glibc
+DEPS_GLIBC_PACKAGES := debian-archive-keyring
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read the output of `tensor export`; Debian 12 does not have all of them.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
@@ -50,6 +54,9 @@ deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without i
 deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`
 	@scripts/install-deps $@ $(DEPS_AARCH64_PACKAGES)
 	@scripts/install-sysroot $@ $(AARCH64_SYSROOT) arm64 $(AARCH64_PACKAGES)
+deps-glibc: ## Unpack the glibc of another release of Debian into build/sysroot-glibc, for `make hashes`; GLIBC_RELEASE=trixie
+	@scripts/install-deps $@ $(DEPS_GLIBC_PACKAGES)
+	@scripts/install-sysroot $@ $(GLIBC_SYSROOT) "$$(dpkg --print-architecture)@$(GLIBC_RELEASE)" libc6
 deps-sass: ## Install cuobjdump from PyPI into build/sass, for `make check-sass`, where the CUDA Toolkit lacks it
 	@scripts/install-python $@ '$(PYTHON)' '$(BUILD)/sass/python' nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 deps-packaging: ## Install the programs for `make dist wheel deb`, lintian, and auditwheel from PyPI into build/packaging

@@ -152,3 +152,41 @@ END
     DEBUG_BIN='' ROWS='debug|2 ranks' run "$ROOT/tests/conformance/hashes"
     [ "$status" -eq 0 ] || fail "$output"
 }
+
+@test "make hashes: another glibc is named as its loader says, and one like this system's is not run" {
+    need_tool tensor train-single
+    need_program getconf
+    local own
+    own=$(getconf GNU_LIBC_VERSION) || skip "this system has no glibc"
+    mkdir -p "$WORK/other/usr/lib/x"
+    # loader VERSION [WORD...]: a loader of this version; the program that it starts gets these words too.
+    loader() {
+        cat >"$WORK/other/usr/lib/x/ld-linux-x.so.2" <<END
+#!/bin/sh
+if [ "\$1" = --version ]; then
+    echo "ld.so (Some GLIBC $1-12+x13u5) stable release version $1."
+    exit
+fi
+[ "\$1 \$2" = "--library-path $WORK/other/usr/lib/x" ] || exit 9
+shift 2
+exec "\$@" ${*:2}
+END
+        chmod +x "$WORK/other/usr/lib/x/ld-linux-x.so.2"
+    }
+    GLIBC_SYSROOT='' ROWS='in place of' run "$ROOT/tests/conformance/hashes"
+    [ "$status" -eq 0 ] || fail "$output"
+    [[ $output == *"| another glibc in place of $own | not run: there is none: make deps-glibc |"* ]] || fail "$output"
+    export GLIBC_SYSROOT=$WORK/other
+    loader 9.87
+    ROWS='in place of' run "$ROOT/tests/conformance/hashes"
+    [ "$status" -eq 0 ] || fail "$output"
+    [[ $output == *"| glibc 9.87 in place of $own | "* ]] || fail "$output"
+    [[ $output == *"2 runs, 0 differ or failed, 0 not run"* ]] || fail "$output"
+    loader 9.87 --set seed=12
+    ROWS='in place of' run "$ROOT/tests/conformance/hashes"
+    [ "$status" -eq 1 ] || fail "$output"
+    [[ $output == *"| glibc 9.87 in place of $own | "*" **differs** |"* ]] || fail "$output"
+    loader "${own#glibc }"
+    ROWS='in place of' run "$ROOT/tests/conformance/hashes"
+    [[ $output == *"| another glibc in place of $own | not run: that of make deps-glibc is $own too"* ]] || fail "$output"
+}

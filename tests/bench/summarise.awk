@@ -13,7 +13,7 @@
 
 function median(what, column,    i, v) {
     for (i = 1; i <= count[what]; i++) v[i] = value[what, i, column]
-    return middle(v, count[what])
+    return middle(v, count[what] + 0) # gawk 5.2.1 fails if given an element that was never set
 }
 
 function extreme(what, sign,    i, best) {

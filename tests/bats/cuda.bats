@@ -455,6 +455,7 @@ END
     local train=("$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda)
     export LOCKSTEP_EMULATED_LIBRARIES=none
     succeeds "${train[@]}"
+    [ "$("$BIN/manifest" get run/manifest.yaml run.gpus.0.libraries)" = "CUDA 13.0" ] || fail "$(grep libraries run/manifest.yaml)"
     same_model "$(content "$made/cpu/model.st.zst")" run "without libraries"
     rm -r run
     sed -i 's/linear: {out: 20}/linear: {out: 600}/' net.yaml

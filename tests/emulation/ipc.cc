@@ -108,8 +108,8 @@ cudaError_t name_event(const shared_event &event, cudaIpcEventHandle_t *handle) 
 cudaError_t find_event(const cudaIpcEventHandle_t &handle, std::shared_ptr<shared_event> *event) {
     name n;
     void *at;
-    cudaError_t result = read_name(handle, &n);
     int file;
+    cudaError_t result = read_name(handle, &n);
     if (result == cudaSuccess) result = map_name(n, &at, &file);
     if (result != cudaSuccess) return result;
     close(file);

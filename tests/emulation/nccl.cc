@@ -116,7 +116,7 @@ struct ncclComm {
     int rank, size, device;
     int file; // of the unique id, if this rank has created it; else -1
     meeting *shared;
-    bool joined = false, finalizing = false;
+    bool joined = false;
     ncclResult_t state = ncclInProgress;
     char why[WHY_BYTES] = "";
     monotonic::time_point moved = monotonic::now(); // last progress
@@ -157,6 +157,10 @@ __attribute__((format(printf, 3, 4))) static ncclResult_t fail(ncclComm *c, nccl
         c->shared->failed = 2;
     }
     return code;
+}
+
+static bool is_final(const ncclComm *c) {
+    return c->shared->members[c->rank].here == FINAL;
 }
 
 static bool is_failed(const ncclComm *c) {
@@ -373,7 +377,7 @@ static void progress(ncclComm *c) {
     if (is_failed(c)) return;
     if (c->capturing) {
         finish_capture(c);
-    } else if (c->finalizing) {
+    } else if (is_final(c)) {
         if (all_are(c, FINAL, "finalize")) c->state = ncclSuccess;
     } else if (c->joined) {
         run_group(c);
@@ -436,7 +440,7 @@ static ncclResult_t add_call(ncclComm *c, cudaStream_t stream, ncclDataType_t ty
                              const operation &o) {
     hold lock(everything);
     ncclResult_t code = ncclSuccess;
-    if (!c || c->finalizing || type != ncclFloat || stream_exists(stream) != cudaSuccess)
+    if (!c || is_final(c) || type != ncclFloat || stream_exists(stream) != cudaSuccess)
         code = ncclInvalidArgument;
     else if (c->state != ncclSuccess)
         code = ncclInvalidArgument; // earlier calls are not done, or have failed
@@ -593,11 +597,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     hold lock(everything);
-    if (!comm || comm->finalizing) return ncclInvalidArgument;
+    if (!comm || is_final(comm)) return ncclInvalidArgument;
     if (comm->state != ncclSuccess)
         return fail(comm, ncclInvalidUsage,
                     "a communicator is finalized before its calls are done");
-    comm->finalizing = true;
     comm->capturing = nullptr;
     comm->moved = monotonic::now();
     comm->shared->members[comm->rank].here = FINAL;
@@ -607,7 +610,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     hold lock(everything);
     if (!comm) return ncclSuccess;
-    if (!comm->finalizing || comm->state != ncclSuccess)
+    if (!is_final(comm) || comm->state != ncclSuccess)
         return fail(comm, ncclInvalidUsage, "a communicator is destroyed before it is finalized");
     end_comm(comm);
     return ncclSuccess;

@@ -134,9 +134,8 @@ status cuda_group_leave(engine *e, error *err) {
     TRY(g->transport->part(g, err));
     TRY(cuda_group_meet(g, err));
     cuda_group_close(e);
-    return rc;
 out:
-    cuda_group_abort(g);
+    if (rc != STATUS_OK) cuda_group_abort(g);
     return rc;
 }
 

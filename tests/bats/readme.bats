@@ -48,6 +48,22 @@ table_commands() {
     done
 }
 
+@test "docs/differences.md says of every key of an experiment how it is compared with PyTorch" {
+    local section key file
+    section=$(sed -n '/^## Compared with PyTorch/,$p' docs/differences.md)
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    sed -n '/^## Experiments$/,/^###/s/^| `\([a-z_]*\)` |.*/\1/p' docs/formats.md >"$WORK/keys"
+    [ "$(wc -l <"$WORK/keys")" -ge 28 ]
+    while read -r key; do
+        # shellcheck disable=SC2016
+        grep -q '`'"$key"'[`:]' <<<"$section" || fail "no word about '$key'"
+    done <"$WORK/keys"
+    # shellcheck disable=SC2016
+    for file in $(grep -o '`[a-z/-]*\.\(bats\|safetensors\)`' <<<"$section" | tr -d '`'); do
+        [ -e "$file" ] || [ -e "tests/bats/$file" ] || fail "no $file"
+    done
+}
+
 @test "both READMEs have the same commands" {
     { blocks README.md; table_commands README.md; } >"$WORK/en"
     { blocks README.zh.md; table_commands README.zh.md; } | sed 's/ REPORT_FLAGS="--lang zh"//' >"$WORK/zh"

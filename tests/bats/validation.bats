@@ -213,7 +213,7 @@ chosen() {
     need_torch
     need_program zstd
     chosen '"keep": "last", "averaged": false'
-    chosen '"keep": "best", "averaged": true' keep=best 'average={kind: ema, decay: 0.8}'
+    chosen '"keep": "best", "averaged": true, "shard_seed": 7' keep=best 'average={kind: ema, decay: 0.8}' shard_seed=7
     chosen '"keep": "best", "averaged": false, "patience": 2' keep=best early_stopping.patience=2
     [[ $CHOICE == '3 last 5' ]] || fail "the end is not an early one: this tests little: $output"
     chosen '"keep": "last", "averaged": false, "patience": 1, "min_delta": 0.05' \

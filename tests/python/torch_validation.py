@@ -6,9 +6,9 @@
 
 RUN is the folder of a run that kept its state after every epoch; DATA its training data; ORDER the ids in the order of
 training; RESULTS the results in its manifest, as JSON. OPTIONS is JSON: samples and seed of the validation; shards,
-order_seed and batch of the training; epochs, keep, averaged (true or false), and optionally patience and min_delta. The
-samples follow from docs/formats.md, the accuracies from the states, by PyTorch. Prints the accuracies, the best epoch
-and the last one. Needs PyTorch and the standard library.
+order_seed and batch of the training; epochs, keep, averaged (true or false), and optionally shard_seed, patience and
+min_delta. The samples follow from docs/formats.md, the accuracies from the states, by PyTorch. Prints the accuracies,
+the best epoch and the last one. Needs PyTorch and the standard library.
 """
 import json
 import os
@@ -79,7 +79,8 @@ def main():
     run, data, order, results, o = *sys.argv[1:4], json.loads(sys.argv[4]), json.loads(sys.argv[5])
     ids = read(data)[0]["ids"].tolist()
     left_out = set(random_draws.held_out(ids, o["samples"], o["seed"]))
-    wanted = random_draws.order(ids, left_out, o["shards"], 0, o["order_seed"], o["batch"], o["epochs"])
+    wanted = random_draws.order(ids, left_out, o["shards"], o.get("shard_seed", 0), o["order_seed"], o["batch"],
+                                 o["epochs"])
     if read_order(order) != wanted:
         sys.exit("the samples of the training, or their order, are others")
     files = states(run, results["steps"])

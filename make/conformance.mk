@@ -22,7 +22,8 @@ AARCH64_TESTS    = $(patsubst $(OBJ)/%,$(BUILD)/aarch64/obj/release/%,$(UNIT_TES
 GLIBC_SYSROOT   ?= $(BUILD)/sysroot-glibc
 # Files of tests/bats that run the tools and nothing that was built for this machine.
 AARCH64_BATS    ?= $(patsubst %,tests/bats/%.bats,tensor tensors manifest json keys shard fetch-mnist augment \
-                     checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp)
+                     checkpoints same-bits resume restarts evaluate replay train-ddp train-dp train-mp \
+                     networks recipes loss-curves validation interop graphs)
 CLANG_FOUND      = $(shell command -v $(CLANG))
 
 # ROWS: a regular expression; only the rows of `make hashes` that match it, and the builds they need.
@@ -54,6 +55,6 @@ aarch64-bats: ## Run tests of the tools on a build for aarch64, under qemu-user,
 	@export QEMU_LD_PREFIX='$(abspath $(AARCH64_SYSROOT))' BIN='$(abspath $(BUILD)/aarch64/bin)'; \
 	"$$BIN/tensor" --version >/dev/null 2>&1 || { \
 	    echo "make $@: this system does not start programs for aarch64: as root, mount binfmt_misc and install qemu-user-binfmt" >&2; exit 1; }; \
-	tests/run -j $(JOBS) -l aarch64 -t 14400 $(AARCH64_BATS)
+	tests/run -j $(JOBS) -l aarch64 -t 43200 $(AARCH64_BATS)
 conformance-docs: ## Put the table of the last `make conformance` into docs/conformance.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) tests/conformance/write-docs

@@ -117,8 +117,7 @@ typedef struct engine_options {
     // GPU: each kernel is launched after the previous one has ended, even if it could wait in
     // place. For comparison.
     bool serial_launches;
-    // GPU: every sum is taken in the CPU's order, so that the bits are the CPU's. Networks with a
-    // layer that CPUs compute by Winograd's algorithm are refused. CPUs ignore it.
+    // GPU: every sum is taken in the CPU's order, so that the bits are the CPU's. CPUs ignore it.
     bool exact;
     // The data set that a batch's `rows` index, and the augmentation of its images in a step. NULL:
     // batches carry pixels, already augmented. Only for backends with `keeps_data`; both must

@@ -73,6 +73,7 @@ typedef struct executor executor;
 typedef struct strategy {
     const char *name;  // as in experiment files
     const char *track; // name of the first track of a trace: "thread 0"
+    bool processes;    // is each rank a process of its own?
     bool mixes;        // can some ranks compute on the cpu, and others on GPUs?
     bool reduces;      // do ranks or replicas add up records, in the order that --reduce sets?
 

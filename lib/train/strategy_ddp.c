@@ -38,6 +38,7 @@ static status launch(const world *w, const message_sizes *sizes, launch_body bod
 
 const strategy strategy_ddp = {
     .name = "ddp",
+    .processes = true,
     .mixes = true,
     .reduces = true,
     .track = "thread 0",

@@ -125,6 +125,27 @@ static status read_devices(const train_tool *t, devices *d, error *err) {
     return devices_math(d, t->math, err);
 }
 
+// The driver of a GPU serves one process at a time: ranks that share one take many times as long as
+// replicas or a single process (docs/gpus.md).
+static void tell_of_shared_gpu(const train_settings *s) {
+    const devices *d = &s->devices;
+    const int ranks = world_ranks_here(&s->world);
+    for (int first = 0; first < d->count && first < ranks; first++) {
+        const listed_device *gpu = &d->list[first];
+        int sharing = 0;
+        for (int r = first; r < ranks; r++) {
+            const listed_device *other = &d->list[r % d->count];
+            sharing += other->kind == gpu->kind && other->index == gpu->index;
+        }
+        if (gpu->kind != DEVICE_CUDA || sharing < 2) continue;
+        log_info(s->log,
+                 "%d ranks share cuda:%d, which serves one process at a time: train-dp or "
+                 "train-single, with the same options, trains the same model in less time",
+                 sharing, gpu->index);
+        return;
+    }
+}
+
 // Finds the ranks and their devices. A key distinguishes only arithmetics, so --print-key looks for
 // devices only where they decide it.
 static status find_ranks(const train_tool *t, const experiment *e, train_settings *s, error *err) {
@@ -137,6 +158,8 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
     if (rc != STATUS_OK && !t->print_key) launch_abort(group); // other hosts may have devices
+    if (rc == STATUS_OK && t->strategy->processes && !s->reduce_fast && train_start_leads(s))
+        tell_of_shared_gpu(s);
 out:
     return rc;
 }

@@ -262,6 +262,18 @@ exact_agrees() {
     agrees train-mp --device cuda:0,cuda:0,cuda:0
 }
 
+@test "train-ddp says that ranks share a GPU, and what trains the same model" {
+    local run=(--experiment e.yaml --train "$made/data/train.st.zst" --out run --dry-run)
+    succeeds "$BIN/train-ddp" "${run[@]}" --device cuda:0 --world-size 4
+    [[ $stderr == *"4 ranks share cuda:0, which serves one process at a time: train-dp or train-single, with the same options"* ]] || fail "$stderr"
+    succeeds "$BIN/train-ddp" "${run[@]}" --device cpu,cuda:0,cuda:0,cpu
+    [[ $stderr == *"2 ranks share cuda:0"* ]] || fail "$stderr"
+    succeeds "$BIN/train-ddp" "${run[@]}" --device cpu,cuda:0 --world-size 2
+    [[ $stderr != *share* ]] || fail "$stderr"
+    succeeds "$BIN/train-dp" "${run[@]}" --device cuda:0 --world-size 4
+    [[ $stderr != *share* ]] || fail "$stderr"
+}
+
 @test "--math exact: the CPU's model on several GPUs" {
     need_gpus 4
     expected=$(content "$made/cpu/model.st.zst")

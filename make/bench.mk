@@ -3,7 +3,7 @@
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run explains them.
 BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) PYTHON='$(PYTHON)' TORCH_PYTHON='$(wildcard $(abspath $(TORCH_VENV))/bin/python)' CC='$(CC)'
-.PHONY: bench bench-growth bench-hosts calibrate bench-cuda bench-docs check-gpu
+.PHONY: bench bench-growth bench-hosts calibrate bench-cuda bench-docs gpu-docs check-gpu
 bench: all $(CONVOLUTION) ## Measure speed and memory, next to PyTorch and the processor's limits; only some: ROWS="lenet vgg"
 	@$(BENCH_ENVIRONMENT) CONVOLUTION='$(abspath $(CONVOLUTION))' tests/bench/run
 bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
@@ -17,5 +17,7 @@ bench-cuda: all $(CUDA_PROFILE) ## Measure the CUDA backend on a GPU: each opera
 # It does its own build, for the GPU that it finds; if one part fails, the others still run.
 check-gpu: ## Run everything that needs a GPU: tests, same bits, compute-sanitizer, bench-cuda
 	@BUILD='$(BUILD)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) CC='$(CC)' $(if $(filter file,$(origin PYTHON)),,PYTHON='$(PYTHON)') tests/gpu/session
+gpu-docs: ## Put the results of check-gpu into docs/gpus.md and docs/performance.md: RESULTS=FILE
+	@tests/bench/cuda-docs '$(or $(RESULTS),$(ARTIFACTS)/gpu/results.txt)'
 bench-docs: ## Put the tables of the last measurements into docs/performance.md
 	@$(BENCH_ENVIRONMENT) tests/bench/write-docs

@@ -11,6 +11,7 @@ setup() {
     [ -e "$library" ] || skip "$library is not built"
     need_program cc
     export ARTIFACTS=$WORK/artifacts QUICK=1 ROUNDS=1 TMPDIR=$WORK CC=cc LOCKSTEP_CUDA_LIBRARY=$library CUDA_PROFILE=$program
+    mnist=${MNIST_FROM:-}
     unset CIFAR10_FROM MNIST_FROM WRITE_DOCS COMPILE TORCH_DEVICE DEVICE
     results=$ARTIFACTS/bench
 }
@@ -68,40 +69,93 @@ END
 @test "make bench-cuda: rounds become tables; without PyTorch its rows give the reason" {
     need_profile
     PYTHON=$WORK/no-python succeeds "$ROOT/tests/bench/cuda"
-    [ "$(cell cuda-work lenet-bn-64 status),$(cell cuda-work lenet-bn-64 rounds)" = measured,1 ] || fail "$(cat "$results/cuda-work.csv")"
-    [ "$(cell cuda-work torch-lenet-bn-64-graph status)" = skipped ]
-    [[ $(cell cuda-work torch-lenet-bn-64-graph note) == *"has no torch" ]] || fail "$(cat "$results/cuda-work.csv")"
+    [ "$(cell cuda-work lenet-bn-64-fast status),$(cell cuda-work lenet-bn-64-fast rounds)" = measured,1 ] || fail "$(cat "$results/cuda-work.csv")"
+    [ "$(cell cuda-work resnet18-128-exact status)" = measured ] || fail "$(cat "$results/cuda-work.csv")"
+    [ "$(cell cuda-work lenet-bn-64-graph status)" = skipped ]
+    [[ $(cell cuda-work lenet-bn-64-graph note) == *"has no torch" ]] || fail "$(cat "$results/cuda-work.csv")"
     [ "$(cell cuda step met)" = no ] || fail "$(cat "$results/cuda.csv")"
     [ "$(cell cuda eager figure),$(cell cuda eager met)" = , ]
     [ "$(cell cuda-kernels 'conv1 forward with moments' launches 4)" = 1 ] || fail "$(cat "$results/cuda-kernels.csv")"
     [ "$(awk -F , '{ print NF }' "$results"/cuda-kernels.csv | sort -u)" = 12 ] || fail "$(cat "$results/cuda-kernels.csv")"
     grep -q '^gpu: emulated' "$results/cuda.txt"
     [ -z "$(find "$WORK" -name 'lockstep-bench.*')" ]
-    printf '<!-- bench: cuda-%s -->\n<!-- end -->\n' machine goals work kernels >"$WORK/page.md"
-    DOCS=$WORK/page.md fails_with 1 'measured with QUICK' "$ROOT/tests/bench/cuda-docs"
-    sed -i 's/^quick: yes/quick: no/; s/^rounds: 1/rounds: 5/' "$results/cuda.txt"
-    DOCS=$WORK/page.md succeeds "$ROOT/tests/bench/cuda-docs"
-    grep -q '^| lenet-bn, batch 64, V = 1: a step, in µs | [0-9.]* | ≤ 40 µs, \*\*missed\*\* |$' "$WORK/page.md" || fail "$(cat "$WORK/page.md")"
-    grep -q '^| conv1 forward with moments | 1 | ' "$WORK/page.md"
+    mkdir "$WORK/docs"
+    printf '<!-- gpu: %s -->\n<!-- end -->\n' bench-machine goals work kernels >"$WORK/docs/performance.md"
+    DOCS=$WORK/docs fails_with 1 'measured with QUICK' "$ROOT/tests/bench/cuda-docs"
+    sed -i 's/^quick: yes/quick: no/' "$results/cuda.txt"
+    DOCS=$WORK/docs fails_with 1 'medians of 1 rounds' "$ROOT/tests/bench/cuda-docs"
+    sed -i 's/^rounds: 1/rounds: 3/' "$results/cuda.txt"
+    DOCS=$WORK/docs succeeds "$ROOT/tests/bench/cuda-docs"
+    grep -q '^| lenet-bn, batch 64, V = 1: a step, in µs | [0-9.]* | ≤ 40 µs, \*\*missed\*\* |$' "$WORK/docs/performance.md" || fail "$(cat "$WORK/docs/performance.md")"
+    grep -q '^| conv1 forward with moments | 1 | ' "$WORK/docs/performance.md"
+}
+
+@test "make bench-cuda: PyTorch on a CPU, in every mode that it can run, with a chain and with a graph" {
+    need_profile
+    "$PYTHON" -c 'import torch, torchvision' 2>/dev/null || skip "$PYTHON has no torch (make deps-torch)"
+    TORCH_DEVICE=cpu COMPILE=1 succeeds "$ROOT/tests/bench/cuda"
+    local name
+    for name in lenet-bn-64-eager lenet-bn-64-loader resnet18-128-eager; do
+        [ "$(cell cuda-work "$name" status)" = measured ] || fail "$name: $(cat "$results/cuda-work.csv")"
+    done
+    for name in lenet-bn-64-graph lenet-bn-64-tf32 resnet18-128-graph; do
+        [ "$(cell cuda-work "$name" status),$(cell cuda-work "$name" note)" = 'skipped,needs CUDA' ] || fail "$name: $(cat "$results/cuda-work.csv")"
+    done
+    # Debian's PyTorch cannot compile.
+    [[ $(cell cuda-work lenet-bn-64-compile status),$(cell cuda-work lenet-bn-64-compile note) == @(measured,*|skipped,*"has no compile") ]] ||
+        fail "$(cat "$results/cuda-work.csv")"
+}
+
+@test "PyTorch's side reads a model without the program zstd, by pyarrow" {
+    "$PYTHON" -c 'import torch' 2>/dev/null || skip "$PYTHON has no torch (make deps-torch)"
+    cd "$WORK"
+    "$BIN/synth-cifar" -q --train 64 --test 1 --shape 3,8,8 --out data
+    mkdir -p bin modules/pyarrow absent/pyarrow
+    # Its only function that is used, by a program of another name.
+    cat >modules/pyarrow/__init__.py <<END
+import io, subprocess
+def input_stream(path, compression):
+    assert compression == "zstd"
+    return io.BytesIO(subprocess.run(["$(command -v zstd)", "-dcq", path], check=True, stdout=subprocess.PIPE).stdout)
+END
+    read_it=(env PATH="$WORK/bin" "$PYTHON" -c "import sys; sys.path.insert(0, '$ROOT/tests/python'); import torch_peer
+print(sorted(torch_peer.read('data/train.st.zst')[0]))")
+    PYTHONPATH=$WORK/modules succeeds "${read_it[@]}"
+    [[ $output == *"['ids', 'images', 'labels']"* ]] || fail "$output"
+    echo 'raise ImportError' >absent/pyarrow/__init__.py
+    PYTHONPATH=$WORK/absent run "${read_it[@]}"
+    [ "$status" -ne 0 ] && [[ $output == *"neither the program zstd nor pyarrow is installed"* ]] || fail "$output"
 }
 
 @test "figures and verdicts follow from the rounds" {
     mkdir -p "$results"
-    printf '%s\n' round,name,seconds 1,a,2 2,a,4 3,a,3 1,b,0.5 1,c,9 >"$WORK/rounds"
-    printf '%s\n' 'a | A | ours batch=64' 'b | B | ours batch=100 batch=10 epoch=1000' 'c | C | torch' 'd | D | torch' >"$WORK/work"
-    printf '%s\n' '# a comment' 'x | X | >= 2 | ratio c,a b' 'y | Y | <= 4 µs | step b' 'z | Z | <= 20 ms | epoch b' 'w | W | >= 1 | ratio d a' >"$WORK/goals"
-    echo 'd|failed|no; not today' >"$WORK/notes"
+    printf '%s\n' round,name,seconds 1,a-fast,2 2,a-fast,4 3,a-fast,3 1,b-fast,0.5 1,c-eager,9 >"$WORK/rounds"
+    printf '%s\n' 'a | A | batch=64 | fast=9' 'b | B | batch=100 batch=10 epoch=1000 | fast=3' 'c | C | | eager graph' >"$WORK/work"
+    printf '%s\n' '# a comment' 'x | X | >= 2 | ratio c-eager,a-fast,c-graph b-fast' 'y | Y | <= 4 µs | step b-fast' \
+        'z | Z | <= 20 ms | epoch b-fast' 'w | W | >= 1 | ratio c-graph a-fast' >"$WORK/goals"
+    echo 'c-graph|failed|no; not today' >"$WORK/notes"
     awk -f "$ROOT/tests/bench/median.awk" -f "$ROOT/tests/bench/cuda.awk" -v works="$results/work.csv" -v verdicts="$results/goals.csv" \
         "$WORK/work" "$WORK/goals" "$WORK/notes" "$WORK/rounds"
-    [ "$(sed -n 2,5p "$results/work.csv")" = "$(printf '%s\n' a,3,2,4,64,3840,3,measured, b,0.5,0.5,0.5,10,5000,1,measured, \
-        c,9,9,9,64,11520,1,measured, 'd,,,,64,,0,failed,no; not today')" ] || fail "$(cat "$results/work.csv")"
+    [ "$(sed -n 2,5p "$results/work.csv")" = "$(printf '%s\n' a-fast,a,fast,3,2,4,64,3840,3,measured, b-fast,b,fast,0.5,0.5,0.5,10,5000,1,measured, \
+        c-eager,c,eager,9,9,9,64,11520,1,measured, 'c-graph,c,graph,,,,64,,0,failed,no; not today')" ] || fail "$(cat "$results/work.csv")"
     [ "$(sed -n 2,5p "$results/goals.csv")" = "$(printf '%s\n' 'x,6,>= 2,yes' 'y,5000,<= 4 µs,no' 'z,500,<= 20 ms,no' 'w,,>= 1,')" ] || fail "$(cat "$results/goals.csv")"
+}
+
+@test "make gpu-docs: the documents hold the tables of the recorded session" {
+    mkdir "$WORK/docs"
+    cp "$ROOT"/docs/{gpus,performance}.md "$WORK/docs"
+    sed -i '/^| vgg-single | train-single /d; /^| resnet18, batch 128 /d' "$WORK"/docs/*.md
+    DOCS=$WORK/docs succeeds "$ROOT/tests/bench/cuda-docs" "$ROOT/docs/h100.txt"
+    diff "$ROOT/docs/gpus.md" "$WORK/docs/gpus.md"
+    diff "$ROOT/docs/performance.md" "$WORK/docs/performance.md"
+    echo nothing >"$WORK/other.txt"
+    DOCS=$WORK/docs fails_with 1 'there are no measurements' "$ROOT/tests/bench/cuda-docs" "$WORK/other.txt"
 }
 
 @test "make check-gpu: other bits than the CPU's, with the first step and the tensors" {
     export LOGS=$WORK/logs EMULATED=1 PARTS=exact MODELS=lenet
     succeeds "$ROOT/tests/gpu/session"
-    [[ $output == *$'\n'"exact      passed "*"bits of the CPU: 1 models; other bits: 0"* ]] || fail "$output"
+    [[ $output == *$'\n'"exact      passed "*"bits of the CPU: 1 same, 0 other bits, 0 failed"* ]] || fail "$output"
     mkdir -p "$WORK/bin"
     ln -s "$BIN"/* "$WORK/bin"
     rm "$WORK/bin/train-single"
@@ -115,7 +169,7 @@ END
 @test "make check-gpu: a table of its parts; a failed part does not stop the others" {
     export LOGS=$WORK/logs EMULATED=1
     PARTS="machine again launches memcheck" succeeds "$ROOT/tests/gpu/session"
-    [[ $output == *$'\n'"again      passed "*"three times: 3 same, 0 other bits"* ]] || fail "$output"
+    [[ $output == *$'\n'"again      passed "*"three times: 3 same, 0 other bits, 0 failed"* ]] || fail "$output"
     [[ $output == *$'\n'"launches   passed "*"lenet-bn, batch 8: "[0-9]*.[0-9]" µs against "[0-9]*.[0-9]$'\n'* ]] || fail "$output"
     [[ $output == *$'\n'"memcheck   skipped "*"emulation"* ]] || fail "$output"
     mkdir -p "$WORK/bin"
@@ -128,6 +182,69 @@ END
     [[ $output == *$'\n'"again      failed "*$'\n'"memcheck   skipped "* ]] || fail "$output"
     LIMIT=1 PARTS=again succeeds "$ROOT/tests/gpu/session"
     [[ $output == *"again      skipped "*"no time left"* ]] || fail "$output"
+}
+
+@test "make check-gpu: a part that runs out of time says how far it came, and fails only if it found something" {
+    export LOGS=$WORK/logs EMULATED=1 PARTS=again LIMIT=6
+    mkdir "$WORK/bin"
+    ln -s "$BIN"/* "$WORK/bin"
+    rm "$WORK/bin/train-single"
+    printf '#!/bin/sh\nexec sleep 600\n' >"$WORK/bin/train-single"
+    chmod +x "$WORK/bin/train-single"
+    BIN=$WORK/bin succeeds "$ROOT/tests/gpu/session"
+    [[ $output == *$'\n'"again      cut "*"ran out of time after 0 of 3 trainings; three times: 0 same, 0 other bits, 0 failed"* ]] || fail "$output"
+    # The first training fails at once, and the second does not end.
+    printf '#!/bin/sh\n[ -e "%s/ran" ] && exec sleep 600\ntouch "%s/ran"\nexit 1\n' "$WORK" "$WORK" >"$WORK/bin/train-single"
+    run env BIN="$WORK/bin" "$ROOT/tests/gpu/session"
+    [ "$status" -eq 1 ] || fail "$output"
+    [[ $output == *$'\n'"again      failed "*"ran out of time after 1 of 3 trainings; three times: 0 same, 0 other bits, 1 failed"* ]] || fail "$output"
+    grep -q '^again .*ran out of time after 1 of 3' "$LOGS/results.txt"
+}
+
+@test "make check-gpu: whole trainings are compared with the documents' hashes" {
+    MNIST_FROM=$mnist need_mnist
+    need_tool fetch-mnist
+    cd "$WORK"
+    "$BIN/fetch-mnist" -q --from "$mnist" --out mnist
+    mkdir data bin
+    # In parts, as tests/gpu/pack leaves them.
+    mv mnist/train.st.zst mnist.st.zst
+    tar -c mnist.st.zst | split -d -b 5000000 - data/data.part-
+    [ -e data/data.part-01 ]
+    unset QUICK
+    # The CPU stands in for the GPU.
+    DEVICE=cpu DATA=data succeeds "$ROOT/tests/gpu/trainings" mlp-single
+    [[ $output == *"mlp-single,train-single,-,fe1cfbb41ea3,fe1cfbb41ea3,"*",same" ]] || fail "$output"
+    ln -s "$BIN"/* bin
+    rm bin/train-single
+    printf '#!/bin/sh\nexec "%s" "$@" --set epochs=1\n' "$BIN/train-single" >bin/train-single
+    chmod +x bin/train-single
+    run env BIN="$WORK/bin" DEVICE=cpu DATA=data "$ROOT/tests/gpu/trainings" mlp-single
+    [ "$status" -eq 1 ] && [[ $output == *",fe1cfbb41ea3,"*",differs" ]] || fail "$output"
+    rm data/data.part-00
+    DEVICE=cpu DATA=data TOOL=trainings fails_with 1 "no data" "$ROOT/tests/gpu/trainings" mlp-single
+}
+
+@test "make check-gpu on a machine without the checkout: the archive of tests/gpu/pack" {
+    need_profile
+    local library program
+    for program in "$BIN"/../obj/release/tests/{bench/usage,ops/test_cuda_engine}; do [ -x "$program" ] || skip "$program is not built"; done
+    unset QUICK
+    EMULATED=1 XZ_OPT=-0 succeeds "$ROOT/tests/gpu/pack" "$WORK/pack.tar.xz"
+    tar -xf "$WORK/pack.tar.xz" -C "$WORK"
+    cd "$WORK/lockstep-gpu"
+    # What the programs need is there, but for the C library.
+    readelf -d build/bin/* build/lib/* build/obj/release/tests/*/* | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | sort -u |
+        grep -Ev '^(ld-linux|lib(c|m|dl|rt|pthread)\.so)' | while read -r library; do [ -e "build/shared/$library" ] || fail "$library"; done
+    succeeds env -i PATH=/usr/bin:/bin HOME="$WORK" TMPDIR="$WORK" QUICK=1 EMULATED=1 PARTS="machine build hashes again bench trainings" \
+        PYTHON=none tests/gpu/session
+    for line in 'build      passed' 'hashes     passed' 'again      passed' 'bench      passed' 'trainings  passed'; do
+        [[ $output == *$'\n'"$line"* ]] || fail "$line: $output"
+    done
+    [[ $output == *"x86_64, train-single: 7e2471ad75ef011e; GPU: 7e2471ad75ef011e"* ]] || [ "$(uname -m)" != x86_64 ] || fail "$output"
+    for file in summary.txt machine.txt trainings.csv cuda-work.csv cuda-kernels.csv; do
+        grep -q "^==> $file <==" artifacts/gpu/results.txt || fail "$file: $(cat artifacts/gpu/results.txt)"
+    done
 }
 
 @test "the cost of exact sums: each kernel of a step is at least as long as its longest part" {

@@ -59,9 +59,14 @@ cpu_has() {
     grep -qw -m 1 "$1" /proc/cpuinfo 2>/dev/null
 }
 
-# program NAME [FLAG...]: the path of tests/bench/NAME.c's program, compiled on first use.
+# program NAME [FLAG...]: the path of tests/bench/NAME.c's program, compiled on first use. The archive
+# of tests/gpu/pack has it beside the tests.
 program() {
-    local name=$1 path
+    local name=$1 path=$BIN/../obj/release/tests/bench/$1
+    if [ $# -eq 1 ] && [ -x "$path" ]; then
+        echo "$path"
+        return
+    fi
     path=$BENCH/programs/$(printf '%s' "$@" | tr -c 'A-Za-z0-9_' -)
     shift
     if [ ! -x "$path" ]; then

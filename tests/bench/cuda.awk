@@ -4,7 +4,8 @@
 #
 #     awk -f median.awk -f cuda.awk -v works=cuda-work.csv -v verdicts=cuda.csv WORK GOALS NOTES ROUNDS
 #
-# NOTES has lines of "NAME|STATUS|NOTE", ROUNDS of "ROUND,NAME,SECONDS". WORK and GOALS are cuda-work and cuda-goals.
+# NOTES has lines of "NAME|STATUS|NOTE", ROUNDS of "ROUND,NAME,SECONDS", with NAME-SIDE of cuda-work
+# as name. WORK and GOALS are cuda-work and cuda-goals.
 
 function trim(text) {
     gsub(/^ +| +$/, "", text)
@@ -21,13 +22,11 @@ function argument(words, key, otherwise,    part, i, n) {
 
 function number(x) { return x == "" ? "" : sprintf("%.6g", x) }
 
-# Returns a name's seconds per epoch, or the least of several; nothing if one was not measured.
+# Returns a name's seconds per epoch, or the least of several; nothing if none was measured.
 function least(names,    part, i, n, best) {
     n = split(names, part, ",")
-    for (i = 1; i <= n; i++) {
-        if (seconds[part[i]] == "") return ""
-        if (i == 1 || seconds[part[i]] < best) best = seconds[part[i]]
-    }
+    for (i = 1; i <= n; i++)
+        if (seconds[part[i]] != "" && (best == "" || seconds[part[i]] < best)) best = seconds[part[i]]
     return best
 }
 
@@ -55,7 +54,7 @@ function summarise(name,    i, v, n, low, high) {
         if (i == 1 || v[i] > high) high = v[i]
     }
     seconds[name] = middle(v, n)
-    print name, number(seconds[name]), number(low), number(high), batch[name],
+    print name, work[name], side[name], number(seconds[name]), number(low), number(high), batch[name],
         seconds[name] == "" ? "" : number(seconds[name] * batch[name] / epoch[name] * 1e6), n + 0,
         n ? "measured" : (name in status ? status[name] : "skipped"), note[name] > works
 }
@@ -64,9 +63,15 @@ FNR == 1 { file++ }
 /^ *(#|$)/ { next }
 file <= 3 { n = split($0, part, "|"); for (i = 1; i <= n; i++) part[i] = trim(part[i]) }
 file == 1 {
-    order[++count] = part[1]
-    batch[part[1]] = argument(part[3], "batch", 64)
-    epoch[part[1]] = argument(part[3], "epoch", 50000)
+    n = split(part[4], sides, " ")
+    for (i = 1; i <= n; i++) {
+        sub(/=.*/, "", sides[i])
+        order[++count] = name = part[1] "-" sides[i]
+        work[name] = part[1]
+        side[name] = sides[i]
+        batch[name] = argument(part[3], "batch", 64)
+        epoch[name] = argument(part[3], "epoch", 50000)
+    }
 }
 file == 2 {
     goal[++goals] = part[1]
@@ -77,7 +82,7 @@ file == 3 { status[part[1]] = part[2]; note[part[1]] = part[3] }
 file == 4 { split($0, part, ","); value[part[2], ++rounds[part[2]]] = part[3] + 0 }
 END {
     OFS = ","
-    print "name,seconds,low,high,batch,us_per_step,rounds,status,note" > works
+    print "name,work,side,seconds,low,high,batch,us_per_step,rounds,status,note" > works
     for (i = 1; i <= count; i++) summarise(order[i])
     print "name,figure,target,met" > verdicts
     for (i = 1; i <= goals; i++) {

@@ -12,16 +12,17 @@ Prints a line for each: "NAME SECONDS NOTE" (seconds per EPOCH images), "NAME sk
   graph    the same, with the whole step captured as a CUDA graph, including the cutting
   compile  like eager, with the network compiled by torch.compile's reduce-overhead
   loader   the usual DataLoader with 2 persistent workers and pinned memory: each image by ToTensor and Normalize
+  tf32     the faster of eager and graph with TF32, which PyTorch allows in convolutions by default
 
-The first two briefly try each layout (default, channels_last) and each kind of optimizer (foreach, fused), and use
-the fastest. TF32 is off: Lockstep computes in single precision. With --device cpu only eager and loader run.
+eager, graph and tf32 briefly try each layout (default, channels_last) and each kind of optimizer (foreach, fused), and
+use the fastest. Without tf32, products are in single precision, as Lockstep's are. A CPU cannot run graph and tf32.
 """
 import argparse
 import statistics
 import sys
 import time
 import warnings
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 
 import numpy
 import torch
@@ -32,8 +33,11 @@ from torch_step import torch_peer
 
 WARM_UP, PROBE = 5, 20  # steps
 WORKERS = 2
+# Whether a mode's step is captured as a graph; the others have no variants.
+CAPTURED = {"eager": [False], "graph": [True], "tf32": [False, True]}
 Work = namedtuple("Work", "name mode batch epoch model images labels shape")
-Variant = namedtuple("Variant", "channels_last fused")
+Variant = namedtuple("Variant", "captured channels_last fused")
+PLAIN = Variant(False, False, False)
 
 
 def parse_args():
@@ -62,11 +66,12 @@ class Training:
     def __init__(self, work, device, variant):
         self.work, self.device, self.variant = work, device, variant
         net, self.normalize = torch_peer.network(work.model)
-        net = nn.Sequential(OrderedDict((name, getattr(net, name)) for name in net.order)).train().to(device)
+        net = torch_step.as_sequence(net).train().to(device)
         self.net = net.to(memory_format=torch.channels_last) if variant.channels_last else net
         self.optimizer = self.make_optimizer()
         self.loss_of = nn.CrossEntropyLoss()
-        self.step = getattr(self, "prepare_" + work.mode)()
+        prepare = {"compile": self.prepare_compile, "loader": self.prepare_loader}
+        self.step = prepare.get(work.mode, self.prepare_graph if variant.captured else self.prepare_eager)()
 
     def make_optimizer(self):
         kind = {"fused": True} if self.variant.fused else {"foreach": True}
@@ -109,7 +114,9 @@ class Training:
         return self.prepare_eager()
 
     def prepare_graph(self):
-        x, y = self.on_device()
+        # A graph holds the addresses of what it reads, not the tensors: the images and labels must live as long as it
+        # does. step() keeps `ids` and the graph itself, and the training its network and optimizer.
+        x, y = self.read_by_graph = self.on_device()
         orders, ids = self.orders(len(y)), torch.zeros(self.work.batch, dtype=torch.long, device=self.device)
         side = torch.cuda.Stream(self.device)
         side.wait_stream(torch.cuda.current_stream(self.device))
@@ -162,45 +169,54 @@ def wait(device):
 
 
 def variants(work, device):
-    plain = Variant(False, False)
-    if work.mode not in ("eager", "graph") or device.type != "cuda":
-        return [plain]
+    if work.mode not in CAPTURED or device.type != "cuda":
+        return [PLAIN]
     layouts = [False, True] if work.shape[0] > 1 else [False]
-    return [Variant(layout, fused) for layout in layouts for fused in (False, True)]
+    return [Variant(captured, layout, fused)
+            for captured in CAPTURED[work.mode] for layout in layouts for fused in (False, True)]
 
 
 def probe(work, device, variant):
-    """The training and its seconds per step; None if this torch does not support the variant."""
-    try:
-        training = Training(work, device, variant)
-        training.time(WARM_UP)
-        return training, training.time(PROBE)
-    except (TypeError, RuntimeError):
-        if variant == Variant(False, False):
-            raise
-        return None
+    """The training and its seconds per step."""
+    training = Training(work, device, variant)
+    training.time(WARM_UP)
+    return training, training.time(PROBE)
 
 
-def describe(variant):
-    return ("channels_last, " if variant.channels_last else "") + ("fused" if variant.fused else "foreach")
+def fastest(work, device):
+    """The fastest variant's training and seconds per step; a variant that this torch does not support is passed over."""
+    best = failure = None
+    for variant in variants(work, device):
+        try:
+            found = probe(work, device, variant)
+        except (TypeError, RuntimeError) as e:
+            failure = failure or e
+            continue
+        if best is None or found[1] < best[1]:
+            best = found
+        del found  # frees its memory, unless it is the best
+    if best is None:
+        raise failure
+    return best
+
+
+def describe(work, variant):
+    words = ["captured" if variant.captured else "eager"] if work.mode == "tf32" else []
+    words += ["channels_last"] if variant.channels_last else []
+    return ", ".join(words + ["fused" if variant.fused else "foreach"])
 
 
 def measure(work, device, args):
-    if work.mode in ("graph", "compile") and device.type != "cuda":
+    if work.mode in ("graph", "tf32") and device.type != "cuda":
         raise Skipped("needs CUDA")
     if work.mode == "compile" and not hasattr(torch, "compile"):
         raise Skipped(f"torch {torch.__version__} has no compile")
-    best = None
-    for variant in variants(work, device):
-        found = probe(work, device, variant)
-        if found and (best is None or found[1] < best[1]):
-            best = found
-        del found  # frees its memory, unless it is the best
-    training, seconds = best
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = work.mode == "tf32"
+    training, seconds = fastest(work, device)
     steps = max(1, round(args.seconds / args.blocks / seconds))
     training.time(max(1, steps // 2))
     step = statistics.median(training.time(steps) for _ in range(args.blocks))
-    return step * work.epoch / work.batch, describe(training.variant)
+    return step * work.epoch / work.batch, describe(work, training.variant)
 
 
 def open_device(name):
@@ -210,7 +226,6 @@ def open_device(name):
             sys.exit("torch_cuda.py: this torch sees no GPU")
         torch.cuda.set_device(device)
         warnings.filterwarnings("ignore", message="(?s).*TF32")  # newer versions prefer another name
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.benchmark = True
     return device
 

@@ -6,6 +6,7 @@
 #     LOCKSTEP_CUDA_LIBRARY  the backend: ../lib/lockstep-cuda.so, relative to BIN
 #     DEVICE                 which GPU: cuda:0
 #     QUICK                  tiny sizes, for a dry run
+#     PROGRESS               a file for `progress`; none by default
 # shellcheck shell=bash
 
 gpu_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,6 +22,11 @@ trap 'rm -rf "$WORK"' EXIT
 fail() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
     exit 1
+}
+
+# progress DONE ALL WHAT: for the one who is told that time ran out.
+progress() {
+    [ -z "${PROGRESS:-}" ] || echo "$1 of $2 $3" >"$PROGRESS"
 }
 
 # drawn FOLDER IMAGES MODEL: draws data for a model's input.

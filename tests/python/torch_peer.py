@@ -11,11 +11,12 @@
                                                      PyTorch in float is the yardstick
 
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation. OPTIONS is JSON: batch, lr, and
-optionally momentum, nesterov, weight_decay. Files with the ending .zst are read through the zstd program. Needs
-PyTorch and the standard library.
+optionally momentum, nesterov, weight_decay. Files with the ending .zst are read through the zstd program or, where it
+is missing, pyarrow. Otherwise needs PyTorch and the standard library.
 """
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -29,10 +30,22 @@ import safetensors_writer
 DTYPES = {"U8": torch.uint8, "U32": torch.int64, "I64": torch.int64, "F32": torch.float32, "F64": torch.float64}
 
 
+def decompressed(path):
+    """The content of a .zst file. A machine with a GPU may lack zstd; pyarrow is often beside its PyTorch."""
+    if shutil.which("zstd"):
+        return subprocess.run(["zstd", "-dcq", path], check=True, stdout=subprocess.PIPE).stdout
+    try:
+        import pyarrow
+    except ImportError as e:
+        raise ImportError(f"cannot decompress '{path}': neither the program zstd nor pyarrow is installed") from e
+    with pyarrow.input_stream(path, compression="zstd") as stream:
+        return stream.read()
+
+
 def read(path):
     """{name: tensor} and metadata."""
     if path.endswith(".zst"):
-        data = subprocess.run(["zstd", "-dcq", path], check=True, stdout=subprocess.PIPE).stdout
+        data = decompressed(path)
     else:
         with open(path, "rb") as file:
             data = file.read()

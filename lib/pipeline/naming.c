@@ -20,12 +20,11 @@ enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
 // ---- Files ----
 
 // For "R001/ddp4" or "ddp4.yaml", suggests the experiment "ddp4".
-static status no_file(const pipeline *p, const char *path, error *err) {
-    const catalog_entry *entry;
+static status no_file(const char *path, error *err) {
     catalog known = {0};
     char *name = naming_base(path, err);
-    const bool there = name && catalog_read(&known, p->experiments, NULL) == STATUS_OK &&
-                       catalog_find(&known, name, &entry, NULL) == STATUS_OK;
+    const bool there =
+        name && catalog_read_places(&known, NULL) == STATUS_OK && catalog_look_up(&known, name);
     status rc =
         error_set(err, STATUS_INPUT, "cannot find experiment: '%s' does not exist%s%s%s", path,
                   there ? ": did you mean '" : "", there ? name : "", there ? "'?" : "");
@@ -34,13 +33,13 @@ static status no_file(const pipeline *p, const char *path, error *err) {
     return rc;
 }
 
-static status check_path(const pipeline *p, const char *path, error *err) {
+static status check_path(const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
                          "cannot use experiment: '%s': its name contains a tab or a line break",
                          path);
     if (access(path, R_OK) == 0) return STATUS_OK;
-    return no_file(p, path, err);
+    return no_file(path, err);
 }
 
 static bool is_study(const char *path) {
@@ -53,11 +52,10 @@ static bool is_study(const char *path) {
     return study;
 }
 
-static status find_one(const pipeline *p, const catalog *known, const char *name, words *files,
-                       error *err) {
+static status find_one(const catalog *known, const char *name, words *files, error *err) {
     const catalog_entry *entry;
     status rc =
-        names_is_path(name) ? check_path(p, name, err) : catalog_find(known, name, &entry, err);
+        names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
     if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
     return rc;
 }
@@ -94,10 +92,10 @@ static status find_all(const pipeline *p, words *files, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; !s->values[SETTING_RUNS] && i < s->names.count; i++)
         by_name = by_name || !names_is_path(s->names.items[i]);
-    if (by_name) rc = catalog_read(&known, p->experiments, err);
+    if (by_name) rc = catalog_read_places(&known, err);
     for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
         rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
-                                     : find_one(p, &known, s->names.items[i], files, err);
+                                     : find_one(&known, s->names.items[i], files, err);
     catalog_release(&known);
     return rc;
 }
@@ -140,9 +138,11 @@ status naming_find(const pipeline *p, bool study_may_be, words *files, bool *stu
 
 char *naming_list(const pipeline *p, error *err) {
     const words *names = &p->settings->names;
-    char *path = names->count
-                     ? memory_string(names->items[0], err)
-                     : memory_format(err, "%s/reproductions/reproduce.yaml", p->experiments);
+    char *path = NULL;
+    if (names->count)
+        path = memory_string(names->items[0], err);
+    else if (names_find("experiments/", "reproductions", "reproduce", &path, err) != STATUS_OK)
+        return NULL;
     if (!path || access(path, R_OK) == 0) return path;
     error_set(err, STATUS_INPUT, "cannot find the list of reports: '%s' does not exist", path);
     free(path);

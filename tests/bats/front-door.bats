@@ -148,7 +148,7 @@ END
         [[ $status -ne 0 && $output == *"'$setting' does not exist: did you mean 'single'?"* ]] || fail "$output"
     done
     cd / || return
-    TOOL=pipeline fails_with 3 "cannot read the folder 'experiments'" "$BIN/pipeline" experiment single
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'single': no such file, and no folder 'experiments'" "$BIN/pipeline" experiment single
     run by_make experiments EXP="$TINY"
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three

@@ -279,6 +279,46 @@ has_all() {
     has_all "$WORK/root/usr"
 }
 
+@test "installed: own experiments stand beside the shipped ones, in a folder experiments or in any other" {
+    need_tool plan pipeline train-single
+    cd "$WORK" || return
+    succeeds make -C "$ROOT" -s -o all BUILD="$(dirname "$BIN")" PREFIX="$WORK/i" CUDA_SO= install
+    local tool=$WORK/i/bin/lockstep place name='lockstep.experiment/1' installed=$WORK/i/libexec/lockstep/share/experiments
+    mkdir -p experiments exps empty
+    for place in experiments exps; do
+        printf '%s\n' "schema: $name" 'name: mine' 'base: single' 'epochs: 1' >"$place/mine.yaml"
+        printf '%s\n' "schema: $name" 'name: own' 'base: mine' 'model: lenet-bn' >"$place/own.yaml"
+    done
+    # `plan runs` resolves all of an experiment: its bases, and the model.
+    succeeds "$tool" plan runs mine own ddp4
+    [[ $output == *"experiments/mine.yaml"* && $output == *"experiments/own.yaml"* && $output == *"$installed/R001/ddp4.yaml"* ]] || fail "$output"
+    succeeds "$tool" plan runs exps/mine.yaml exps/own.yaml
+    succeeds "$tool" pipeline --experiments
+    [[ $'\n'$output$'\n' == *$'\nmine\n'* && $'\n'$output$'\n' == *$'\nddp4\n'* ]] || fail "$output"
+    succeeds "$tool" synth-cifar --train 64 --test 8 --out data
+    for name in mine ddp4 exps/own.yaml; do
+        succeeds "$tool" train-single --experiment "$name" --set dataset=synthetic --train data/train.st.zst --out run --dry-run
+    done
+    # One of the same name hides the shipped one; its base is sought beside it.
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: ddp4' 'base: mine' >experiments/ddp4.yaml
+    succeeds "$tool" plan runs ddp4
+    [[ $output == *$'\texperiments/ddp4.yaml'* ]] || fail "$output"
+    # A name that no folder has: the nearest of all, and where it was sought.
+    sed 's/base: single/base: singel/' exps/mine.yaml >exps/wrong.yaml
+    TOOL=plan fails_with 3 "exps/wrong.yaml:3:7: 'base': .*'singel': did you mean 'single'\? 'experiments' and '$installed' have these: .* mine .* single" \
+        "$tool" plan runs exps/wrong.yaml
+    TOOL=pipeline fails_with 3 "'mien': did you mean 'mine'\? 'experiments' and '$installed' have these" "$tool" experiment mien
+    sed 's/lenet-bn/lenet-nb/' exps/own.yaml >exps/wrong.yaml
+    TOOL=plan fails_with 3 "did you mean 'lenet-bn'" "$tool" plan runs exps/wrong.yaml
+    # A folder of a run that has the name of an experiment is not its file.
+    mkdir -p single
+    succeeds "$tool" train-single --experiment single --set dataset=synthetic --train data/train.st.zst --out run --dry-run
+    cd empty || return
+    succeeds "$tool" plan runs single
+    succeeds "$tool" reproduce --help
+    succeeds "$tool" plan reproduction "$installed/reproductions/reproduce.yaml"
+}
+
 @test "a manual page contains all of --help" {
     need_tool train-ddp manifest
     local tool option page=$WORK/page.1

@@ -392,7 +392,7 @@ out:
 static status take_folder(const bench *b, const char *folder, int *lock, error *err) {
     status rc;
     TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, lock, err));
+    TRY(output_lock_folder(folder, &b->log, lock, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
     if (rc != STATUS_OK) launch_abort(&b->environment);

@@ -187,7 +187,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
     if (!a->arrays) TRY(image_folder_list(a->from, &a->folder, err));
-    if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, err));
+    if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, call->log, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
     if (a->output.print_key) {

@@ -266,7 +266,7 @@ static status take_folder(const train_settings *s, const experiment *e, int *loc
     *finished = false;
     if (train_start_leads(s)) {
         TRY(output_make_folder(s->out, err));
-        TRY(output_lock_folder(s->out, lock, err));
+        TRY(output_lock_folder(s->out, s->log, lock, err));
     }
     if (s->resume) TRY(find_finished(s, e, finished, err));
 out:
@@ -281,7 +281,7 @@ static status check(const train_tool *t, const train_settings *s, const experime
     bool finished = false;
     status rc;
     TRY(need(t->out, "out", err));
-    TRY(output_check_folder(s->out, err));
+    TRY(output_check_folder(s->out, s->log, err));
     if (s->resume) TRY(find_finished(s, e, &finished, err));
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));

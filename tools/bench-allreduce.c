@@ -139,7 +139,10 @@ static status find_world_sizes(const arguments *a, bench *b, error *err) {
         status rc = launch_detect(&b->environment, err);
         if (rc != STATUS_OK) return rc;
     }
-    if (!b->environment.joined) return parse_world_sizes(world_sizes_of(a), b, err);
+    if (!b->environment.joined) {
+        status rc = a->print_key ? STATUS_OK : launch_check_alone(err);
+        return rc == STATUS_OK ? parse_world_sizes(world_sizes_of(a), b, err) : rc;
+    }
     b->world_sizes[b->count++] = b->environment.size;
     return STATUS_OK;
 }

@@ -133,6 +133,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     TRY(read_devices(t, &s->devices, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
+    if (!group->joined && !t->print_key) TRY(launch_check_alone(err));
     if (t->print_key && !devices_undecided(&s->devices)) goto out;
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);

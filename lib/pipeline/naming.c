@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "data/manifest.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/names.h"
@@ -52,11 +53,57 @@ static bool is_study(const char *path) {
     return study;
 }
 
-static status find_one(const catalog *known, const char *name, words *files, error *err) {
-    const catalog_entry *entry;
-    status rc =
-        names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
-    if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
+// The name of the data set in a folder of import-images, which may differ from the folder's.
+static char *dataset_in(const char *folder, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
+    yaml_node *root = NULL;
+    error unreadable;
+    if (path && manifest_read(path, &root, &unreadable) == STATUS_OK)
+        name = memory_string(yaml_text_at(root, "parameters.dataset"), err);
+    yaml_free(root);
+    free(path);
+    return name;
+}
+
+// Finds the experiment that import-images has written next to its data, in DATA or data/NAME: that
+// name, or the folder's. *path is NULL if there is none.
+static status find_beside_data(const pipeline *p, const char *name, char **path, error *err) {
+    const char *given = p->settings->values[SETTING_DATA];
+    char *folder = given ? memory_string(given, err) : memory_format(err, "data/%s", name);
+    char *base = folder ? naming_base(folder, err) : NULL, *own = NULL;
+    status rc = base ? STATUS_OK : STATUS_FAILED;
+    *path = NULL;
+    if (rc != STATUS_OK) goto out;
+    *path = memory_format(err, "%s/%s.yaml", folder, name);
+    if (!*path || access(*path, R_OK) == 0) goto out;
+    free(*path);
+    *path = NULL;
+    own = strcmp(base, name) == 0 ? dataset_in(folder, err) : NULL;
+    if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
+    if (*path && access(*path, R_OK) == 0) goto out;
+    free(*path);
+    *path = NULL;
+out:
+    free(own);
+    free(base);
+    free(folder);
+    return rc;
+}
+
+static status find_one(const pipeline *p, const catalog *known, const char *name, words *files,
+                       error *err) {
+    const catalog_entry *entry = NULL;
+    char *beside = NULL;
+    status rc = STATUS_OK;
+    const bool is_path = names_is_path(name);
+    if (is_path)
+        TRY(check_path(name, err));
+    else if (!catalog_look_up(known, name))
+        TRY(find_beside_data(p, name, &beside, err));
+    if (!is_path && !beside) TRY(catalog_find(known, name, &entry, err));
+    rc = words_add(files, entry ? entry->path : beside ? beside : name, err);
+out:
+    free(beside);
     return rc;
 }
 
@@ -95,7 +142,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
     if (by_name) rc = catalog_read_places(&known, err);
     for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
         rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
-                                     : find_one(&known, s->names.items[i], files, err);
+                                     : find_one(p, &known, s->names.items[i], files, err);
     catalog_release(&known);
     return rc;
 }

@@ -42,11 +42,31 @@ PARTS    := build cuda mpi tests conformance torture bench lint install package
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
 INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-shells deps-torture deps-aarch64 deps-glibc deps-packaging deps-sass
+# One goal uses all processors; -j on the command line takes precedence (make 4.4 shows it here).
+# Several goals run one after the other, as typed, unless there is -j. A make that this one calls takes
+# part in its jobs.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS))$(if $(filter $(INSTALLS),$(MAKECMDGOALS)),,$(word 2,$(MAKECMDGOALS))),0)
+PROCESSORS := $(shell nproc 2>/dev/null || echo 1)
+MAKEFLAGS += -j$(PROCESSORS)
+endif
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
 include $(PARTS:%=make/%.mk)
 include pipelines/experiment.mk
+# Names that are neither targets nor files, before anything is built for the other goals. For a
+# folder, such as `tests`, make would do nothing and succeed.
+ifneq ($(MAKECMDGOALS),)
+TARGETS := $(shell awk -F: '/^[a-z][a-z0-9_. -]*:([^=]|$$)/ { print $$1 }' $(MAKEFILE_LIST))
+STRAY   := $(firstword $(foreach goal,$(filter-out $(TARGETS),$(MAKECMDGOALS)),$(if $(findstring /,$(goal)),,$(if $(wildcard $(goal)/.),$(goal),$(if $(wildcard $(goal)),,$(goal))))))
+endif
+ifneq ($(STRAY),)
+NEAREST := $(shell echo '$(TARGETS)' | scripts/nearest $(call word_of,$(STRAY)))
+ifneq ($(and $(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),$(if $(NEAREST),,x)),)
+$(error '$(STRAY)' is not a target; a setting has no blank, except in quotes: EPOCHS=3, EXPS="single ddp4")
+endif
+$(if $(NEAREST),$(error no target '$(STRAY)': did you mean '$(NEAREST)'? `make help` lists them))
+endif
 quickstart experiment compare explain reproduce submission verify grade: | check-artifacts
 .PHONY: check-artifacts
 check-artifacts:
@@ -68,7 +88,7 @@ print-config: ## Show settings and what was found on this machine
 	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS $(call word_of,$(ARTIFACTS)); show PREFIX '$(PREFIX)'; show DIST '$(DIST)'; \
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
-	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \
+	show cuda '$(if $(NVCC),$(NVCC)$(if $(CUDA_SO),,: not used without an NVIDIA driver: CUDA=1 builds the backend),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \
 	$(if $(NVCC),show '' "$$($(NVCC) --version | grep release)"; show CUDA_ARCHS '$(CUDA_ARCHS): $(ARCHS)'; show NCCL '$(NCCL)';) \
 	show mpi '$(or $(MPI_FOUND),$(if $(filter 0,$(MPI)),switched off: MPI=0,no $(MPICC): ranks on one host only))'; \
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \

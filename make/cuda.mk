@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The CUDA backend, and its emulation for tests without a GPU.
 #
-# It is built if nvcc is found: in CUDA_HOME, in /usr/local/cuda, or on the PATH. CUDA=0: it is not
-# built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities, such as "80 90"; or `all`; or
+# It is built if nvcc is found (in CUDA_HOME, in /usr/local/cuda, or on the PATH) and there is an
+# NVIDIA driver, or this build folder has a backend already. CUDA=0: it is not built; CUDA=1: it must
+# be. CUDA_ARCHS: compute capabilities, such as "80 90"; or `all`; or
 # `native`, those of this machine's GPUs, which builds faster, and means all if it has none or one
 # that is not in the list. Newer GPUs run the PTX of the last one.
 CUDA       ?= auto
@@ -15,8 +16,14 @@ CUDA_ARCHS ?= native
 # of packages. NCCL=0: it is not built in.
 NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
 
-CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)
-all: $(CUDA_SO)
+# nvcc takes minutes, so it is not called for a backend that no one can use here.
+CUDA_WANTED := $(if $(NVCC),$(or $(filter 1,$(CUDA)),$(wildcard /proc/driver/nvidia $(BUILD)/lib/lockstep-cuda.so),$(shell command -v nvidia-smi)))
+CUDA_SO     := $(if $(CUDA_WANTED),$(BUILD)/lib/lockstep-cuda.so)
+all: $(or $(CUDA_SO),$(if $(NVCC),$(OBJ)/cuda-left-out))
+# Said once in a build folder.
+$(OBJ)/cuda-left-out:
+	@mkdir -p $(@D) && touch $@
+	@echo 'nvcc is here, but no NVIDIA driver: the CUDA backend is left out; CUDA=1 builds it'
 ifeq ($(CUDA)$(NVCC),1)
 all: no-nvcc
 endif
@@ -164,4 +171,4 @@ exact-cost: all counting ## Estimate what --math exact costs on a GPU, from the 
 .PHONY: emulation no-nvcc
 emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU, for tests
 no-nvcc:
-	@echo "cannot build with CUDA=1: no nvcc in CUDA_HOME, /usr/local/cuda or on the PATH" >&2; exit 1
+	@echo "cannot build with CUDA=1: no $(if $(NVCC),NVIDIA driver: the backend was left out,nvcc in CUDA_HOME, /usr/local/cuda or on the PATH)" >&2; exit 1

@@ -14,13 +14,15 @@ MULTIARCH   = $(shell $(CC) -print-multiarch 2>/dev/null)
 dist: ## Pack the sources of the current commit: build/dist/lockstep-VERSION.tar.xz
 	@scripts/make-dist '$(DIST)'
 # Installs the files that the prerequisites have just built into an empty folder, with another PREFIX and LIBDIR.
-install_stage = rm -rf '$(STAGE)/$@' && $(MAKE) --no-print-directory -s $(INSTALLED:%=-o %) install \
+install_stage = $(MAKE) --no-print-directory -s $(INSTALLED:%=-o %) install \
                 DESTDIR='$(STAGE)/$@' PREFIX='$(1)' LIBDIR='$(2)'
 INSTALLED    := all man completions
 wheel: $(INSTALLED) ## Make a Python wheel with the tools and a reader for NumPy: build/dist/lockstep-VERSION-….whl
-	@$(call install_stage,/lockstep,/lockstep/lib)
+	@rm -rf '$(STAGE)/$@'
+	+@$(call install_stage,/lockstep,/lockstep/lib)
 	@scripts/strip-binaries '$(STAGE)/$@'
 	@AUDITWHEEL='$(AUDITWHEEL)' scripts/make-wheel '$(PYTHON)' '$(STAGE)/$@/lockstep' '$(DIST)'
 deb: $(INSTALLED) ## Make a Debian package: build/dist/lockstep_VERSION_ARCHITECTURE.deb
-	@$(call install_stage,/usr,/usr/lib/$(MULTIARCH))
+	@rm -rf '$(STAGE)/$@'
+	+@$(call install_stage,/usr,/usr/lib/$(MULTIARCH))
 	@scripts/make-deb '$(STAGE)/$@' '$(DIST)'

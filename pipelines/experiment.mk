@@ -31,15 +31,6 @@ ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
 GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 unexport $(GIVEN)
 endif
-# `EPOCHS= 3` and `EXPS=a b` are settings that end at the blank, and goals `3` and `b`. make would
-# refuse those only after the experiment: words that are no target of a part are refused here.
-ifneq ($(and $(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))),)
-TARGETS := $(shell sed -n 's/^\([a-z][a-z0-9_. -]*\):.*/\1/p' $(MAKEFILE_LIST))
-STRAY   := $(firstword $(foreach goal,$(filter-out $(TARGETS),$(MAKECMDGOALS)),$(if $(findstring /,$(goal)),,$(goal))))
-ifneq ($(STRAY),)
-$(error '$(STRAY)' is not a target; a setting has no blank, except in quotes: EPOCHS=3, EXPS="single ddp4")
-endif
-endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
 HAS_PIPELINE = $(if $(TOOLS_BUILT),,[ -x $(call word_of,$(BIN)/pipeline) ] || { \
     echo $(call word_of,make $@: BIN='$(BIN)' has no program 'pipeline': leave BIN out to build the tools) >&2; exit 2; };)
@@ -72,11 +63,6 @@ runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)
-# There is a folder named `experiments`: without this target, `make experiments` would do nothing and
-# succeed.
-.PHONY: experiments
-experiments:
-	@echo "make: no target 'experiments': did you mean 'experiment'?" >&2; exit 2
 .PHONY: reproduce-docs
 reproduce-docs: ## Put the tables of the last `make reproduce` into docs/results.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) pipelines/write-results.sh

@@ -139,7 +139,10 @@ static status find_world_sizes(const arguments *a, bench *b, error *err) {
         status rc = launch_detect(&b->environment, err);
         if (rc != STATUS_OK) return rc;
     }
-    if (!b->environment.joined) return parse_world_sizes(world_sizes_of(a), b, err);
+    if (!b->environment.joined) {
+        status rc = a->print_key ? STATUS_OK : launch_check_alone(err);
+        return rc == STATUS_OK ? parse_world_sizes(world_sizes_of(a), b, err) : rc;
+    }
     b->world_sizes[b->count++] = b->environment.size;
     return STATUS_OK;
 }
@@ -392,7 +395,7 @@ out:
 static status take_folder(const bench *b, const char *folder, int *lock, error *err) {
     status rc;
     TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, lock, err));
+    TRY(output_lock_folder(folder, &b->log, lock, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
     if (rc != STATUS_OK) launch_abort(&b->environment);

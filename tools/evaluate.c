@@ -98,7 +98,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool json
     int lock = -1;
     status rc;
     TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, &lock, err));
+    TRY(output_lock_folder(folder, s->log, &lock, err));
     TRY(evaluate_model_init(&e, s, m, err));
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));

@@ -8,9 +8,11 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/printable.h"
+#include "base/shell_words.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
+#include "data/images/starter.h"
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
@@ -33,7 +35,9 @@ static const char NOTES[] =
     "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
     "[N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
     "y_test; without --size they are not resized. Unreadable pictures are left out,\n"
-    "and listed on standard error and in the manifest.\n"
+    "and listed on standard error and in the manifest. DIR/NAME.yaml is an\n"
+    "experiment to begin with, and DIR/models/NAME.yaml its model, unless these\n"
+    "files are there already.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
@@ -175,6 +179,26 @@ static void log_summary(const arguments *a, const import_result *r, const logger
              r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
 }
 
+// After a data set for training, the next command is to train.
+static status begin_experiment(const arguments *a, const raw_dataset *data, const logger *log,
+                               error *err) {
+    char *path = NULL, *quoted = NULL, *usual = memory_format(err, "data/%s", a->name);
+    bool kept = false;
+    status rc = usual ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK || a->output.split) goto out;
+    TRY(starter_write(data, a->output.out, &path, &kept, err));
+    quoted = shell_quote(strcmp(a->output.out, usual) == 0 ? a->name : path, err);
+    TRY(quoted ? STATUS_OK : STATUS_FAILED);
+    if (kept) log_info(log, "'%s' and its model: files that were there are left as they are", path);
+    log_info(log, "to train on these images: %s%s",
+             cli_front() ? "lockstep experiment " : "make experiment EXP=", quoted);
+out:
+    free(quoted);
+    free(path);
+    free(usual);
+    return rc;
+}
+
 static status import(void *arguments_of_main, const cli_call *call, error *err) {
     arguments *a = arguments_of_main;
     import_result r = {0};
@@ -187,7 +211,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
     if (!a->arrays) TRY(image_folder_list(a->from, &a->folder, err));
-    if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, err));
+    if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, call->log, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
     if (a->output.print_key) {
@@ -199,6 +223,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     TRY(describe_result(a, &r, &m, err));
     TRY(raw_dataset_write(&r.data, &a->output, &m, err));
     log_summary(a, &r, call->log);
+    rc = begin_experiment(a, &r.data, call->log, err);
 out:
     raw_output_close(&a->output);
     import_release(&r);

@@ -86,10 +86,10 @@ static status list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_setti
     return STATUS_OK;
 }
 
-static status print_experiments(const pipeline *p, error *err) {
+static status print_experiments(error *err) {
     catalog c = {0};
     status rc;
-    TRY(catalog_read(&c, p->experiments, err));
+    TRY(catalog_read_places(&c, err));
     for (size_t i = 0; i < c.count; i++)
         if (catalog_is_experiment(&c.items[i]) || catalog_is_study(&c.items[i]))
             puts(c.items[i].name);
@@ -153,8 +153,7 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     status rc;
     TRY(follow_parent(o, err));
     if (o->experiments) {
-        TRY(pipeline_open(&p, o->tools, NULL, err));
-        rc = print_experiments(&p, err);
+        rc = print_experiments(err);
         goto out;
     }
     if (!operands->count) TRY(error_set(err, STATUS_USAGE, "missing command (see --help)"));

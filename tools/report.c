@@ -115,11 +115,12 @@ static status print_json(const results *r, const options *o, error *err) {
 
 // Removes the old manifest first and writes the new one last, and only if the figures are inside
 // their bands: a folder with a manifest is complete and was checked.
-static status make_report(const results *r, const options *o, manifest *m, error *err) {
+static status make_report(const results *r, const options *o, const logger *log, manifest *m,
+                          error *err) {
     int lock = -1;
     status rc;
     TRY(output_make_folder(o->out, err));
-    TRY(output_lock_folder(o->out, &lock, err));
+    TRY(output_lock_folder(o->out, log, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
     if (o->check) TRY(print(results_check, r, o->check, err));
@@ -179,7 +180,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     if (o->answer) TRY(print(answer, &r, NULL, err));
     if (o->summary) TRY(print(summary, &r, NULL, err));
     if (o->out)
-        rc = make_report(&r, o, &m, err);
+        rc = make_report(&r, o, call->log, &m, err);
     else if (o->check)
         rc = print(results_check, &r, o->check, err);
 out:

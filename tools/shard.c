@@ -106,7 +106,7 @@ static status deal_out(const arguments *a, const cli_call *call, error *err) {
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     // Done before reading: standard input may be the end of a long download.
     TRY(output_make_folder(a->out, err));
-    TRY(output_lock_folder(a->out, &lock, err));
+    TRY(output_lock_folder(a->out, call->log, &lock, err));
     TRY(read_unsharded(a, &d, err));
     TRY(describe(a, &d, &m, err));
     TRY(write_folder(a, &d, call->log, &m, err));

@@ -116,7 +116,7 @@ static status synthesize(void *arguments_of_main, const cli_call *call, error *e
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(raw_output_open(&a->output, NULL, NULL, 0, err));
+    TRY(raw_output_open(&a->output, NULL, NULL, 0, call->log, err));
     TRY(draw(a, &s, names, &raw, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));
 out:

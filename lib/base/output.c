@@ -8,16 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
 enum { BUFFER_BYTES = 1 << 16, LOCK_PAUSE_MS = 50 };
+// The names of files in a folder, with those of subfolders and of temporary files, are shorter.
+enum { LONGEST_FILE = 96 };
 
 struct output {
     int fd;
@@ -70,7 +73,7 @@ static bool is_temporary(const char *name, const char *base) {
 static void remove_unlocked(int folder, const char *name) {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) (void)unlinkat(folder, name, 0);
+    if (file_lock(fd, false) == FILE_LOCK_TAKEN) (void)unlinkat(folder, name, 0);
     close(fd);
 }
 
@@ -87,7 +90,7 @@ static void remove_leftovers(const output *o) {
 // Returns false if another process removed the file as a leftover before it was locked.
 static bool lock_temporary(const output *o) {
     struct stat info;
-    (void)flock(o->fd, LOCK_EX | LOCK_NB); // some file systems have no locks
+    (void)file_lock(o->fd, false); // without locks, a leftover is never removed
     return fstat(o->fd, &info) == 0 && info.st_nlink > 0;
 }
 
@@ -124,7 +127,7 @@ static status open_file(output *o, error *err) {
     remove_leftovers(o);
     if (can_name_later()) o->fd = open(o->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (o->fd < 0) return open_named(o, err);
-    (void)flock(o->fd, LOCK_EX | LOCK_NB);
+    (void)file_lock(o->fd, false);
     return STATUS_OK;
 }
 
@@ -335,6 +338,78 @@ status output_make_folder(const char *path, error *err) {
     return rc;
 }
 
+// ---- Locks ----
+
+static void warn_unlocked(const char *folder, const logger *log) {
+    log_warn(log,
+             "cannot lock folder: '%s': its file system has no locks: nothing stops a second "
+             "command from writing there at the same time",
+             folder);
+}
+
+// Takes the lock. A process that was killed holds its lock until the kernel has cleaned up after it
+// and its children, which takes longest if it had much memory or a GPU. So a lock that is held is
+// tried again for some time.
+static file_lock_result take_lock(int fd) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
+    file_lock_result result;
+    for (int waited = 0; (result = file_lock(fd, false)) == FILE_LOCK_HELD;) {
+        if (waited >= OUTPUT_LOCK_SECONDS * 1000) break;
+        (void)nanosleep(&pause, NULL);
+        waited += LOCK_PAUSE_MS;
+    }
+    return result;
+}
+
+status output_lock_folder(const char *folder, const logger *log, int *lock, error *err) {
+    *lock = -1;
+    char *path = memory_format(err, "%s/.lock", folder);
+    if (!path) return STATUS_FAILED;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const file_lock_result result = fd < 0 ? FILE_LOCK_FAILED : take_lock(fd);
+    int reason = errno;
+    free(path);
+    if (result == FILE_LOCK_ABSENT) warn_unlocked(folder, log);
+    if (result == FILE_LOCK_TAKEN || result == FILE_LOCK_ABSENT) {
+        *lock = fd;
+        return STATUS_OK;
+    }
+    if (fd >= 0) close(fd);
+    if (result == FILE_LOCK_HELD)
+        return error_set(err, STATUS_FAILED,
+                         "cannot lock folder: '%s': another process holds the lock", folder);
+    return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+}
+
+void output_unlock_folder(int lock) {
+    if (lock >= 0) close(lock);
+}
+
+// Could output_lock_folder lock the folder or, if it is not `made`, one in it? Where there is no
+// lock file yet, a lock of the folder itself, for a moment, tells whether the file system has any.
+static status check_lock(const char *folder, bool made, const logger *log, error *err) {
+    char *path = memory_format(err, "%s/.lock", folder);
+    if (!path) return STATUS_FAILED;
+    int fd = made ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    const int reason = made && fd < 0 ? errno : 0;
+    free(path);
+    if (reason && reason != ENOENT)
+        return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+    if (fd < 0) fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && file_lock(fd, false) == FILE_LOCK_ABSENT) warn_unlocked(folder, log);
+    if (fd >= 0) close(fd);
+    return STATUS_OK;
+}
+
+// ---- Checks beforehand ----
+
+// A file system that is full, or has no more files. Some blocks are left to root alone.
+static bool is_full(const char *folder) {
+    struct statvfs info;
+    return statvfs(folder, &info) == 0 && info.f_blocks &&
+           (!(geteuid() ? info.f_bavail : info.f_bfree) || (info.f_files && !info.f_ffree));
+}
+
 static status check_writable(const char *folder, const char *what, const char *path, error *err) {
     struct stat info;
     int reason = 0;
@@ -344,6 +419,8 @@ static status check_writable(const char *folder, const char *what, const char *p
         reason = ENOTDIR;
     else if (access(folder, W_OK | X_OK) != 0)
         reason = errno;
+    else if (is_full(folder))
+        reason = ENOSPC;
     return reason ? error_system(err, STATUS_FAILED, reason, "%s: '%s'", what, path) : STATUS_OK;
 }
 
@@ -356,7 +433,19 @@ static void go_up(char *path) {
         slash[slash == path] = '\0';
 }
 
-status output_check_folder(const char *path, error *err) {
+// Can these names be made in the folder `there`, and files in the last of them? The kernel reports
+// a name that is too long only once the folder above it exists.
+static bool are_short(const char *names, const char *there) {
+    const long most = pathconf(there, _PC_NAME_MAX);
+    for (const char *at = names; *at; at += strspn(at, "/")) {
+        const size_t length = strcspn(at, "/");
+        if (most > 0 && length > (size_t)most) return false;
+        at += length;
+    }
+    return true;
+}
+
+status output_check_folder(const char *path, const logger *log, error *err) {
     struct stat info;
     if (!*path || strcmp(path, "-") == 0)
         return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
@@ -366,54 +455,27 @@ status output_check_folder(const char *path, error *err) {
     while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
            strcmp(there, "/") != 0)
         go_up(there);
+    const bool is_there = strcmp(there, path) == 0;
+    const char *names = path + (strcmp(there, ".") == 0 ? 0 : strlen(there));
     status rc = check_writable(there, "cannot make folder", path, err);
+    if (rc == STATUS_OK &&
+        (strlen(path) + LONGEST_FILE >= PATH_MAX || (!is_there && !are_short(names, there))))
+        rc = error_system(err, STATUS_FAILED, ENAMETOOLONG, "cannot make folder: '%s'", path);
+    if (rc == STATUS_OK) rc = check_lock(there, is_there, log, err);
     free(there);
     return rc;
 }
 
 status output_check_file(const char *path, error *err) {
+    struct stat info;
     if (strcmp(path, "-") == 0) return STATUS_OK;
+    int reason = stat(path, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+    if (reason && reason != ENOENT)
+        return error_system(err, STATUS_FAILED, reason, "cannot write: '%s'", path);
     char *folder = memory_string(path, err);
     if (!folder) return STATUS_FAILED;
     go_up(folder);
     status rc = check_writable(folder, "cannot write", path, err);
     free(folder);
     return rc;
-}
-
-// Takes the lock; on failure *reason is the errno value. A process that was killed holds its lock
-// until the kernel has cleaned up after it and its children, which takes longest if it had much
-// memory or a GPU. So a lock that is held is tried again for some time.
-static bool take_lock(int fd, int *reason) {
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
-    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB);) {
-        *reason = errno;
-        if (*reason == EINTR) continue;
-        if (*reason != EWOULDBLOCK || waited >= OUTPUT_LOCK_SECONDS * 1000) return false;
-        (void)nanosleep(&pause, NULL);
-        waited += LOCK_PAUSE_MS;
-    }
-    return true;
-}
-
-status output_lock_folder(const char *folder, int *lock, error *err) {
-    *lock = -1;
-    char *path = memory_format(err, "%s/.lock", folder);
-    if (!path) return STATUS_FAILED;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    int reason = fd < 0 ? errno : 0;
-    free(path);
-    if (fd >= 0 && take_lock(fd, &reason)) {
-        *lock = fd;
-        return STATUS_OK;
-    }
-    if (fd >= 0) close(fd);
-    if (reason == EWOULDBLOCK)
-        return error_set(err, STATUS_FAILED,
-                         "cannot lock folder: '%s': another process holds the lock", folder);
-    return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
-}
-
-void output_unlock_folder(int lock) {
-    if (lock >= 0) close(lock);
 }

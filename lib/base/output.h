@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 
 typedef struct output output;
 
@@ -42,18 +43,20 @@ status output_write_file(const char *path, const void *data, size_t bytes, error
 // everywhere else, are STATUS_USAGE.
 status output_make_folder(const char *path, error *err) MUST_CHECK;
 
-// Checks that output_make_folder could make the folder and that files could be written there; if
-// not, fails with STATUS_FAILED and the reason. Changes nothing.
-status output_check_folder(const char *path, error *err) MUST_CHECK;
-// The same for the folder of a file, which must exist.
+// Checks that output_make_folder could make the folder, that output_lock_folder could lock it once
+// no other process does, and that files could be written there; if not, fails with STATUS_FAILED
+// and the reason. Changes nothing.
+status output_check_folder(const char *path, const logger *log, error *err) MUST_CHECK;
+// Checks that the file could be written. Its folder must exist.
 status output_check_file(const char *path, error *err) MUST_CHECK;
 
 // Takes an advisory lock: one writer per folder. Fails with STATUS_FAILED, naming the folder, if
 // another process holds the lock for longer than OUTPUT_LOCK_SECONDS; a process that was killed
 // ends within that time. The lock file is `folder/.lock`; output_unlock_folder or the end of the
-// process releases the lock.
+// process releases the lock. If the file system has no locks (file_lock.h), warns and goes on
+// without one.
 enum { OUTPUT_LOCK_SECONDS = 5 };
-status output_lock_folder(const char *folder, int *lock, error *err) MUST_CHECK;
+status output_lock_folder(const char *folder, const logger *log, int *lock, error *err) MUST_CHECK;
 void output_unlock_folder(int lock);
 
 #endif

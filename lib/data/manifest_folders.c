@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "data/manifest_folders.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/manifest.h"
 
 static bool is_folder(const char *path) {
@@ -30,8 +33,73 @@ bool manifest_is_run_folder(const char *path) {
     return is_folder(path) && !has_manifest(path, NULL) && has_manifest(path, "train");
 }
 
+// ---- Hints ----
+
+enum { HINT_DEPTH = 2, MOST_HINTS = 3 }; // ARTIFACTS/EXPERIMENT/seed-S
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static void add_run(text *t, const char *path, int *count) {
+    if (++*count <= MOST_HINTS)
+        text_format(t, "%s'%s'", *count > 1 ? ", " : ": folders of runs are ", path);
+    else
+        text_append(t, ", …");
+}
+
+// Adds the folders of runs below `folder`, until there are too many for a line.
+static void add_runs(text *t, const char *folder, int depth, int *count) {
+    struct dirent **found = NULL;
+    const int entries = scandir(folder, &found, is_visible, versionsort);
+    for (int i = 0; i < entries; i++) {
+        char *path = memory_format(NULL, "%s/%s", folder, found[i]->d_name);
+        const bool room = path && *count <= MOST_HINTS;
+        if (room && manifest_is_run_folder(path))
+            add_run(t, path, count);
+        else if (room && depth > 1 && is_folder(path))
+            add_runs(t, path, depth - 1, count);
+        free(path);
+        free(found[i]);
+    }
+    free(found);
+}
+
+char *manifest_hint_runs(const char *path) {
+    error ignored;
+    text t;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    char *folder = memory_format(NULL, "%.*s", (int)length, path);
+    int count = 0;
+    text_init(&t, &ignored);
+    if (folder && has_manifest(folder, NULL)) { // of a report, say
+        char *slash = strrchr(folder, '/');
+        if (slash) *slash = 0;
+        if (slash && manifest_is_run_folder(folder))
+            add_run(&t, folder, &count);
+        else if (slash && *folder)
+            add_runs(&t, folder, 1, &count);
+    } else if (folder) {
+        add_runs(&t, folder, HINT_DEPTH, &count);
+    }
+    free(folder);
+    if (!count) text_append(&t, "");
+    return text_take(&t);
+}
+
 status manifest_locate(const char *path, char **file, error *err) {
     const char *stage = manifest_is_run_folder(path) ? "train" : NULL;
+    *file = NULL;
+    if (is_folder(path) && !stage && !has_manifest(path, NULL)) {
+        char *hint = manifest_hint_runs(path);
+        const bool runs = hint && *hint;
+        if (runs)
+            error_set(err, STATUS_INPUT, "cannot find a manifest: '%s' is no folder of a run%s",
+                      path, hint);
+        free(hint);
+        if (runs) return STATUS_INPUT;
+    }
     *file = is_folder(path) ? manifest_of(path, stage, err) : memory_string(path, err);
     return *file ? STATUS_OK : STATUS_FAILED;
 }

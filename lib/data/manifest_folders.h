@@ -12,8 +12,14 @@
 // Returns true for a folder that has no manifest of its own but one in train/.
 bool manifest_is_run_folder(const char *path);
 
+// For a message about `path`, which is no folder of a run: returns ": folders of runs are 'a',
+// 'b'", those in it, or around or beside the output of another tool; "" if there are none. free()
+// it; NULL: no memory.
+char *manifest_hint_runs(const char *path);
+
 // Finds the manifest that `path` means: PATH/manifest.yaml of a folder, that of train/ of a run,
 // otherwise `path` itself. free() it.
+// STATUS_INPUT for a folder that has none, but contains runs: the message names them.
 status manifest_locate(const char *path, char **file, error *err) MUST_CHECK;
 
 // Runs manifest_diff on the manifests that both paths mean. Two runs are compared stage by stage,

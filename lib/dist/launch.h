@@ -16,7 +16,7 @@ enum { LAUNCH_RENDEZVOUS_SECONDS = 60 };
 // The variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT) describe a group on one
 // host. MASTER_PORT is only a number that the ranks agree on: no TCP port is opened, so the store
 // that torchrun keeps there is in nobody's way. MPI launchers (OMPI_COMM_WORLD_*, PMI_*, SLURM_*
-// inside a step of several tasks) start a group on any number of hosts, with MPI as transport. If
+// in one of several tasks of srun) start a group on any number of hosts, with MPI as transport. If
 // MASTER_ADDR and MASTER_PORT are set too, they start one on one host, with shared memory.
 typedef struct launch_environment {
     bool joined; // false: the environment names no group
@@ -32,6 +32,11 @@ typedef struct launch_environment {
 // without it (lockstep-mpi.so), are STATUS_USAGE; the message names the variable. An empty variable
 // counts as unset.
 status launch_detect(launch_environment *env, error *err) MUST_CHECK;
+
+// STATUS_USAGE if a launcher of these has started several processes. For a command that does not
+// join a group: each of them would do the same. One task of srun, a script of sbatch and a shell of
+// `srun --pty` are alone.
+status launch_check_alone(error *err) MUST_CHECK;
 
 // Joins the group. A rank that waits longer than env->seconds fails with STATUS_FAILED and names
 // the missing ranks. A signal that signals_watch noted ends the wait with STATUS_STOPPED. (With

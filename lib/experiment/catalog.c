@@ -18,6 +18,7 @@
 enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
 
 static const char KEY[] = "schema:";
+static const char OWN[] = "experiments"; // the folder's name, here and where it is installed
 
 // ---- One file ----
 
@@ -151,32 +152,71 @@ static const catalog_entry *look_up(const catalog *c, const char *name, size_t c
     return NULL;
 }
 
-static status check_names(const catalog *c, error *err) {
-    for (size_t i = 0; i < c->count; i++) {
-        const catalog_entry *entry = &c->items[i];
-        const catalog_entry *other = is_run(entry) ? look_up(c, entry->name, i) : NULL;
-        if (other)
+// Those from `start` on come from one folder, where a name is unique. A name that an earlier folder
+// has is hidden.
+static status check_names(catalog *c, size_t start, error *err) {
+    size_t kept = start;
+    for (size_t i = start; i < c->count; i++) {
+        catalog_entry *entry = &c->items[i];
+        const catalog_entry *other = is_run(entry) ? look_up(c, entry->name, kept) : NULL;
+        if (other && (size_t)(other - c->items) >= start)
             return error_set(
                 err, STATUS_INPUT,
                 "two experiments are called '%s': '%s' and '%s': rename one of the files",
                 entry->name, other->path, entry->path);
+        if (other) {
+            release_entry(entry);
+            continue;
+        }
+        c->items[kept++] = *entry;
+        if (kept <= i) *entry = (catalog_entry){0};
     }
+    c->count = kept;
     return STATUS_OK;
 }
 
 // ---- The catalogue ----
 
+static bool is_seen(const catalog *c, const struct stat *folder) {
+    for (size_t i = 0; i < c->root_count && i < CATALOG_ROOTS; i++)
+        if (c->seen[i].device == folder->st_dev && c->seen[i].inode == folder->st_ino) return true;
+    return false;
+}
+
+static status add_root(catalog *c, const char *root, const struct stat *folder, error *err) {
+    char *roots = c->roots ? memory_format(err, "%s and '%s'", c->roots, root)
+                           : memory_format(err, "'%s'", root);
+    if (!roots) return STATUS_FAILED;
+    free(c->roots);
+    c->roots = roots;
+    if (c->root_count < CATALOG_ROOTS) {
+        c->seen[c->root_count].device = folder->st_dev;
+        c->seen[c->root_count].inode = folder->st_ino;
+    }
+    c->root_count++;
+    return STATUS_OK;
+}
+
+status catalog_add(catalog *c, const char *folder, error *err) {
+    size_t start = c->count, length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    struct stat info = {0};
+    status rc = STATUS_OK;
+    if (stat(folder, &info) == 0 && is_seen(c, &info)) return rc;
+    char *root = memory_format(err, "%.*s", (int)length, folder);
+    TRY(root ? STATUS_OK : STATUS_FAILED);
+    TRY(add_folder(c, strcmp(root, ".") == 0 ? "" : root, 0, err));
+    if (c->count > start) qsort(c->items + start, c->count - start, sizeof *c->items, by_path);
+    TRY(check_names(c, start, err));
+    rc = add_root(c, root, &info, err);
+out:
+    free(root);
+    return rc;
+}
+
 status catalog_read(catalog *c, const char *root, error *err) {
     *c = (catalog){0};
-    size_t length = strlen(root);
-    while (length > 1 && root[length - 1] == '/') length--;
-    status rc = STATUS_FAILED;
-    c->root = memory_format(err, "%.*s", (int)length, root);
-    if (!c->root) goto out;
-    TRY(add_folder(c, strcmp(c->root, ".") == 0 ? "" : c->root, 0, err));
-    qsort(c->items, c->count, sizeof *c->items, by_path);
-    rc = check_names(c, err);
-out:
+    status rc = catalog_add(c, root, err);
     if (rc != STATUS_OK) catalog_release(c);
     return rc;
 }
@@ -184,7 +224,7 @@ out:
 void catalog_release(catalog *c) {
     for (size_t i = 0; i < c->count; i++) release_entry(&c->items[i]);
     free(c->items);
-    free(c->root);
+    free(c->roots);
     *c = (catalog){0};
 }
 
@@ -202,55 +242,79 @@ static void join(const char *const *names, size_t count, char *text, size_t size
 }
 
 static status refuse(const catalog *c, const char *name, error *err) {
-    const char **names = memory_new(c->count, sizeof *names, err);
+    const char **names;
     char all[LIST_BYTES];
     size_t count = 0;
+    if (!c->roots)
+        return error_set(err, STATUS_INPUT,
+                         "cannot find experiment: '%.*s': no such file, and no folder '%s' that "
+                         "has experiments by name",
+                         NAME_SHOWN, name, OWN);
+    names = memory_new(c->count, sizeof *names, err);
     if (!names) return STATUS_FAILED;
     for (size_t i = 0; i < c->count; i++)
         if (is_run(&c->items[i])) names[count++] = c->items[i].name;
     qsort(names, count, sizeof *names, by_name);
     const char *near = cli_nearest(name, names, count);
     join(names, count, all, sizeof all);
-    status rc = error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s'%s' has %s%s",
-                          NAME_SHOWN, name, near ? "did you mean '" : "", near ? near : "",
-                          near ? "'? " : "", c->root, count ? "these: " : "none", all);
+    status rc =
+        error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s%s %s %s%s", NAME_SHOWN,
+                  name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", c->roots,
+                  c->root_count > 1 ? "have" : "has", count ? "these: " : "none", all);
     free(names);
     return rc;
 }
 
+const catalog_entry *catalog_look_up(const catalog *c, const char *name) {
+    return look_up(c, name, c->count);
+}
+
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found, error *err) {
-    *found = look_up(c, name, c->count);
+    *found = catalog_look_up(c, name);
     return *found ? STATUS_OK : refuse(c, name, err);
 }
 
 // ---- The command line ----
 
-status catalog_find_root(char **root, error *err) {
-    static const char own[] = "experiments";
-    *root = NULL;
-    if (access(own, R_OK) != 0) {
-        status rc = plugin_find(own, NULL, root, err);
-        if (rc != STATUS_OK || access(*root, R_OK) == 0) return rc;
-        free(*root);
+status catalog_place(int which, char **folder, error *err) {
+    status rc = STATUS_OK;
+    if (which == 0) {
+        *folder = memory_string(OWN, err);
+        if (!*folder) rc = STATUS_FAILED;
+    } else {
+        rc = plugin_find(OWN, NULL, folder, err);
     }
-    *root = memory_string(own, err);
-    return *root ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK || access(*folder, F_OK) == 0) return rc;
+    free(*folder);
+    *folder = NULL;
+    return STATUS_OK;
+}
+
+status catalog_read_places(catalog *c, error *err) {
+    status rc = STATUS_OK;
+    *c = (catalog){0};
+    for (int i = 0; rc == STATUS_OK && i < CATALOG_PLACES; i++) {
+        char *folder = NULL;
+        rc = catalog_place(i, &folder, err);
+        if (rc == STATUS_OK && folder) rc = catalog_add(c, folder, err);
+        free(folder);
+    }
+    if (rc != STATUS_OK) catalog_release(c);
+    return rc;
+}
+
+static bool is_file(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
 }
 
 status catalog_find_file(const char *word, char **path, error *err) {
     const catalog_entry *entry;
     catalog known = {0};
-    char *root = NULL;
     status rc = STATUS_OK;
     *path = NULL;
-    if (!names_is_path(word) && access(word, F_OK) != 0) {
-        TRY(catalog_find_root(&root, err));
-        if (access(root, R_OK) != 0)
-            TRY(error_set(err, STATUS_INPUT,
-                          "cannot find experiment: '%s': no such file, and no folder '%s' that has "
-                          "experiments by name",
-                          word, root));
-        TRY(catalog_read(&known, root, err));
+    if (!names_is_path(word) && !is_file(word)) {
+        TRY(catalog_read_places(&known, err));
         TRY(catalog_find(&known, word, &entry, err));
         word = entry->path;
     }
@@ -258,6 +322,5 @@ status catalog_find_file(const char *word, char **path, error *err) {
     rc = *path ? STATUS_OK : STATUS_FAILED;
 out:
     catalog_release(&known);
-    free(root);
     return rc;
 }

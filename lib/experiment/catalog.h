@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -17,29 +18,47 @@ typedef struct catalog_entry {
     char *schema; // text of the file's `schema`: "lockstep.study/1"; "" if it has none
 } catalog_entry;
 
-typedef struct catalog {
-    catalog_entry *items; // sorted by path
-    size_t count, capacity;
-    char *root; // for messages
-} catalog;
+enum { CATALOG_ROOTS = 4 };
 
-// Finds the folder of the experiments: `experiments` in the current folder, or else the installed
-// one. If neither exists, *root is the former, for messages. free() it.
-status catalog_find_root(char **root, error *err) MUST_CHECK;
+typedef struct catalog {
+    catalog_entry *items; // in the order of the folders; of one folder, sorted by path
+    size_t count, capacity;
+    char *roots; // for messages: "'experiments' and '/usr/share/lockstep/experiments'"
+    size_t root_count;
+    struct {
+        dev_t device;
+        ino_t inode;
+    } seen[CATALOG_ROOTS]; // the first folders
+} catalog;
 
 // Reads all *.yaml below the folder `root`, of any kind, each only up to its schema. Skips hidden
 // files and folders, and links to folders. STATUS_INPUT if a folder or file cannot be read, or if
 // two experiments or studies have the same name: the message names both.
 status catalog_read(catalog *c, const char *root, error *err) MUST_CHECK;
+// Adds those of another folder; one of the first CATALOG_ROOTS again adds nothing.
+// Experiments and studies whose names are there already are left out. Release the catalogue in any
+// case.
+status catalog_add(catalog *c, const char *folder, error *err) MUST_CHECK;
 void catalog_release(catalog *c);
 
-// Finds the experiment or study of that name. STATUS_INPUT, with the nearest name and a list of
-// all, if there is none. *found points into the catalogue.
+// The folders in which a name is sought that no nearer folder has: 0 is `experiments` in the
+// current folder, 1 the installed one (base/plugin.h). *folder is NULL if there is no such folder;
+// free() it.
+enum { CATALOG_PLACES = 2 };
+status catalog_place(int which, char **folder, error *err) MUST_CHECK;
+
+// Reads all of these, so that an experiment in the current folder hides the installed one of its
+// name. Without any such folder the catalogue is empty.
+status catalog_read_places(catalog *c, error *err) MUST_CHECK;
+
+// Returns the experiment or study of that name, or NULL.
+const catalog_entry *catalog_look_up(const catalog *c, const char *name);
+// The same. STATUS_INPUT, with the nearest name and a list of all, if there is none.
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found,
                     error *err) MUST_CHECK;
 
 // Finds the file that a word on a command line stands for: a path, a file that exists, or the name
-// of an experiment in the catalogue above. free() *path.
+// of an experiment in one of the places above. free() *path.
 status catalog_find_file(const char *word, char **path, error *err) MUST_CHECK;
 
 // Both return false for models, claims and other files.

@@ -86,32 +86,50 @@ static status try_file(const place *p, const char *folder, const char *name, cha
     return STATUS_OK;
 }
 
-static status try_catalog(const place *p, const char *name, char **path, error *err) {
-    catalog c;
-    const catalog_entry *entry;
-    status rc = catalog_read(&c, *p->folder ? p->folder : ".", err);
+static status try_catalog(catalog *known, const place *p, const char *name, char **path,
+                          error *err) {
+    status rc = catalog_add(known, *p->folder ? p->folder : ".", err);
+    const catalog_entry *entry = rc == STATUS_OK ? catalog_look_up(known, name) : NULL;
+    if (!entry) return rc;
+    *path = memory_string(entry->path, err);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+// Makes the place the folder of that number in catalog.h; its name is empty if there is none.
+static status go_to(place *p, int which, error *err) {
+    char *folder;
+    status rc = catalog_place(which, &folder, err);
     if (rc != STATUS_OK) return rc;
-    rc = catalog_find(&c, name, &entry, err);
-    if (rc == STATUS_OK) *path = memory_string(entry->path, err);
-    if (rc == STATUS_OK && !*path) rc = STATUS_FAILED;
-    catalog_release(&c);
-    return rc;
+    free(p->folder);
+    p->folder = folder ? memory_format(err, "%s/", folder) : memory_string("", err);
+    free(folder);
+    return p->folder ? STATUS_OK : STATUS_FAILED;
 }
 
 // `run`: an experiment or a study, which may also lie outside FOLDER.
 static status search(const char *from, const char *folder, const char *name, bool run, char **path,
                      error *err) {
     place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    catalog known = {0};
+    const catalog_entry *none;
     status rc = look_at(&p, err);
     *path = NULL;
     for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
         if (run) TRY(try_file(&p, "", name, path, err));
         if (!*path && *folder) TRY(try_file(&p, folder, name, path, err));
-        if (!*path && run && p.is_catalog) TRY(try_catalog(&p, name, path, err));
+        if (!*path && run && p.is_catalog) TRY(try_catalog(&known, &p, name, path, err));
         if (*path || p.is_root || p.is_catalog) break;
         TRY(go_up(&p, err));
     }
+    for (int i = 0; rc == STATUS_OK && !*path && i < CATALOG_PLACES; i++) {
+        TRY(go_to(&p, i, err));
+        if (!*p.folder) continue;
+        if (*folder) TRY(try_file(&p, folder, name, path, err));
+        if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
+    }
+    if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
 out:
+    catalog_release(&known);
     free(p.folder);
     return rc;
 }
@@ -167,6 +185,10 @@ status names_nearest(const char *from, const char *folder, const char *word, cha
         TRY(add_names(&p, folder, &names, err));
         if (p.is_root || p.is_catalog) break;
         TRY(go_up(&p, err));
+    }
+    for (int i = 0; rc == STATUS_OK && i < CATALOG_PLACES; i++) {
+        TRY(go_to(&p, i, err));
+        if (*p.folder) TRY(add_names(&p, folder, &names, err));
     }
     const char *found = cli_nearest(word, (const char *const *)names.items, names.count);
     if (found) *near = memory_string(found, err);

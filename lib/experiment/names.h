@@ -2,9 +2,10 @@
 // names.h - resolves names that one file uses for another.
 //
 // A word with a slash, or that ends in .yaml, is a path relative to the file that contains it. Any
-// other word is a name. It is searched in that file's folder, then folder by folder upward. The
-// search ends at a folder called `experiments`, which is a catalogue (catalog.h): an experiment or
-// a study may lie anywhere below it.
+// other word is a name. It is searched in that file's folder, then folder by folder upward, up to a
+// folder called `experiments`; then in the places of catalog.h: `experiments` in the current
+// folder, and the installed one. A folder called `experiments` is a catalogue: an experiment or a
+// study may lie anywhere below it.
 #ifndef LOCKSTEP_EXPERIMENT_NAMES_H
 #define LOCKSTEP_EXPERIMENT_NAMES_H
 
@@ -19,8 +20,8 @@ int names_folder_length(const char *path);
 // Is the word a path?
 bool names_is_path(const char *word);
 
-// Finds FOLDER/NAME.yaml in the folder of `from`, or in one above it. If there is none, *path is
-// the path nearest to `from`: reading it reports the error. free() it.
+// Finds FOLDER/NAME.yaml in the folder of `from`, in one above it, or in a place. If there is none,
+// *path is the path nearest to `from`: reading it reports the error. free() it.
 status names_find(const char *from, const char *folder, const char *word, char **path,
                   error *err) MUST_CHECK;
 

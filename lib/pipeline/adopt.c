@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/manifest.h"
@@ -177,7 +177,7 @@ static int lock_adoption(const char *artifacts, error *err) {
     int fd = -1;
     if (runs && path && output_make_folder(runs, err) == STATUS_OK)
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+    if (fd >= 0) (void)file_lock(fd, true);
     free(path);
     free(runs);
     return fd;

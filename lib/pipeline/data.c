@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "data/manifest.h"
+#include "experiment/names.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/stage.h"
 
@@ -20,12 +21,48 @@ static bool is_synthetic(const planned_run *r) {
     return strcmp(r->e.dataset, "synthetic") == 0;
 }
 
+static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
+enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
+
+// Returns the first of FILES that the folder lacks; NULL: none.
+static const char *lacks(const char *folder) {
+    for (int i = 0; i < FILE_COUNT; i++) {
+        char *path = memory_format(NULL, "%s/%s", folder, FILES[i]);
+        const bool there = path && access(path, R_OK) == 0;
+        free(path);
+        if (!there) return FILES[i];
+    }
+    return NULL;
+}
+
+// import-images writes an experiment next to its data. *own is NULL if the run has no data of the
+// user.
+static status find_own(const pipeline *p, const planned_run *r, char **own, error *err) {
+    const char *given = p->settings->values[SETTING_DATA];
+    const int length = names_folder_length(r->file);
+    *own = NULL;
+    if (!given && (is_synthetic(r) || settings_source_name(r->e.dataset))) return STATUS_OK;
+    *own = given ? memory_string(given, err)
+                 : memory_format(err, "%.*s", length ? length - 1 : 1, length ? r->file : ".");
+    if (!*own) return STATUS_FAILED;
+    if (given || !lacks(*own)) return STATUS_OK;
+    free(*own);
+    *own = memory_format(err, "data/%s", r->e.dataset);
+    if (!*own) return STATUS_FAILED;
+    if (!lacks(*own)) return STATUS_OK;
+    free(*own);
+    *own = NULL;
+    return STATUS_OK;
+}
+
+const char *data_own(const planned_run *r) {
+    return r->own ? r->data : NULL;
+}
+
 // Drawn images have the model's input shape.
 static char *data_folder(const pipeline *p, const planned_run *r, error *err) {
-    const char *own = p->settings->values[SETTING_DATA];
     const program *m = &r->e.model.program;
     const bool usual = m->input.channels == 3 && m->input.height == 32 && m->input.width == 32;
-    if (own) return memory_string(own, err);
     if (is_synthetic(r) && !usual)
         return memory_format(err, "%s/data/synthetic-%dx%dx%d", p->artifacts, m->input.channels,
                              m->input.height, m->input.width);
@@ -38,8 +75,7 @@ static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
     const unsigned long long seed = r->e.shard_seed;
     yaml_node *root = NULL;
     char *path = NULL, *folder = NULL;
-    if (!p->settings->values[SETTING_DATA])
-        return memory_format(err, "%s/shards-%d-%llu", r->data, shards, seed);
+    if (!r->own) return memory_format(err, "%s/shards-%d-%llu", r->data, shards, seed);
     path = memory_format(err, "%s/manifest.yaml", r->data);
     if (!path || manifest_read(path, &root, err) != STATUS_OK) goto out;
     const yaml_node *content = yaml_get(root, "outputs.0.content");
@@ -56,25 +92,20 @@ out:
 }
 
 status data_check_own(const pipeline *p, error *err) {
-    static const char *const files[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
-    const char *own = p->settings->values[SETTING_DATA];
-    for (size_t i = 0; own && i < sizeof files / sizeof *files; i++) {
-        char *path = memory_format(err, "%s/%s", own, files[i]);
-        bool there = path && access(path, R_OK) == 0;
-        free(path);
-        if (!there)
-            return error_set(err, STATUS_INPUT,
-                             "cannot use data: DATA='%s': it has no %s; import-images makes such a "
-                             "folder",
-                             own, files[i]);
-    }
-    return STATUS_OK;
+    const char *own = p->settings->values[SETTING_DATA], *lacked = own ? lacks(own) : NULL;
+    if (!lacked) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot use data: DATA='%s': it has no %s; import-images makes such a folder",
+                     own, lacked);
 }
 
 status data_locate(const pipeline *p, planned_run *r, error *err) {
     status rc = data_check_own(p, err);
     if (rc != STATUS_OK) return rc;
-    r->data = data_folder(p, r, err);
+    rc = find_own(p, r, &r->data, err);
+    if (rc != STATUS_OK) return rc;
+    r->own = r->data != NULL;
+    if (!r->own) r->data = data_folder(p, r, err);
     if (!r->data) return STATUS_FAILED;
     r->test = memory_format(err, "%s/test.st.zst", r->data);
     r->train = r->e.virtual_shards == 1 ? memory_format(err, "%s/train.st.zst", r->data)
@@ -123,15 +154,15 @@ static status unknown(const planned_run *r, error *err) {
     const char *near = cli_nearest(r->e.dataset, official, sizeof official / sizeof *official);
     return error_set(err, STATUS_INPUT,
                      "cannot fetch data: '%s' is not an official data set%s%s%s give DATA=DIR, a "
-                     "folder made by import-images",
+                     "folder made by import-images, or make it data/%s",
                      r->e.dataset, near ? ": did you mean '" : ":", near ? near : "",
-                     near ? "'? If not," : "");
+                     near ? "'? If not," : "", r->e.dataset);
 }
 
 static status fetch(pipeline *p, const planned_run *r, error *err) {
     words command = {0};
     status rc = STATUS_OK;
-    if (p->settings->values[SETTING_DATA]) return rc;
+    if (r->own) return rc;
     if (!is_synthetic(r) && !settings_source_name(r->e.dataset)) return unknown(r, err);
     TRY(data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command, err));
     const stage s = {.name = "fetch", .dir = r->data, .command = &command};

@@ -265,7 +265,7 @@ status pipeline_list_runs(pipeline *p, error *err) {
     status rc = select_keys(p, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
     row *rows = memory_new(count, sizeof *rows, err);
-    rc = rows ? origins_read(&known, p->experiments, err) : STATUS_FAILED;
+    rc = rows ? origins_read(&known, err) : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++)
         rc = read_row(p, &known, keys[i], &rows[i], err);
     if (rc == STATUS_OK) {

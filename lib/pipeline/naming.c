@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "data/manifest.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/names.h"
@@ -20,12 +21,11 @@ enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
 // ---- Files ----
 
 // For "R001/ddp4" or "ddp4.yaml", suggests the experiment "ddp4".
-static status no_file(const pipeline *p, const char *path, error *err) {
-    const catalog_entry *entry;
+static status no_file(const char *path, error *err) {
     catalog known = {0};
     char *name = naming_base(path, err);
-    const bool there = name && catalog_read(&known, p->experiments, NULL) == STATUS_OK &&
-                       catalog_find(&known, name, &entry, NULL) == STATUS_OK;
+    const bool there =
+        name && catalog_read_places(&known, NULL) == STATUS_OK && catalog_look_up(&known, name);
     status rc =
         error_set(err, STATUS_INPUT, "cannot find experiment: '%s' does not exist%s%s%s", path,
                   there ? ": did you mean '" : "", there ? name : "", there ? "'?" : "");
@@ -34,13 +34,13 @@ static status no_file(const pipeline *p, const char *path, error *err) {
     return rc;
 }
 
-static status check_path(const pipeline *p, const char *path, error *err) {
+static status check_path(const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
                          "cannot use experiment: '%s': its name contains a tab or a line break",
                          path);
     if (access(path, R_OK) == 0) return STATUS_OK;
-    return no_file(p, path, err);
+    return no_file(path, err);
 }
 
 static bool is_study(const char *path) {
@@ -53,12 +53,57 @@ static bool is_study(const char *path) {
     return study;
 }
 
+// The name of the data set in a folder of import-images, which may differ from the folder's.
+static char *dataset_in(const char *folder, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
+    yaml_node *root = NULL;
+    error unreadable;
+    if (path && manifest_read(path, &root, &unreadable) == STATUS_OK)
+        name = memory_string(yaml_text_at(root, "parameters.dataset"), err);
+    yaml_free(root);
+    free(path);
+    return name;
+}
+
+// Finds the experiment that import-images has written next to its data, in DATA or data/NAME: that
+// name, or the folder's. *path is NULL if there is none.
+static status find_beside_data(const pipeline *p, const char *name, char **path, error *err) {
+    const char *given = p->settings->values[SETTING_DATA];
+    char *folder = given ? memory_string(given, err) : memory_format(err, "data/%s", name);
+    char *base = folder ? naming_base(folder, err) : NULL, *own = NULL;
+    status rc = base ? STATUS_OK : STATUS_FAILED;
+    *path = NULL;
+    if (rc != STATUS_OK) goto out;
+    *path = memory_format(err, "%s/%s.yaml", folder, name);
+    if (!*path || access(*path, R_OK) == 0) goto out;
+    free(*path);
+    *path = NULL;
+    own = strcmp(base, name) == 0 ? dataset_in(folder, err) : NULL;
+    if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
+    if (*path && access(*path, R_OK) == 0) goto out;
+    free(*path);
+    *path = NULL;
+out:
+    free(own);
+    free(base);
+    free(folder);
+    return rc;
+}
+
 static status find_one(const pipeline *p, const catalog *known, const char *name, words *files,
                        error *err) {
-    const catalog_entry *entry;
-    status rc =
-        names_is_path(name) ? check_path(p, name, err) : catalog_find(known, name, &entry, err);
-    if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
+    const catalog_entry *entry = NULL;
+    char *beside = NULL;
+    status rc = STATUS_OK;
+    const bool is_path = names_is_path(name);
+    if (is_path)
+        TRY(check_path(name, err));
+    else if (!catalog_look_up(known, name))
+        TRY(find_beside_data(p, name, &beside, err));
+    if (!is_path && !beside) TRY(catalog_find(known, name, &entry, err));
+    rc = words_add(files, entry ? entry->path : beside ? beside : name, err);
+out:
+    free(beside);
     return rc;
 }
 
@@ -94,7 +139,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; !s->values[SETTING_RUNS] && i < s->names.count; i++)
         by_name = by_name || !names_is_path(s->names.items[i]);
-    if (by_name) rc = catalog_read(&known, p->experiments, err);
+    if (by_name) rc = catalog_read_places(&known, err);
     for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
         rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
                                      : find_one(p, &known, s->names.items[i], files, err);
@@ -140,9 +185,11 @@ status naming_find(const pipeline *p, bool study_may_be, words *files, bool *stu
 
 char *naming_list(const pipeline *p, error *err) {
     const words *names = &p->settings->names;
-    char *path = names->count
-                     ? memory_string(names->items[0], err)
-                     : memory_format(err, "%s/reproductions/reproduce.yaml", p->experiments);
+    char *path = NULL;
+    if (names->count)
+        path = memory_string(names->items[0], err);
+    else if (names_find("experiments/", "reproductions", "reproduce", &path, err) != STATUS_OK)
+        return NULL;
     if (!path || access(path, R_OK) == 0) return path;
     error_set(err, STATUS_INPUT, "cannot find the list of reports: '%s' does not exist", path);
     free(path);

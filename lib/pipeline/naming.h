@@ -9,10 +9,10 @@
 #include "base/yaml_tree.h"
 #include "pipeline/pipeline.h"
 
-// Finds the files of the experiments that the settings name: by name in the catalogue, by path, or,
-// with RUNS, by the key of a kept run, whose experiment is in the store. If a study may be named,
-// *study is true if the only file is one; otherwise a study is STATUS_USAGE. STATUS_INPUT if there
-// is no such file.
+// Finds the files of the experiments that the settings name: by name in the catalogue or next to
+// their data (import-images), by path, or, with RUNS, by the key of a kept run, whose experiment is
+// in the store. If a study may be named, *study is true if the only file is one; otherwise a study
+// is STATUS_USAGE. STATUS_INPUT if there is no such file.
 status naming_find(const pipeline *p, bool study_may_be, words *files, bool *study,
                    error *err) MUST_CHECK;
 // Returns the list file that LIST names, or the default one; free() it. NULL, with `err` set, if

@@ -9,10 +9,10 @@
 #include "base/printable.h"
 #include "pipeline/change.h"
 
-status origins_read(origins *o, const char *root, error *err) {
+status origins_read(origins *o, error *err) {
     error unreadable;
     *o = (origins){0};
-    if (catalog_read(&o->files, root, &unreadable) != STATUS_OK) o->files = (catalog){0};
+    if (catalog_read_places(&o->files, &unreadable) != STATUS_OK) o->files = (catalog){0};
     o->items = memory_new(o->files.count, sizeof *o->items, err);
     if (!o->items) return STATUS_FAILED;
     for (size_t i = 0; i < o->files.count; i++) {

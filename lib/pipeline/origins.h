@@ -22,10 +22,10 @@ typedef struct origins {
     size_t count;
 } origins;
 
-// Reads the experiments below the folder `root`. A file that cannot be read is left out, and so are
-// all if there is no such folder: runs are listed without them, too. Call origins_release in any
-// case.
-status origins_read(origins *o, const char *root, error *err) MUST_CHECK;
+// Reads the experiments that can be named here (catalog_read_places). A file that cannot be read is
+// left out, and so are all if a folder cannot be read: runs are listed without them, too. Call
+// origins_release in any case.
+status origins_read(origins *o, error *err) MUST_CHECK;
 void origins_release(origins *o);
 
 // Writes to `text` the keys in which the run `name` with these parameters (of its manifest) differs

@@ -22,9 +22,8 @@ typedef struct work_folder {
 typedef struct pipeline {
     const settings *settings;
     // Filled in by pipeline_open.
-    char *artifacts;   // the folder of all outputs
-    char *bin;         // the folder of the tools
-    char *experiments; // the folder of the experiment files
+    char *artifacts; // the folder of all outputs
+    char *bin;       // the folder of the tools
 
     const logger *log;
     // One line for the user: "train", "artifacts/ddp4/seed-42/train", "running".

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Finds the folders of tools, experiment files and outputs.
+// Finds the folders of tools and outputs.
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/program.h"
-#include "experiment/catalog.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/work.h"
 
@@ -26,8 +25,6 @@ status pipeline_open(pipeline *p, const char *tools, const char *artifacts, erro
     p->work.lock = -1;
     p->bin = tools ? absolute(tools, err) : find_tools(err);
     if (!p->bin) return STATUS_FAILED;
-    status rc = catalog_find_root(&p->experiments, err);
-    if (rc != STATUS_OK) return rc;
     // A folder whose name begins with '-' would be parsed as an option.
     p->artifacts = memory_format(err, "%s%s", *artifacts == '-' ? "./" : "", artifacts);
     return p->artifacts ? STATUS_OK : STATUS_FAILED;
@@ -37,6 +34,5 @@ void pipeline_release(pipeline *p) {
     work_close(p);
     words_release(&p->done);
     free(p->artifacts);
-    free(p->experiments);
     free(p->bin);
 }

@@ -29,6 +29,7 @@ typedef struct planned_run {
     experiment e;
     char *tool; // "train-ddp"
     char *data; // the data set's folder
+    bool own;   // it is the user's: DATA, or one of import-images (data_locate)
     char *train, *test;
     words device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
@@ -77,10 +78,14 @@ status data_prepare(pipeline *p, const planned_run *r, error *err) MUST_CHECK;
 status data_fetch_command(const planned_run *r, const char *source, words *command,
                           error *err) MUST_CHECK;
 status data_shard_command(const planned_run *r, words *command, error *err) MUST_CHECK;
-// Fills in r->data, r->train and r->test.
+// Fills in r->data, r->own, r->train and r->test. The folder is DATA; or, for a data set that is
+// not official, the experiment file's own folder or data/DATASET, if it holds a data set; or else
+// one below ARTIFACTS, which data_prepare fills.
 status data_locate(const pipeline *p, planned_run *r, error *err) MUST_CHECK;
 // STATUS_INPUT if the folder that DATA names lacks one of its files.
 status data_check_own(const pipeline *p, error *err) MUST_CHECK;
+// Returns the user's own folder, or NULL.
+const char *data_own(const planned_run *r);
 // Do the run's data files exist?
 bool data_is_there(const planned_run *r);
 

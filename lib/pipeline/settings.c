@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 
@@ -163,6 +164,8 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     list_known(command, known, sizeof known);
     const char *near = cli_nearest(upper, names, count);
+    for (size_t i = 0; !near && i < count; i++) // EXPERIMENT means EXP
+        if (strncmp(upper, names[i], 3) == 0) near = names[i];
     return error_set(err, STATUS_USAGE,
                      "unknown setting: '%.200s'%s%s%s %s accepts %s; set values of an experiment "
                      "with SET=\"KEY=VALUE\"",
@@ -312,8 +315,19 @@ static status need_two(const settings *s, error *err) {
                      of, s->names.items[0], other);
 }
 
+// Refuses "single,ddp4", unless a file has that name.
+static status check_one_name(const char *name, error *err) {
+    if (!strpbrk(name, ",;") || access(name, F_OK) == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "'%.200s': names are separated by blanks: EXPS=\"single ddp4\"", name);
+}
+
 // Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
+    for (size_t i = 0; i < s->names.count; i++) {
+        status rc = check_one_name(s->names.items[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);

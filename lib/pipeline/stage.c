@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/manifest.h"
@@ -197,10 +197,14 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     // Not closed at exec: a tool that outlives this process keeps the stage locked.
     *lock = open(path, O_RDWR | O_CREAT, 0666);
     if (*lock < 0) goto out;
-    if (flock(*lock, LOCK_EX | LOCK_NB) == 0) goto out;
-    say(p, s, "waiting for another run of this stage");
-    while (flock(*lock, LOCK_EX) != 0)
-        if (errno != EINTR) TRY(error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path));
+    // Without locks the stage's tool warns.
+    file_lock_result result = file_lock(*lock, false);
+    if (result == FILE_LOCK_HELD) {
+        say(p, s, "waiting for another run of this stage");
+        result = file_lock(*lock, true);
+    }
+    if (result == FILE_LOCK_FAILED)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path);
 out:
     free(path);
     free(folder);

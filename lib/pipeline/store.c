@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/sha256.h"
@@ -233,7 +233,7 @@ status store_check_unused(const char *folder, error *err) {
                            : memory_format(err, "%s/.%s.lock", folder, stage);
         if (!path) return STATUS_FAILED;
         int fd = open(path, O_RDONLY | O_CLOEXEC);
-        const bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        const bool used = fd >= 0 && file_lock(fd, false) == FILE_LOCK_HELD;
         if (fd >= 0) close(fd);
         free(path);
         if (used)

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
 
@@ -25,19 +25,19 @@ status work_remove_tree(const char *path, error *err) {
     return error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", path);
 }
 
-// Opens and locks a file; -1 on failure, or if another process holds it and `wait` is false.
-static int lock_file(const char *folder, const char *name, int flags, bool wait) {
+// Opens a file and locks it, if its file system has locks; -1 on failure.
+static int lock_file(const char *folder, const char *name, int flags) {
     char *path = memory_format(NULL, "%s/%s", folder, name);
     int fd = path ? open(path, O_RDWR | flags, 0666) : -1;
     free(path);
-    if (fd >= 0 && flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return fd;
-    if (fd >= 0) close(fd);
+    if (fd < 0 || file_lock(fd, true) != FILE_LOCK_FAILED) return fd;
+    close(fd);
     return -1;
 }
 
 // While one call makes such a folder, no other may mistake it for a leftover.
 static int guard(const pipeline *p) {
-    return lock_file(p->artifacts, ".work.lock", O_CREAT | O_CLOEXEC, true);
+    return lock_file(p->artifacts, ".work.lock", O_CREAT | O_CLOEXEC);
 }
 
 static status make(pipeline *p, error *err) {
@@ -50,7 +50,7 @@ static status make(pipeline *p, error *err) {
     }
     p->work.path = path;
     // Children inherit the lock: a training that outlives its pipeline keeps the folder locked.
-    p->work.lock = lock_file(path, "in-use", O_CREAT, true);
+    p->work.lock = lock_file(path, "in-use", O_CREAT);
     return STATUS_OK;
 }
 
@@ -91,11 +91,14 @@ static char *old_pattern(const char *artifacts) {
 
 static void remove_unused(const char *folder) {
     error ignored = {0};
-    int lock = lock_file(folder, "in-use", O_CLOEXEC, false);
+    char *path = memory_format(NULL, "%s/in-use", folder);
+    if (!path) return;
+    int lock = open(path, O_RDWR | O_CLOEXEC);
     bool never_locked = lock < 0 && errno == ENOENT;
-    if (lock < 0 && !never_locked) return;
-    (void)!work_remove_tree(folder, &ignored);
+    if (never_locked || (lock >= 0 && file_lock(lock, false) == FILE_LOCK_TAKEN))
+        (void)!work_remove_tree(folder, &ignored);
     if (lock >= 0) close(lock);
+    free(path);
 }
 
 void work_remove_old(const pipeline *p) {

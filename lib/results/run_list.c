@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "data/manifest.h"
+#include "data/manifest_folders.h"
 #include "data/views.h"
 #include "results/pool.h"
 
@@ -68,9 +69,12 @@ static status add_stage(run *r, const char *folder, error *err) {
     if (rc != STATUS_OK) return rc;
     const char *tool = run_text(root, "tool");
     if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
-    rc = error_set(err, STATUS_INPUT,
-                   "cannot report on '%s': it was written by '%s', not by a train tool or evaluate",
-                   folder, tool);
+    char *hint = manifest_hint_runs(folder);
+    rc = error_set(
+        err, STATUS_INPUT,
+        "cannot report on '%s': it was written by '%s', not by a train tool or evaluate%s", folder,
+        tool, hint ? hint : "");
+    free(hint);
     yaml_free(root);
     return rc;
 }
@@ -175,12 +179,13 @@ status run_list_add(run_list *list, const char *path, error *err) {
     size_t found;
     status rc = add_numbered(list, path, &found, err);
     if (rc == STATUS_OK && !found) rc = add_folders(list, path, is_seed, run_list_add, &found, err);
-    if (rc == STATUS_OK && !found)
-        rc = error_set(
-            err, STATUS_INPUT,
-            "cannot report on '%s': no manifest.yaml, no train/, no executions (1/, 2/, …)"
-            " and no seed-*/ in it",
-            path);
+    if (rc != STATUS_OK || found) return rc;
+    char *hint = manifest_hint_runs(path);
+    rc = error_set(err, STATUS_INPUT,
+                   "cannot report on '%s': no manifest.yaml, no train/, no executions (1/, 2/, …)"
+                   " and no seed-*/ in it%s",
+                   path, hint ? hint : "");
+    free(hint);
     return rc;
 }
 

@@ -154,6 +154,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     TRY(read_devices(t, &s->devices, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
+    if (!group->joined && !t->print_key) TRY(launch_check_alone(err));
     if (t->print_key && !devices_undecided(&s->devices)) goto out;
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
@@ -289,7 +290,7 @@ static status take_folder(const train_settings *s, const experiment *e, int *loc
     *finished = false;
     if (train_start_leads(s)) {
         TRY(output_make_folder(s->out, err));
-        TRY(output_lock_folder(s->out, lock, err));
+        TRY(output_lock_folder(s->out, s->log, lock, err));
     }
     if (s->resume) TRY(find_finished(s, e, finished, err));
 out:
@@ -304,7 +305,7 @@ static status check(const train_tool *t, const train_settings *s, const experime
     bool finished = false;
     status rc;
     TRY(need(t->out, "out", err));
-    TRY(output_check_folder(s->out, err));
+    TRY(output_check_folder(s->out, s->log, err));
     if (s->resume) TRY(find_finished(s, e, &finished, err));
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));

@@ -147,8 +147,14 @@ END
         run by_make experiment EXP="$setting"
         [[ $status -ne 0 && $output == *"'$setting' does not exist: did you mean 'single'?"* ]] || fail "$output"
     done
+    for setting in 'EXPS=single,ddp4' 'EXPS=single, ddp4' 'EXPS=single;ddp4'; do
+        run by_make compare "$setting"
+        [[ $status -ne 0 && $output == *"'single"[,\;]*"': names are separated by blanks: EXPS=\"single ddp4\""* ]] || fail "$output"
+    done
+    TOOL=pipeline fails_with 2 "'single,ddp4': names are separated by blanks" "$BIN/pipeline" experiment single,ddp4
+    TOOL=pipeline fails_with 2 "'EXPERIMENT=ddp4': did you mean EXP\?" "$BIN/pipeline" experiment EXPERIMENT=ddp4
     cd / || return
-    TOOL=pipeline fails_with 3 "cannot read the folder 'experiments'" "$BIN/pipeline" experiment single
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'single': no such file, and no folder 'experiments'" "$BIN/pipeline" experiment single
     run by_make experiments EXP="$TINY"
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three

@@ -300,7 +300,7 @@ blocks() {
     need_tool pipeline train-single evaluate report
     make_images classes flowers 5 10 40
     mkdir -p experiments/models
-    blocks yaml | awk '/^schema/ { file = /model/ ? "experiments/models/small.yaml" : "experiments/flowers.yaml" } { print >file }'
+    blocks yaml | awk '/^schema/ { file = /model/ ? "experiments/models/small.yaml" : "experiments/flowers-small.yaml" } { print >file }'
     mkdir build
     ln -s "$BIN" build/bin
     export PATH=$BIN:$PATH
@@ -308,7 +308,70 @@ blocks() {
     blocks sh | sed 's/^make /pipeline /' >commands.sh
     cp "$(find flowers -type f | head -n 1)" rose.jpg
     bash -e commands.sh
-    find artifacts/flowers -name report.html | grep -q /report-DATA=data_flowers- || fail "$(find artifacts)"
+    [ -s artifacts/flowers/report/report.html ] || fail "$(find artifacts)"
+    [ -s artifacts/compare-flowers-flowers-small/report.html ] || fail "$(find artifacts)"
     [ "$("$BIN/manifest" get run/evaluate/manifest.yaml results.samples)" = 10 ]
     [ -s report/report.html ]
+}
+
+@test "the lines of the README train on the own pictures; what is there already is left alone" {
+    need_tool pipeline
+    make_images classes flowers 3 10 40
+    mkdir build
+    ln -s "$BIN" build/bin
+    # As make does: its command line goes to the tool.
+    sed -n '/^build\/bin\/import-images/,/^```/p' "$ROOT/README.md" | sed '/^```/d; s|^make |build/bin/pipeline |' >lines.sh
+    [ "$(wc -l <lines.sh)" = 2 ]
+    succeeds bash -e lines.sh
+    [[ $stderr == *"to train on these images: make experiment EXP=flowers"* ]] || fail "$stderr"
+    [ -s artifacts/flowers/report/report.html ]
+    [ "$("$BIN/manifest" get artifacts/flowers/seed-42/train/manifest.yaml parameters.epochs)" = 10 ]
+    # Both files are the user's; without one of them it is written again.
+    echo '# mine' >>data/flowers/flowers.yaml
+    rm data/flowers/models/flowers.yaml
+    succeeds "$IMPORT" --from flowers --size 32 --out data/flowers
+    [[ $stderr == *"'data/flowers/flowers.yaml' and its model: files that were there are left as they are"* ]] || fail "$stderr"
+    [ "$(tail -n 1 data/flowers/flowers.yaml)" = "# mine" ]
+    [ -s data/flowers/models/flowers.yaml ]
+    # An experiment in experiments/ comes first.
+    mkdir experiments
+    sed 's/^epochs:.*/epochs: 3/; s|^model:.*|model: ../data/flowers/models/flowers.yaml|' data/flowers/flowers.yaml >experiments/flowers.yaml
+    succeeds "$BIN/pipeline" experiment flowers DRY_RUN=1
+    [[ $output == *"data data/flowers/train.st.zst"* && $output != *"up to date"* ]] || fail "$output"
+}
+
+@test "the experiment that is written trains images of every size and shape, and its path is named" {
+    need_tool train-single pipeline
+    local size
+    make_images classes 'my pictures' 2 3 20
+    for size in 1 2 9 70; do
+        succeeds "$IMPORT" --from 'my pictures' --name "p.$size" --channels 1 --size $size --out "a b/$size"
+        [[ $stderr == *"to train on these images: make experiment EXP='a b/$size/p.$size.yaml'" ]] || fail "$stderr"
+        succeeds "$BIN/train-single" -q --experiment "a b/$size/p.$size.yaml" --train "a b/$size/train.st.zst" --set epochs=1 --out run-$size
+    done
+    LOCKSTEP_COMMAND='' succeeds "$BIN/lockstep" import-images --from 'my pictures' --name true --size 4 --out data/small
+    [[ $stderr == *"to train on these images: lockstep experiment data/small/true.yaml" ]] || fail "$stderr"
+    succeeds "$BIN/lockstep" experiment small EPOCHS=1
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'smal'" "$BIN/pipeline" experiment smal DATA=data/small
+    [ -s "artifacts/true/report-epochs=1/report.html" ] || fail "$(find artifacts -maxdepth 2)"
+    # One split on standard output is no folder to train from.
+    "$IMPORT" -q --from 'my pictures' --name stream --size 4 --split train --out - >stream.st.zst
+    [ -z "$(find . -name 'stream.yaml')" ]
+}
+
+@test "own data need no DATA=: beside the experiment, or in data/NAME; also in a submission" {
+    need_tool pipeline
+    make_images classes flowers 2 10 20
+    "$IMPORT" -q --from flowers --size 8 --out elsewhere/f
+    # shellcheck disable=SC2016 # sh expands it
+    succeeds "$BIN/pipeline" submission elsewhere/f/flowers.yaml EPOCHS=1
+    tar -xzf artifacts/*/*.tar.gz 2>/dev/null || tar -xzf "$(find artifacts -name '*.tar.gz')"
+    grep -q 'check_data train.st.zst' ./*/run-again.sh || fail "$(find . -name run-again.sh)"
+    sed 's/^name:.*/name: mine/; s|^model:.*|model: elsewhere/f/models/flowers.yaml|' elsewhere/f/flowers.yaml >mine.yaml
+    TOOL=pipeline fails_with 3 "give DATA=DIR, a folder made by import-images, or make it data/flowers" "$BIN/pipeline" experiment ./mine.yaml
+    mv elsewhere/f data
+    mkdir elsewhere/f
+    mkdir tmp && mv data tmp/flowers && mv tmp data
+    sed -i 's|elsewhere/f|data/flowers|' mine.yaml
+    succeeds "$BIN/pipeline" experiment ./mine.yaml EPOCHS=1 SET=virtual_shards=2
 }

@@ -279,6 +279,46 @@ has_all() {
     has_all "$WORK/root/usr"
 }
 
+@test "installed: own experiments stand beside the shipped ones, in a folder experiments or in any other" {
+    need_tool plan pipeline train-single
+    cd "$WORK" || return
+    succeeds make -C "$ROOT" -s -o all BUILD="$(dirname "$BIN")" PREFIX="$WORK/i" CUDA_SO= install
+    local tool=$WORK/i/bin/lockstep place name='lockstep.experiment/1' installed=$WORK/i/libexec/lockstep/share/experiments
+    mkdir -p experiments exps empty
+    for place in experiments exps; do
+        printf '%s\n' "schema: $name" 'name: mine' 'base: single' 'epochs: 1' >"$place/mine.yaml"
+        printf '%s\n' "schema: $name" 'name: own' 'base: mine' 'model: lenet-bn' >"$place/own.yaml"
+    done
+    # `plan runs` resolves all of an experiment: its bases, and the model.
+    succeeds "$tool" plan runs mine own ddp4
+    [[ $output == *"experiments/mine.yaml"* && $output == *"experiments/own.yaml"* && $output == *"$installed/R001/ddp4.yaml"* ]] || fail "$output"
+    succeeds "$tool" plan runs exps/mine.yaml exps/own.yaml
+    succeeds "$tool" pipeline --experiments
+    [[ $'\n'$output$'\n' == *$'\nmine\n'* && $'\n'$output$'\n' == *$'\nddp4\n'* ]] || fail "$output"
+    succeeds "$tool" synth-cifar --train 64 --test 8 --out data
+    for name in mine ddp4 exps/own.yaml; do
+        succeeds "$tool" train-single --experiment "$name" --set dataset=synthetic --train data/train.st.zst --out run --dry-run
+    done
+    # One of the same name hides the shipped one; its base is sought beside it.
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: ddp4' 'base: mine' >experiments/ddp4.yaml
+    succeeds "$tool" plan runs ddp4
+    [[ $output == *$'\texperiments/ddp4.yaml'* ]] || fail "$output"
+    # A name that no folder has: the nearest of all, and where it was sought.
+    sed 's/base: single/base: singel/' exps/mine.yaml >exps/wrong.yaml
+    TOOL=plan fails_with 3 "exps/wrong.yaml:3:7: 'base': .*'singel': did you mean 'single'\? 'experiments' and '$installed' have these: .* mine .* single" \
+        "$tool" plan runs exps/wrong.yaml
+    TOOL=pipeline fails_with 3 "'mien': did you mean 'mine'\? 'experiments' and '$installed' have these" "$tool" experiment mien
+    sed 's/lenet-bn/lenet-nb/' exps/own.yaml >exps/wrong.yaml
+    TOOL=plan fails_with 3 "did you mean 'lenet-bn'" "$tool" plan runs exps/wrong.yaml
+    # A folder of a run that has the name of an experiment is not its file.
+    mkdir -p single
+    succeeds "$tool" train-single --experiment single --set dataset=synthetic --train data/train.st.zst --out run --dry-run
+    cd empty || return
+    succeeds "$tool" plan runs single
+    succeeds "$tool" reproduce --help
+    succeeds "$tool" plan reproduction "$installed/reproductions/reproduce.yaml"
+}
+
 @test "a manual page contains all of --help" {
     need_tool train-ddp manifest
     local tool option page=$WORK/page.1
@@ -359,9 +399,62 @@ cuda_home() {
         succeeds env PATH="$home/bin:$PATH" make -C "$ROOT" -s print-config
         [[ $output == *"$home/bin/nvcc"* ]] || fail "$output"
     fi
-    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" CUDA_ARCHS="80 90" all
+    succeeds make -C "$ROOT" -n CUDA=1 CUDA_HOME="$home" BUILD="$WORK/build" CUDA_ARCHS="80 90" all
     [[ $output == *"-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90 "* ]]
     [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/kernels/norm.cu"* ]]
+}
+
+@test "without a driver nvcc is not called, and make says so once" {
+    local home
+    [ ! -e /proc/driver/nvidia ] || skip "this machine has a driver"
+    home=$(cuda_home 'echo called >>calls')
+    PATH=$(tr ':' '\n' <<<"$PATH" | while read -r folder; do [ -e "$folder/nvidia-smi" ] || echo "$folder"; done | paste -sd :)
+    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" all
+    [[ $output != *".cu "* && $output == *"no NVIDIA driver: the CUDA backend is left out; CUDA=1 builds it"* ]] || fail "$output"
+    succeeds make -C "$ROOT" -s CUDA_HOME="$home" BUILD="$WORK/build" "$WORK/build/obj/release/cuda-left-out"
+    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" all
+    [[ $output != *"no NVIDIA driver"* ]] || fail "$output"
+    succeeds make -C "$ROOT" -s CUDA_HOME="$home" BUILD="$WORK/build" print-config
+    [[ $output == *"nvcc: not used without an NVIDIA driver: CUDA=1 builds the backend"* ]] || fail "$output"
+    # A driver, a request, or a backend that CUDA=1 has built.
+    for word in CUDA=1 driver backend; do
+        case $word in
+        driver) printf '#!/bin/sh\n' >"$home/bin/nvidia-smi" && chmod +x "$home/bin/nvidia-smi" ;;
+        backend) rm "$home/bin/nvidia-smi" && mkdir -p "$WORK/build/lib" && touch "$WORK/build/lib/lockstep-cuda.so" ;;
+        esac
+        PATH=$home/bin:$PATH succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" CUDA="${word#CUDA=}" all
+        [[ $output == *"lib/compute/cuda/kernels/norm.cu "* ]] || fail "$word: $output"
+    done
+}
+
+# jobs ARGUMENT...: the -j that make's recipes get.
+jobs_of() {
+    # shellcheck disable=SC2016 # make expands it
+    make -C "$ROOT" -s --eval 'print-it print-more: ; @echo "$$MAKEFLAGS"' "$@" | grep -oE ' -j[0-9]+' | tr -d ' ' || true
+}
+
+@test "make uses all processors, unless -j or several goals are typed" {
+    local all
+    all=-j$(nproc)
+    [ "$(jobs_of print-it)" = "$all" ]
+    [ "$(jobs_of -j3 print-it)" = -j3 ]
+    [ "$(jobs_of -j1 print-it)" = -j1 ]
+    [ -z "$(jobs_of print-it print-more)" ]
+    [ "$(jobs_of -j3 print-it print-more | sort -u)" = -j3 ]
+    # A make below it shares the jobs.
+    # shellcheck disable=SC2016
+    succeeds make -C "$ROOT" -s --eval 'print-it: ; +@$(MAKE) -s help' print-it
+    [ -z "$stderr" ] || fail "$stderr"
+}
+
+@test "a misspelt goal gets a hint, and make's exit code" {
+    local goal
+    for goal in experimnt=experiment lnit=lint quick-start=quickstart experiments=experiment tests=test tets=test; do
+        run --separate-stderr make -C "$ROOT" "${goal%=*}"
+        [[ $status -eq 2 && $stderr == *"no target '${goal%=*}': did you mean '${goal#*=}'? "* ]] || fail "$status $stderr"
+    done
+    run --separate-stderr make -C "$ROOT" zzzzzz
+    [[ $status -eq 2 && $stderr == "make: *** No rule to make target 'zzzzzz'."* ]] || fail "$status $stderr"
 }
 
 # architectures: those that nvcc would build for, if nvidia-smi prints $1.
@@ -387,14 +480,14 @@ architectures() {
 @test "quickstart does not wait for nvcc" {
     local home
     home=$(cuda_home true)
-    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" quickstart
+    succeeds make -C "$ROOT" -n CUDA=1 CUDA_HOME="$home" BUILD="$WORK/build" quickstart
     [[ $output != *.cu\ * && $output == *train-single* ]] || fail "$output"
 }
 
 @test "a failed nvcc leaves no backend" {
     local home
     home=$(cuda_home "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1")
-    run make -C "$ROOT" -s -j1 CUDA_HOME="$home" BUILD="$WORK/build" "$WORK/build/lib/lockstep-cuda.so"
+    run make -C "$ROOT" -s -j1 CUDA=1 CUDA_HOME="$home" BUILD="$WORK/build" "$WORK/build/lib/lockstep-cuda.so"
     [ "$status" -ne 0 ]
     [[ $output == *"nvcc fatal: Unsupported gpu architecture"* ]] || fail "$output"
     [ -z "$(find "$WORK/build" -name '*.so')" ]

@@ -159,3 +159,25 @@ END
     done
     [ "$count" = 7 ]
 }
+
+@test "a folder that is no run: the message names the runs in it, around it or beside it" {
+    need_tool manifest replay report tensor
+    local run seed tool
+    cd "$WORK" || return
+    for seed in 1 2 10 11; do mkdir -p a/x/seed-$seed/train && touch a/x/seed-$seed/train/manifest.yaml; done
+    mkdir -p a/x/report a/x/seed-1/evaluate b
+    printf '%s\n' 'schema: lockstep.manifest/1' 'tool: report' 'inputs: []' 'outputs: []' >a/x/report/manifest.yaml
+    cp a/x/report/manifest.yaml a/x/seed-1/evaluate
+    run=": folders of runs are 'a/x/seed-1', 'a/x/seed-2', 'a/x/seed-10', …$"
+    for tool in replay "manifest verify" "manifest diff a/x" "tensor diff a/x"; do
+        read -ra words <<<"$tool"
+        TOOL=${words[0]} fails_with 3 "$run" "$BIN/${words[0]}" "${words[@]:1}" a/x
+        TOOL=${words[0]} fails_with 3 "$run" "$BIN/${words[0]}" "${words[@]:1}" a/
+    done
+    fails_with 3 "$run" "$BIN/report" a --out r
+    TOOL=replay fails_with 3 "not one of a training$run" "$BIN/replay" a/x/report
+    fails_with 3 "written by 'report'.*$run" "$BIN/report" a/x/report --out r
+    TOOL=replay fails_with 3 "not one of a training: folders of runs are 'a/x/seed-1'$" "$BIN/replay" a/x/seed-1/evaluate
+    fails_with 3 "cannot compare runs: 'a/x/seed-1': .*: its folder 'train' does$" "$BIN/tensor" diff a/x/seed-1 a/x/seed-2
+    fails_with 3 "'b/manifest.yaml': No such file" "$BIN/manifest" verify b
+}

@@ -35,7 +35,7 @@ table_commands() {
         while read -r line; do
             for word in ${line#make }; do
                 case $word in
-                EXP=mine | EXP=flowers | EXP=wide) ;; # the reader's own
+                EXP=mine | EXP=flowers | EXP=flowers-small | EXP=wide) ;; # the reader's own
                 EXP=* | A=* | B=*)
                     name=${word#*=}
                     [ -n "$(find experiments -name "$name.yaml")" ] || fail "$page: no experiment '$name': $line"

@@ -96,3 +96,81 @@ refused() {
     TOOL=train-single fails_with 1 "'closed/a/out'.*Read-only" read_only closed "$BIN/train-single" --dry-run \
         --experiment e.yaml --train "$train" --out closed/a/out
 }
+
+@test "--dry-run finds names that are too long, a lock file that is none, a trace that is a folder, and a full disk" {
+    local long before tool=train-single
+    long=$(printf '%0300d' 0)
+    fails_with 1 "$long/out'.*name too long" "$BIN/$tool" --dry-run --experiment e.yaml --train "$train" --out "new/$long/out"
+    fails_with 1 "$long'.*name too long" "$BIN/$tool" --experiment e.yaml --train "$train" --out "other/$long/out"
+    mkdir -p out/.lock folder
+    before=$(inodes out)
+    refused 1 "cannot lock folder: 'out': Is a directory" --train "$train"
+    rmdir out/.lock
+    touch out/.lock
+    before=$(inodes out)
+    refused 1 "cannot write: 'folder': Is a directory" --train "$train" --trace folder
+    cat >full.c <<'C'
+#include <sys/statvfs.h>
+int statvfs(const char *path, struct statvfs *info) {
+    (void)path;
+    *info = (struct statvfs){.f_blocks = 1000};
+    return 0;
+}
+C
+    read -ra compiler <<<"${CC:-cc}"
+    "${compiler[@]}" -shared -fPIC -o full.so full.c
+    LD_PRELOAD=$PWD/full.so fails_with 1 "'new/out': No space left" "$BIN/$tool" --dry-run --experiment e.yaml --train "$train" --out new/out
+    [ ! -e new ]
+}
+
+@test "a file system without flock: another lock; without any lock: a warning, also of --dry-run" {
+    # Lustre and NFS without locks fail with the first two, FUSE with the third.
+    cat >locks.c <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int flock(int file, int operation) {
+    (void)file, (void)operation;
+    errno = atoi(getenv("FLOCK_ERRNO"));
+    return -1;
+}
+int fcntl(int file, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    if (!getenv("NO_FCNTL") || (command != F_OFD_SETLK && command != F_OFD_SETLKW))
+        return (int)syscall(SYS_fcntl, file, command, argument);
+    errno = ENOLCK;
+    return -1;
+}
+int fcntl64(int file, int command, ...) __attribute__((alias("fcntl")));
+C
+    local code start=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out) others
+    read -ra compiler <<<"${CC:-cc}"
+    "${compiler[@]}" -shared -fPIC -o locks.so locks.c
+    export LD_PRELOAD=$PWD/locks.so
+    for code in 38 37 95; do # ENOSYS, ENOLCK, EOPNOTSUPP
+        export FLOCK_ERRNO=$code
+        succeeds "${start[@]}" "out-$code" --dry-run
+        [ -z "$stderr" ] || fail "$stderr"
+        succeeds "${start[@]}" "out-$code"
+        [ -z "$stderr" ] || fail "$stderr"
+    done
+    # The other lock excludes a second writer, too.
+    mkdir held
+    exec {others}<>held/.lock
+    python3 -c 'import fcntl, struct, sys; fcntl.fcntl(int(sys.argv[1]), 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))' "$others"
+    fails_with 1 "'held': another process holds the lock" "${start[@]}" held {others}>&-
+    exec {others}>&-
+    export NO_FCNTL=1
+    for code in --dry-run --threads=1; do
+        succeeds "${start[@]}" unlocked "$code"
+        [[ $stderr == "train-single: cannot lock folder: '"*"': its file system has no locks: "* ]] || fail "$stderr"
+    done
+    [ -s unlocked/model.st.zst ]
+}

@@ -132,7 +132,22 @@ END
     [ ! -e out ]
 }
 
-@test "--world-size ignores the environment" {
-    RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2
+@test "--world-size starts the ranks here, unless a launcher has started several processes" {
+    local tool=train-ddp started given=()
+    for started in "SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=4" "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4" \
+        "PMI_RANK=0 PMI_SIZE=4" "MPI_LOCALRANKID=0 MPI_LOCALNRANKS=4" "RANK=0 WORLD_SIZE=4"; do
+        read -ra given <<<"$started"
+        TOOL=train-ddp fails_with 2 "started 4 processes.*start one \(.*without --world-size.*env -u ${given[0]%%=*}" \
+            env "${given[@]}" "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --world-size 2
+        for tool in train-single train-dp train-mp; do
+            TOOL=$tool fails_with 2 "started 4 processes" env "${given[@]}" "$BIN/$tool" --experiment e.yaml --train "$train" --out out --dry-run
+        done
+        # A key is a question, and not a run.
+        succeeds env "${given[@]}" "$BIN/train-single" --experiment e.yaml --train "$train" --print-key
+    done
+    TOOL=train-ddp fails_with 2 "srun started 4 tasks.*use srun --mpi=pmix, or srun -n 1" env SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_PROCID=0 \
+        "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
+    [ ! -e out ]
+    RANK=0 WORLD_SIZE=1 SLURM_NTASKS=4 SLURM_PROCID=0 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2
     [ -e out/manifest.yaml ]
 }

@@ -64,6 +64,9 @@ static const char *const variables[] = {
     "MPI_LOCALNRANKS",
     "SLURM_PROCID",
     "SLURM_NTASKS",
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
+    "SLURM_PTY_PORT",
     "SLURM_STEP_NUM_TASKS",
     "SLURM_STEP_TASKS_PER_NODE",
     "SLURM_LOCALID",
@@ -72,8 +75,8 @@ static const char *const variables[] = {
     "LOCKSTEP_MPI_LIBRARY",
 };
 
-// Reads an environment given as "NAME=VALUE" words.
-static status detect(const char *words, launch_environment *env, error *err) {
+// Sets the environment given as "NAME=VALUE" words.
+static void set_variables(const char *words) {
     char copy[512], *rest = copy;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
     snprintf(copy, sizeof copy, "%s", words);
@@ -82,7 +85,49 @@ static status detect(const char *words, launch_environment *env, error *err) {
         *value++ = 0;
         setenv(word, value, 1);
     }
+}
+
+static status detect(const char *words, launch_environment *env, error *err) {
+    set_variables(words);
     return launch_detect(env, err);
+}
+
+static void a_process_that_joins_no_group_is_alone(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *started; // NULL: alone
+    } cases[] = {
+        {"", NULL},
+        {"RANK=0 WORLD_SIZE=4", "torchrun started 4 processes (WORLD_SIZE)"},
+        {"LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=a", "torchrun started 2 processes"},
+        {"RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=a MASTER_PORT=1", NULL},
+        {"WORLD_SIZE=4", NULL}, // some script's variable: no launcher sets it alone
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4", "start one (mpirun -n 1)"},
+        {"PMI_RANK=0 PMI_SIZE=3", "mpiexec started 3 processes (PMI_SIZE)"},
+        {"MPI_LOCALRANKID=0 MPI_LOCALNRANKS=2", "mpiexec started 2 processes (MPI_LOCALNRANKS)"},
+        // A step without PMI, and one of an old Slurm.
+        {"SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_LOCALID=3",
+         "srun started 4 processes (SLURM_NTASKS)"},
+        {"SLURM_STEP_ID=1 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", "env -u SLURM_PROCID"},
+        // srun -n 1 in a job of four tasks; the script of such a job, also where it is a step.
+        {"SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=1", NULL},
+        {"SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1", NULL},
+        {"SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=4", NULL},
+        {"SLURM_STEP_ID=4294967291 SLURM_PROCID=0 SLURM_NTASKS=4", NULL},
+        // A shell by srun --pty; mpirun -n 1 whose daemons srun has started on two nodes.
+        {"SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PTY_PORT=1", NULL},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 SLURM_STEP_ID=0 SLURM_PROCID=1 "
+         "SLURM_STEP_NUM_TASKS=2",
+         NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error err = {0};
+        set_variables(cases[i].words);
+        const status expected = cases[i].started ? STATUS_USAGE : STATUS_OK;
+        if (launch_check_alone(&err) != expected) fail_msg("%s: %s", cases[i].words, err.message);
+        if (cases[i].started && !strstr(err.message, cases[i].started))
+            fail_msg("%s: %s", cases[i].words, err.message);
+    }
 }
 
 static void an_environment_may_describe_a_group(void **state) {
@@ -164,7 +209,9 @@ static void an_incomplete_environment_is_refused(void **state) {
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so",
          "OMPI_COMM_WORLD_RANK is set, but this build has no MPI ('/none.so' does not exist)"},
         {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
-         "'SLURM_PROCID' is set, but srun provides no PMIx"},
+         "srun started 2 tasks ('SLURM_PROCID' is set), but provides no PMIx"},
+        {"SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=4", "use srun --mpi=pmix, or srun -n 1"},
+        {"LOCAL_RANK=0 LOCAL_WORLD_SIZE=2", "'RANK' is not set, but LOCAL_WORLD_SIZE is"},
         {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
         {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
         {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
@@ -878,6 +925,7 @@ static void a_signal_ends_the_wait(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_environment_may_describe_a_group),
+        cmocka_unit_test(a_process_that_joins_no_group_is_alone),
         cmocka_unit_test(a_launcher_of_mpi_needs_no_address),
         cmocka_unit_test(an_incomplete_environment_is_refused),
         cmocka_unit_test(ranks_are_children_that_meet),

@@ -186,15 +186,15 @@ static void test_lock(void **state) {
     (void)state;
     error err = {0};
     int lock, second;
-    assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
-    assert_int_equal(output_lock_folder(".", &second, &err), STATUS_FAILED);
+    assert_int_equal(output_lock_folder(".", NULL, &lock, &err), STATUS_OK);
+    assert_int_equal(output_lock_folder(".", NULL, &second, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "another process holds the lock"));
     assert_int_equal(second, -1);
     output_unlock_folder(lock);
     output_unlock_folder(-1);
-    assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
+    assert_int_equal(output_lock_folder(".", NULL, &lock, &err), STATUS_OK);
     output_unlock_folder(lock);
-    assert_int_equal(output_lock_folder("absent", &lock, &err), STATUS_FAILED);
+    assert_int_equal(output_lock_folder("absent", NULL, &lock, &err), STATUS_FAILED);
 }
 
 // A killed process's locks are free only after the kernel has released them.
@@ -206,13 +206,13 @@ static void test_lock_of_a_process_that_ends(void **state) {
     assert_int_equal(pipe(held), 0);
     const pid_t holder = fork();
     if (holder == 0) {
-        if (output_lock_folder(".", &lock, NULL) != STATUS_OK || write(held[1], "", 1) != 1)
+        if (output_lock_folder(".", NULL, &lock, NULL) != STATUS_OK || write(held[1], "", 1) != 1)
             _exit(1);
         usleep(500000);
         _exit(0);
     }
     assert_int_equal(read(held[0], &byte, 1), 1);
-    if (output_lock_folder(".", &lock, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (output_lock_folder(".", NULL, &lock, &err) != STATUS_OK) fail_msg("%s", err.message);
     output_unlock_folder(lock);
     assert_int_equal(waitpid(holder, NULL, 0), holder);
     close(held[0]);

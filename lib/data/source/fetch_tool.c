@@ -41,7 +41,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
         sources = mirrored.urls;
         source_count = mirrored.count;
     }
-    TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, err));
+    TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, call->log, err));
     TRY(t->read(set, sources, source_count, call->log, &raw, &origin, err));
     TRY(members_describe_origin(set, &origin, &m, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));

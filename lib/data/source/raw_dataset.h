@@ -57,7 +57,7 @@ status raw_output_check(const raw_output *o, error *err) MUST_CHECK;
 // sources `from`. Makes and locks the folder, so that an unwritable one fails before a long
 // download. Call raw_output_close in any case.
 status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
-                       error *err) MUST_CHECK;
+                       const logger *log, error *err) MUST_CHECK;
 void raw_output_close(raw_output *o);
 
 // Adds to the parameters of `m` the option that decides the content: the split of a stream.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "data/manifest_folders.h"
 #include "data/tensor/tensor_half.h"
 #include "data/tensor/tensor_text.h"
 
@@ -257,11 +258,14 @@ static status diff_runs(comparison *c, uint64_t max_bytes, error *err) {
     bool found = false;
     status rc = diff_member(c, "steps.st.zst", max_bytes, &found, err);
     if (rc == STATUS_OK) rc = diff_member(c, "model.st.zst", max_bytes, &found, err);
-    if (rc == STATUS_OK && !found)
-        return error_set(err, STATUS_INPUT,
-                         "cannot compare runs: '%s': neither folder holds steps.st.zst or "
-                         "model.st.zst",
-                         c->path_a);
+    if (rc != STATUS_OK || found) return rc;
+    char *hint = manifest_hint_runs(c->path_a);
+    rc = error_set(err, STATUS_INPUT,
+                   "cannot compare runs: '%s': neither folder holds steps.st.zst or "
+                   "model.st.zst%s%s",
+                   c->path_a, hint ? hint : "",
+                   manifest_is_run_folder(c->path_a) ? ": its folder 'train' does" : "");
+    free(hint);
     return rc;
 }
 

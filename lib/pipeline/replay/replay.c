@@ -23,6 +23,16 @@ static status refuse(const replay *r, error *err, const char *why) {
     return error_set(err, STATUS_INPUT, "cannot replay: '%s': %s", r->folder, why);
 }
 
+// The folder of another tool: perhaps its run was meant.
+static status refuse_other(const replay *r, error *err) {
+    char *hint = manifest_hint_runs(r->folder);
+    char *why = hint ? memory_format(err, "its manifest is not one of a training%s", hint) : NULL;
+    status rc = why ? refuse(r, err, why) : STATUS_FAILED;
+    free(why);
+    free(hint);
+    return rc;
+}
+
 // Bits that depend on more than the experiment need the machine that made them.
 static status check_order(const replay *r, error *err) {
     const char *backend = yaml_text_at(r->manifest, "parameters.backend");
@@ -53,7 +63,7 @@ static status read_run(replay *r, const char *folder, error *err) {
     TRY(manifest_read(path, &r->manifest, err));
     const char *tool = yaml_text_at(r->manifest, "tool");
     if (strncmp(tool, TRAIN_TOOL, strlen(TRAIN_TOOL)) != 0)
-        rc = refuse(r, err, "its manifest is not one of a training");
+        rc = refuse_other(r, err);
     else
         rc = check_order(r, err);
 out:

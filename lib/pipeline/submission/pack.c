@@ -299,14 +299,14 @@ static status write_readme(const submission *s, error *err) {
     char limit[32], *from = NULL, *page = NULL, *filled = NULL;
     char *template = memory_format(err, "submission.%s.md", s->language);
     char *to = memory_format(err, "%s/README.md", s->folder);
-    char *sources = run_again_sources(s->p, s->runs, err);
+    char *sources = run_again_sources(s->runs, err);
     status rc = template && to && sources ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(plugin_find(template, NULL, &from, err));
     TRY(read_file(from, &page, err));
     TRY(text_status(&s->run_rows));
     TRY(text_status(&s->model_rows));
-    const bool own = s->p->settings->values[SETTING_DATA] != NULL, fetched = !own && *sources;
+    const bool own = s->runs->items[0].own, fetched = !own && *sources;
     template_choose(page, "@OWN@", own);
     template_choose(page, "@FETCHED@", fetched);
     template_choose(page, "@DRAWN@", !own && !fetched);

@@ -75,9 +75,8 @@ static const char *below(const char *word, const char *folder) {
 static status write_word(script *s, const char *word) {
     const struct {
         const char *folder, *variable;
-    } places[] = {{s->folder, "here"},
-                  {s->p->settings->values[SETTING_DATA], "DATA"},
-                  {s->p->artifacts, "out"}};
+    } places[] = {
+        {s->folder, "here"}, {data_own(&s->runs->items[0]), "DATA"}, {s->p->artifacts, "out"}};
     const char *variable = NULL, *rest = word;
     for (size_t i = 0; i < 3 && !variable; i++) {
         const char *inside = below(word, places[i].folder);
@@ -139,7 +138,7 @@ static status write_data(script *s, const planned_run *r) {
                         : memory_string("", s->err);
     status rc = from ? STATUS_OK : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
-    if (!s->p->settings->values[SETTING_DATA] && is_new(s, r->data)) {
+    if (!r->own && is_new(s, r->data)) {
         TRY(data_fetch_command(r, NULL, &fetch, s->err));
         TRY(write_command(s, &fetch, from));
     }
@@ -247,7 +246,7 @@ static status write_all(script *s, const words *models) {
     const planned_runs *runs = s->runs;
     status rc;
     TRY(output_format(s->out, s->err, "%s", HEAD));
-    if (s->p->settings->values[SETTING_DATA]) TRY(write_check(s, &runs->items[0]));
+    if (runs->items[0].own) TRY(write_check(s, &runs->items[0]));
     for (size_t i = 0; i < runs->count; i++) TRY(write_data(s, &runs->items[i]));
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
@@ -273,14 +272,13 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
     return rc;
 }
 
-char *run_again_sources(const pipeline *p, const planned_runs *runs, error *err) {
+char *run_again_sources(const planned_runs *runs, error *err) {
     words names = {0};
     status rc = STATUS_OK;
     char *text = memory_string("", err);
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
-        const char *name = p->settings->values[SETTING_DATA]
-                               ? "DATA"
-                               : settings_source_name(runs->items[i].e.dataset);
+        const planned_run *r = &runs->items[i];
+        const char *name = r->own ? "DATA" : settings_source_name(r->e.dataset);
         if (name && !words_has(&names, name)) rc = words_add(&names, name, err);
     }
     for (size_t i = 0; text && i < names.count; i++) {

@@ -242,15 +242,9 @@ static void join(const char *const *names, size_t count, char *text, size_t size
 }
 
 static status refuse(const catalog *c, const char *name, error *err) {
-    const char **names;
+    const char **names = memory_new(c->count, sizeof *names, err);
     char all[LIST_BYTES];
     size_t count = 0;
-    if (!c->roots)
-        return error_set(err, STATUS_INPUT,
-                         "cannot find experiment: '%.*s': no such file, and no folder '%s' that "
-                         "has experiments by name",
-                         NAME_SHOWN, name, OWN);
-    names = memory_new(c->count, sizeof *names, err);
     if (!names) return STATUS_FAILED;
     for (size_t i = 0; i < c->count; i++)
         if (is_run(&c->items[i])) names[count++] = c->items[i].name;
@@ -271,7 +265,12 @@ const catalog_entry *catalog_look_up(const catalog *c, const char *name) {
 
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found, error *err) {
     *found = catalog_look_up(c, name);
-    return *found ? STATUS_OK : refuse(c, name, err);
+    if (*found) return STATUS_OK;
+    if (c->roots) return refuse(c, name, err);
+    return error_set(err, STATUS_INPUT,
+                     "cannot find experiment: '%.*s': no such file, and no folder '%s' that has "
+                     "experiments by name",
+                     NAME_SHOWN, name, OWN);
 }
 
 // ---- The command line ----

@@ -135,15 +135,172 @@ for line in sys.stdin:
     echo text >f/c001/text.png
     : >f/c001/empty.jpg
     mkfifo f/c001/pipe.png
-    touch f/c001/page.webp f/.hidden
+    touch f/c001/page.webp f/note.txt
     succeeds "$IMPORT" --from f --size 4 --out "$OUT"
     [[ $stderr == *"left out 'f/c000/bomb.png': 30000 x 30000 pixels: "*"left out 'f/c000/cut.jpg': Premature end"* ]]
     [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"unreadable files left out: 5"* ]]
-    [[ $stderr == *"files skipped"*": 1, first 'c001/page.webp'"* ]]
     [ "$(value results.unreadable_count)" = 5 ]
     [ "$(value results.unreadable.0.path)" = c000/bomb.png ]
     [ "$(value results.unreadable.2.why)" = "it is empty" ]
     [ "$(value results.train_samples)" = 6 ]
+}
+
+@test "whatever is not imported is named, and counted in the manifest" {
+    make_images classes f/train 2 2
+    make_images classes f/test 2 1
+    make_images classes f/valid 2 3
+    make_images classes f/extra/deeper 2 1
+    make_images classes f/train/.ipynb_checkpoints/old 1 1
+    mkdir f/empty
+    cp f/test/c000/00.png f/stray.png
+    cp f/test/c000/00.png f/train/stray.PNG
+    touch f/train/c000/{a.webp,b.GIF,c.bmp,d.tiff,e.txt,.f.png} f/.g
+    # What programs leave behind is nobody's.
+    mkdir f/__MACOSX f/test/__MACOSX
+    touch f/.DS_Store f/train/._c000 f/test/c001/{Thumbs.db,desktop.ini,._00.png} f/__MACOSX/a.png f/test/__MACOSX/._c000
+    succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
+    diff - <(sort <<<"$stderr") <<END
+import-images: files left out: 1, first 'train/c000/e.txt': files that are no pictures
+import-images: files left out: 2, first '.g': names that begin with a dot
+import-images: files left out: 2, first 'stray.png': pictures that are in no class folder
+import-images: files left out: 4, first 'train/c000/a.webp': pictures that are neither JPEG nor PNG: convert them: mogrify -format png FILES
+import-images: left out folder 'extra', pictures in it: 2: neither training nor test pictures
+import-images: left out folder 'train/.ipynb_checkpoints', pictures in it: 1: its name begins with a dot
+import-images: left out folder 'valid', pictures in it: 6: neither training nor test pictures
+END
+    [ "$(value results.train_samples) $(value results.test_samples) $(value results.passed_over)" = "4 2 18" ]
+    [ "$(value results.left_out.0.path) $(value results.left_out.0.files)" = ".g 2" ]
+    [ "$(value results.left_out.1.path) $(value results.left_out.1.pictures)" = "extra 2" ]
+    # Without splits, too.
+    succeeds "$IMPORT" -q --from f/train --size 4 --out "$OUT"
+    [[ $stderr == *"left out folder '.ipynb_checkpoints', pictures in it: 1: "*"files left out: 1, first 'stray.PNG'"* ]]
+    mkdir -p g/a g/b
+    touch g/a/1.webp g/b/1.png
+    fails_with 3 "class 'a' has no .jpg, .jpeg or .png, but 'a/1.webp' and the like: convert them: mogrify -format png" \
+        "$IMPORT" --from g --size 4 --out "$OUT"
+}
+
+@test "splits have many names; where they are not clear, the message says what to rename" {
+    local names
+    make_images classes one 2 2
+    make_images classes two 2 1
+    # taken NAME NAME: the first is for training, the second for testing.
+    taken() {
+        rm -rf s
+        mkdir s
+        cp -r one "s/$1"
+        cp -r two "s/$2"
+        succeeds "$IMPORT" --from s --size 4 --out "$OUT"
+        [[ $stderr == *"training images: '$1'; test images: '$2'"* ]]
+        [ "$(value results.train_samples) $(value results.test_samples)" = "4 2" ]
+    }
+    for names in "train valid" "Training Testing" "training_set test_set" "train validation" "TRAIN Val" "train-data testdata" "训练集 测试集"; do
+        taken ${names% *} ${names#* }
+    done
+    cp -r two "s/验证集"
+    succeeds "$IMPORT" -q --from s --size 4 --out "$OUT"
+    [[ $stderr == *"left out folder '验证集', pictures in it: 2: neither training nor test pictures" ]]
+    # All in one more folder, and a class with such a name.
+    mv s/* .
+    mkdir -p w/flowers
+    mv 训练集 w/flowers/train
+    mv 测试集 w/flowers/test
+    mv w/flowers/train/c001 w/flowers/train/test
+    mv w/flowers/test/c001 w/flowers/test/test
+    succeeds "$IMPORT" --from w --size 4 --out "$OUT"
+    [[ $stderr == *"training images: 'flowers/train'; test images: 'flowers/test'"* ]]
+    succeeds "$IMPORT" -q --from w/flowers/train --size 4 --out "$OUT"
+    [ "$(value results.classes)" = 2 ]
+    # Only one part: it is split.
+    rm -r w/flowers/test
+    succeeds "$IMPORT" --from w --size 4 --out "$OUT"
+    [[ $stderr == *"all images: 'flowers/train', the only folder of class folders"* ]]
+    cp -r two w/flowers/holdout
+    fails_with 3 "'flowers/train' holds class folders, and beside it is 'flowers/holdout', but no folder of class folders called 'test' or 'val': name the one with the test pictures so, or import 'flowers/train' alone: --from w/flowers/train" \
+        "$IMPORT" --from w --size 4 --out "$OUT"
+    mkdir w/flowers/seg_train
+    mv w/flowers/train w/flowers/seg_train/train
+    fails_with 3 "'flowers/holdout' and 'flowers/seg_train' hold folders instead of pictures: .*name them 'train' and 'test'" \
+        "$IMPORT" --from w --size 4 --out "$OUT"
+    mkdir t
+    cp -r one t/train
+    cp -r one t/Training
+    cp -r two t/test
+    fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
+}
+
+@test "an archive of pictures gives what the folder gives; damaged and hostile ones are refused" {
+    need_program tar
+    make_images classes s/flowers/train 2 3
+    make_images classes s/flowers/test 2 2
+    make_images classes s/flowers/valid 2 1
+    echo text >s/flowers/train/c001/01.png
+    touch s/flowers/test/c000/page.gif
+    mkdir s/__MACOSX
+    touch s/__MACOSX/._flowers s/flowers/.DS_Store
+    "$IMPORT" -q --from s --name flowers --size 4 --out "$OUT" 2>messages
+    tar -C s -cf flowers.tar .
+    (cd s && "$PYTHON" -m zipfile -c ../flowers.zip flowers __MACOSX)
+    tar -C s -czf flowers.tar.gz flowers/valid flowers/test/c001 flowers/train flowers/test/c000 __MACOSX
+    local archive
+    for archive in flowers.tar flowers.zip flowers.tar.gz; do
+        succeeds "$IMPORT" -q --from $archive --size 4 --out of
+        # Messages differ in the name of --from.
+        diff messages <(sed "s|'$archive/|'s/|" <<<"$stderr")
+        [ "$("$BIN/manifest" get of/manifest.yaml parameters.dataset)" = flowers ]
+        [ "$("$BIN/manifest" get of/manifest.yaml inputs.0.path)" = ../$archive ]
+        cmp of/train.st.zst "$OUT/train.st.zst"
+        cmp of/test.st.zst "$OUT/test.st.zst"
+    done
+    # One list is split by the same names; a class without a file is not overlooked.
+    "$IMPORT" -q --from s/flowers/test --name test --size 4 --out "$OUT"
+    tar -C s/flowers -czf test.tgz test
+    "$IMPORT" -q --from test.tgz --size 4 --out of
+    cmp of/train.st.zst "$OUT/train.st.zst"
+    mkdir s/flowers/test/c002
+    tar -C s/flowers -czf test.tgz test
+    fails_with 3 "class 'test/c002' has no .jpg, .jpeg or .png" "$IMPORT" --from test.tgz --size 4 --out none
+    head -c 300 flowers.tar.gz >cut.tar.gz
+    fails_with 3 "'cut.tar.gz'" "$IMPORT" --from cut.tar.gz --size 4 --out none
+    fails_with 2 "--size is missing" "$IMPORT" --from flowers.zip --out none
+    "$PYTHON" - <<'END'
+import io, tarfile
+png = open("s/flowers/train/c000/00.png", "rb").read()
+def make(path, extra):
+    with tarfile.open(path, "w") as out:
+        for name in ["a/1.png", "a/2.png", "b/1.png", "b/2.png"] + extra:
+            info = tarfile.TarInfo(name)
+            info.size = len(png)
+            out.addfile(info, io.BytesIO(png))
+make("up.tar", ["../1.png"])
+make("root.tar", ["/tmp/1.png"])
+make("twice.tar", ["./a//1.png"])
+make("deep.tar", ["x/" * 20 + "1.png"])
+with tarfile.open("link.tar", "w") as out:
+    info = tarfile.TarInfo("a/1.png")
+    out.addfile(info)
+    info = tarfile.TarInfo("a/2.png")
+    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    out.addfile(info)
+END
+    fails_with 3 "'up.tar': member '../1.png': its path has '..'" "$IMPORT" --from up.tar --size 4 --out none
+    fails_with 3 "its path is absolute" "$IMPORT" --from root.tar --size 4 --out none
+    fails_with 3 "'twice.tar': member 'a/1.png' occurs twice" "$IMPORT" --from twice.tar --size 4 --out none
+    fails_with 3 "'deep.tar': member 'x/x/.*' is in more than 15 folders" "$IMPORT" --from deep.tar --size 4 --out none
+    fails_with 3 "'link.tar': member 'a/2.png': it is a symbolic link" "$IMPORT" --from link.tar --size 4 --out none
+    nothing_in none
+}
+
+@test "a class name that is not UTF-8 is shown, with what to do" {
+    make_images classes f 2 2
+    mv f/c001 f/$'caf\xe9' || skip "the file system refuses such names"
+    fails_with 3 "the class name 'caf\\\\xe9' is not UTF-8: rename the folder; .*convmv -f GBK -t UTF-8" \
+        "$IMPORT" --from f --size 4 --out "$OUT"
+    tar -cf f.tar f
+    fails_with 3 "the class name 'caf\\\\xe9' is not UTF-8: .*unzip -O GBK" "$IMPORT" --from f.tar --size 4 --out "$OUT"
+    mv f/$'caf\xe9' f/$'a\nb'
+    fails_with 3 "the class name 'a\\\\x0ab' contains control characters: rename" "$IMPORT" --from f --size 4 --out "$OUT"
+    nothing_in "$OUT"
 }
 
 @test "classes without enough images, and folders that are not classes, are refused" {
@@ -229,6 +386,13 @@ failed_or_refused() { [[ $1 == [13] ]]; }
 @test "no memory while an archive is read is a failure with a message, at every allocation" {
     make_images npz other.npz x=1,2,2='|u1' # without y: refused after it was read
     each_allocation_fails failed_or_refused "$IMPORT" --from other.npz --out "$OUT"
+    [ "$allocations" -gt 100 ]
+}
+
+@test "the same for an archive of pictures" {
+    make_images classes p 2 1
+    tar -cf p.tar p # one picture of each class: refused when it is split
+    each_allocation_fails failed_or_refused "$IMPORT" --from p.tar --size 1 --out "$OUT"
     [ "$allocations" -gt 100 ]
 }
 

@@ -64,6 +64,8 @@ status image_read(const uint8_t *file, size_t bytes, int channels, image *i, err
     status rc;
     *i = (image){.orientation = 1};
     if (!bytes) return error_set(err, STATUS_INPUT, "it is empty");
+    if (bytes > IMAGE_MAX_FILE)
+        return error_set(err, STATUS_INPUT, "it has more than %d bytes", IMAGE_MAX_FILE);
     if (bytes >= sizeof jpeg && memcmp(file, jpeg, sizeof jpeg) == 0)
         rc = image_decode_jpeg(file, bytes, i, err);
     else if (bytes >= sizeof png && memcmp(file, png, sizeof png) == 0)

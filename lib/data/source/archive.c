@@ -169,11 +169,15 @@ status archive_reader_next(archive_reader *r, const char **member, error *err) {
         status rc = check_entry_size(r, entry, err);
         if (rc != STATUS_OK) return rc;
         r->inside = true;
-        if (archive_entry_filetype(entry) != AE_IFDIR) {
+        if (!archive_reader_at_folder(r) || r->kind == ARCHIVE_FOLDERS) {
             *member = name;
             return STATUS_OK;
         }
     }
+}
+
+bool archive_reader_at_folder(const archive_reader *r) {
+    return archive_entry_filetype(r->entry) == AE_IFDIR;
 }
 
 status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *got, error *err) {

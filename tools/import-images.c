@@ -242,7 +242,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
                   : import_folder(&a->folder, &settings, call->log, &r, err));
     TRY(describe_result(a, &r, &m, err));
-    TRY(raw_dataset_write(&r.data, &a->output, &m, err));
+    TRY(raw_dataset_write(&r.data, &a->output, call->log, &m, err));
     log_summary(a, &r, call->log);
 out:
     raw_output_close(&a->output);

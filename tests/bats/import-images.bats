@@ -160,6 +160,7 @@ for line in sys.stdin:
     touch f/.DS_Store f/train/._c000 f/test/c001/{Thumbs.db,desktop.ini,._00.png} f/__MACOSX/a.png f/test/__MACOSX/._c000
     succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
     diff - <(sort <<<"$stderr") <<END
+import-images: 2 of 2 test images are also training images: an accuracy on them says nothing
 import-images: files left out: 1, first 'train/c000/e.txt': files that are no pictures
 import-images: files left out: 2, first '.g': names that begin with a dot
 import-images: files left out: 2, first 'stray.png': pictures that are in no class folder
@@ -227,68 +228,6 @@ END
     cp -r one t/Training
     cp -r two t/test
     fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
-}
-
-@test "an archive of pictures gives what the folder gives; damaged and hostile ones are refused" {
-    need_program tar
-    make_images classes s/flowers/train 2 3
-    make_images classes s/flowers/test 2 2
-    make_images classes s/flowers/valid 2 1
-    echo text >s/flowers/train/c001/01.png
-    touch s/flowers/test/c000/page.gif
-    mkdir s/__MACOSX
-    touch s/__MACOSX/._flowers s/flowers/.DS_Store
-    "$IMPORT" -q --from s --name flowers --size 4 --out "$OUT" 2>messages
-    tar -C s -cf flowers.tar .
-    (cd s && "$PYTHON" -m zipfile -c ../flowers.zip flowers __MACOSX)
-    tar -C s -czf flowers.tar.gz flowers/valid flowers/test/c001 flowers/train flowers/test/c000 __MACOSX
-    local archive
-    for archive in flowers.tar flowers.zip flowers.tar.gz; do
-        succeeds "$IMPORT" -q --from $archive --size 4 --out of
-        # Messages differ in the name of --from.
-        diff messages <(sed "s|'$archive/|'s/|" <<<"$stderr")
-        [ "$("$BIN/manifest" get of/manifest.yaml parameters.dataset)" = flowers ]
-        [ "$("$BIN/manifest" get of/manifest.yaml inputs.0.path)" = ../$archive ]
-        cmp of/train.st.zst "$OUT/train.st.zst"
-        cmp of/test.st.zst "$OUT/test.st.zst"
-    done
-    # One list is split by the same names; a class without a file is not overlooked.
-    "$IMPORT" -q --from s/flowers/test --name test --size 4 --out "$OUT"
-    tar -C s/flowers -czf test.tgz test
-    "$IMPORT" -q --from test.tgz --size 4 --out of
-    cmp of/train.st.zst "$OUT/train.st.zst"
-    mkdir s/flowers/test/c002
-    tar -C s/flowers -czf test.tgz test
-    fails_with 3 "class 'test/c002' has no .jpg, .jpeg or .png" "$IMPORT" --from test.tgz --size 4 --out none
-    head -c 300 flowers.tar.gz >cut.tar.gz
-    fails_with 3 "'cut.tar.gz'" "$IMPORT" --from cut.tar.gz --size 4 --out none
-    fails_with 2 "--size is missing" "$IMPORT" --from flowers.zip --out none
-    "$PYTHON" - <<'END'
-import io, tarfile
-png = open("s/flowers/train/c000/00.png", "rb").read()
-def make(path, extra):
-    with tarfile.open(path, "w") as out:
-        for name in ["a/1.png", "a/2.png", "b/1.png", "b/2.png"] + extra:
-            info = tarfile.TarInfo(name)
-            info.size = len(png)
-            out.addfile(info, io.BytesIO(png))
-make("up.tar", ["../1.png"])
-make("root.tar", ["/tmp/1.png"])
-make("twice.tar", ["./a//1.png"])
-make("deep.tar", ["x/" * 20 + "1.png"])
-with tarfile.open("link.tar", "w") as out:
-    info = tarfile.TarInfo("a/1.png")
-    out.addfile(info)
-    info = tarfile.TarInfo("a/2.png")
-    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    out.addfile(info)
-END
-    fails_with 3 "'up.tar': member '../1.png': its path has '..'" "$IMPORT" --from up.tar --size 4 --out none
-    fails_with 3 "its path is absolute" "$IMPORT" --from root.tar --size 4 --out none
-    fails_with 3 "'twice.tar': member 'a/1.png' occurs twice" "$IMPORT" --from twice.tar --size 4 --out none
-    fails_with 3 "'deep.tar': member 'x/x/.*' is in more than 15 folders" "$IMPORT" --from deep.tar --size 4 --out none
-    fails_with 3 "'link.tar': member 'a/2.png': it is a symbolic link" "$IMPORT" --from link.tar --size 4 --out none
-    nothing_in none
 }
 
 @test "a class name that is not UTF-8 is shown, with what to do" {
@@ -389,13 +328,6 @@ failed_or_refused() { [[ $1 == [13] ]]; }
     [ "$allocations" -gt 100 ]
 }
 
-@test "the same for an archive of pictures" {
-    make_images classes p 2 1
-    tar -cf p.tar p # one picture of each class: refused when it is split
-    each_allocation_fails failed_or_refused "$IMPORT" --from p.tar --size 1 --out "$OUT"
-    [ "$allocations" -gt 100 ]
-}
-
 # experiment CLASSES DATASET: a small network for pictures of 8 x 8.
 experiment() {
     cat >model.yaml <<END
@@ -413,6 +345,56 @@ global_batch: 16
 epochs: 2
 optimizer: {kind: sgd, lr: 0.01}
 END
+}
+
+@test "test images that are training images: a warning, the manifest, and the report's first screen" {
+    need_tool train-single evaluate report
+    make_images classes s/train 2 4
+    make_images classes s/test 2 3
+    # Other files of the same pixels count; the same name and copies in the training data do not.
+    make_images png s/test/c000/00.png rgb 9 9 7
+    "$PYTHON" - s/test/c001/01.png <<'END'
+import sys, zlib
+name = sys.argv[1]
+data = open(name, "rb").read()
+text = b"tEXtTitle\0copy"
+with open(name, "wb") as out:
+    out.write(data[:33] + (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big") + data[33:])
+END
+    cp s/train/c000/01.png s/train/c000/copy.png
+    succeeds "$IMPORT" -q --from s --size 8 --out "$OUT"
+    [ "$stderr" = "import-images: 5 of 6 test images are also training images: an accuracy on them says nothing" ]
+    [ "$(value results.test_images_in_train)" = 5 ]
+    experiment 2 s
+    "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run/train
+    "$BIN/evaluate" -q --device cpu --model run/train/model.st.zst --data "$OUT/test.st.zst" --out run/evaluate
+    succeeds "$BIN/report" run --out report
+    grep -B5 'Each run was executed once' report/report.md | grep -q '^5 of 6 test images of s are also training images: an accuracy on them says nothing\.$'
+    succeeds "$BIN/report" run --lang zh --out report
+    grep -q '^有 5 张测试图像（共 6 张，数据集 s）同时也是训练图像' report/report.md
+    "$BIN/manifest" verify run/evaluate/manifest.yaml
+    # Where the data are not, too; but not for a model of other training data.
+    mv "$OUT" moved
+    succeeds "$BIN/report" run --out report
+    grep -q '^5 of 6 test images' report/report.md
+    cp -r moved/test.st.zst moved/manifest.yaml .
+    rm s/train/c000/copy.png
+    "$IMPORT" -q --from s --size 8 --out "$OUT" 2>warned
+    grep -q '^import-images: 5 of 6' warned
+    "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out other/train
+    "$BIN/evaluate" -q --device cpu --model other/train/model.st.zst --data test.st.zst --out other/evaluate
+    succeeds "$BIN/report" other --out report
+    run ! grep -q 'also training images' report/report.md
+    # Arrays, and no such image.
+    make_images npz a.npz x_train=9,4,4='|u1' y_train=9='|u1' x_test=3,4,4='|u1' y_test=3='|u1'
+    succeeds "$IMPORT" -q --from a.npz --out "$OUT"
+    [[ $stderr == *" of 3 test images are also training images"* ]]
+    rm s/test/*/*
+    make_images png s/test/c000/1.png rgb 9 9 7
+    make_images png s/test/c001/1.png rgb 9 9 8
+    succeeds "$IMPORT" -q --from s --size 8 --out "$OUT"
+    [ -z "$stderr" ]
+    fails_with 3 "test_images_in_train" "$BIN/manifest" get "$OUT/manifest.yaml" results.test_images_in_train
 }
 
 @test "300 classes: labels wider than a byte work in shard, train, evaluate and report" {

@@ -44,7 +44,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, err));
     TRY(t->read(set, sources, source_count, call->log, &raw, &origin, err));
     TRY(members_describe_origin(set, &origin, &m, err));
-    TRY(raw_dataset_write(&raw, &a->output, &m, err));
+    TRY(raw_dataset_write(&raw, &a->output, call->log, &m, err));
 out:
     mirrors_release(&mirrored);
     raw_output_close(&a->output);

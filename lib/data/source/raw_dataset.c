@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/named_files.h"
+#include "data/source/overlap.h"
 
 static const char *const split_names[RAW_SPLITS] = {"train", "test"};
 
@@ -161,7 +162,19 @@ out:
     return rc;
 }
 
-status raw_dataset_write(const raw_dataset *r, const raw_output *o, manifest *m, error *err) {
+static status describe_overlap(const raw_dataset *r, const logger *log, manifest *m, error *err) {
+    uint32_t count;
+    const status rc = overlap_count(r, &count, err);
+    if (rc != STATUS_OK || !count) return rc;
+    log_warn(log, "%u of %u test images are also training images: an accuracy on them says nothing",
+             count, r->splits[RAW_TEST].samples);
+    return yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count, err), err);
+}
+
+status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger *log, manifest *m,
+                         error *err) {
+    const status rc = describe_overlap(r, log, m, err);
+    if (rc != STATUS_OK) return rc;
     statistics st;
     const raw_split *train = &r->splits[RAW_TRAIN];
     dataset_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,

@@ -187,6 +187,8 @@ static status describe_result(const arguments *a, const import_result *r, manife
     TRY(yaml_put(results, "classes", yaml_new_integer(r->data.classes, err), err));
     TRY(yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable, err), err));
     TRY(describe_left(r->named, r->unreadable, "unreadable", results, err));
+    if (r->faulty)
+        TRY(yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty, err), err));
     TRY(yaml_put(results, "passed_over",
                  yaml_new_integer((int64_t)image_folder_left(&a->folder), err), err));
     TRY(describe_left(a->folder.left, a->folder.left_count, "left_out", results, err));
@@ -215,6 +217,9 @@ static void log_summary(const arguments *a, const import_result *r, const logger
             log_warn(log, "files left out: %zu, first '%s': %s", left->files, left->path,
                      left->why);
     }
+    if (r->faulty)
+        log_warn(log, "pictures with faults that cost no pixels: %zu, first '%s': %s", r->faulty,
+                 r->first_faulty, r->fault);
     if (r->unreadable) log_warn(log, "unreadable files left out: %zu", r->unreadable);
     log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, r->data.classes,
              r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);

@@ -242,6 +242,63 @@ END
     nothing_in "$OUT"
 }
 
+# edit FILE CODE: Python code changes its bytes, `data`.
+edit() {
+    "$PYTHON" -c '
+import sys, zlib
+data = open(sys.argv[1], "rb").read()
+def chunk(kind, body):
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+exec(sys.argv[2])
+open(sys.argv[1], "wb").write(data)' "$1" "$2"
+}
+
+@test "faults that cost no pixels are counted; those that do leave a picture out" {
+    mkdir -p f/a f/b
+    local name
+    for name in a/{clean,extra,scan,tail,cut,broken} b/1 b/2; do make_jpeg colour f/$name.jpg; done
+    for name in a/{crc,tail,clear} b/3; do make_images png f/$name.png rgb 32 16; done
+    edit f/a/extra.jpg 'data = data[:-2] + bytes(9) + data[-2:]'
+    edit f/a/scan.jpg 'at = data.index(b"\xff\xda") + 12; data = data[:at] + b"\x07" + data[at + 1:]' # the end of the spectrum, of no use here
+    edit f/a/tail.jpg 'data += b"tail"'
+    edit f/a/cut.jpg 'data = data[:-40] + data[-2:]'
+    edit f/a/broken.jpg 'at = data.index(b"\xff\xda") + 20; data = data[:at] + b"\xff\xd5" * 30 + data[at + 60:]'
+    edit f/a/crc.png 'data = data[:33] + chunk(b"gAMA", bytes(4))[:-1] + b"?" + data[33:]'
+    edit f/a/tail.png 'data += b"tail"'
+    edit f/a/clear.png 'data = data[:33] + chunk(b"tRNS", bytes(6))[:-1] + b"?" + data[33:]'
+    succeeds "$IMPORT" -q --from f --size 8 --out "$OUT"
+    [[ $stderr == *"left out 'f/a/broken.jpg': "*"left out 'f/a/clear.png': tRNS"*"left out 'f/a/cut.jpg': Corrupt JPEG data: premature end"* ]]
+    [[ $stderr == *"pictures with faults that cost no pixels: 5, first 'a/crc.png': gAMA: CRC error"* ]]
+    [ "$(value results.faulty_count) $(value results.unreadable_count)" = "5 3" ]
+    # Their pixels are those of the clean ones.
+    mkdir -p g/train/{a,b} g/test/{a,b}
+    cp f/a/{clean,extra,scan,tail}.jpg g/test/a
+    cp f/a/{crc,tail}.png g/test/b
+    cp f/b/1.jpg g/train/a
+    cp f/b/3.png g/train/b
+    succeeds "$IMPORT" -q --from g --size 8 --out "$OUT"
+    [[ $stderr == *"6 of 6 test images are also training images"* ]]
+}
+
+@test "a picture of another format under a wrong name is named, with what to do" {
+    make_images classes f 2 3
+    printf 'RIFF\0\0\0\0WEBPVP8 ' >f/c000/webp.jpg
+    printf 'GIF89a' >f/c000/gif.png
+    printf 'MM\0*' >f/c000/tiff.png
+    printf 'MMMM' >f/c000/text.png
+    printf 'version https://git-lfs.github.com/spec/v1\noid' >f/c001/lfs.jpg
+    printf '<!DOCTYPE html>' >f/c001/page.jpeg
+    succeeds "$IMPORT" -q --from f --size 8 --out "$OUT"
+    diff - <(grep -v 'unreadable files' <<<"$stderr") <<END
+import-images: left out 'f/c000/gif.png': it is GIF, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c000/text.png': it is neither JPEG nor PNG
+import-images: left out 'f/c000/tiff.png': it is TIFF, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c000/webp.jpg': it is WebP, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c001/lfs.jpg': it is a pointer of Git LFS: fetch the pictures with git lfs pull
+import-images: left out 'f/c001/page.jpeg': it is a web page: download the picture again
+END
+}
+
 @test "classes without enough images, and folders that are not classes, are refused" {
     make_images classes f 2 3
     echo text >f/c001/00.png

@@ -136,6 +136,10 @@ static status take(importing *x, int list, size_t place, const image *i, status 
     decoded *d = &x->lists[list];
     const raw_dataset *r = &x->result->data;
     d->done[place] = true;
+    if (*i->fault && rc == STATUS_OK && !x->result->faulty++) {
+        x->result->first_faulty = x->folder->lists[list].files[place].path;
+        memcpy(x->result->fault, i->fault, sizeof i->fault);
+    }
     if (rc == STATUS_OK) return image_square(i, r->width, d->images + place * sample_bytes(r), err);
     if (rc != STATUS_INPUT) return error_set(err, rc, "%s", why->message);
     d->why[place] = memory_string(why->message, err);

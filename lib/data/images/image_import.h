@@ -5,6 +5,7 @@
 #define LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 
 #include "base/log.h"
+#include "data/images/image.h"
 #include "data/images/image_folder.h"
 #include "data/source/raw_dataset.h"
 
@@ -24,6 +25,9 @@ typedef struct import_result {
     char **class_names; // of arrays; NULL: the folder's
     size_t unreadable;
     image_left named[IMAGE_IMPORT_NAMED]; // .files is 0; .why is the result's
+    size_t faulty;                        // with faults that cost no pixels (image.h)
+    const char *first_faulty;             // the list's
+    char fault[IMAGE_FAULT];
 } import_result;
 
 // Reads all pictures through image_square; those of an archive one after another. Skips a file that

@@ -12,11 +12,12 @@
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
+#include "data/labels.h"
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
 typedef struct arguments {
-    const char *from, *name;
+    const char *from, *name, *classes;
     int64_t size, channels, seed;
     double test_fraction;
     raw_output output;
@@ -24,6 +25,8 @@ typedef struct arguments {
     bool arrays, archive; // --from is a file: of arrays; or of pictures
     uint64_t bytes;
     char *own_name;
+    yaml_node *wanted;   // of --classes; NULL: all
+    const char **chosen; // of arrays: their names
     image_folder folder;
 } arguments;
 
@@ -103,6 +106,11 @@ static status check(arguments *a, error *err) {
     if (!a->arrays && !a->size)
         return error_set(err, STATUS_USAGE,
                          "--size is missing: pass the width and height of the images in pixels");
+    if (a->classes) {
+        a->wanted = labels_split(a->classes, err);
+        a->chosen = a->wanted ? memory_new(a->wanted->count, sizeof *a->chosen, err) : NULL;
+        if (!a->chosen) return STATUS_FAILED;
+    }
     return check_name(a, err);
 }
 
@@ -136,6 +144,7 @@ static status describe(const arguments *a, manifest *m, error *err) {
     TRY(yaml_put(p, "dataset", yaml_new_string(a->name, err), err));
     TRY(yaml_put(p, "size", yaml_new_integer(a->size, err), err));
     TRY(yaml_put(p, "channels", yaml_new_integer(a->channels, err), err));
+    if (a->wanted) TRY(yaml_put(p, "classes", yaml_copy(a->wanted, err), err));
     if (!a->folder.is_split) {
         TRY(yaml_put(p, "test_fraction", yaml_new_number(a->test_fraction, err), err));
         TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
@@ -177,14 +186,15 @@ static status describe_left(const image_left *left, size_t count, const char *ke
     return rc;
 }
 
-static status describe_result(const arguments *a, const import_result *r, manifest *m, error *err) {
+static status describe_result(const arguments *a, const import_result *r, const raw_dataset *kept,
+                              manifest *m, error *err) {
     yaml_node *results = manifest_results(m), *run = manifest_run(m);
     yaml_node *decoders = yaml_new(YAML_MAPPING, err);
     status rc;
     TRY(yaml_put(run, "decoders", decoders, err));
     TRY(yaml_put(decoders, "libjpeg", yaml_new_string(image_jpeg_version(), err), err));
     TRY(yaml_put(decoders, "libpng", yaml_new_string(image_png_version(), err), err));
-    TRY(yaml_put(results, "classes", yaml_new_integer(r->data.classes, err), err));
+    TRY(yaml_put(results, "classes", yaml_new_integer(kept->classes, err), err));
     TRY(yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable, err), err));
     TRY(describe_left(r->named, r->unreadable, "unreadable", results, err));
     if (r->faulty)
@@ -206,10 +216,12 @@ static void log_parts(const image_folder *f, const logger *log) {
         log_info(log, "all images: '%s', the only folder of class folders", f->parts[0]);
 }
 
-static void log_summary(const arguments *a, const import_result *r, const logger *log) {
+static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
+                        const logger *log) {
     log_parts(&a->folder, log);
     for (size_t i = 0; i < a->folder.left_count && i < IMAGE_IMPORT_NAMED; i++) {
         const image_left *left = &a->folder.left[i];
+        if (left->kind == LEFT_UNCHOSEN) continue; // --classes says so
         if (left->kind == LEFT_FOLDER)
             log_warn(log, "left out folder '%s', pictures in it: %zu: %s", left->path,
                      left->pictures, left->why);
@@ -221,8 +233,8 @@ static void log_summary(const arguments *a, const import_result *r, const logger
         log_warn(log, "pictures with faults that cost no pixels: %zu, first '%s': %s", r->faulty,
                  r->first_faulty, r->fault);
     if (r->unreadable) log_warn(log, "unreadable files left out: %zu", r->unreadable);
-    log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, r->data.classes,
-             r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
+    log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, kept->classes,
+             kept->splits[RAW_TRAIN].samples, kept->splits[RAW_TEST].samples);
 }
 
 static status import(void *arguments_of_main, const cli_call *call, error *err) {
@@ -236,7 +248,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                                    .channels = (int)a->channels,
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
-    if (!a->arrays) TRY(image_folder_list(a->from, a->archive, &a->folder, err));
+    if (!a->arrays) TRY(image_folder_list(a->from, a->archive, a->wanted, &a->folder, err));
     if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
@@ -246,14 +258,18 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     }
     TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
                   : import_folder(&a->folder, &settings, call->log, &r, err));
-    TRY(describe_result(a, &r, &m, err));
-    TRY(raw_dataset_write(&r.data, &a->output, call->log, &m, err));
-    log_summary(a, &r, call->log);
+    raw_dataset kept = r.data; // r owns its memory
+    if (a->arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
+    TRY(describe_result(a, &r, &kept, &m, err));
+    TRY(raw_dataset_write(&kept, &a->output, call->log, &m, err));
+    log_summary(a, &r, &kept, call->log);
 out:
     raw_output_close(&a->output);
     import_release(&r);
     image_folder_release(&a->folder);
     manifest_release(&m);
+    yaml_free(a->wanted);
+    free(a->chosen);
     free(a->own_name);
     return rc;
 }
@@ -270,6 +286,8 @@ int main(int argc, char **argv) {
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
          "fraction of each class kept for testing (default 0.2)", 0, 0},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
+        {"classes", CLI_STRING, &a.classes, "A,B,C",
+         "keep only these classes, with labels in this order", 0, 0},
         {"name", CLI_STRING, &a.name, "NAME",
          "name of the data set in experiments (default: the base name of --from)", 0, 0},
         RAW_OUTPUT_OPTIONS(a.output),

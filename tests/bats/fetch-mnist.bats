@@ -107,6 +107,24 @@ refused() {
     refused "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7"
 }
 
+@test "--classes keeps these classes, under another name; an unknown one is refused before anything is read" {
+    need_python
+    need_tool tensor
+    fashion "$WORK/fashion" # all labels are 0, T-shirt/top
+    poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 5)) '\010' # a bag
+    poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 6)) '\001'
+    "$MNIST" -q --dataset fashion-mnist --classes Bag,T-shirt/top --from "$WORK/fashion" --out "$OUT" 2>"$WORK/warnings"
+    [ "$("$BIN/tensor" cat "$OUT/train.st.zst" labels | od -An -N7 -tu1 | xargs)" = "1 1 1 1 1 0 1" ]
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" results.train_samples)" = 59999 ]
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" parameters.classes.0)" = Bag ]
+    succeeds "$BIN/tensor" info "$OUT/train.st.zst"
+    [[ $output == *'dataset: "fashion-mnist-2-classes"'* ]]
+    rm -r "$OUT"
+    fails_with 2 "'Bug': the classes are T-shirt/top, .*; did you mean 'Bag'\?" \
+        "$MNIST" --dataset fashion-mnist --classes Bug,Coat --from "$WORK/absent" --out "$OUT"
+    nothing_in "$OUT"
+}
+
 @test "Fashion-MNIST: torchvision's folder is accepted, and .gz files with a known hash take precedence" {
     need_python
     mkdir -p "$WORK/root/FashionMNIST"

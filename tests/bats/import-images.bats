@@ -454,6 +454,40 @@ END
     fails_with 3 "test_images_in_train" "$BIN/manifest" get "$OUT/manifest.yaml" results.test_images_in_train
 }
 
+@test "--classes keeps these classes, in this order" {
+    mkdir -p s/train s/test
+    local class
+    for class in daisy rose tulip; do
+        mkdir s/train/$class s/test/$class
+        make_images png s/train/$class/1.png rgb 8 8 ${#class}0
+        make_images png s/test/$class/1.png rgb 8 8 ${#class}1
+    done
+    rm s/test/tulip/1.png # what is not chosen need not be right
+    succeeds "$IMPORT" -q --from s --size 1 --classes rose,daisy --out "$OUT"
+    [ -z "$stderr" ]
+    [ "$(pixels train) $(pixels train labels)" = "40 0 215 50 0 205 0 1" ]
+    [ "$(pixels test) $(pixels test labels)" = "41 0 214 51 0 204 0 1" ]
+    [ "$(value parameters.classes.0) $(value parameters.classes.1)" = "rose daisy" ]
+    [ "$(value results.left_out.0.files) $(value results.left_out.0.why)" = "1 of classes that were not chosen" ]
+    succeeds "$BIN/tensor" info "$OUT/train.st.zst"
+    [[ $output == *'classes: "[\"rose\",\"daisy\"]"'* ]]
+    tar -cf s.tar s
+    "$IMPORT" -q --from s.tar --size 1 --classes rose,daisy --out of
+    cmp of/test.st.zst "$OUT/test.st.zst"
+    [ "$("$IMPORT" --from s --size 1 --classes daisy,rose --print-key)" != "$(value key)" ]
+    fails_with 2 "bad value of --classes: 'rse': the classes are daisy, rose, tulip; did you mean 'rose'\?" \
+        "$IMPORT" --from s --size 1 --classes daisy,rse --out none
+    fails_with 2 "'rose' occurs twice" "$IMPORT" --from s --size 1 --classes rose,rose --out none
+    fails_with 2 "two or more names" "$IMPORT" --from s --size 1 --classes rose --out none
+    # Arrays: their names are numbers.
+    make_images npz a.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=3,4,4='|u1' y_test=3='|u1'
+    "$IMPORT" -q --from a.npz --classes 2,0 --out "$OUT" 2>warned
+    [ "$(pixels train labels) $(pixels test labels)" = "1 0 1 0 1 0" ]
+    [ "$(pixels test | cut -d' ' -f1,17)" = "0 32" ]
+    fails_with 2 "'3': the classes are 0, 1, 2" "$IMPORT" --from a.npz --classes 2,3 --out none
+    nothing_in none
+}
+
 @test "300 classes: labels wider than a byte work in shard, train, evaluate and report" {
     need_tool shard train-ddp evaluate report
     make_images classes many 300 2

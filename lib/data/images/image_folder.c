@@ -12,6 +12,8 @@
 
 #define CONVERT "convert them: mogrify -format png FILES"
 
+enum { UNCHOSEN = -2 }; // in image_entry.list: the folder of a class that was not chosen
+
 // ---- The tree ----
 
 static const char *name_at(const image_folder *f, size_t at) {
@@ -61,6 +63,10 @@ static image_left describe_folder(const image_folder *f, size_t at) {
     const image_entry *e = &f->tree.entries[at];
     image_left left = {.kind = LEFT_FOLDER, .path = e->path};
     left.why = e->hidden ? "its name begins with a dot" : "neither training nor test pictures";
+    if (e->list == UNCHOSEN) {
+        left.kind = LEFT_UNCHOSEN;
+        left.why = "of classes that were not chosen";
+    }
     for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
         left.files += !f->tree.entries[k].folder;
         left.pictures += image_ending_of(f->tree.entries[k].path) == ENDING_READ;
@@ -191,8 +197,29 @@ static status check_same_classes(const image_folder *f, const size_t *folders, s
 
 // ---- Splits ----
 
+// Keeps the folders of the classes wanted, in that order.
+static status choose(image_folder *f, const yaml_node *wanted, size_t *folders, size_t *count,
+                     error *err) {
+    size_t *chosen = memory_new(wanted->count, sizeof *chosen, err);
+    const char **names = memory_new(*count, sizeof *names, err);
+    status rc = chosen && names ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    for (size_t k = 0; k < *count; k++) {
+        names[k] = name_at(f, folders[k]);
+        f->tree.entries[folders[k]].list = UNCHOSEN;
+    }
+    TRY(labels_choose(wanted, names, *count, chosen, err));
+    for (size_t i = 0; i < wanted->count; i++) chosen[i] = folders[chosen[i]];
+    memcpy(folders, chosen, wanted->count * sizeof *folders);
+    *count = wanted->count;
+out:
+    free(chosen);
+    free(names);
+    return rc;
+}
+
 // Fills one list from the class folders in folder `at`.
-static status list_part(image_folder *f, int list, size_t at, error *err) {
+static status list_part(image_folder *f, int list, size_t at, const yaml_node *wanted, error *err) {
     size_t *folders = NULL, count = 0, capacity = 0;
     status rc = STATUS_OK;
     f->tree.entries[at].list = list;
@@ -202,6 +229,7 @@ static status list_part(image_folder *f, int list, size_t at, error *err) {
         TRY(memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders, err));
         folders[count++] = k;
     }
+    if (wanted) TRY(choose(f, wanted, folders, &count, err));
     TRY(list ? check_same_classes(f, folders, count, err) : take_classes(f, folders, count, err));
     for (size_t k = 0; k < count; k++) TRY(list_class(f, list, folders[k], (int)k, err));
 out:
@@ -271,7 +299,8 @@ static status find_parts(const image_folder *f, size_t top, size_t parts[2], err
     return STATUS_OK;
 }
 
-status image_folder_list(const char *path, bool is_archive, image_folder *f, error *err) {
+status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
+                         image_folder *f, error *err) {
     size_t parts[2] = {0};
     status rc;
     *f = (image_folder){.path = path, .is_archive = is_archive};
@@ -282,7 +311,7 @@ status image_folder_list(const char *path, bool is_archive, image_folder *f, err
     f->is_split = parts[1] != 0;
     if (!f->is_split) parts[0] = top;
     for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
-    for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], err));
+    for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], wanted, err));
     TRY(leave_others(f, err));
 out:
     return rc;

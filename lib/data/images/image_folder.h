@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/yaml_tree.h"
 #include "data/images/image_tree.h"
 
 typedef struct image_file {
@@ -32,11 +33,12 @@ typedef struct image_list {
 } image_list;
 
 typedef enum image_left_kind {
-    LEFT_FOLDER, // a folder that is neither a class nor a split; one entry for each
-    LEFT_STRAY,  // pictures that are in no class folder
-    LEFT_FORMAT, // pictures in other formats
-    LEFT_OTHER,  // files with other endings
-    LEFT_HIDDEN, // names that begin with a dot
+    LEFT_FOLDER,   // a folder that is neither a class nor a split; one entry for each
+    LEFT_STRAY,    // pictures that are in no class folder
+    LEFT_FORMAT,   // pictures in other formats
+    LEFT_OTHER,    // files with other endings
+    LEFT_HIDDEN,   // names that begin with a dot
+    LEFT_UNCHOSEN, // files of classes that were not chosen
 } image_left_kind;
 
 // Files that are left out for one reason.
@@ -51,7 +53,7 @@ typedef struct image_folder {
     const char *path;
     bool is_archive;
     image_tree tree;      // owns all names
-    const char **classes; // sorted
+    const char **classes; // sorted, or in the order of those wanted
     int class_count;
     const char *parts[2]; // the folder of the class folders of each list: "", "train"
     bool is_split;        // lists[0]: training, lists[1]: testing; else lists[0]: all
@@ -60,12 +62,14 @@ typedef struct image_folder {
     size_t left_count, left_capacity;
 } image_folder;
 
-// Lists the files without opening them. STATUS_INPUT, naming the folder, for: fewer than 2 classes
-// or more than LABELS_MAX_CLASSES, class names that are not UTF-8 or contain control characters, a
-// class without a file, different classes for training and testing, folders inside a class, folders
-// that may be a split but have other names. Call image_folder_release in any case; `path` must
-// outlive it.
-status image_folder_list(const char *path, bool is_archive, image_folder *f, error *err) MUST_CHECK;
+// Lists the files without opening them; only those of the classes `wanted` (labels_split), in its
+// order, unless it is NULL. STATUS_USAGE as labels_choose. STATUS_INPUT, naming the folder, for:
+// fewer than 2 classes or more than LABELS_MAX_CLASSES, class names that are not UTF-8 or contain
+// control characters, a class without a file, different classes for training and testing, folders
+// inside a class, folders that may be a split but have other names. Call image_folder_release in
+// any case; `path` must outlive it.
+status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
+                         image_folder *f, error *err) MUST_CHECK;
 void image_folder_release(image_folder *f);
 
 // Returns the number of all files that are left out.

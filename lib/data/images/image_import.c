@@ -18,12 +18,8 @@ enum { CHUNK_BYTES = 1 << 16 };
 // The reader's limit (tensor_file.h), less the header of 1,000 classes.
 static const uint64_t MAX_BYTES = (UINT64_C(4) << 30) - (UINT64_C(1) << 20);
 
-static size_t sample_bytes(const raw_dataset *r) {
-    return (size_t)r->channels * (size_t)r->height * (size_t)r->width;
-}
-
 status import_check_size(const raw_dataset *r, uint64_t count, error *err) {
-    const uint64_t each = sample_bytes(r) + 2 * sizeof(uint32_t);
+    const uint64_t each = raw_dataset_image_bytes(r) + 2 * sizeof(uint32_t);
     if (count <= MAX_BYTES / each) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot import: %" PRIu64 " images of %d x %d x %d are more than 4 GiB: use a "
@@ -50,7 +46,7 @@ static void move_sample(raw_split *to, uint32_t at, const uint8_t *images, const
 // Training samples are compacted in place; test samples move to new memory.
 static status part(raw_dataset *r, uint32_t count, const bool *test, error *err) {
     raw_split *train = &r->splits[RAW_TRAIN], *tests = &r->splits[RAW_TEST];
-    const size_t bytes = sample_bytes(r);
+    const size_t bytes = raw_dataset_image_bytes(r);
     for (uint32_t i = 0; i < count; i++) tests->samples += test[i];
     status rc = raw_dataset_allocate(r, RAW_TEST, err);
     if (rc != STATUS_OK) return rc;
@@ -122,7 +118,7 @@ static void decoded_release(decoded *d, size_t files) {
 }
 
 static status decoded_init(decoded *d, const raw_dataset *r, size_t files, error *err) {
-    d->images = memory_new(files, sample_bytes(r), err);
+    d->images = memory_new(files, raw_dataset_image_bytes(r), err);
     d->labels = memory_new(files, sizeof *d->labels, err);
     d->keys = memory_new(files, sizeof *d->keys, err);
     d->why = memory_new(files, sizeof *d->why, err);
@@ -140,7 +136,8 @@ static status take(importing *x, int list, size_t place, const image *i, status 
         x->result->first_faulty = x->folder->lists[list].files[place].path;
         memcpy(x->result->fault, i->fault, sizeof i->fault);
     }
-    if (rc == STATUS_OK) return image_square(i, r->width, d->images + place * sample_bytes(r), err);
+    if (rc == STATUS_OK)
+        return image_square(i, r->width, d->images + place * raw_dataset_image_bytes(r), err);
     if (rc != STATUS_INPUT) return error_set(err, rc, "%s", why->message);
     d->why[place] = memory_string(why->message, err);
     return d->why[place] ? STATUS_OK : STATUS_FAILED;
@@ -224,7 +221,7 @@ static void note(import_result *r, const image_file *file, const char *why, cons
 // Closes the gaps that unreadable files leave.
 static status compact(importing *x, int list, error *err) {
     const image_list *l = &x->folder->lists[list];
-    const size_t bytes = sample_bytes(&x->result->data);
+    const size_t bytes = raw_dataset_image_bytes(&x->result->data);
     decoded *d = &x->lists[list];
     for (size_t k = 0; k < l->count; k++) {
         const image_file *file = &l->files[k];

@@ -15,6 +15,33 @@ make_images() {
     "$PYTHON" "$ROOT/tests/python/make_images.py" "$@"
 }
 
+@test "names in an archive: UTF-8 is read, GBK is shown with what to do" {
+    make_images classes s 2 2
+    mv s/c000 s/猫
+    mv s/c001 s/狗
+    (cd s && "$PYTHON" -m zipfile -c ../s.zip 猫 狗)
+    tar -cf s.tar s
+    "$IMPORT" -q --from s --size 4 --out "$OUT"
+    local archive
+    for archive in s.zip s.tar; do
+        "$IMPORT" -q --from $archive --size 4 --out of
+        cmp of/train.st.zst "$OUT/train.st.zst"
+    done
+    # As Windows packs them in China.
+    "$PYTHON" - <<'END'
+import os, zipfile
+class GBK(zipfile.ZipInfo):
+    def _encodeFilenameFlags(self):
+        return self.filename.encode("gbk"), self.flag_bits
+with zipfile.ZipFile("gbk.zip", "w") as out:
+    for name in "猫", "狗":
+        out.writestr(GBK(name + "/1.png"), open("s/%s/00.png" % name, "rb").read())
+END
+    fails_with 3 "the class name '.xb9.xb7' is not UTF-8: if it is in GBK, unpack it with unzip -O GBK" \
+        "$IMPORT" --from gbk.zip --size 4 --out none
+    nothing_in none
+}
+
 failed_or_refused() { [[ $1 == [13] ]]; }
 
 @test "an archive of pictures gives what the folder gives; damaged and hostile ones are refused" {

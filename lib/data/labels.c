@@ -78,10 +78,9 @@ static status no_such_class(const char *name, const char *const *names, size_t c
     char list[1024] = "";
     for (size_t i = 0, used = 0; i < count && i < LISTED && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    return error_set(err, STATUS_USAGE,
-                     "bad value of --classes: '%s': the classes are %s%s%s%s%s", name, list,
-                     count > LISTED ? ", …" : "", near ? "; did you mean '" : "", near ? near : "",
-                     near ? "'?" : "");
+    return error_set(err, STATUS_USAGE, "bad value of --classes: '%s': the classes are %s%s%s%s%s",
+                     name, list, count > LISTED ? ", …" : "", near ? "; did you mean '" : "",
+                     near ? near : "", near ? "'?" : "");
 }
 
 status labels_choose(const yaml_node *wanted, const char *const *names, size_t count,

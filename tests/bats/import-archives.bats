@@ -60,7 +60,7 @@ failed_or_refused() { [[ $1 == [13] ]]; }
     for archive in flowers.tar flowers.zip flowers.tar.gz; do
         succeeds "$IMPORT" -q --from $archive --size 4 --out of
         # Messages differ in the name of --from.
-        diff messages <(sed "s|'$archive/|'s/|" <<<"$stderr")
+        diff messages - <<<"${stderr//"'$archive/"/"'s/"}"
         [ "$("$BIN/manifest" get of/manifest.yaml parameters.dataset)" = flowers ]
         [ "$("$BIN/manifest" get of/manifest.yaml inputs.0.path)" = ../$archive ]
         cmp of/train.st.zst "$OUT/train.st.zst"

@@ -150,6 +150,8 @@ for line in sys.stdin:
     make_images classes f/test 2 1
     make_images classes f/valid 2 3
     make_images classes f/extra/deeper 2 1
+    mv f/extra/deeper/c000/00.png f/extra/deeper/c000/00.webp
+    mkdir f/extra/folder.png
     make_images classes f/train/.ipynb_checkpoints/old 1 1
     mkdir f/empty
     cp f/test/c000/00.png f/stray.png
@@ -170,7 +172,7 @@ import-images: left out folder 'train/.ipynb_checkpoints', pictures in it: 1: it
 import-images: left out folder 'valid', pictures in it: 6: neither training nor test pictures
 END
     [ "$(value results.train_samples) $(value results.test_samples) $(value results.passed_over)" = "4 2 18" ]
-    [ "$(value results.left_out.0.path) $(value results.left_out.0.files)" = ".g 2" ]
+    [ "$(value results.left_out.0.path) $(value results.left_out.0.files) $(value results.left_out.0.pictures)" = ".g 2 1" ]
     [ "$(value results.left_out.1.path) $(value results.left_out.1.pictures)" = "extra 2" ]
     # Without splits, too.
     succeeds "$IMPORT" -q --from f/train --size 4 --out "$OUT"
@@ -196,7 +198,7 @@ END
         [ "$(value results.train_samples) $(value results.test_samples)" = "4 2" ]
     }
     for names in "train valid" "Training Testing" "training_set test_set" "train validation" "TRAIN Val" "train-data testdata" "训练集 测试集"; do
-        taken ${names% *} ${names#* }
+        taken "${names% *}" "${names#* }"
     done
     cp -r two "s/验证集"
     succeeds "$IMPORT" -q --from s --size 4 --out "$OUT"
@@ -256,8 +258,8 @@ open(sys.argv[1], "wb").write(data)' "$1" "$2"
 @test "faults that cost no pixels are counted; those that do leave a picture out" {
     mkdir -p f/a f/b
     local name
-    for name in a/{clean,extra,scan,tail,cut,broken} b/1 b/2; do make_jpeg colour f/$name.jpg; done
-    for name in a/{crc,tail,clear} b/3; do make_images png f/$name.png rgb 32 16; done
+    for name in a/{clean,extra,scan,tail,cut,broken} b/1 b/2; do make_jpeg colour "f/$name.jpg"; done
+    for name in a/{crc,tail,clear} b/3; do make_images png "f/$name.png" rgb 32 16; done
     edit f/a/extra.jpg 'data = data[:-2] + bytes(9) + data[-2:]'
     edit f/a/scan.jpg 'at = data.index(b"\xff\xda") + 12; data = data[:at] + b"\x07" + data[at + 1:]' # the end of the spectrum, of no use here
     edit f/a/tail.jpg 'data += b"tail"'

@@ -50,11 +50,13 @@ static bool is_nested(const image_folder *f, size_t at) {
 static image_left describe(const image_folder *f, size_t at) {
     const image_entry *e = &f->tree.entries[at];
     const image_ending ending = image_ending_of(e->path);
-    if (e->hidden) return (image_left){LEFT_HIDDEN, e->path, 1, 0, "names that begin with a dot"};
+    if (e->hidden)
+        return (image_left){LEFT_HIDDEN, e->path, 1, ending != ENDING_NONE,
+                            "names that begin with a dot"};
     if (ending == ENDING_READ)
         return (image_left){LEFT_STRAY, e->path, 1, 1, "pictures that are in no class folder"};
     if (ending == ENDING_OTHER)
-        return (image_left){LEFT_FORMAT, e->path, 1, 0,
+        return (image_left){LEFT_FORMAT, e->path, 1, 1,
                             "pictures that are neither JPEG nor PNG: " CONVERT};
     return (image_left){LEFT_OTHER, e->path, 1, 0, "files that are no pictures"};
 }
@@ -68,8 +70,9 @@ static image_left describe_folder(const image_folder *f, size_t at) {
         left.why = "of classes that were not chosen";
     }
     for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
-        left.files += !f->tree.entries[k].folder;
-        left.pictures += image_ending_of(f->tree.entries[k].path) == ENDING_READ;
+        const image_entry *inner = &f->tree.entries[k];
+        left.files += !inner->folder;
+        left.pictures += !inner->folder && image_ending_of(inner->path) != ENDING_NONE;
     }
     return left;
 }

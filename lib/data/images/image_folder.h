@@ -45,7 +45,7 @@ typedef enum image_left_kind {
 typedef struct image_left {
     image_left_kind kind;
     const char *path;       // the folder, or the first file
-    size_t files, pictures; // pictures: with the endings above
+    size_t files, pictures; // pictures: by their endings, of any format
     const char *why;        // and what to do about it
 } image_left;
 

@@ -14,10 +14,13 @@ static const char NOTES[] =
     "packed or unpacked as torchvision leaves it, gives the same files: its records\n"
     "must have these hashes.\n"
     "\n"
+    "With --classes the data set has another name, such as cifar10-2-classes.\n"
+    "\n"
     "Examples:\n"
     "  fetch-cifar --out artifacts/data/cifar10\n"
     "  fetch-cifar --from cifar-10-binary.tar.gz --split train --out - |\n"
     "      shard --shards 4 --in - --out shards\n"
+    "  fetch-cifar --classes cat,dog --out artifacts/data/cats-and-dogs\n"
     "\n"
     "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a member was\n"
     "refused.";
@@ -33,6 +36,7 @@ int main(int argc, char **argv) {
         .dataset_help = "cifar10 (default) or cifar100",
         .from_help = "a URL, an archive or a folder",
         .find = cifar_find,
+        .class_names = cifar_class_names,
         .read = cifar_read,
     };
     return fetch_tool_main(&tool, argc, argv);

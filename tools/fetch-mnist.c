@@ -35,6 +35,7 @@ int main(int argc, char **argv) {
         .dataset_help = "mnist (default) or fashion-mnist",
         .from_help = "a folder, or the URL of a folder",
         .find = mnist_find,
+        .class_names = mnist_class_names,
         .read = mnist_read,
     };
     return fetch_tool_main(&tool, argc, argv);

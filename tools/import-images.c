@@ -2,6 +2,7 @@
 // import-images - your own pictures, from a folder of class folders or from arrays to tensor files.
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/cli.h"
@@ -13,31 +14,35 @@
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
 #include "data/images/starter.h"
+#include "data/labels.h"
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
 typedef struct arguments {
-    const char *from, *name;
+    const char *from, *name, *classes;
     int64_t size, channels, seed;
     double test_fraction;
     raw_output output;
     // Derived from them:
-    bool arrays; // --from is a file
+    bool arrays, archive; // --from is a file: of arrays; or of pictures
     uint64_t bytes;
     char *own_name;
+    yaml_node *wanted;   // of --classes; NULL: all
+    const char **chosen; // of arrays: their names
     image_folder folder;
 } arguments;
 
 static const char NOTES[] =
     "DIR contains one folder of .jpg, .jpeg and .png files per class; or it contains\n"
     "train/ and test/ (or val/), each with such folders, and then nothing is split.\n"
+    "An archive (.zip, .tar, .tar.gz, …) of such a folder is read as the folder is.\n"
     "Every picture is resized so that its shorter side is N, and cropped to the\n"
     "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
     "[N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
-    "y_test; without --size they are not resized. Unreadable pictures are left out,\n"
-    "and listed on standard error and in the manifest. DIR/NAME.yaml is an\n"
-    "experiment to begin with, and DIR/models/NAME.yaml its model, unless these\n"
-    "files are there already.\n"
+    "y_test; without --size they are not resized. What is not imported is listed on\n"
+    "standard error and in the manifest: unreadable pictures, other files, and other\n"
+    "folders. DIR/NAME.yaml is an experiment to begin with, and DIR/models/NAME.yaml\n"
+    "its model, unless these files are there already.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
@@ -48,12 +53,23 @@ static const char NOTES[] =
 
 // ---- The command line ----
 
-// The base name, without .npz.
+// Returns how many of the `length` bytes of a file's name are left without an ending of archives.
+static size_t without_ending(const char *name, size_t length) {
+    static const char *const endings[] = {".npz", ".zip", ".gz",  ".bz2", ".xz",
+                                          ".zst", ".lz4", ".tgz", ".txz", ".tar"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t own = strlen(endings[i]);
+        if (length > own && strncasecmp(name + length - own, endings[i], own) == 0) length -= own;
+    }
+    return length;
+}
+
+// The base name, without .npz or .tar.gz.
 static status default_name(arguments *a, error *err) {
     size_t end = strlen(a->from), begin;
     while (end > 1 && a->from[end - 1] == '/') end--;
     for (begin = end; begin > 0 && a->from[begin - 1] != '/';) begin--;
-    if (a->arrays && end - begin > 4 && strncmp(a->from + end - 4, ".npz", 4) == 0) end -= 4;
+    if (a->arrays || a->archive) end = begin + without_ending(a->from + begin, end - begin);
     a->own_name = memory_format(err, "%.*s", (int)(end - begin), a->from + begin);
     a->name = a->own_name;
     return a->own_name ? STATUS_OK : STATUS_FAILED;
@@ -73,8 +89,10 @@ static status check_name(arguments *a, error *err) {
 static status check(arguments *a, error *err) {
     struct stat st;
     if (!a->from)
-        return error_set(err, STATUS_USAGE,
-                         "--from is missing: pass a folder of class folders, or a .npz file");
+        return error_set(
+            err, STATUS_USAGE,
+            "--from is missing: pass a folder of class folders, an archive of it, or a "
+            ".npz file");
     if (a->channels == 2)
         return error_set(err, STATUS_USAGE, "bad value of --channels: expected 1 or 3");
     if (!(a->test_fraction > 0 && a->test_fraction < 1))
@@ -85,11 +103,17 @@ static status check(arguments *a, error *err) {
     if (stat(a->from, &st) != 0)
         return error_set(err, STATUS_INPUT, "cannot read: '%s': No such file or directory",
                          a->from);
-    a->arrays = !S_ISDIR(st.st_mode);
+    a->archive = !S_ISDIR(st.st_mode) && image_tree_is_archive(a->from);
+    a->arrays = !S_ISDIR(st.st_mode) && !a->archive;
     a->bytes = (uint64_t)st.st_size;
     if (!a->arrays && !a->size)
         return error_set(err, STATUS_USAGE,
                          "--size is missing: pass the width and height of the images in pixels");
+    if (a->classes) {
+        a->wanted = labels_split(a->classes, err);
+        a->chosen = a->wanted ? memory_new(a->wanted->count, sizeof *a->chosen, err) : NULL;
+        if (!a->chosen) return STATUS_FAILED;
+    }
     return check_name(a, err);
 }
 
@@ -123,60 +147,97 @@ static status describe(const arguments *a, manifest *m, error *err) {
     TRY(yaml_put(p, "dataset", yaml_new_string(a->name, err), err));
     TRY(yaml_put(p, "size", yaml_new_integer(a->size, err), err));
     TRY(yaml_put(p, "channels", yaml_new_integer(a->channels, err), err));
+    if (a->wanted) TRY(yaml_put(p, "classes", yaml_copy(a->wanted, err), err));
     if (!a->folder.is_split) {
         TRY(yaml_put(p, "test_fraction", yaml_new_number(a->test_fraction, err), err));
         TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
     }
-    TRY(a->arrays ? describe_file(a, m, err) : describe_folder(a, p, err));
+    TRY(a->arrays || a->archive ? describe_file(a, m, err) : describe_folder(a, p, err));
     TRY(raw_output_describe(&a->output, m, err));
 out:
     return rc;
 }
 
-static status describe_unreadable(const import_result *r, yaml_node *results, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = STATUS_FAILED;
-    if (!list) return rc;
-    for (size_t i = 0; i < r->unreadable && i < IMAGE_IMPORT_NAMED; i++) {
-        // A manifest is UTF-8; file names may be anything.
-        const char *path = r->named[i].path, *why = r->named[i].why;
-        yaml_node *one = yaml_new(YAML_MAPPING, err);
-        TRY(yaml_append(list, one, err));
-        TRY(yaml_put(one, "path", yaml_new_string(printable_is_utf8(path) ? path : "?", err), err));
-        TRY(yaml_put(one, "why", yaml_new_string(why && printable_is_utf8(why) ? why : "?", err),
-                     err));
+// Appends what was left out. A manifest is UTF-8; names of files may be anything.
+static status append_left(yaml_node *list, const image_left *left, error *err) {
+    yaml_node *one = yaml_new(YAML_MAPPING, err);
+    char *path = printable_escaped(left->path, err);
+    char *why = printable_escaped(left->why ? left->why : "?", err);
+    status rc;
+    TRY(yaml_append(list, one, err));
+    TRY(yaml_put(one, "path", path ? yaml_new_string(path, err) : NULL, err));
+    if (left->files) {
+        TRY(yaml_put(one, "files", yaml_new_integer((int64_t)left->files, err), err));
+        TRY(yaml_put(one, "pictures", yaml_new_integer((int64_t)left->pictures, err), err));
     }
-    return yaml_put(results, "unreadable", list, err);
+    rc = yaml_put(one, "why", why ? yaml_new_string(why, err) : NULL, err);
 out:
+    free(path);
+    free(why);
+    return rc;
+}
+
+static status describe_left(const image_left *left, size_t count, const char *key,
+                            yaml_node *results, error *err) {
+    if (!count) return STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < count && i < IMAGE_IMPORT_NAMED; i++)
+        rc = append_left(list, &left[i], err);
+    if (rc == STATUS_OK) return yaml_put(results, key, list, err);
     yaml_free(list);
     return rc;
 }
 
-static status describe_result(const arguments *a, const import_result *r, manifest *m, error *err) {
+static status describe_result(const arguments *a, const import_result *r, const raw_dataset *kept,
+                              manifest *m, error *err) {
     yaml_node *results = manifest_results(m), *run = manifest_run(m);
     yaml_node *decoders = yaml_new(YAML_MAPPING, err);
     status rc;
     TRY(yaml_put(run, "decoders", decoders, err));
     TRY(yaml_put(decoders, "libjpeg", yaml_new_string(image_jpeg_version(), err), err));
     TRY(yaml_put(decoders, "libpng", yaml_new_string(image_png_version(), err), err));
-    TRY(yaml_put(results, "classes", yaml_new_integer(r->data.classes, err), err));
+    TRY(yaml_put(results, "classes", yaml_new_integer(kept->classes, err), err));
     TRY(yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable, err), err));
-    if (r->unreadable) TRY(describe_unreadable(r, results, err));
-    TRY(yaml_put(results, "passed_over", yaml_new_integer((int64_t)a->folder.passed_over, err),
-                 err));
+    TRY(describe_left(r->named, r->unreadable, "unreadable", results, err));
+    if (r->faulty)
+        TRY(yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty, err), err));
+    TRY(yaml_put(results, "passed_over",
+                 yaml_new_integer((int64_t)image_folder_left(&a->folder), err), err));
+    TRY(describe_left(a->folder.left, a->folder.left_count, "left_out", results, err));
 out:
     return rc;
 }
 
 // ---- The work ----
 
-static void log_summary(const arguments *a, const import_result *r, const logger *log) {
-    if (a->folder.passed_over)
-        log_warn(log, "files skipped, neither .jpg, .jpeg nor .png: %zu, first '%s'",
-                 a->folder.passed_over, a->folder.first_passed_over);
+// Says which folders were taken, unless they are the ones that --from and --help name.
+static void log_parts(const image_folder *f, const logger *log) {
+    if (f->is_split && (strcmp(f->parts[0], "train") != 0 || strcmp(f->parts[1], "test") != 0))
+        log_info(log, "training images: '%s'; test images: '%s'", f->parts[0], f->parts[1]);
+    else if (!f->is_split && f->parts[0] && *f->parts[0])
+        log_info(log, "all images: '%s', the only folder of class folders", f->parts[0]);
+}
+
+static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
+                        const logger *log) {
+    log_parts(&a->folder, log);
+    for (size_t i = 0; i < a->folder.left_count && i < IMAGE_IMPORT_NAMED; i++) {
+        const image_left *left = &a->folder.left[i];
+        if (left->kind == LEFT_UNCHOSEN) continue; // --classes says so
+        if (left->kind == LEFT_FOLDER)
+            log_warn(log, "left out folder '%s', pictures in it: %zu: %s", left->path,
+                     left->pictures, left->why);
+        else
+            log_warn(log, "files left out: %zu, first '%s': %s", left->files, left->path,
+                     left->why);
+    }
+    if (r->faulty)
+        log_warn(log, "pictures with faults that cost no pixels: %zu, first '%s': %s", r->faulty,
+                 r->first_faulty, r->fault);
     if (r->unreadable) log_warn(log, "unreadable files left out: %zu", r->unreadable);
-    log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, r->data.classes,
-             r->data.splits[RAW_TRAIN].samples, r->data.splits[RAW_TEST].samples);
+    log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, kept->classes,
+             kept->splits[RAW_TRAIN].samples, kept->splits[RAW_TEST].samples);
 }
 
 // After a data set for training, the next command is to train.
@@ -210,7 +271,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                                    .channels = (int)a->channels,
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
-    if (!a->arrays) TRY(image_folder_list(a->from, &a->folder, err));
+    if (!a->arrays) TRY(image_folder_list(a->from, a->archive, a->wanted, &a->folder, err));
     if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, call->log, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
@@ -220,15 +281,19 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     }
     TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
                   : import_folder(&a->folder, &settings, call->log, &r, err));
-    TRY(describe_result(a, &r, &m, err));
-    TRY(raw_dataset_write(&r.data, &a->output, &m, err));
-    log_summary(a, &r, call->log);
-    rc = begin_experiment(a, &r.data, call->log, err);
+    raw_dataset kept = r.data; // r owns its memory
+    if (a->arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
+    TRY(describe_result(a, &r, &kept, &m, err));
+    TRY(raw_dataset_write(&kept, &a->output, call->log, &m, err));
+    log_summary(a, &r, &kept, call->log);
+    rc = begin_experiment(a, &kept, call->log, err);
 out:
     raw_output_close(&a->output);
     import_release(&r);
     image_folder_release(&a->folder);
     manifest_release(&m);
+    yaml_free(a->wanted);
+    free(a->chosen);
     free(a->own_name);
     return rc;
 }
@@ -236,8 +301,8 @@ out:
 int main(int argc, char **argv) {
     arguments a = {.test_fraction = 0.2, .output = {.lock = -1}};
     const cli_option options[] = {
-        {"from", CLI_STRING, &a.from, "DIR|FILE.npz", "folder of class folders, or file of arrays",
-         0, 0},
+        {"from", CLI_STRING, &a.from, "DIR|FILE",
+         "folder of class folders, archive of it, or file of arrays", 0, 0},
         {"size", CLI_INTEGER, &a.size, "N", "width and height of the images, in pixels", 1,
          IMAGE_RESIZE_MAX},
         {"channels", CLI_INTEGER, &a.channels, "C",
@@ -245,6 +310,8 @@ int main(int argc, char **argv) {
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
          "fraction of each class kept for testing (default 0.2)", 0, 0},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
+        {"classes", CLI_STRING, &a.classes, "A,B,C",
+         "keep only these classes, with labels in this order", 0, 0},
         {"name", CLI_STRING, &a.name, "NAME",
          "name of the data set in experiments (default: the base name of --from)", 0, 0},
         RAW_OUTPUT_OPTIONS(a.output),
@@ -253,7 +320,7 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "import-images",
         .usage =
-            "--from DIR --size N [--test-fraction F] [--seed S] [--name NAME] --out DIR\n"
+            "--from DIR|ARCHIVE --size N [--test-fraction F] [--seed S] [--name NAME] --out DIR\n"
             "--from FILE.npz [--size N] [--test-fraction F] [--seed S] [--name NAME] --out DIR",
         .options = options,
         .notes = NOTES,

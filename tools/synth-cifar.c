@@ -118,7 +118,7 @@ static status synthesize(void *arguments_of_main, const cli_call *call, error *e
     }
     TRY(raw_output_open(&a->output, NULL, NULL, 0, call->log, err));
     TRY(draw(a, &s, names, &raw, err));
-    TRY(raw_dataset_write(&raw, &a->output, &m, err));
+    TRY(raw_dataset_write(&raw, &a->output, call->log, &m, err));
 out:
     raw_output_close(&a->output);
     raw_dataset_release(&raw);

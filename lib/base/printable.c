@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
+
 // Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -51,4 +53,21 @@ size_t printable(char *string, bool one_line) {
     }
     *to = 0;
     return (size_t)(to - string);
+}
+
+char *printable_escaped(const char *string, error *err) {
+    text out;
+    text_init(&out, err);
+    text_append(&out, "");
+    for (const char *from = string; *from;) {
+        uint32_t code;
+        const size_t length = decode((const unsigned char *)from, &code);
+        if (length && !is_control(code, true))
+            text_bytes(&out, from, length);
+        else
+            for (size_t i = 0; i < (length ? length : 1); i++)
+                text_format(&out, "\\x%02x", (unsigned char)from[i]);
+        from += length ? length : 1;
+    }
+    return text_take(&out);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "data/labels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -50,4 +53,51 @@ yaml_node *labels_names(const char *text, int classes) {
     if (fits) return names;
     yaml_free(names);
     return NULL;
+}
+
+// ---- Chosen classes ----
+
+yaml_node *labels_split(const char *text, error *err) {
+    yaml_node *names = yaml_new(YAML_SEQUENCE, err);
+    status rc = names ? STATUS_OK : STATUS_FAILED;
+    for (const char *at = text; rc == STATUS_OK && at; at = *at ? at + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        char *name = memory_format(err, "%.*s", (int)length, at);
+        rc = yaml_append(names, name ? yaml_new_string(name, err) : NULL, err);
+        free(name);
+        at += length;
+    }
+    if (rc == STATUS_OK) return names;
+    yaml_free(names);
+    return NULL;
+}
+
+static status no_such_class(const char *name, const char *const *names, size_t count, error *err) {
+    enum { LISTED = 20 };
+    const char *near = cli_nearest(name, names, count);
+    char list[1024] = "";
+    for (size_t i = 0, used = 0; i < count && i < LISTED && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    return error_set(err, STATUS_USAGE, "bad value of --classes: '%s': the classes are %s%s%s%s%s",
+                     name, list, count > LISTED ? ", …" : "", near ? "; did you mean '" : "",
+                     near ? near : "", near ? "'?" : "");
+}
+
+status labels_choose(const yaml_node *wanted, const char *const *names, size_t count,
+                     size_t *chosen, error *err) {
+    if (wanted->count < 2)
+        return error_set(err, STATUS_USAGE,
+                         "bad value of --classes: expected two or more names, as in cat,dog");
+    for (size_t i = 0; i < wanted->count; i++) {
+        const char *name = wanted->items[i]->text;
+        size_t k = 0;
+        while (k < count && strcmp(names[k], name) != 0) k++;
+        if (k == count) return no_such_class(name, names, count, err);
+        for (size_t before = 0; before < i; before++)
+            if (chosen[before] == k)
+                return error_set(err, STATUS_USAGE, "bad value of --classes: '%s' occurs twice",
+                                 name);
+        chosen[i] = k;
+    }
+    return STATUS_OK;
 }

@@ -29,4 +29,14 @@ status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int c
 // A YAML_SEQUENCE of scalars, yaml_free it; NULL if `text` is NULL or not such a list.
 yaml_node *labels_names(const char *text, int classes);
 
+// Reads the names of an option --classes, "cat,dog", as such a list. NULL, with `err` filled, if
+// there is no memory.
+yaml_node *labels_split(const char *text, error *err) MUST_CHECK;
+
+// Finds each of the names `wanted`, a list from labels_split, among the `count` names of a data
+// set: chosen[i] is the place of wanted->items[i]. STATUS_USAGE if one is not there, which the
+// message answers with the names that are, if one occurs twice, or if they are fewer than 2.
+status labels_choose(const yaml_node *wanted, const char *const *names, size_t count,
+                     size_t *chosen, error *err) MUST_CHECK;
+
 #endif

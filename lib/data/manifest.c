@@ -206,6 +206,19 @@ status manifest_add_shard(manifest *m, const manifest_file *file, const char *so
     return add_file(part(m, "inputs"), file, source, err);
 }
 
+status manifest_add_repeats(manifest *m, const manifest_repeats *r, error *err) {
+    yaml_node *inputs = part(m, "inputs"), *repeats = yaml_new(YAML_MAPPING, err);
+    if (!repeats) return STATUS_FAILED;
+    status rc;
+    TRY(put_integer(repeats, "images", r->images, err));
+    TRY(put_integer(repeats, "samples", r->samples, err));
+    TRY(put_text(repeats, "train", r->train, err));
+    return yaml_put(inputs->items[inputs->count - 1], "repeats", repeats, err);
+out:
+    yaml_free(repeats);
+    return rc;
+}
+
 status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
     return add_file(part(m, "outputs"), file, NULL, err);
 }

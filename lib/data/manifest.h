@@ -38,6 +38,13 @@ status manifest_add_input(manifest *m, const manifest_file *file, error *err) MU
 // The same for a shard file; `source` is the content hash of the unsharded file.
 status manifest_add_shard(manifest *m, const manifest_file *file, const char *source,
                           error *err) MUST_CHECK;
+// Adds to the last input, test data, that so many of all its images are also in the training data
+// of this content hash.
+typedef struct manifest_repeats {
+    int64_t images, samples;
+    char train[SHA256_TEXT_BYTES];
+} manifest_repeats;
+status manifest_add_repeats(manifest *m, const manifest_repeats *r, error *err) MUST_CHECK;
 status manifest_add_output(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
 
 // The mappings to fill with yaml_put; they exist from the start.

@@ -2,6 +2,7 @@
 #include "data/recorded.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -100,6 +101,23 @@ status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error
     if (rc != STATUS_OK) return rc;
     const char *found = find_plain(path, &info) ? find_content(&r, path, &info) : NULL;
     memcpy(content, found ? found : "", found ? SHA256_TEXT_BYTES : 1);
+    yaml_free(r.root);
+    return STATUS_OK;
+}
+
+status recorded_repeats(const char *path, const char *content, manifest_repeats *repeats,
+                        error *err) {
+    record r;
+    *repeats = (manifest_repeats){0};
+    status rc = record_open(&r, path, err);
+    if (rc != STATUS_OK || !r.root) return rc;
+    const yaml_node *results = yaml_find(r.root, "results");
+    if (results && strcmp(manifest_output_content(r.root, "test.st.zst"), content) == 0) {
+        repeats->images = strtoll(text_of(results, "test_images_in_train"), NULL, 10);
+        repeats->samples = strtoll(text_of(results, "test_samples"), NULL, 10);
+        snprintf(repeats->train, sizeof repeats->train, "%s",
+                 manifest_output_content(r.root, "train.st.zst"));
+    }
     yaml_free(r.root);
     return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recorded.h - content hashes from a stage's manifest, to avoid reading its files again.
+// recorded.h - what a stage's manifest says about its files: content hashes above all, to avoid
+// reading the files again.
 //
 // A stage key needs the content hash of every input, and the manifest next to a data file holds it.
 // The recorded hash is used only for a plain file that has the recorded size and whose inode last
@@ -21,5 +22,10 @@ status recorded_add_input(manifest *m, const char *path, error *err) MUST_CHECK;
 
 // Returns the recorded content hash of the file `path`, or "" if the file has to be read to get it.
 status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+
+// Tells which training images are in the test data `path` of this content hash, too, by the
+// manifest beside the file, which counts them (source/overlap.h). images = 0: none, or unknown.
+status recorded_repeats(const char *path, const char *content, manifest_repeats *repeats,
+                        error *err) MUST_CHECK;
 
 #endif

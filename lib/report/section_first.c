@@ -10,6 +10,7 @@
 #include "report/sections.h"
 #include "results/like_for_like.h"
 #include "results/machine_use.h"
+#include "results/origin.h"
 
 // The most items listed one by one.
 enum { LISTED_MAX = 4 };
@@ -448,7 +449,34 @@ static void table_of_groups(const results *r, document *d) {
     }
 }
 
-static void write_results(const results *r, document *d) {
+// Do two runs have the same data?
+static bool same_data(const run *a, const run *b) {
+    return strcmp(origin_train_data(a), origin_train_data(b)) == 0 &&
+           strcmp(origin_test_data(a), origin_test_data(b)) == 0;
+}
+
+// An accuracy on images that the model was trained on must not be taken for one on others.
+static status write_repeated_images(const results *r, document *d, error *err) {
+    const run *runs = r->list.runs;
+    for (size_t i = 0; i < r->list.count; i++) {
+        text out;
+        int64_t count, samples;
+        bool said = false;
+        for (size_t k = 0; !said && k < i; k++) said = same_data(&runs[k], &runs[i]);
+        const status rc = origin_repeated_images(&runs[i], &count, &samples, err);
+        if (rc != STATUS_OK) return rc;
+        if (said || count < 1) continue;
+        text_init(&out, d->err);
+        text_format(&out,
+                    say(r, "%lld of %lld test images of %s are also training images: an accuracy "
+                           "on them says nothing."),
+                    (long long)count, (long long)samples, runs[i].dataset);
+        lead(d, &out);
+    }
+    return STATUS_OK;
+}
+
+static status write_results(const results *r, document *d, error *err) {
     const bool alone = r->list.count == 1;
     text accuracy, time;
     text_init(&accuracy, d->err);
@@ -464,8 +492,10 @@ static void write_results(const results *r, document *d) {
     else
         write_times(r, &time);
     lead(d, &accuracy);
+    const status rc = write_repeated_images(r, d, err);
     lead(d, &time);
     if (!alone) write_shards(r, d);
+    return rc;
 }
 
 void section_byline(const results *r, const report_options *o, document *d) {
@@ -474,9 +504,9 @@ void section_byline(const results *r, const report_options *o, document *d) {
 }
 
 status section_first(const results *r, document *d, error *err) {
-    write_results(r, d);
+    status rc = write_results(r, d, err);
     write_evidence(r, d);
-    status rc = chart(r, d, err);
+    if (rc == STATUS_OK) rc = chart(r, d, err);
     if (r->list.count == 1)
         table_of_facts(r, d, &r->list.runs[0]);
     else

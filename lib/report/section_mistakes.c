@@ -15,7 +15,11 @@ enum { FIGURES_MAX = 3 };
 
 static status draw_image(const mistakes *m, const mistake *one, int x, int y, text *out,
                          error *err) {
-    const image i = {m->width, m->height, m->channels, 1, one->pixels};
+    const image i = {.width = m->width,
+                     .height = m->height,
+                     .channels = m->channels,
+                     .orientation = 1,
+                     .pixels = one->pixels};
     uint8_t *file;
     size_t bytes;
     status rc = image_encode_png(&i, &file, &bytes, err);

@@ -79,7 +79,11 @@ static bool is_large(const dataset *d) {
 static uint8_t *shrink(const dataset *d, uint8_t *pixels, error *err) {
     const size_t plane = (size_t)MISTAKES_MAX_SIDE * MISTAKES_MAX_SIDE;
     const size_t channels = (size_t)d->channels;
-    const image whole = {d->width, d->height, d->channels, 1, pixels};
+    const image whole = {.width = d->width,
+                         .height = d->height,
+                         .channels = d->channels,
+                         .orientation = 1,
+                         .pixels = pixels};
     uint8_t *planes = memory_new(plane, channels, err), *small = NULL;
     if (planes && image_square(&whole, MISTAKES_MAX_SIDE, planes, err) == STATUS_OK)
         small = interleave(planes, plane, channels, err);

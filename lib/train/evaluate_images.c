@@ -10,29 +10,14 @@
 #include "compute/backend.h"
 #include "data/images/image.h"
 #include "data/images/image_resize.h"
+#include "data/labels.h"
 #include "nn/model_values.h"
 
 // ---- Names ----
 
-// "cat,dog" as a list.
-static yaml_node *split_names(const char *text, error *err) {
-    yaml_node *names = yaml_new(YAML_SEQUENCE, err);
-    status rc = names ? STATUS_OK : STATUS_FAILED;
-    for (const char *at = text; rc == STATUS_OK && at; at = *at ? at + 1 : NULL) {
-        const size_t length = strcspn(at, ",");
-        char *name = memory_format(err, "%.*s", (int)length, at);
-        rc = yaml_append(names, name ? yaml_new_string(name, err) : NULL, err);
-        free(name);
-        at += length;
-    }
-    if (rc == STATUS_OK) return names;
-    yaml_free(names);
-    return NULL;
-}
-
 static status read_names(image_answers *a, const trained_model *t, const image_settings *s,
                          error *err) {
-    a->names = s->classes ? split_names(s->classes, err) : trained_model_classes(t);
+    a->names = s->classes ? labels_split(s->classes, err) : trained_model_classes(t);
     if (!a->names && s->classes) return STATUS_FAILED;
     if (!a->names)
         return error_set(err, STATUS_INPUT,

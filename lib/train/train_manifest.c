@@ -8,6 +8,7 @@
 
 #include "base/median.h"
 #include "base/memory.h"
+#include "data/recorded.h"
 #include "train/trainer.h"
 
 status train_manifest_parameters(const experiment *e, yaml_node *parameters, error *err) {
@@ -54,8 +55,13 @@ status train_manifest_output(manifest *m, const char *path, const tensor_file *f
 status train_manifest_dataset(manifest *m, const dataset *d, error *err) {
     for (int i = 0; i < d->file_count; i++) {
         const manifest_file file = entry(d->paths[i], &d->files[i]);
+        manifest_repeats repeats = {0};
         status rc = d->shards ? manifest_add_shard(m, &file, d->source, err)
                               : manifest_add_input(m, &file, err);
+        // Test data are not in shards.
+        if (rc == STATUS_OK && !d->shards)
+            rc = recorded_repeats(file.path, file.content, &repeats, err);
+        if (rc == STATUS_OK && repeats.images > 0) rc = manifest_add_repeats(m, &repeats, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;

@@ -60,14 +60,13 @@ open("a.tar", "wb").write(info.tobuf() + bytes(100000))'
     fi
     "$PYTHON" -c '
 import zipfile
-with zipfile.ZipFile("a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("unrelated.bin", "w") as f:
-    for _ in range(300):
-        f.write(bytes(1 << 20))
-with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("x.npy", "w") as f:
-    for _ in range(300):
-        f.write(bytes(1 << 20))'
+for name, member in ("a.zip", "p/a/1.png"), ("a.npz", "x.npy"):
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open(member, "w") as f:
+        for _ in range(300):
+            f.write(bytes(1 << 20))'
     refused 'more than 200 times its size' fetch-cifar -q --from a.zip --out out
     refused 'more than 200 times its size' import-images -q --from a.npz --out out
+    refused 'more than 200 times its size' import-images -q --from a.zip --size 8 --out out
 }
 
 # tensors BYTES: a tensor file of that many zeros on standard output, uncompressed.

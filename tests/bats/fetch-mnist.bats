@@ -96,7 +96,8 @@ refused() {
     run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/fashion" --out "$OUT"
     [ "$status" -eq 0 ] || fail "$stderr"
     # shellcheck disable=SC2154 # set by run
-    [ "${#stderr_lines[@]}" -eq 4 ]
+    [ "${#stderr_lines[@]}" -eq 5 ]
+    [[ ${stderr_lines[4]} == *"10000 of 10000 test images are also training images"* ]] # all are zero
     [[ ${stderr_lines[0]} == *"train-images-idx3-ubyte': only its size and structure"* ]]
     [ "$("$BIN/tensor" cat "$OUT/train.st.zst" labels | od -An -j5 -N1 -tu1)" -eq 9 ]
     [ "$("$BIN/tensor" cat "$OUT/train.st.zst" images | od -An -j$((784 * 5)) -N1 -tu1)" -eq 255 ]
@@ -106,12 +107,30 @@ refused() {
     refused "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7"
 }
 
+@test "--classes keeps these classes, under another name; an unknown one is refused before anything is read" {
+    need_python
+    need_tool tensor
+    fashion "$WORK/fashion" # all labels are 0, T-shirt/top
+    poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 5)) '\010' # a bag
+    poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 6)) '\001'
+    "$MNIST" -q --dataset fashion-mnist --classes Bag,T-shirt/top --from "$WORK/fashion" --out "$OUT" 2>"$WORK/warnings"
+    [ "$("$BIN/tensor" cat "$OUT/train.st.zst" labels | od -An -N7 -tu1 | xargs)" = "1 1 1 1 1 0 1" ]
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" results.train_samples)" = 59999 ]
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" parameters.classes.0)" = Bag ]
+    succeeds "$BIN/tensor" info "$OUT/train.st.zst"
+    [[ $output == *'dataset: "fashion-mnist-2-classes"'* ]]
+    rm -r "$OUT"
+    fails_with 2 "'Bug': the classes are T-shirt/top, .*; did you mean 'Bag'\?" \
+        "$MNIST" --dataset fashion-mnist --classes Bug,Coat --from "$WORK/absent" --out "$OUT"
+    nothing_in "$OUT"
+}
+
 @test "Fashion-MNIST: torchvision's folder is accepted, and .gz files with a known hash take precedence" {
     need_python
     mkdir -p "$WORK/root/FashionMNIST"
     fashion "$WORK/root/FashionMNIST/raw"
     "$MNIST" -q --dataset fashion-mnist --from "$WORK/root" --out "$OUT" 2>"$WORK/warnings"
-    [ "$(wc -l <"$WORK/warnings")" -eq 4 ]
+    [ "$(grep -c 'only its size and structure' "$WORK/warnings")" -eq 4 ]
     rm -r "$OUT"
     gzip -k -1 "$WORK/root/FashionMNIST/raw/train-labels-idx1-ubyte"
     run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/root/FashionMNIST" --out "$OUT"

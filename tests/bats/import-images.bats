@@ -135,15 +135,170 @@ for line in sys.stdin:
     echo text >f/c001/text.png
     : >f/c001/empty.jpg
     mkfifo f/c001/pipe.png
-    touch f/c001/page.webp f/.hidden
+    touch f/c001/page.webp f/note.txt
     succeeds "$IMPORT" --from f --size 4 --out "$OUT"
     [[ $stderr == *"left out 'f/c000/bomb.png': 30000 x 30000 pixels: "*"left out 'f/c000/cut.jpg': Premature end"* ]]
     [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"unreadable files left out: 5"* ]]
-    [[ $stderr == *"files skipped"*": 1, first 'c001/page.webp'"* ]]
     [ "$(value results.unreadable_count)" = 5 ]
     [ "$(value results.unreadable.0.path)" = c000/bomb.png ]
     [ "$(value results.unreadable.2.why)" = "it is empty" ]
     [ "$(value results.train_samples)" = 6 ]
+}
+
+@test "whatever is not imported is named, and counted in the manifest" {
+    make_images classes f/train 2 2
+    make_images classes f/test 2 1
+    make_images classes f/valid 2 3
+    make_images classes f/extra/deeper 2 1
+    mv f/extra/deeper/c000/00.png f/extra/deeper/c000/00.webp
+    mkdir f/extra/folder.png
+    make_images classes f/train/.ipynb_checkpoints/old 1 1
+    mkdir f/empty
+    cp f/test/c000/00.png f/stray.png
+    cp f/test/c000/00.png f/train/stray.PNG
+    touch f/train/c000/{a.webp,b.GIF,c.bmp,d.tiff,e.txt,.f.png} f/.g
+    # What programs leave behind is nobody's.
+    mkdir f/__MACOSX f/test/__MACOSX
+    touch f/.DS_Store f/train/._c000 f/test/c001/{Thumbs.db,desktop.ini,._00.png} f/__MACOSX/a.png f/test/__MACOSX/._c000
+    succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
+    diff - <(sort <<<"$stderr") <<END
+import-images: 2 of 2 test images are also training images: an accuracy on them says nothing
+import-images: files left out: 1, first 'train/c000/e.txt': files that are no pictures
+import-images: files left out: 2, first '.g': names that begin with a dot
+import-images: files left out: 2, first 'stray.png': pictures that are in no class folder
+import-images: files left out: 4, first 'train/c000/a.webp': pictures that are neither JPEG nor PNG: convert them: mogrify -format png FILES
+import-images: left out folder 'extra', pictures in it: 2: neither training nor test pictures
+import-images: left out folder 'train/.ipynb_checkpoints', pictures in it: 1: its name begins with a dot
+import-images: left out folder 'valid', pictures in it: 6: neither training nor test pictures
+END
+    [ "$(value results.train_samples) $(value results.test_samples) $(value results.passed_over)" = "4 2 18" ]
+    [ "$(value results.left_out.0.path) $(value results.left_out.0.files) $(value results.left_out.0.pictures)" = ".g 2 1" ]
+    [ "$(value results.left_out.1.path) $(value results.left_out.1.pictures)" = "extra 2" ]
+    # Without splits, too.
+    succeeds "$IMPORT" -q --from f/train --size 4 --out "$OUT"
+    [[ $stderr == *"left out folder '.ipynb_checkpoints', pictures in it: 1: "*"files left out: 1, first 'stray.PNG'"* ]]
+    mkdir -p g/a g/b
+    touch g/a/1.webp g/b/1.png
+    fails_with 3 "class 'a' has no .jpg, .jpeg or .png, but 'a/1.webp' and the like: convert them: mogrify -format png" \
+        "$IMPORT" --from g --size 4 --out "$OUT"
+}
+
+@test "splits have many names; where they are not clear, the message says what to rename" {
+    local names
+    make_images classes one 2 2
+    make_images classes two 2 1
+    # taken NAME NAME: the first is for training, the second for testing.
+    taken() {
+        rm -rf s
+        mkdir s
+        cp -r one "s/$1"
+        cp -r two "s/$2"
+        succeeds "$IMPORT" --from s --size 4 --out "$OUT"
+        [[ $stderr == *"training images: '$1'; test images: '$2'"* ]]
+        [ "$(value results.train_samples) $(value results.test_samples)" = "4 2" ]
+    }
+    for names in "train valid" "Training Testing" "training_set test_set" "train validation" "TRAIN Val" "train-data testdata" "训练集 测试集"; do
+        taken "${names% *}" "${names#* }"
+    done
+    cp -r two "s/验证集"
+    succeeds "$IMPORT" -q --from s --size 4 --out "$OUT"
+    [[ $stderr == *"left out folder '验证集', pictures in it: 2: neither training nor test pictures" ]]
+    # All in one more folder, and a class with such a name.
+    mv s/* .
+    mkdir -p w/flowers
+    mv 训练集 w/flowers/train
+    mv 测试集 w/flowers/test
+    mv w/flowers/train/c001 w/flowers/train/test
+    mv w/flowers/test/c001 w/flowers/test/test
+    succeeds "$IMPORT" --from w --size 4 --out "$OUT"
+    [[ $stderr == *"training images: 'flowers/train'; test images: 'flowers/test'"* ]]
+    succeeds "$IMPORT" -q --from w/flowers/train --size 4 --out "$OUT"
+    [ "$(value results.classes)" = 2 ]
+    # Only one part: it is split.
+    rm -r w/flowers/test
+    succeeds "$IMPORT" --from w --size 4 --out "$OUT"
+    [[ $stderr == *"all images: 'flowers/train', the only folder of class folders"* ]]
+    cp -r two w/flowers/holdout
+    fails_with 3 "'flowers/train' holds class folders, and beside it is 'flowers/holdout', but no folder of class folders called 'test' or 'val': name the one with the test pictures so, or import 'flowers/train' alone: --from w/flowers/train" \
+        "$IMPORT" --from w --size 4 --out "$OUT"
+    mkdir w/flowers/seg_train
+    mv w/flowers/train w/flowers/seg_train/train
+    fails_with 3 "'flowers/holdout' and 'flowers/seg_train' hold folders instead of pictures: .*name them 'train' and 'test'" \
+        "$IMPORT" --from w --size 4 --out "$OUT"
+    mkdir t
+    cp -r one t/train
+    cp -r one t/Training
+    cp -r two t/test
+    fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
+}
+
+@test "a class name that is not UTF-8 is shown, with what to do" {
+    make_images classes f 2 2
+    mv f/c001 f/$'caf\xe9' || skip "the file system refuses such names"
+    fails_with 3 "the class name 'caf\\\\xe9' is not UTF-8: rename the folder; .*convmv -f GBK -t UTF-8" \
+        "$IMPORT" --from f --size 4 --out "$OUT"
+    tar -cf f.tar f
+    fails_with 3 "the class name 'caf\\\\xe9' is not UTF-8: .*unzip -O GBK" "$IMPORT" --from f.tar --size 4 --out "$OUT"
+    mv f/$'caf\xe9' f/$'a\nb'
+    fails_with 3 "the class name 'a\\\\x0ab' contains control characters: rename" "$IMPORT" --from f --size 4 --out "$OUT"
+    nothing_in "$OUT"
+}
+
+# edit FILE CODE: Python code changes its bytes, `data`.
+edit() {
+    "$PYTHON" -c '
+import sys, zlib
+data = open(sys.argv[1], "rb").read()
+def chunk(kind, body):
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+exec(sys.argv[2])
+open(sys.argv[1], "wb").write(data)' "$1" "$2"
+}
+
+@test "faults that cost no pixels are counted; those that do leave a picture out" {
+    mkdir -p f/a f/b
+    local name
+    for name in a/{clean,extra,scan,tail,cut,broken} b/1 b/2; do make_jpeg colour "f/$name.jpg"; done
+    for name in a/{crc,tail,clear} b/3; do make_images png "f/$name.png" rgb 32 16; done
+    edit f/a/extra.jpg 'data = data[:-2] + bytes(9) + data[-2:]'
+    edit f/a/scan.jpg 'at = data.index(b"\xff\xda") + 12; data = data[:at] + b"\x07" + data[at + 1:]' # the end of the spectrum, of no use here
+    edit f/a/tail.jpg 'data += b"tail"'
+    edit f/a/cut.jpg 'data = data[:-40] + data[-2:]'
+    edit f/a/broken.jpg 'at = data.index(b"\xff\xda") + 20; data = data[:at] + b"\xff\xd5" * 30 + data[at + 60:]'
+    edit f/a/crc.png 'data = data[:33] + chunk(b"gAMA", bytes(4))[:-1] + b"?" + data[33:]'
+    edit f/a/tail.png 'data += b"tail"'
+    edit f/a/clear.png 'data = data[:33] + chunk(b"tRNS", bytes(6))[:-1] + b"?" + data[33:]'
+    succeeds "$IMPORT" -q --from f --size 8 --out "$OUT"
+    [[ $stderr == *"left out 'f/a/broken.jpg': "*"left out 'f/a/clear.png': tRNS"*"left out 'f/a/cut.jpg': Corrupt JPEG data: premature end"* ]]
+    [[ $stderr == *"pictures with faults that cost no pixels: 5, first 'a/crc.png': gAMA: CRC error"* ]]
+    [ "$(value results.faulty_count) $(value results.unreadable_count)" = "5 3" ]
+    # Their pixels are those of the clean ones.
+    mkdir -p g/train/{a,b} g/test/{a,b}
+    cp f/a/{clean,extra,scan,tail}.jpg g/test/a
+    cp f/a/{crc,tail}.png g/test/b
+    cp f/b/1.jpg g/train/a
+    cp f/b/3.png g/train/b
+    succeeds "$IMPORT" -q --from g --size 8 --out "$OUT"
+    [[ $stderr == *"6 of 6 test images are also training images"* ]]
+}
+
+@test "a picture of another format under a wrong name is named, with what to do" {
+    make_images classes f 2 3
+    printf 'RIFF\0\0\0\0WEBPVP8 ' >f/c000/webp.jpg
+    printf 'GIF89a' >f/c000/gif.png
+    printf 'MM\0*' >f/c000/tiff.png
+    printf 'MMMM' >f/c000/text.png
+    printf 'version https://git-lfs.github.com/spec/v1\noid' >f/c001/lfs.jpg
+    printf '<!DOCTYPE html>' >f/c001/page.jpeg
+    succeeds "$IMPORT" -q --from f --size 8 --out "$OUT"
+    diff - <(grep -v 'unreadable files' <<<"$stderr") <<END
+import-images: left out 'f/c000/gif.png': it is GIF, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c000/text.png': it is neither JPEG nor PNG
+import-images: left out 'f/c000/tiff.png': it is TIFF, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c000/webp.jpg': it is WebP, neither JPEG nor PNG: convert it: mogrify -format png FILE
+import-images: left out 'f/c001/lfs.jpg': it is a pointer of Git LFS: fetch the pictures with git lfs pull
+import-images: left out 'f/c001/page.jpeg': it is a web page: download the picture again
+END
 }
 
 @test "classes without enough images, and folders that are not classes, are refused" {
@@ -249,6 +404,90 @@ global_batch: 16
 epochs: 2
 optimizer: {kind: sgd, lr: 0.01}
 END
+}
+
+@test "test images that are training images: a warning, the manifest, and the report's first screen" {
+    need_tool train-single evaluate report
+    make_images classes s/train 2 4
+    make_images classes s/test 2 3
+    # Other files of the same pixels count; the same name and copies in the training data do not.
+    make_images png s/test/c000/00.png rgb 9 9 7
+    "$PYTHON" - s/test/c001/01.png <<'END'
+import sys, zlib
+name = sys.argv[1]
+data = open(name, "rb").read()
+text = b"tEXtTitle\0copy"
+with open(name, "wb") as out:
+    out.write(data[:33] + (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big") + data[33:])
+END
+    cp s/train/c000/01.png s/train/c000/copy.png
+    succeeds "$IMPORT" -q --from s --size 8 --out "$OUT"
+    [ "$stderr" = "import-images: 5 of 6 test images are also training images: an accuracy on them says nothing" ]
+    [ "$(value results.test_images_in_train)" = 5 ]
+    experiment 2 s
+    "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run/train
+    "$BIN/evaluate" -q --device cpu --model run/train/model.st.zst --data "$OUT/test.st.zst" --out run/evaluate
+    succeeds "$BIN/report" run --out report
+    grep -B5 'Each run was executed once' report/report.md | grep -q '^5 of 6 test images of s are also training images: an accuracy on them says nothing\.$'
+    succeeds "$BIN/report" run --lang zh --out report
+    grep -q '^有 5 张测试图像（共 6 张，数据集 s）同时也是训练图像' report/report.md
+    "$BIN/manifest" verify run/evaluate/manifest.yaml
+    # Where the data are not, too; but not for a model of other training data.
+    mv "$OUT" moved
+    succeeds "$BIN/report" run --out report
+    grep -q '^5 of 6 test images' report/report.md
+    cp -r moved/test.st.zst moved/manifest.yaml .
+    rm s/train/c000/copy.png
+    "$IMPORT" -q --from s --size 8 --out "$OUT" 2>warned
+    grep -q '^import-images: 5 of 6' warned
+    "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out other/train
+    "$BIN/evaluate" -q --device cpu --model other/train/model.st.zst --data test.st.zst --out other/evaluate
+    succeeds "$BIN/report" other --out report
+    run ! grep -q 'also training images' report/report.md
+    # Arrays, and no such image.
+    make_images npz a.npz x_train=9,4,4='|u1' y_train=9='|u1' x_test=3,4,4='|u1' y_test=3='|u1'
+    succeeds "$IMPORT" -q --from a.npz --out "$OUT"
+    [[ $stderr == *" of 3 test images are also training images"* ]]
+    rm s/test/*/*
+    make_images png s/test/c000/1.png rgb 9 9 7
+    make_images png s/test/c001/1.png rgb 9 9 8
+    succeeds "$IMPORT" -q --from s --size 8 --out "$OUT"
+    [ -z "$stderr" ]
+    fails_with 3 "test_images_in_train" "$BIN/manifest" get "$OUT/manifest.yaml" results.test_images_in_train
+}
+
+@test "--classes keeps these classes, in this order" {
+    mkdir -p s/train s/test
+    local class
+    for class in daisy rose tulip; do
+        mkdir s/train/$class s/test/$class
+        make_images png s/train/$class/1.png rgb 8 8 ${#class}0
+        make_images png s/test/$class/1.png rgb 8 8 ${#class}1
+    done
+    rm s/test/tulip/1.png # what is not chosen need not be right
+    succeeds "$IMPORT" -q --from s --size 1 --classes rose,daisy --out "$OUT"
+    [ -z "$stderr" ]
+    [ "$(pixels train) $(pixels train labels)" = "40 0 215 50 0 205 0 1" ]
+    [ "$(pixels test) $(pixels test labels)" = "41 0 214 51 0 204 0 1" ]
+    [ "$(value parameters.classes.0) $(value parameters.classes.1)" = "rose daisy" ]
+    [ "$(value results.left_out.0.files) $(value results.left_out.0.why)" = "1 of classes that were not chosen" ]
+    succeeds "$BIN/tensor" info "$OUT/train.st.zst"
+    [[ $output == *'classes: "[\"rose\",\"daisy\"]"'* ]]
+    tar -cf s.tar s
+    "$IMPORT" -q --from s.tar --size 1 --classes rose,daisy --out of
+    cmp of/test.st.zst "$OUT/test.st.zst"
+    [ "$("$IMPORT" --from s --size 1 --classes daisy,rose --print-key)" != "$(value key)" ]
+    fails_with 2 "bad value of --classes: 'rse': the classes are daisy, rose, tulip; did you mean 'rose'\?" \
+        "$IMPORT" --from s --size 1 --classes daisy,rse --out none
+    fails_with 2 "'rose' occurs twice" "$IMPORT" --from s --size 1 --classes rose,rose --out none
+    fails_with 2 "two or more names" "$IMPORT" --from s --size 1 --classes rose --out none
+    # Arrays: their names are numbers.
+    make_images npz a.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=3,4,4='|u1' y_test=3='|u1'
+    "$IMPORT" -q --from a.npz --classes 2,0 --out "$OUT" 2>warned
+    [ "$(pixels train labels) $(pixels test labels)" = "1 0 1 0 1 0" ]
+    [ "$(pixels test | cut -d' ' -f1,17)" = "0 32" ]
+    fails_with 2 "'3': the classes are 0, 1, 2" "$IMPORT" --from a.npz --classes 2,3 --out none
+    nothing_in none
 }
 
 @test "300 classes: labels wider than a byte work in shard, train, evaluate and report" {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
@@ -58,6 +59,21 @@ static void messages_are_printable(void **state) {
     assert_string_equal(err.message, "cannot read '?]0;x', said:?? 1");
 }
 
+static void assert_escaped(const char *string, const char *expected) {
+    char *shown = printable_escaped(string, NULL);
+    assert_string_equal(shown, expected);
+    free(shown);
+}
+
+static void names_are_escaped(void **state) {
+    (void)state;
+    assert_escaped("", "");
+    assert_escaped("h\xc3\xa9 a", "h\xc3\xa9 a");
+    assert_escaped("caf\xe9", "caf\\xe9");
+    assert_escaped("\xc3\xa8\xb1", "\xc3\xa8\\xb1");
+    assert_escaped("a\n\xc2\x9b", "a\\x0a\\xc2\\x9b");
+}
+
 static void assert_field(const char *string, const char *expected) {
     error err = {0};
     text out;
@@ -87,6 +103,7 @@ int main(void) {
         cmocka_unit_test(control_characters_are_replaced),
         cmocka_unit_test(invalid_bytes_are_replaced),
         cmocka_unit_test(messages_are_printable),
+        cmocka_unit_test(names_are_escaped),
         cmocka_unit_test(fields_are_not_formulas),
     };
     return cmocka_run_group_tests_name("printable", tests, NULL, NULL);

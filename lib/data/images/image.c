@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,6 +38,14 @@ void image_release(image *i) {
     *i = (image){0};
 }
 
+void image_note_fault(image *i, const char *format, ...) {
+    va_list list;
+    if (*i->fault) return;
+    va_start(list, format);
+    vsnprintf(i->fault, sizeof i->fault, format, list);
+    va_end(list);
+}
+
 // ---- Channels ----
 
 static uint8_t grey_of(const uint8_t *rgb) {
@@ -59,17 +70,51 @@ status image_convert(image *i, int channels, error *err) {
 
 // ---- Files ----
 
+// What is often saved under the name of a picture, by its first bytes.
+static status refuse_other(const uint8_t *file, size_t bytes, error *err) {
+#define FIRST(at, string) at, sizeof string - 1, string
+#define CONVERT           ", neither JPEG nor PNG: convert it: mogrify -format png FILE"
+    static const struct {
+        size_t at, length;
+        const char *first, *what;
+    } others[] = {
+        {FIRST(0, "GIF8"), "GIF" CONVERT},
+        {FIRST(8, "WEBP"), "WebP" CONVERT},
+        {FIRST(0, "BM"), "BMP" CONVERT},
+        {FIRST(0, "II*\0"), "TIFF" CONVERT},
+        {FIRST(0, "MM\0*"), "TIFF" CONVERT},
+        {FIRST(4, "ftypavif"), "AVIF" CONVERT},
+        {FIRST(4, "ftyphei"), "HEIC" CONVERT},
+        {FIRST(4, "ftypmif1"), "HEIC" CONVERT},
+        {FIRST(4, "jP  "), "JPEG 2000" CONVERT},
+        {FIRST(4, "JXL "), "JPEG XL" CONVERT},
+        {FIRST(0, "version https://git-lfs"),
+         "a pointer of Git LFS: fetch the pictures with git lfs pull"},
+        {FIRST(0, "<!DOCTYPE"), "a web page: download the picture again"},
+        {FIRST(0, "<html"), "a web page: download the picture again"},
+    };
+#undef FIRST
+#undef CONVERT
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (bytes >= others[k].at + others[k].length &&
+            memcmp(file + others[k].at, others[k].first, others[k].length) == 0)
+            return error_set(err, STATUS_INPUT, "it is %s", others[k].what);
+    return error_set(err, STATUS_INPUT, "it is neither JPEG nor PNG");
+}
+
 status image_read(const uint8_t *file, size_t bytes, int channels, image *i, error *err) {
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
     status rc;
     *i = (image){.orientation = 1};
     if (!bytes) return error_set(err, STATUS_INPUT, "it is empty");
+    if (bytes > IMAGE_MAX_FILE)
+        return error_set(err, STATUS_INPUT, "it has more than %d bytes", IMAGE_MAX_FILE);
     if (bytes >= sizeof jpeg && memcmp(file, jpeg, sizeof jpeg) == 0)
         rc = image_decode_jpeg(file, bytes, i, err);
     else if (bytes >= sizeof png && memcmp(file, png, sizeof png) == 0)
         rc = image_decode_png(file, bytes, i, err);
     else
-        rc = error_set(err, STATUS_INPUT, "it is neither JPEG nor PNG");
+        rc = refuse_other(file, bytes, err);
     return rc == STATUS_OK ? image_convert(i, channels, err) : rc;
 }
 

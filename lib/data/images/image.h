@@ -15,7 +15,8 @@
 // Colour profiles and gamma are not applied. JPEG is decoded by libjpeg-turbo with the accurate
 // integer transform and smooth chroma upsampling, which give the same bytes on every machine.
 // Refused: other formats, sides above IMAGE_MAX_SIDE, more than IMAGE_MAX_PIXELS, files above
-// IMAGE_MAX_FILE, JPEG of 12 bits or of more than 500 scans, and truncated or damaged data.
+// IMAGE_MAX_FILE, JPEG of 12 bits or of more than 500 scans, and truncated or damaged data. A fault
+// that costs no pixels, such as a wrong colour profile or bytes after the end, is noted.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_H
 
@@ -24,12 +25,18 @@
 
 #include "base/error.h"
 
-enum { IMAGE_MAX_SIDE = 1 << 14, IMAGE_MAX_PIXELS = 1 << 26, IMAGE_MAX_FILE = 1 << 28 };
+enum {
+    IMAGE_MAX_SIDE = 1 << 14,
+    IMAGE_MAX_PIXELS = 1 << 26,
+    IMAGE_MAX_FILE = 1 << 28,
+    IMAGE_FAULT = 200
+};
 
 typedef struct image {
     int width, height, channels; // channels: 1 or 3
     int orientation;             // EXIF orientation, 1 to 8, not yet applied; 1: upright
     uint8_t *pixels;             // [height][width][channels]
+    char fault[IMAGE_FAULT];     // the first fault of the file that costs no pixels; "": none
 } image;
 
 // Reads a file as `channels` (1 or 3) channels. STATUS_INPUT: the reason, without the file's name,
@@ -46,6 +53,8 @@ status image_encode_png(const image *i, uint8_t **file, size_t *bytes, error *er
 status image_check_size(uint32_t width, uint32_t height, error *err) MUST_CHECK;
 status image_allocate(image *i, uint32_t width, uint32_t height, int channels,
                       error *err) MUST_CHECK;
+// Notes a fault, unless there is one already.
+void image_note_fault(image *i, const char *format, ...) PRINTF_LIKE(2, 3);
 // Converts the picture to `channels` channels.
 status image_convert(image *i, int channels, error *err) MUST_CHECK;
 

@@ -1,204 +1,330 @@
 // SPDX-License-Identifier: MIT
 #include "data/images/image_folder.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/printable.h"
-#include "base/yaml_tree.h"
+#include "data/images/image_names.h"
 #include "data/labels.h"
 
-typedef struct names {
-    char **items;
-    size_t count, capacity;
-} names;
+#define CONVERT "convert them: mogrify -format png FILES"
 
-static void names_release(names *n) {
-    for (size_t i = 0; i < n->count; i++) free(n->items[i]);
-    free(n->items);
-    *n = (names){0};
+enum { UNCHOSEN = -2 }; // in image_entry.list: the folder of a class that was not chosen
+
+// ---- The tree ----
+
+static const char *name_at(const image_folder *f, size_t at) {
+    return image_tree_name(f->tree.entries[at].path);
 }
 
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+// Hidden files and folders are always left out.
+static bool is_folder(const image_folder *f, size_t at) {
+    const image_entry *e = &f->tree.entries[at];
+    return e->folder && !e->hidden;
 }
 
-static status add_name(names *n, const char *name, error *err) {
-    status rc = memory_grow((void **)&n->items, &n->capacity, n->count + 1, sizeof *n->items, err);
-    if (rc != STATUS_OK) return rc;
-    n->items[n->count] = memory_string(name, err);
-    return n->items[n->count] ? (n->count++, STATUS_OK) : STATUS_FAILED;
+static bool is_picture(const image_folder *f, size_t at) {
+    const image_entry *e = &f->tree.entries[at];
+    return !e->folder && !e->hidden && image_ending_of(e->path) == ENDING_READ;
 }
 
-static bool is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+// Is it a folder of folders of pictures? A class has its pictures in itself.
+static bool is_nested(const image_folder *f, size_t at) {
+    const int depth = f->tree.entries[at].depth + 1;
+    bool folders = false;
+    size_t own = 0, inner = 0;
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
+        const bool directly = f->tree.entries[k].depth == depth;
+        folders |= directly && is_folder(f, k);
+        own += directly && is_picture(f, k);
+        inner += !directly && is_picture(f, k);
+    }
+    return folders && inner >= own;
 }
 
-static status sort_in(const char *folder, const char *name, names *folders, names *files,
-                      error *err) {
-    if (*name == '.') return STATUS_OK;
-    char *path = memory_format(err, "%s/%s", folder, name);
-    if (!path) return STATUS_FAILED;
-    const bool inner = is_folder(path);
-    free(path);
-    return add_name(inner ? folders : files, name, err);
+// ---- What is left out ----
+
+static image_left describe(const image_folder *f, size_t at) {
+    const image_entry *e = &f->tree.entries[at];
+    const image_ending ending = image_ending_of(e->path);
+    if (e->hidden)
+        return (image_left){LEFT_HIDDEN, e->path, 1, ending != ENDING_NONE,
+                            "names that begin with a dot"};
+    if (ending == ENDING_READ)
+        return (image_left){LEFT_STRAY, e->path, 1, 1, "pictures that are in no class folder"};
+    if (ending == ENDING_OTHER)
+        return (image_left){LEFT_FORMAT, e->path, 1, 1,
+                            "pictures that are neither JPEG nor PNG: " CONVERT};
+    return (image_left){LEFT_OTHER, e->path, 1, 0, "files that are no pictures"};
 }
 
-// Lists a folder's entries in byte order, without those that begin with a dot.
-static status read_folder(const char *path, names *folders, names *files, error *err) {
-    DIR *dir = opendir(path);
-    if (!dir) return error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);
+static image_left describe_folder(const image_folder *f, size_t at) {
+    const image_entry *e = &f->tree.entries[at];
+    image_left left = {.kind = LEFT_FOLDER, .path = e->path};
+    left.why = e->hidden ? "its name begins with a dot" : "neither training nor test pictures";
+    if (e->list == UNCHOSEN) {
+        left.kind = LEFT_UNCHOSEN;
+        left.why = "of classes that were not chosen";
+    }
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
+        const image_entry *inner = &f->tree.entries[k];
+        left.files += !inner->folder;
+        left.pictures += !inner->folder && image_ending_of(inner->path) != ENDING_NONE;
+    }
+    return left;
+}
+
+static status leave(image_folder *f, image_left left, error *err) {
+    for (size_t i = 0; i < f->left_count; i++) {
+        image_left *same = &f->left[i];
+        if (same->kind != left.kind || left.kind == LEFT_FOLDER) continue;
+        same->files += left.files;
+        same->pictures += left.pictures;
+        return STATUS_OK;
+    }
+    if (!left.files) return STATUS_OK;
+    status rc =
+        memory_grow((void **)&f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left, err);
+    if (rc == STATUS_OK) f->left[f->left_count++] = left;
+    return rc;
+}
+
+// Whatever is in no list is left out, by this one loop: nothing can be forgotten.
+static status leave_others(image_folder *f, error *err) {
     status rc = STATUS_OK;
-    for (struct dirent *entry; rc == STATUS_OK && (errno = 0, entry = readdir(dir));)
-        rc = sort_in(path, entry->d_name, folders, files, err);
-    if (rc == STATUS_OK && errno)
-        rc = error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);
-    closedir(dir);
-    if (folders->count) qsort(folders->items, folders->count, sizeof(char *), by_bytes);
-    if (files->count) qsort(files->items, files->count, sizeof(char *), by_bytes);
+    for (size_t at = 0, next; rc == STATUS_OK && at < f->tree.count; at = next) {
+        const image_entry *e = &f->tree.entries[at];
+        next = at + 1;
+        if (e->list >= 0) continue;
+        if (e->folder) next = image_tree_end(&f->tree, at);
+        rc = leave(f, e->folder ? describe_folder(f, at) : describe(f, at), err);
+    }
     return rc;
 }
 
-// ---- The files of a class ----
-
-static bool is_image(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (strcasecmp(dot, endings[i]) == 0) return true;
-    return false;
-}
-
-static status pass_over(image_folder *f, const char *inner, const char *name, error *err) {
-    if (f->passed_over++) return STATUS_OK;
-    f->first_passed_over = memory_format(err, "%s/%s", inner, name);
-    return f->first_passed_over ? STATUS_OK : STATUS_FAILED;
-}
-
-static status add_file(image_list *l, const char *inner, const char *name, int class, error *err) {
-    status rc = memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files, err);
-    if (rc != STATUS_OK) return rc;
-    image_file *file = &l->files[l->count];
-    file->path = memory_format(err, "%s/%s", inner, name);
-    if (!file->path) return STATUS_FAILED;
-    file->name = strrchr(file->path, '/') + 1;
-    file->class = class;
-    l->count++;
-    return STATUS_OK;
-}
-
-// `inner`: the class's folder, relative to the top folder.
-static status list_class(image_folder *f, image_list *l, const char *inner, int class, error *err) {
-    names folders = {0}, files = {0};
-    const size_t before = l->count;
-    char *path = memory_format(err, "%s/%s", f->path, inner);
-    status rc = path ? read_folder(path, &folders, &files, err) : STATUS_FAILED;
-    if (rc == STATUS_OK && folders.count)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot import '%s': '%s/%s' is a folder inside a class folder", f->path,
-                       inner, folders.items[0]);
-    for (size_t i = 0; rc == STATUS_OK && i < files.count; i++)
-        rc = is_image(files.items[i]) ? add_file(l, inner, files.items[i], class, err)
-                                      : pass_over(f, inner, files.items[i], err);
-    if (rc == STATUS_OK && l->count == before)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot import '%s': class '%s' has no .jpg, .jpeg or .png", f->path, inner);
-    names_release(&folders);
-    names_release(&files);
-    free(path);
-    return rc;
+size_t image_folder_left(const image_folder *f) {
+    size_t all = 0;
+    for (size_t i = 0; i < f->left_count; i++) all += f->left[i].files;
+    return all;
 }
 
 // ---- Classes ----
 
-static status check_class_name(const image_folder *f, const char *name, error *err) {
-    bool plain = printable_is_utf8(name);
-    for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
-    if (plain) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot import '%s': a class name is not UTF-8 or contains control characters",
-                     f->path);
+static status add_file(image_folder *f, int list, size_t at, int class, error *err) {
+    image_list *l = &f->lists[list];
+    image_entry *e = &f->tree.entries[at];
+    status rc = memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files, err);
+    if (rc != STATUS_OK) return rc;
+    e->list = list;
+    e->place = l->count;
+    l->files[l->count++] = (image_file){e->path, image_tree_name(e->path), class};
+    return STATUS_OK;
 }
 
-static status take_classes(image_folder *f, names *folders, error *err) {
-    if (folders->count < 2 || folders->count > LABELS_MAX_CLASSES)
+static status no_picture(const image_folder *f, size_t at, error *err) {
+    const char *class = f->tree.entries[at].path;
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++)
+        if (image_ending_of(f->tree.entries[k].path) == ENDING_OTHER)
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': class '%s' has no .jpg, .jpeg or .png, but '%s' "
+                             "and the like: " CONVERT,
+                             f->path, class, f->tree.entries[k].path);
+    return error_set(err, STATUS_INPUT, "cannot import '%s': class '%s' has no .jpg, .jpeg or .png",
+                     f->path, class);
+}
+
+static status list_class(image_folder *f, int list, size_t at, int class, error *err) {
+    const size_t before = f->lists[list].count, end = image_tree_end(&f->tree, at);
+    status rc = STATUS_OK;
+    f->tree.entries[at].list = list;
+    for (size_t k = at + 1; rc == STATUS_OK && k < end; k = image_tree_end(&f->tree, k)) {
+        if (is_folder(f, k))
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': '%s' is a folder inside a class folder: move its "
+                             "pictures into the class, or out of '%s'",
+                             f->path, f->tree.entries[k].path, f->path);
+        if (is_picture(f, k)) rc = add_file(f, list, k, class, err);
+    }
+    return rc == STATUS_OK && f->lists[list].count == before ? no_picture(f, at, err) : rc;
+}
+
+static status check_class_name(const image_folder *f, const char *name, error *err) {
+    const bool utf8 = printable_is_utf8(name);
+    bool plain = utf8;
+    for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
+    if (plain) return STATUS_OK;
+    char *shown = printable_escaped(name, err);
+    if (!shown) return STATUS_FAILED;
+    error_set(err, STATUS_INPUT, "cannot import '%s': the class name '%s' %s", f->path, shown,
+              utf8            ? "contains control characters: rename the folder"
+              : f->is_archive ? "is not UTF-8: if it is in GBK, unpack it with unzip -O GBK, and "
+                                "import the folder"
+                              : "is not UTF-8: rename the folder; if the names are in GBK, with "
+                                "convmv -f GBK -t UTF-8 -r --notest");
+    free(shown);
+    return STATUS_INPUT;
+}
+
+static status take_classes(image_folder *f, const size_t *folders, size_t count, error *err) {
+    if (count < 2 || count > LABELS_MAX_CLASSES)
         return error_set(err, STATUS_INPUT,
                          "cannot import '%s': %zu folders in it, expected one for each of 2 to %d "
                          "classes",
-                         f->path, folders->count, LABELS_MAX_CLASSES);
-    for (size_t i = 0; i < folders->count; i++) {
-        status rc = check_class_name(f, folders->items[i], err);
+                         f->path, count, LABELS_MAX_CLASSES);
+    f->classes = memory_new(count, sizeof *f->classes, err);
+    if (!f->classes) return STATUS_FAILED;
+    f->class_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        f->classes[i] = name_at(f, folders[i]);
+        status rc = check_class_name(f, f->classes[i], err);
         if (rc != STATUS_OK) return rc;
     }
-    f->classes = folders->items;
-    f->class_count = (int)folders->count;
-    *folders = (names){0};
     return STATUS_OK;
 }
 
-static status check_same_classes(const image_folder *f, const char *inner, const names *folders,
+static status check_same_classes(const image_folder *f, const size_t *folders, size_t count,
                                  error *err) {
-    for (int k = 0; k < f->class_count || k < (int)folders->count; k++) {
+    for (int k = 0; k < f->class_count || k < (int)count; k++) {
         const char *first = k < f->class_count ? f->classes[k] : NULL;
-        const char *second = k < (int)folders->count ? folders->items[k] : NULL;
+        const char *second = k < (int)count ? name_at(f, folders[k]) : NULL;
         if (first && second && strcmp(first, second) == 0) continue;
         const bool lacks = first && (!second || strcmp(first, second) < 0);
         return error_set(err, STATUS_INPUT, "cannot import '%s': class '%s' is in '%s' only",
-                         f->path, lacks ? first : second, lacks ? "train" : inner);
+                         f->path, lacks ? first : second, f->parts[!lacks]);
     }
     return STATUS_OK;
 }
 
-// Fills one list. `inner`: "" or the name of a folder of class folders.
-static status list_part(image_folder *f, int list, const char *inner, error *err) {
-    names folders = {0}, files = {0};
-    char *path = memory_format(err, *inner ? "%s/%s" : "%s%s", f->path, inner);
-    status rc = path ? read_folder(path, &folders, &files, err) : STATUS_FAILED;
-    if (rc == STATUS_OK)
-        rc = list ? check_same_classes(f, inner, &folders, err) : take_classes(f, &folders, err);
-    for (int k = 0; rc == STATUS_OK && k < f->class_count; k++) {
-        char *class = memory_format(err, *inner ? "%s/%s" : "%s%s", inner, f->classes[k]);
-        rc = class ? list_class(f, &f->lists[list], class, k, err) : STATUS_FAILED;
-        free(class);
+// ---- Splits ----
+
+// Keeps the folders of the classes wanted, in that order.
+static status choose(image_folder *f, const yaml_node *wanted, size_t *folders, size_t *count,
+                     error *err) {
+    size_t *chosen = memory_new(wanted->count, sizeof *chosen, err);
+    const char **names = memory_new(*count, sizeof *names, err);
+    status rc = chosen && names ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    for (size_t k = 0; k < *count; k++) {
+        names[k] = name_at(f, folders[k]);
+        f->tree.entries[folders[k]].list = UNCHOSEN;
     }
-    for (size_t i = 0; rc == STATUS_OK && i < files.count; i++)
-        rc = pass_over(f, *inner ? inner : ".", files.items[i], err);
-    names_release(&folders);
-    names_release(&files);
-    free(path);
+    TRY(labels_choose(wanted, names, *count, chosen, err));
+    for (size_t i = 0; i < wanted->count; i++) chosen[i] = folders[chosen[i]];
+    memcpy(folders, chosen, wanted->count * sizeof *folders);
+    *count = wanted->count;
+out:
+    free(chosen);
+    free(names);
     return rc;
 }
 
-static bool has_folder(const image_folder *f, const char *name) {
-    char *path = memory_format(NULL, "%s/%s", f->path, name);
-    const bool there = path && is_folder(path);
-    free(path);
-    return there;
+// Fills one list from the class folders in folder `at`.
+static status list_part(image_folder *f, int list, size_t at, const yaml_node *wanted, error *err) {
+    size_t *folders = NULL, count = 0, capacity = 0;
+    status rc = STATUS_OK;
+    f->tree.entries[at].list = list;
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end;
+         k = image_tree_end(&f->tree, k)) {
+        if (!is_folder(f, k)) continue;
+        TRY(memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders, err));
+        folders[count++] = k;
+    }
+    if (wanted) TRY(choose(f, wanted, folders, &count, err));
+    TRY(list ? check_same_classes(f, folders, count, err) : take_classes(f, folders, count, err));
+    for (size_t k = 0; k < count; k++) TRY(list_class(f, list, folders[k], (int)k, err));
+out:
+    free(folders);
+    return rc;
 }
 
-status image_folder_list(const char *path, image_folder *f, error *err) {
-    *f = (image_folder){.path = path};
-    const char *test = has_folder(f, "test") ? "test" : "val";
-    f->is_split = has_folder(f, "train") && has_folder(f, test);
-    if (!f->is_split) return list_part(f, 0, "", err);
-    status rc = list_part(f, 0, "train", err);
-    return rc == STATUS_OK ? list_part(f, 1, test, err) : rc;
+static status no_test(const image_folder *f, size_t train, size_t other, error *err) {
+    const char *path = f->tree.entries[train].path;
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': '%s' holds class folders, and beside it is '%s', but no "
+                     "folder of class folders called 'test' or 'val': name the one with the test "
+                     "pictures so, or import '%s' alone%s%s%s%s",
+                     f->path, path, f->tree.entries[other].path, path,
+                     f->is_archive ? "" : ": --from ", f->is_archive ? "" : f->path,
+                     f->is_archive ? ", unpacked" : "/", f->is_archive ? "" : path);
+}
+
+static status unknown_parts(const image_folder *f, size_t one, size_t other, error *err) {
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': '%s' and '%s' hold folders instead of pictures: if they "
+                     "are training and test pictures, name them 'train' and 'test'; else put the "
+                     "class folders side by side",
+                     f->path, f->tree.entries[one].path, f->tree.entries[other].path);
+}
+
+static status same_role(const image_folder *f, size_t one, size_t other, error *err) {
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': '%s' and '%s' have the names of one split: rename one, "
+                     "or move it away",
+                     f->path, f->tree.entries[one].path, f->tree.entries[other].path);
+}
+
+// The only folder in a folder is entered, if it holds folders: archives often have one.
+static size_t find_top(image_folder *f) {
+    for (size_t top = 0;;) {
+        size_t folders = 0, inner = 0;
+        for (size_t k = top + 1, end = image_tree_end(&f->tree, top); k < end;
+             k = image_tree_end(&f->tree, k))
+            if (is_folder(f, k)) folders++, inner = k;
+        f->tree.entries[top].list = 0;
+        if (folders != 1 || !is_nested(f, inner)) return top;
+        top = inner;
+    }
+}
+
+// Finds the folders of training and test pictures in folder `top`; both are 0 if it is not split.
+static status find_parts(const image_folder *f, size_t top, size_t parts[2], error *err) {
+    size_t found[IMAGE_ROLES] = {0}, first[2] = {0}, count = 0, nested = 0;
+    for (size_t k = top + 1, end = image_tree_end(&f->tree, top); k < end;
+         k = image_tree_end(&f->tree, k)) {
+        if (!is_folder(f, k)) continue;
+        if (count < 2) first[count] = k;
+        count++;
+        if (!is_nested(f, k)) continue; // a class may be called 'train'
+        nested++;
+        const image_role role = image_role_of(name_at(f, k));
+        if (role != ROLE_NONE && found[role]) return same_role(f, found[role], k, err);
+        found[role] = k;
+    }
+    const size_t train = found[ROLE_TRAIN];
+    const size_t test = found[ROLE_TEST] ? found[ROLE_TEST] : found[ROLE_VALIDATION];
+    if (train && !test) return no_test(f, train, first[first[0] == train], err);
+    if (!train && count > 1 && nested == count) return unknown_parts(f, first[0], first[1], err);
+    parts[0] = train;
+    parts[1] = train ? test : 0;
+    return STATUS_OK;
+}
+
+status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
+                         image_folder *f, error *err) {
+    size_t parts[2] = {0};
+    status rc;
+    *f = (image_folder){.path = path, .is_archive = is_archive};
+    TRY(is_archive ? image_tree_read_archive(path, &f->tree, err)
+                   : image_tree_read_folder(path, &f->tree, err));
+    const size_t top = find_top(f);
+    TRY(find_parts(f, top, parts, err));
+    f->is_split = parts[1] != 0;
+    if (!f->is_split) parts[0] = top;
+    for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
+    for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], wanted, err));
+    TRY(leave_others(f, err));
+out:
+    return rc;
 }
 
 void image_folder_release(image_folder *f) {
-    for (int k = 0; k < f->class_count; k++) free(f->classes[k]);
     free(f->classes);
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < f->lists[k].count; i++) free(f->lists[k].files[i].path);
-        free(f->lists[k].files);
-    }
-    free(f->first_passed_over);
+    for (int k = 0; k < 2; k++) free(f->lists[k].files);
+    free(f->left);
+    image_tree_release(&f->tree);
     *f = (image_folder){0};
 }
 

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "data/images/image_import.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "data/images/image_resize.h"
 #include "data/images/split.h"
+#include "data/source/archive.h"
+
+enum { CHUNK_BYTES = 1 << 16 };
 
 // The reader's limit (tensor_file.h), less the header of 1,000 classes.
 static const uint64_t MAX_BYTES = (UINT64_C(4) << 30) - (UINT64_C(1) << 20);
 
-static size_t sample_bytes(const raw_dataset *r) {
-    return (size_t)r->channels * (size_t)r->height * (size_t)r->width;
-}
-
 status import_check_size(const raw_dataset *r, uint64_t count, error *err) {
-    const uint64_t each = sample_bytes(r) + 2 * sizeof(uint32_t);
+    const uint64_t each = raw_dataset_image_bytes(r) + 2 * sizeof(uint32_t);
     if (count <= MAX_BYTES / each) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot import: %" PRIu64 " images of %d x %d x %d are more than 4 GiB: use a "
@@ -26,7 +28,7 @@ status import_check_size(const raw_dataset *r, uint64_t count, error *err) {
 }
 
 void import_release(import_result *r) {
-    for (size_t i = 0; i < IMAGE_IMPORT_NAMED; i++) free(r->named[i].why);
+    for (size_t i = 0; i < IMAGE_IMPORT_NAMED; i++) free((char *)r->named[i].why);
     for (int k = 0; r->class_names && k < r->data.classes; k++) free(r->class_names[k]);
     free(r->class_names);
     raw_dataset_release(&r->data);
@@ -44,7 +46,7 @@ static void move_sample(raw_split *to, uint32_t at, const uint8_t *images, const
 // Training samples are compacted in place; test samples move to new memory.
 static status part(raw_dataset *r, uint32_t count, const bool *test, error *err) {
     raw_split *train = &r->splits[RAW_TRAIN], *tests = &r->splits[RAW_TEST];
-    const size_t bytes = sample_bytes(r);
+    const size_t bytes = raw_dataset_image_bytes(r);
     for (uint32_t i = 0; i < count; i++) tests->samples += test[i];
     status rc = raw_dataset_allocate(r, RAW_TEST, err);
     if (rc != STATUS_OK) return rc;
@@ -94,49 +96,143 @@ typedef struct decoded { // one list
     uint8_t *images;
     uint32_t *labels;
     const char **keys; // of the split
+    char **why;        // of each file: the reason, if it cannot be read
+    bool *done;        // of each file
     uint32_t count;
 } decoded;
 
-static void note(import_result *r, const image_file *file, const error *why, const logger *log,
+typedef struct importing {
+    const image_folder *folder;
+    const logger *log;
+    import_result *result;
+    decoded lists[RAW_SPLITS];
+} importing;
+
+static void decoded_release(decoded *d, size_t files) {
+    for (size_t i = 0; d->why && i < files; i++) free(d->why[i]);
+    free(d->images);
+    free(d->labels);
+    free(d->keys);
+    free(d->why);
+    free(d->done);
+}
+
+static status decoded_init(decoded *d, const raw_dataset *r, size_t files, error *err) {
+    d->images = memory_new(files, raw_dataset_image_bytes(r), err);
+    d->labels = memory_new(files, sizeof *d->labels, err);
+    d->keys = memory_new(files, sizeof *d->keys, err);
+    d->why = memory_new(files, sizeof *d->why, err);
+    d->done = memory_new(files, sizeof *d->done, err);
+    return d->images && d->labels && d->keys && d->why && d->done ? STATUS_OK : STATUS_FAILED;
+}
+
+// Takes a picture, or the reason why there is none: `rc` and `why` are those of reading it.
+static status take(importing *x, int list, size_t place, const image *i, status rc,
+                   const error *why, error *err) {
+    decoded *d = &x->lists[list];
+    const raw_dataset *r = &x->result->data;
+    d->done[place] = true;
+    if (*i->fault && rc == STATUS_OK && !x->result->faulty++) {
+        x->result->first_faulty = x->folder->lists[list].files[place].path;
+        memcpy(x->result->fault, i->fault, sizeof i->fault);
+    }
+    if (rc == STATUS_OK)
+        return image_square(i, r->width, d->images + place * raw_dataset_image_bytes(r), err);
+    if (rc != STATUS_INPUT) return error_set(err, rc, "%s", why->message);
+    d->why[place] = memory_string(why->message, err);
+    return d->why[place] ? STATUS_OK : STATUS_FAILED;
+}
+
+static status read_files(importing *x, int list, error *err) {
+    const image_list *l = &x->folder->lists[list];
+    status rc = STATUS_OK;
+    for (size_t k = 0; rc == STATUS_OK && k < l->count; k++) {
+        image i = {0};
+        error why = {0};
+        char *path = memory_format(err, "%s/%s", x->folder->path, l->files[k].path);
+        if (!path) return STATUS_FAILED;
+        rc = image_read_file(path, x->result->data.channels, &i, &why);
+        rc = take(x, list, k, &i, rc, &why, err);
+        image_release(&i);
+        free(path);
+    }
+    return rc;
+}
+
+// Reads the current member. One that is larger than a picture may be has IMAGE_MAX_FILE + 1 bytes.
+static status read_member(archive_reader *r, uint8_t **file, size_t *bytes, size_t *capacity,
+                          error *err) {
+    status rc = STATUS_OK;
+    size_t got = 1;
+    for (*bytes = 0; rc == STATUS_OK && got && *bytes <= IMAGE_MAX_FILE; *bytes += got) {
+        rc = memory_grow((void **)file, capacity, *bytes + CHUNK_BYTES, 1, err);
+        if (rc == STATUS_OK) rc = archive_reader_read(r, *file + *bytes, CHUNK_BYTES, &got, err);
+        if (rc != STATUS_OK) got = 0;
+    }
+    return rc;
+}
+
+static status read_members(importing *x, archive_reader *r, error *err) {
+    uint8_t *file = NULL;
+    size_t bytes, capacity = 0;
+    const char *member;
+    status rc;
+    for (;;) {
+        TRY(archive_reader_next(r, &member, err));
+        if (!member) break;
+        const image_entry *e;
+        TRY(image_tree_find(&x->folder->tree, member, &e, err));
+        if (!e || e->list < 0 || x->lists[e->list].done[e->place]) continue;
+        image i = {0};
+        error why = {0};
+        TRY(read_member(r, &file, &bytes, &capacity, err));
+        rc = image_read(file, bytes, x->result->data.channels, &i, &why);
+        rc = take(x, e->list, e->place, &i, rc, &why, err);
+        image_release(&i);
+        if (rc != STATUS_OK) goto out;
+    }
+out:
+    free(file);
+    return rc;
+}
+
+static status read_archive(importing *x, error *err) {
+    const char *path = x->folder->path;
+    archive_reader *r = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    status rc = archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, err);
+    if (rc == STATUS_OK) rc = read_members(x, r, err);
+    archive_reader_free(r);
+    close(fd);
+    return rc;
+}
+
+static void note(import_result *r, const image_file *file, const char *why, const logger *log,
                  const char *folder) {
-    log_warn(log, "left out '%s/%s': %s", folder, file->path, why->message);
+    log_warn(log, "left out '%s/%s': %s", folder, file->path, why);
     if (r->unreadable < IMAGE_IMPORT_NAMED) {
         r->named[r->unreadable].path = file->path;
-        r->named[r->unreadable].why = memory_string(why->message, NULL);
+        r->named[r->unreadable].why = memory_string(why, NULL);
     }
     r->unreadable++;
 }
 
-static status read_square(const image_folder *f, const image_file *file, const raw_dataset *r,
-                          uint8_t *planes, error *err) {
-    image i = {0};
-    char *path = memory_format(err, "%s/%s", f->path, file->path);
-    status rc = STATUS_FAILED;
-    if (!path) goto out;
-    TRY(image_read_file(path, r->channels, &i, err));
-    TRY(image_square(&i, r->width, planes, err));
-out:
-    image_release(&i);
-    free(path);
-    return rc;
-}
-
-static status decode_list(const image_folder *f, const image_list *l, const logger *log,
-                          import_result *r, decoded *d, error *err) {
-    const size_t bytes = sample_bytes(&r->data);
-    d->images = memory_new(l->count, bytes, err);
-    d->labels = memory_new(l->count, sizeof *d->labels, err);
-    d->keys = memory_new(l->count, sizeof *d->keys, err);
-    if (!d->images || !d->labels || !d->keys) return STATUS_FAILED;
-    for (size_t i = 0; i < l->count; i++) {
-        const image_file *file = &l->files[i];
-        error why = {0};
-        const status rc = read_square(f, file, &r->data, d->images + d->count * bytes, &why);
-        if (rc == STATUS_INPUT) {
-            note(r, file, &why, log, f->path);
+// Closes the gaps that unreadable files leave.
+static status compact(importing *x, int list, error *err) {
+    const image_list *l = &x->folder->lists[list];
+    const size_t bytes = raw_dataset_image_bytes(&x->result->data);
+    decoded *d = &x->lists[list];
+    for (size_t k = 0; k < l->count; k++) {
+        const image_file *file = &l->files[k];
+        if (!d->done[k])
+            return error_set(err, STATUS_INPUT, "cannot import '%s': it changed meanwhile: '%s'",
+                             x->folder->path, file->path);
+        if (d->why[k]) {
+            note(x->result, file, d->why[k], x->log, x->folder->path);
             continue;
         }
-        if (rc != STATUS_OK) return error_set(err, rc, "%s", why.message);
+        memmove(d->images + d->count * bytes, d->images + k * bytes, bytes);
         d->labels[d->count] = (uint32_t)file->class;
         d->keys[d->count++] = file->name;
     }
@@ -153,45 +249,42 @@ static status check_left(const raw_dataset *r, const decoded *d, error *err) {
                      r->class_names[next]);
 }
 
-static status import_list(const image_folder *f, int list, const image_import *s, const logger *log,
-                          import_result *r, error *err) {
-    decoded d = {0};
-    status rc;
-    TRY(decode_list(f, &f->lists[list], log, r, &d, err));
-    TRY(check_left(&r->data, &d, err));
-    if (f->is_split) {
-        r->data.splits[list] = (raw_split){.samples = d.count,
-                                           .images = d.images,
-                                           .labels = d.labels,
-                                           .owned = {d.images, d.labels}};
-        d.images = NULL;
-        d.labels = NULL;
-        goto out;
-    }
-    uint8_t *images = d.images;
-    uint32_t *labels = d.labels;
-    d.images = NULL;
-    d.labels = NULL;
-    rc = import_split(&r->data, images, labels, d.keys, d.count, s, err);
-out:
-    free(d.images);
-    free(d.labels);
-    free(d.keys);
-    return rc;
+// Makes a split of a list, or both of the only one.
+static status hand_over(importing *x, int list, const image_import *s, error *err) {
+    decoded *d = &x->lists[list];
+    raw_dataset *r = &x->result->data;
+    uint8_t *images = d->images;
+    uint32_t *labels = d->labels;
+    d->images = NULL;
+    d->labels = NULL;
+    if (!x->folder->is_split) return import_split(r, images, labels, d->keys, d->count, s, err);
+    r->splits[list] = (raw_split){
+        .samples = d->count, .images = images, .labels = labels, .owned = {images, labels}};
+    return STATUS_OK;
 }
 
 status import_folder(const image_folder *f, const image_import *s, const logger *log,
                      import_result *r, error *err) {
+    importing x = {.folder = f, .log = log, .result = r};
+    const int lists = 1 + f->is_split;
+    status rc = STATUS_OK;
     *r = (import_result){.data = {.name = s->name,
                                   .channels = s->channels ? s->channels : 3,
                                   .height = s->size,
                                   .width = s->size,
                                   .classes = f->class_count,
-                                  .class_names = (const char *const *)f->classes}};
-    status rc = STATUS_OK;
-    for (int k = 0; k < 1 + f->is_split; k++)
-        TRY(import_check_size(&r->data, f->lists[k].count, err));
-    for (int k = 0; k < 1 + f->is_split; k++) TRY(import_list(f, k, s, log, r, err));
+                                  .class_names = f->classes}};
+    for (int k = 0; k < lists; k++) TRY(import_check_size(&r->data, f->lists[k].count, err));
+    for (int k = 0; k < lists; k++)
+        TRY(decoded_init(&x.lists[k], &r->data, f->lists[k].count, err));
+    if (f->is_archive) TRY(read_archive(&x, err));
+    for (int k = 0; k < lists; k++) {
+        if (!f->is_archive) TRY(read_files(&x, k, err));
+        TRY(compact(&x, k, err));
+        TRY(check_left(&r->data, &x.lists[k], err));
+    }
+    for (int k = 0; k < lists; k++) TRY(hand_over(&x, k, s, err));
 out:
+    for (int k = 0; k < lists; k++) decoded_release(&x.lists[k], f->lists[k].count);
     return rc;
 }

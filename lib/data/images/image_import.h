@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// image_import.h - data sets made from your own pictures: from a folder of class folders, or from
-// the arrays of a .npz file.
+// image_import.h - data sets made from your own pictures: from a folder or an archive of class
+// folders, or from the arrays of a .npz file.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 
 #include "base/log.h"
+#include "data/images/image.h"
 #include "data/images/image_folder.h"
 #include "data/source/raw_dataset.h"
 
@@ -23,16 +24,16 @@ typedef struct import_result {
     raw_dataset data;
     char **class_names; // of arrays; NULL: the folder's
     size_t unreadable;
-    struct {
-        const char *path; // owned by the list
-        char *why;
-    } named[IMAGE_IMPORT_NAMED];
+    image_left named[IMAGE_IMPORT_NAMED]; // .files is 0; .why is the result's
+    size_t faulty;                        // with faults that cost no pixels (image.h)
+    const char *first_faulty;             // the list's
+    char fault[IMAGE_FAULT];
 } import_result;
 
-// Reads all pictures through image_square. Skips a file that cannot be read, with a warning. Splits
-// the pictures unless the folder is split already (split.h). STATUS_INPUT if a class has no picture
-// left, or the data set would exceed 4 GiB. Release both folder and result in any case, the result
-// first.
+// Reads all pictures through image_square; those of an archive one after another. Skips a file that
+// cannot be read, with a warning. Splits the pictures unless the folder is split already (split.h).
+// STATUS_INPUT if a class has no picture left, or the data set would exceed 4 GiB. Release both
+// folder and result in any case, the result first.
 status import_folder(const image_folder *f, const image_import *s, const logger *log,
                      import_result *r, error *err) MUST_CHECK;
 

@@ -50,10 +50,20 @@ static void fail(j_common_ptr jpeg) {
     longjmp(d->failed, 1);
 }
 
-// Extra bytes between two markers occur in many files and lose nothing; every other warning means
-// that data was lost.
+// These warnings mean that pixels were lost, or made up. Others only tell of what is not needed, as
+// extra bytes between two markers.
+static bool loses_pixels(int code) {
+    return code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE ||
+           code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC || code == JWRN_BOGUS_PROGRESSION;
+}
+
 static void heed(j_common_ptr jpeg, int level) {
-    if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) fail(jpeg);
+    decoding *d = jpeg->client_data;
+    char what[JMSG_LENGTH_MAX];
+    if (level >= 0) return;
+    if (loses_pixels(jpeg->err->msg_code)) fail(jpeg);
+    jpeg->err->format_message(jpeg, what);
+    image_note_fault(d->to, "%s", what);
 }
 
 static void keep_quiet(j_common_ptr jpeg) {
@@ -131,6 +141,8 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
     d->rc = take_rows(d);
     if (d->rc != STATUS_OK) return d->rc;
     (void)jpeg_finish_decompress(j);
+    if (j->src->bytes_in_buffer)
+        image_note_fault(d->to, "%zu bytes after its end", j->src->bytes_in_buffer);
     return STATUS_OK;
 }
 

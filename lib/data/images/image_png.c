@@ -47,9 +47,12 @@ static void release(png_structp png, png_voidp memory) {
     free(memory);
 }
 
-static void keep_quiet(png_structp png, png_const_charp why) {
-    (void)png;
-    (void)why;
+// Without a damaged tRNS, transparent pixels would be opaque. Other warnings cost no pixels: what
+// does is an error.
+static void heed(png_structp png, png_const_charp why) {
+    decoding *d = png_get_error_ptr(png);
+    if (strncmp(why, "tRNS", 4) == 0) png_error(png, why);
+    image_note_fault(d->to, "%s", why);
 }
 
 static void give(png_structp png, png_bytep to, size_t bytes) {
@@ -95,6 +98,7 @@ static status take_pixels(decoding *d) {
     for (uint32_t y = 0; y < height; y++) d->rows[y] = d->pixels + (size_t)y * width * (size_t)all;
     png_read_image(d->png, d->rows);
     png_read_end(d->png, NULL);
+    if (d->at < d->bytes) image_note_fault(d->to, "%zu bytes after its end", d->bytes - d->at);
     lay_over_white(d, channels, transparent);
     return STATUS_OK;
 }
@@ -110,8 +114,7 @@ static status check_header(const decoding *d) {
 static status decode(decoding *d) {
     status rc = check_header(d);
     if (rc != STATUS_OK) return rc;
-    d->png =
-        png_create_read_struct_2(PNG_LIBPNG_VER_STRING, d, fail, keep_quiet, d, allocate, release);
+    d->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, d, fail, heed, d, allocate, release);
     if (!d->png) return error_set(d->err, STATUS_FAILED, "out of memory: cannot read PNG");
     if (setjmp(png_jmpbuf(d->png))) return d->rc;
     d->info = png_create_info_struct(d->png);

@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ struct archive_reader {
     int members;
     bool inside;     // a member is current
     uint64_t handed; // bytes of members
+    // libarchive drops a name that is marked as UTF-8 and that the locale does not have; the tools'
+    // is "C". (locale_t)0: this system has no such locale.
+    locale_t utf8;
 };
 
 static status no_memory(const char *name, error *err) {
@@ -86,6 +90,7 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
     if (!r) return STATUS_FAILED;
     r->name = name;
     r->kind = kind;
+    r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     r->archive = archive_read_new();
     r->entry = r->archive ? archive_entry_new2(r->archive) : NULL;
     if (!r->entry) {
@@ -143,7 +148,7 @@ static status skip_rest(archive_reader *r, error *err) {
     return rc;
 }
 
-status archive_reader_next(archive_reader *r, const char **member, error *err) {
+static status next_member(archive_reader *r, const char **member, error *err) {
     for (*member = NULL;;) {
         if (r->inside) {
             status rc = skip_rest(r, err);
@@ -169,11 +174,22 @@ status archive_reader_next(archive_reader *r, const char **member, error *err) {
         status rc = check_entry_size(r, entry, err);
         if (rc != STATUS_OK) return rc;
         r->inside = true;
-        if (archive_entry_filetype(entry) != AE_IFDIR) {
+        if (!archive_reader_at_folder(r) || r->kind == ARCHIVE_FOLDERS) {
             *member = name;
             return STATUS_OK;
         }
     }
+}
+
+status archive_reader_next(archive_reader *r, const char **member, error *err) {
+    const locale_t before = uselocale(r->utf8); // of this thread; 0 changes nothing
+    const status rc = next_member(r, member, err);
+    uselocale(before);
+    return rc;
+}
+
+bool archive_reader_at_folder(const archive_reader *r) {
+    return archive_entry_filetype(r->entry) == AE_IFDIR;
 }
 
 status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *got, error *err) {
@@ -191,5 +207,6 @@ void archive_reader_free(archive_reader *r) {
     if (!r) return;
     archive_entry_free(r->entry);
     archive_read_free(r->archive);
+    if (r->utf8) freelocale(r->utf8);
     free(r);
 }

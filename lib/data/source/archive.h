@@ -22,6 +22,7 @@ enum { ARCHIVE_MAX_MEMBERS = 100000, ARCHIVE_MAX_RATIO = 200 };
 
 typedef enum archive_kind {
     ARCHIVE_MEMBERS, // many files in one
+    ARCHIVE_FOLDERS, // the same, and archive_reader_next does not skip folders
     ARCHIVE_SINGLE,  // one compressed file without a name, such as x.gz
 } archive_kind;
 
@@ -35,6 +36,9 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
 // Advances to the next plain file: *member is its path, valid until the next call, or NULL at the
 // end. Skips the unread rest of the previous member, and folders.
 status archive_reader_next(archive_reader *r, const char **member, error *err) MUST_CHECK;
+
+// Is the current member a folder?
+bool archive_reader_at_folder(const archive_reader *r);
 
 // Reads up to `room` bytes of the member; *got = 0 at its end.
 status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *got,

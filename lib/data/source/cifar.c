@@ -115,6 +115,12 @@ const member_set *cifar_find(const char *name) {
     return NULL;
 }
 
+const char *const *cifar_class_names(const member_set *set, size_t *count) {
+    const cifar_kind *kind = (const cifar_kind *)set; // cifar_find returns no others
+    *count = (size_t)kind->classes;
+    return kind->class_names;
+}
+
 typedef struct taking {
     const cifar_kind *kind;
     raw_dataset *dataset;

@@ -16,6 +16,8 @@
 
 // Returns the member set of "cifar10" or "cifar100"; NULL for any other name.
 const member_set *cifar_find(const char *name);
+// The names of its classes.
+const char *const *cifar_class_names(const member_set *set, size_t *count);
 
 // Reads both splits of a set from cifar_find out of `sources`, as members_read does. Call
 // raw_dataset_release in any case.

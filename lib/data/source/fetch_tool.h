@@ -14,6 +14,7 @@ typedef struct fetch_tool {
     const char *dataset_help, *from_help;
     // Returns a dataset's member set; NULL for an unknown name.
     const member_set *(*find)(const char *name);
+    const char *const *(*class_names)(const member_set *set, size_t *count);
     // Reads both splits of a set; call raw_dataset_release in any case.
     status (*read)(const member_set *set, const char *const *sources, size_t source_count,
                    const logger *log, raw_dataset *r, member_origin *origin, error *err);

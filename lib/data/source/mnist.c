@@ -71,6 +71,11 @@ const member_set *mnist_find(const char *name) {
     return NULL;
 }
 
+const char *const *mnist_class_names(const member_set *set, size_t *count) {
+    *count = CLASSES;
+    return ((const mnist_kind *)set)->class_names; // mnist_find returns no others
+}
+
 // A member_sink: keeps each file whole. context: uint8_t *[MEMBERS].
 static status take(void *context, size_t which, uint64_t offset, const uint8_t *data, size_t bytes,
                    error *err) {

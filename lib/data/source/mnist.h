@@ -15,6 +15,8 @@
 
 // Returns the member set of "mnist" or "fashion-mnist"; NULL for any other name.
 const member_set *mnist_find(const char *name);
+// The names of its classes.
+const char *const *mnist_class_names(const member_set *set, size_t *count);
 
 // Reads both splits of a set from mnist_find out of `sources`, as members_read does. Call
 // raw_dataset_release in any case.

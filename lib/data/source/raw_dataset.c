@@ -8,12 +8,14 @@
 
 #include "base/memory.h"
 #include "base/named_files.h"
+#include "data/labels.h"
+#include "data/source/overlap.h"
 
 static const char *const split_names[RAW_SPLITS] = {"train", "test"};
 
 status raw_dataset_allocate(raw_dataset *r, int split, error *err) {
     raw_split *s = &r->splits[split];
-    size_t bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
+    const size_t bytes = raw_dataset_image_bytes(r);
     s->owned[0] = s->images = memory_new(s->samples, bytes, err);
     s->owned[1] = s->labels = memory_new(s->samples, sizeof *s->labels, err);
     return s->images && s->labels ? STATUS_OK : STATUS_FAILED;
@@ -34,6 +36,38 @@ status raw_dataset_check_labels(const raw_dataset *r, error *err) {
                                  "%d classes",
                                  r->name, r->splits[i].labels[k], k, split_names[i], r->classes);
     return STATUS_OK;
+}
+
+static void keep_samples(raw_split *s, size_t bytes, const uint32_t *label_of, uint32_t none) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->samples; i++) {
+        const uint32_t label = label_of[s->labels[i]];
+        if (label == none) continue;
+        memmove(s->images + (size_t)kept * bytes, s->images + (size_t)i * bytes, bytes);
+        s->labels[kept++] = label;
+    }
+    s->samples = kept;
+}
+
+status raw_dataset_keep(raw_dataset *r, const yaml_node *wanted, const char **names, error *err) {
+    const size_t classes = (size_t)r->classes, bytes = raw_dataset_image_bytes(r);
+    size_t *chosen = memory_new(wanted->count, sizeof *chosen, err);
+    uint32_t *label_of = memory_new(classes, sizeof *label_of, err);
+    status rc = chosen && label_of ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(labels_choose(wanted, r->class_names, classes, chosen, err));
+    for (size_t k = 0; k < classes; k++) label_of[k] = UINT32_MAX;
+    for (size_t i = 0; i < wanted->count; i++) {
+        label_of[chosen[i]] = (uint32_t)i;
+        names[i] = r->class_names[chosen[i]];
+    }
+    for (int i = 0; i < RAW_SPLITS; i++) keep_samples(&r->splits[i], bytes, label_of, UINT32_MAX);
+    r->classes = (int)wanted->count;
+    r->class_names = names;
+out:
+    free(chosen);
+    free(label_of);
+    return rc;
 }
 
 // ---- Output ----
@@ -161,7 +195,19 @@ out:
     return rc;
 }
 
-status raw_dataset_write(const raw_dataset *r, const raw_output *o, manifest *m, error *err) {
+static status describe_overlap(const raw_dataset *r, const logger *log, manifest *m, error *err) {
+    uint32_t count;
+    const status rc = overlap_count(r, &count, err);
+    if (rc != STATUS_OK || !count) return rc;
+    log_warn(log, "%u of %u test images are also training images: an accuracy on them says nothing",
+             count, r->splits[RAW_TEST].samples);
+    return yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count, err), err);
+}
+
+status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger *log, manifest *m,
+                         error *err) {
+    const status rc = describe_overlap(r, log, m, err);
+    if (rc != STATUS_OK) return rc;
     statistics st;
     const raw_split *train = &r->splits[RAW_TRAIN];
     dataset_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,

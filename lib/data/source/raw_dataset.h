@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 
@@ -26,12 +27,22 @@ typedef struct raw_dataset {
     raw_split splits[RAW_SPLITS];
 } raw_dataset;
 
+// The bytes of an image.
+static inline size_t raw_dataset_image_bytes(const raw_dataset *r) {
+    return (size_t)r->channels * (size_t)r->height * (size_t)r->width;
+}
+
 // Allocates the images and labels of a split. `samples` and the dimensions must be set.
 status raw_dataset_allocate(raw_dataset *r, int split, error *err) MUST_CHECK;
 void raw_dataset_release(raw_dataset *r);
 
 // Checks that all labels are below `classes`; STATUS_INPUT names the first that is not.
 status raw_dataset_check_labels(const raw_dataset *r, error *err) MUST_CHECK;
+
+// Keeps only the samples of the classes `wanted` (labels_split), with labels in its order. `names`
+// has room for as many names, and outlives the data set. STATUS_USAGE as labels_choose.
+status raw_dataset_keep(raw_dataset *r, const yaml_node *wanted, const char **names,
+                        error *err) MUST_CHECK;
 
 // The output options of a tool: the values of --out, --split and --manifest, NULL if absent.
 typedef struct raw_output {
@@ -66,8 +77,8 @@ status raw_output_describe(const raw_output *o, manifest *m, error *err) MUST_CH
 // Writes the dataset to the open output `o`, then completes and writes `m`. The files keep the
 // official order: ids are 0, 1, 2, …; mean and std in both files are those of the training split. A
 // folder that is written again has no manifest in the meantime; on failure none of this run's files
-// is left.
-status raw_dataset_write(const raw_dataset *r, const raw_output *o, manifest *m,
+// is left. Test images that are training images are counted in `m`, with a warning (overlap.h).
+status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger *log, manifest *m,
                          error *err) MUST_CHECK;
 
 #endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include "data/images/image_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/images/image_names.h"
+#include "data/source/archive.h"
+
+enum { FOLLOWED_DEPTH = 4 };
+static const size_t MAX_NAME_BYTES = (size_t)256 << 20;
+
+const char *image_tree_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void image_tree_release(image_tree *t) {
+    for (size_t i = 0; i < t->count; i++) free(t->entries[i].path);
+    free(t->entries);
+    *t = (image_tree){0};
+}
+
+size_t image_tree_end(const image_tree *t, size_t at) {
+    size_t end = at + 1;
+    while (end < t->count && t->entries[end].depth > t->entries[at].depth) end++;
+    return end;
+}
+
+// ---- Order ----
+
+// The end of a path comes before a slash, and that before any other byte.
+static int rank(const char *at) {
+    return !*at ? 0 : *at == '/' ? 1 : 1 + (unsigned char)*at;
+}
+
+static int compare(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return rank(a) - rank(b);
+}
+
+static int by_path(const void *a, const void *b) {
+    const image_entry *x = a, *y = b;
+    return compare(x->path, y->path);
+}
+
+// ---- Entries ----
+
+static bool is_litter(const char *name, size_t length) {
+    static const char *const names[] = {".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini"};
+    if (length >= 2 && strncmp(name, "._", 2) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && strncasecmp(name, names[i], length) == 0) return true;
+    return false;
+}
+
+// Takes over `path`.
+static status add(image_tree *t, char *path, bool folder, error *err) {
+    status rc = STATUS_FAILED;
+    if (!path) return rc;
+    image_entry entry = {.path = path, .depth = *path != 0, .folder = folder, .list = -1};
+    for (const char *c = path; *c; c++) {
+        entry.depth += *c == '/';
+        entry.hidden |= *c == '.' && (c == path || c[-1] == '/');
+    }
+    t->bytes += strlen(path) + 1;
+    if (t->bytes > MAX_NAME_BYTES)
+        rc = error_set(err, STATUS_INPUT, "more than %zu bytes of names", MAX_NAME_BYTES);
+    else
+        rc = memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry, err);
+    if (rc == STATUS_OK)
+        t->entries[t->count++] = entry;
+    else
+        free(path);
+    return rc;
+}
+
+// ---- A folder ----
+
+static bool is_folder(const char *path, bool follow) {
+    struct stat st;
+    return (follow ? stat(path, &st) : lstat(path, &st)) == 0 && S_ISDIR(st.st_mode);
+}
+
+static status add_found(const char *top, const char *inner, int depth, const char *name,
+                        image_tree *t, error *err) {
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_litter(name, strlen(name)))
+        return STATUS_OK;
+    char *own = memory_format(err, *inner ? "%s/%s" : "%s%s", inner, name);
+    char *whole = own ? memory_format(err, "%s/%s", top, own) : NULL;
+    const bool folder = whole && is_folder(whole, depth < FOLLOWED_DEPTH);
+    const bool there = whole != NULL;
+    free(whole);
+    if (there) return add(t, own, folder, err);
+    free(own);
+    return STATUS_FAILED;
+}
+
+static status read_entry(const char *top, size_t at, image_tree *t, error *err) {
+    const image_entry entry = t->entries[at]; // adding others may move it
+    char *path = memory_format(err, *entry.path ? "%s/%s" : "%s%s", top, entry.path);
+    if (!path) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    DIR *dir = opendir(path);
+    if (!dir && !entry.hidden)
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);
+    for (struct dirent *found; dir && rc == STATUS_OK && (errno = 0, found = readdir(dir));)
+        rc = add_found(top, entry.path, entry.depth, found->d_name, t, err);
+    if (dir && rc == STATUS_OK && errno)
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);
+    if (dir) closedir(dir);
+    free(path);
+    return rc;
+}
+
+status image_tree_read_folder(const char *path, image_tree *t, error *err) {
+    *t = (image_tree){0};
+    status rc = add(t, memory_string("", err), true, err);
+    for (size_t i = 0; rc == STATUS_OK && i < t->count; i++)
+        if (t->entries[i].folder && t->entries[i].depth < IMAGE_TREE_DEPTH)
+            rc = read_entry(path, i, t, err);
+    if (rc == STATUS_OK) qsort(t->entries, t->count, sizeof *t->entries, by_path);
+    return rc;
+}
+
+// ---- An archive ----
+
+// Returns a member's name without empty parts and ".": "" if it is litter.
+static char *tidy(const char *member, error *err) {
+    char *path = memory_new(strlen(member) + 1, 1, err), *to = path;
+    for (const char *part = member; path && *part;) {
+        const size_t length = strcspn(part, "/");
+        if (is_litter(part, length)) {
+            *path = 0;
+            return path;
+        }
+        if (length && !(length == 1 && *part == '.')) {
+            if (to > path) *to++ = '/';
+            memcpy(to, part, length);
+            to += length;
+        }
+        part += length + (part[length] == '/');
+    }
+    return path;
+}
+
+// Adds the folders of a path, except those of the previous entry: archives need not name them.
+static status add_parents(image_tree *t, const char *path, error *err) {
+    const char *last = t->entries[t->count - 1].path;
+    size_t shared = 0, depth = 0;
+    status rc = STATUS_OK;
+    for (size_t i = 0; last[i] && last[i] == path[i]; i++)
+        if (path[i] == '/') shared = i + 1;
+    for (size_t i = 0; rc == STATUS_OK && path[i]; i++) {
+        if (path[i] != '/') continue;
+        if (++depth >= IMAGE_TREE_DEPTH)
+            return error_set(err, STATUS_INPUT, "member '%.200s' is in more than %d folders", path,
+                             IMAGE_TREE_DEPTH - 1);
+        if (i >= shared) rc = add(t, memory_format(err, "%.*s", (int)i, path), true, err);
+    }
+    return rc;
+}
+
+// Members of one folder need not follow each other, so it may have been added several times.
+static status drop_repeated(image_tree *t, error *err) {
+    size_t kept = 0;
+    for (size_t i = 1; i < t->count; i++) {
+        image_entry *a = &t->entries[kept], *b = &t->entries[i];
+        if (strcmp(a->path, b->path) != 0) {
+            t->entries[++kept] = *b;
+            continue;
+        }
+        if (!a->folder || !b->folder) {
+            error_set(err, STATUS_INPUT, "member '%.200s' occurs twice", b->path);
+            memmove(t->entries + kept + 1, t->entries + i, (t->count - i) * sizeof *a);
+            t->count -= i - kept - 1;
+            return STATUS_INPUT;
+        }
+        free(b->path);
+    }
+    t->count = kept + 1;
+    return STATUS_OK;
+}
+
+static status add_member(image_tree *t, const char *member, bool folder, error *err) {
+    char *path = tidy(member, err);
+    if (!path) return STATUS_FAILED;
+    status rc = *path ? add_parents(t, path, err) : STATUS_OK;
+    if (rc == STATUS_OK && *path) return add(t, path, folder, err);
+    free(path);
+    return rc;
+}
+
+status image_tree_read_archive(const char *path, image_tree *t, error *err) {
+    archive_reader *r = NULL;
+    const char *member;
+    *t = (image_tree){0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    status rc;
+    TRY(archive_reader_open(fd, path, ARCHIVE_FOLDERS, &r, err));
+    TRY(add(t, memory_string("", err), true, err));
+    for (;;) {
+        TRY(archive_reader_next(r, &member, err));
+        if (!member) break;
+        rc = add_member(t, member, archive_reader_at_folder(r), err);
+        if (rc != STATUS_OK) {
+            (void)error_prefix(err, "cannot import '%s': ", path);
+            goto out;
+        }
+    }
+    qsort(t->entries, t->count, sizeof *t->entries, by_path);
+    rc = drop_repeated(t, err);
+    if (rc != STATUS_OK) (void)error_prefix(err, "cannot import '%s': ", path);
+out:
+    archive_reader_free(r);
+    close(fd);
+    return rc;
+}
+
+bool image_tree_is_archive(const char *path) {
+    archive_reader *r = NULL;
+    const char *member;
+    bool pictures = false, arrays = false;
+    error ignored;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    if (archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, &ignored) == STATUS_OK)
+        while (!pictures && !arrays && archive_reader_next(r, &member, &ignored) == STATUS_OK &&
+               member) {
+            const char *dot = strrchr(member, '.');
+            pictures = image_ending_of(member) != ENDING_NONE;
+            arrays = dot && strcmp(dot, ".npy") == 0;
+        }
+    archive_reader_free(r);
+    close(fd);
+    return pictures;
+}
+
+status image_tree_find(const image_tree *t, const char *member, const image_entry **found,
+                       error *err) {
+    const image_entry wanted = {.path = tidy(member, err)};
+    *found = NULL;
+    if (!wanted.path) return STATUS_FAILED;
+    const image_entry *own = bsearch(&wanted, t->entries, t->count, sizeof wanted, by_path);
+    if (own && !own->folder) *found = own; // litter has the path of the top
+    free(wanted.path);
+    return STATUS_OK;
+}

@@ -74,7 +74,9 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 # The other parts add their targets to this one.
 .PHONY: all
 SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
-all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if nvcc is found, MPI if mpicc is found
+# The tools find the experiments of this checkout from any folder, as installed ones find theirs.
+EXPERIMENTS_LINK := $(BUILD)/share/lockstep/experiments
+all: $(BINARIES) $(SHARED) $(EXPERIMENTS_LINK) ## Build every tool into build/bin, the CUDA backend if nvcc and a driver are found, MPI if mpicc is found
 
 # A file that changes whenever a flag does: objects built with other flags are rebuilt. Those that
 # passed with WERROR=1 serve a build without it, but not the other way round.
@@ -133,6 +135,8 @@ $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
+$(EXPERIMENTS_LINK): | experiments
+	@mkdir -p $(@D); ln -sfnr experiments $@
 $(BUILD)/share/lockstep/%: share/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
 $(BUILD)/bin/%: $(OBJ)/bin/% FORCE

@@ -315,9 +315,12 @@ static status need_two(const settings *s, error *err) {
                      of, s->names.items[0], other);
 }
 
-// Refuses "single,ddp4", unless a file has that name.
+// Refuses "single,ddp4", unless a file has that name. Other signs make it one strange name.
 static status check_one_name(const char *name, error *err) {
-    if (!strpbrk(name, ",;") || access(name, F_OK) == 0) return STATUS_OK;
+    static const char signs[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,;";
+    const bool list = strpbrk(name, ",;") && strspn(name, signs) == strlen(name);
+    if (!list || access(name, F_OK) == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "'%.200s': names are separated by blanks: EXPS=\"single ddp4\"", name);
 }

@@ -153,8 +153,14 @@ END
     done
     TOOL=pipeline fails_with 2 "'single,ddp4': names are separated by blanks" "$BIN/pipeline" experiment single,ddp4
     TOOL=pipeline fails_with 2 "'EXPERIMENT=ddp4': did you mean EXP\?" "$BIN/pipeline" experiment EXPERIMENT=ddp4
+    # Tools that were built or installed find the experiments of their folder from any other one.
+    mkdir -p "$WORK/alone/bin"
+    cp "$BIN/pipeline" "$WORK/alone/bin"
     cd / || return
-    TOOL=pipeline fails_with 3 "cannot find experiment: 'single': no such file, and no folder 'experiments'" "$BIN/pipeline" experiment single
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'single': no such file, and no folder 'experiments'" \
+        "$WORK/alone/bin/pipeline" experiment single
+    succeeds "$BIN/pipeline" --experiments
+    [[ $'\n'$output$'\n' == *$'\nsingle\n'* ]] || fail "$output"
     run by_make experiments EXP="$TINY"
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three

@@ -415,8 +415,10 @@ old_run() {
     [[ ${#lines[@]} -eq 3 && ${lines[1]} == "$KEY "* && ${lines[2]} == "1 run, "* ]] || fail "$output"
     fails_with 3 "no kept run has a key that begins with 'fffffffffffff'" "$BIN/pipeline" runs fffffffffffff
     # Without any experiment file, and without kept runs.
+    mkdir -p "$WORK/alone/bin"
+    cp "$BIN/pipeline" "$WORK/alone/bin"
     cd "$WORK"
-    succeeds pipeline runs
+    succeeds "$WORK/alone/bin/pipeline" runs
     grep -q "^$KEY .* no experiment with this name$" <<<"$output" || fail "$output"
     ARTIFACTS=$WORK/none succeeds pipeline runs
     [ "$output" = "no runs in $WORK/none/runs" ]

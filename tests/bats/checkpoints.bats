@@ -75,6 +75,76 @@ refused() {
     same_model "$(content one/model.st.zst)" two "prefixed weights"
 }
 
+@test "the prefix of any wrapper is removed; what is beside the network is named" {
+    local expected prefix
+    expected=$(predictions ours.safetensors)
+    for prefix in model. net. module.model. model.module. lit.backbone._orig_mod.; do
+        rewrite wrapped.safetensors <<END
+tensors = {'$prefix' + name: t for name, t in tensors.items()}
+tensors["${prefix}bn1.num_batches_tracked"] = ("I64", [], bytes(8))
+END
+        [ "$expected" = "$(predictions wrapped.safetensors)" ] || fail "$prefix"
+        [[ $(cat said) == *"'wrapped.safetensors': prefix '"*"is removed from the names"* ]] || fail "$(cat said)"
+    done
+    rewrite more.safetensors <<'END'
+tensors = {"model." + name: t for name, t in tensors.items()}
+tensors["criterion.weight"] = ("F32", [10], bytes(40))
+END
+    refused "tensor 'criterion.weight' \(F32 \[10\]\) is unknown to model 'lenet-bn'" more.safetensors
+    fails_with 3 "; --init-except 'criterion.\*' leaves it out" "$BIN/train-single" --experiment e.yaml --train "$train" \
+        --init more.safetensors --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init more.safetensors --init-except 'criterion.*' --out one
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --init ours.safetensors --out two
+    same_model "$(content two/model.st.zst)" one "a wrapped network"
+    rewrite two.safetensors <<<"tensors = {w + name: t for name, t in tensors.items() for w in ('student.', 'teacher.')}"
+    refused "tensor 'teacher.*' .* is unknown to model" two.safetensors
+}
+
+@test "--init-except: the other tensors begin at the checkpoint's values, these at their initial ones" {
+    local go=("$BIN/train-single" --experiment e.yaml --train "$train" --set optimizer.lr=1e-30) key
+    rewrite hundred.safetensors <<'END'
+tensors = {"net." + name: t for name, t in tensors.items()}
+tensors["net.fc3.weight"] = ("F32", [100, 84], bytes(4 * 8400))
+tensors["net.fc3.bias"] = ("F32", [100], bytes(400))
+END
+    fails_with 3 "'net.fc3.(weight|bias)' is F32 \[100.*; --init-except 'fc3.\*' begins it at" "${go[@]}" --init hundred.safetensors --out out
+    "${go[@]}" -q --out fresh
+    succeeds "${go[@]}" --init hundred.safetensors --init-except 'fc3.*' --out out
+    [[ $stderr == *"'hundred.safetensors': prefix 'net.' is removed from the names, 2 tensors begin at their initial values"* ]] || fail "$stderr"
+    cmp <("$BIN/tensor" cat out/model.st.zst fc3.weight) <("$BIN/tensor" cat fresh/model.st.zst fc3.weight)
+    cmp <("$BIN/tensor" cat out/model.st.zst conv1.weight) <("$BIN/tensor" cat ours.safetensors conv1.weight)
+    # Part of the run: its key, its manifest, its state.
+    key=$("$BIN/manifest" get out/manifest.yaml key)
+    [ "$("${go[@]}" --init hundred.safetensors --init-except 'fc3.*' --print-key)" = "$key" ]
+    [ "$("${go[@]}" --init hundred.safetensors --print-key)" != "$key" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.init_except)" = "- fc3.*" ]
+    "$BIN/manifest" verify out/manifest.yaml
+    rm out/manifest.yaml
+    fails_with 3 "content '[0-9a-f]{12} except fc3.\*', not '[0-9a-f]{12} except fc\*'" \
+        "${go[@]}" -q --init hundred.safetensors --init-except 'fc*' --out out --resume
+    # The same model from other ranks; and where the file lacks the tensors.
+    succeeds "$BIN/train-ddp" -q --world-size 2 "${go[@]:1}" --init hundred.safetensors --init-except 'net.fc3.*' --out ddp
+    [ "$(content ddp/model.st.zst)" = "$(content out/model.st.zst)" ]
+    rewrite less.safetensors <<<"del tensors['fc3.weight'], tensors['fc3.bias']"
+    fails_with 3 "no tensor 'fc3.weight' .*; --init-except 'fc3.\*' begins it" "${go[@]}" --init less.safetensors --out less
+    succeeds "${go[@]}" -q --init less.safetensors --init-except 'fc3.*' --out less
+    [ "$(content less/model.st.zst)" = "$(content out/model.st.zst)" ]
+    # Their initial values are those of the experiment.
+    succeeds "${go[@]}" --init less.safetensors --init-except 'fc3.*' --set 'tensors={fc3.weight: {init: one}}' --out one
+    [[ $stderr != *"no effect"* ]] || fail "$stderr"
+    [ "$("$BIN/tensor" export --format csv one/model.st.zst fc3.weight | tr , '\n' | sort -u)" = 1 ]
+}
+
+@test "--init-except: a pattern that matches nothing is refused, with a near name" {
+    local go=("$BIN/train-single" --experiment e.yaml --train "$train" --out out)
+    fails_with 2 "'--init-except fc3' matches no tensor of model 'lenet-bn' or of the file: did you mean 'fc3.\*'\?" \
+        "${go[@]}" --init ours.safetensors --init-except fc3
+    fails_with 2 "'--init-except fc3.wieght' .*: did you mean 'fc3.weight'\?" \
+        "${go[@]}" --init ours.safetensors --init-except 'fc1.*' --init-except fc3.wieght
+    fails_with 2 "'--init-except' needs --init MODEL" "${go[@]}" --init-except fc3.weight
+    nothing_in out
+}
+
 @test "F16 and BF16 are read exactly, F64 is rounded to nearest" {
     # The same numbers, once as F32 and once as the type to which they were rounded.
     rewrite f16.safetensors <<'END'

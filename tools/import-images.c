@@ -31,8 +31,8 @@ static const char NOTES[] =
     "train/ and test/ (or val/), each with such folders, and then nothing is split.\n"
     "Every picture is resized so that its shorter side is N, and cropped to the\n"
     "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
-    "[N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
-    "y_test; without --size they are not resized. Unreadable pictures are left out,\n"
+    "[N,C,H,W] and labels y, or x_train, y_train, x_test and y_test (or such names\n"
+    "as train_images); without --size they are not resized. Unreadable pictures are left out,\n"
     "and listed on standard error and in the manifest.\n"
     "\n"
     "Examples:\n"
@@ -158,6 +158,7 @@ static status describe_result(const arguments *a, const import_result *r, manife
     TRY(yaml_put(results, "classes", yaml_new_integer(r->data.classes, err), err));
     TRY(yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable, err), err));
     if (r->unreadable) TRY(describe_unreadable(r, results, err));
+    if (r->left_out) TRY(yaml_put(results, "left_out", yaml_new_integer(r->left_out, err), err));
     TRY(yaml_put(results, "passed_over", yaml_new_integer((int64_t)a->folder.passed_over, err),
                  err));
 out:
@@ -194,7 +195,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
+    TRY(a->arrays ? import_arrays(a->from, &settings, call->log, &r, err)
                   : import_folder(&a->folder, &settings, call->log, &r, err));
     TRY(describe_result(a, &r, &m, err));
     TRY(raw_dataset_write(&r.data, &a->output, &m, err));

@@ -52,8 +52,12 @@ status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, t
     TRY(zreader_read_file(path, max_bytes, &bytes, &size, err));
     TRY(npy_parse(bytes, size, path, &n, err));
     while (type < TENSOR_TYPES && strcmp(n.type, descriptions[type]) != 0) type++;
-    if (type == TENSOR_TYPES)
-        TRY(npy_refuse(path, "unsupported dtype (supported: |u1 <u4 <u8 <i8 <f2 <f4 <f8)", err));
+    if (type == TENSOR_TYPES) {
+        char why[100];
+        snprintf(why, sizeof why, "it holds %s %s (supported: |u1 <u4 <u8 <i8 <f2 <f4 <f8)", n.type,
+                 npy_elements(&n));
+        TRY(npy_refuse(path, why, err));
+    }
     TRY(tensor_file_add(f, name, (tensor_type)type, n.rank, n.shape, n.data, true, err));
 out:
     free(bytes);

@@ -12,6 +12,7 @@ setup_file() {
     write_experiment e.yaml "$LENET_BN" global_batch=20 epochs=1
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out trained
     zstd -dqc trained/model.st.zst >ours.safetensors
+    cp trained/model.st.zst trained.st.zst
 }
 
 setup() {
@@ -23,7 +24,7 @@ setup() {
     train=$BATS_FILE_TMPDIR/data/train.st.zst
     lenet=$ROOT/experiments/models/lenet-bn.yaml
     cd "$WORK"
-    cp "$BATS_FILE_TMPDIR/ours.safetensors" "$BATS_FILE_TMPDIR/e.yaml" .
+    cp "$BATS_FILE_TMPDIR"/{ours.safetensors,trained.st.zst,e.yaml} .
 }
 
 # rewrite FILE: writes ours.safetensors as changed by the Python code on standard input: `tensors`
@@ -241,8 +242,75 @@ END
     refused "tensors '(module.)?fc3.bias' and '(module.)?fc3.bias' are both 'fc3.bias'" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F64', [10], struct.pack('<10d', *[1e300] * 10))"
     refused "tensor 'fc3.bias' holds 1e\+300, too large for F32" x.safetensors
-    printf 'PK\003\004 a zip archive' >x.pt
-    refused "'x.pt'.*torch.save.*save_file" x.pt
+}
+
+# zip FILE MEMBER...: an archive of empty members.
+zip() {
+    "$PYTHON" -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    for name in sys.argv[2:]: z.writestr(name, "")' "$@"
+}
+
+@test "files of other formats are named, with the way to a tensor file" {
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1234\nsize 44730000\n' >x.safetensors
+    refused "'x.safetensors': it is a pointer of Git LFS, not the file itself: run git lfs pull$" x.safetensors
+    printf '\n<!DOCTYPE HTML>\n<html><head>' >x.safetensors
+    refused "'x.safetensors': it is a web page: its download failed" x.safetensors
+    printf 'Invalid username or password.' >x.safetensors
+    refused "it is text that begins with 'Invalid username or password.'" x.safetensors
+    : >x.safetensors
+    refused "'x.safetensors': it is empty" x.safetensors
+    printf '\x89HDF\r\n\x1a\n\0\0\0\0' >x.h5
+    refused "it is an HDF5 file.*h5py.*safetensors.numpy.save_file" x.h5
+    printf '\x08\x07\x12\x07pytorch\x1a\x062.1.0' >x.onnx
+    refused "it is an ONNX model: save the state_dict" x.onnx
+    gzip -c ours.safetensors >x.gz
+    refused "it is compressed by gzip: unpack it first" x.gz
+    tar -cf x.tar ours.safetensors
+    refused "it is a tar archive: unpack it first" x.tar
+    "$PYTHON" -c 'import pickle; pickle.dump({"conv1.weight": [1.0]}, open("x.pkl", "wb"))'
+    refused "it is a pickle: load it in Python" x.pkl
+    zip x.pt x/data.pkl x/byteorder x/data/0 x/version
+    refused "it is a checkpoint of torch.save: convert it: .*torch.load\('x.pt', 'cpu'\).*'x.pt.safetensors'" x.pt
+    zip x.pt x/data.pkl x/code/__torch__.py x/constants.pkl
+    refused "it is a TorchScript archive: .*torch.jit.load\('x.pt', 'cpu'\).state_dict" x.pt
+    zip x.keras metadata.json config.json model.weights.h5
+    refused "it is a Keras archive \(.keras\)" x.keras
+    zip x.npz x.npy y.npy
+    refused "it is an archive of NumPy arrays \(.npz\), for import-images" x.npz
+    zip x.zip README
+    refused "it is a zip archive: pass a tensor file" x.zip
+    # A damaged file of the right format keeps its own message.
+    head -c 3000 trained.st.zst >cut.st.zst
+    refused "'cut.st.zst': the file ends at byte 3000" cut.st.zst
+    head -c 3000 ours.safetensors >cut.safetensors
+    refused "it ends inside" cut.safetensors
+}
+
+@test "the line that converts a checkpoint of PyTorch does so, for each way to save one" {
+    need_torch
+    local expected line name how=(--architecture "$lenet" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5)
+    expected=$(predictions ours.safetensors "${how[@]}")
+    # The library itself may be missing here; its save_file has this form.
+    mkdir safetensors
+    : >safetensors/__init__.py
+    printf 'import safetensors_writer\ndef save_file(tensors, path): safetensors_writer.save(path, tensors)\n' >safetensors/torch.py
+    "$PYTHON" - <<'END'
+import torch, safetensors_reader
+read, _ = safetensors_reader.read(open("ours.safetensors", "rb").read())
+state = {name: torch.tensor(values).reshape(shape) for name, (_, shape, values) in read.items()}
+torch.save(state, "plain.pt")
+torch.save({"epoch": 3, "model_state_dict": state, "optimizer": {"lr": 0.1}}, "model.pth")
+torch.save({"state_dict": {"model." + name: t for name, t in state.items()}}, "lightning.ckpt")
+torch.save({"model": state}, "old.pt", _use_new_zipfile_serialization=False)
+END
+    for name in plain.pt model.pth lightning.ckpt old.pt; do
+        run --separate-stderr -- "$BIN/evaluate" --model "$name" --data "$test" --out out --architecture "$lenet"
+        [ "$status" -eq 3 ]
+        line=${stderr#*: convert it: python3 -c \"}
+        "$PYTHON" -c "${line%\"}" || fail "$stderr"
+        [ "$(predictions "$name.safetensors" "${how[@]}")" = "$expected" ] || fail "$name" "$(cat said)"
+    done
 }
 
 @test "PyTorch agrees on 16-bit floats, and on the prefixes of DistributedDataParallel and compile" {

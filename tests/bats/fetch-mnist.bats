@@ -78,12 +78,21 @@ refused() {
     fails_with 3 "'$WORK/file'" "$MNIST" --from "$WORK/file" --out "$OUT"
     echo text >"$WORK/d/train-images-idx3-ubyte.gz"
     fails_with 3 "is one of the 4 files of mnist: pass their folder" "$MNIST" --from "$WORK/d/train-images-idx3-ubyte.gz" --out "$OUT"
-    fails_with 3 "has 5 bytes, expected 47040016" "$MNIST" --from "$WORK/d" --out "$OUT"
+    fails_with 3 "ubyte.gz': it is text that begins with 'text'" "$MNIST" --from "$WORK/d" --out "$OUT"
+    printf '\1\2' >"$WORK/d/train-images-idx3-ubyte.gz"
+    fails_with 3 "has 2 bytes, expected 47040016" "$MNIST" --from "$WORK/d" --out "$OUT"
     idx "$WORK/d/train-images-idx3-ubyte" 60000 28
     fails_with 3 "'train-images-idx3-ubyte' has SHA-256 .*, expected ba891046" \
         "$MNIST" --from "$WORK/d" --out "$OUT"
     gzip -1 <"$WORK/d/train-images-idx3-ubyte" | head -c 20000 >"$WORK/d/train-images-idx3-ubyte.gz"
     rm "$WORK/d/train-images-idx3-ubyte"
+    mv "$WORK/d/train-images-idx3-ubyte.gz" "$WORK/cut.gz"
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1\n' >"$WORK/d/train-images.idx3-ubyte"
+    fails_with 3 "'$WORK/d/train-images.idx3-ubyte': it is a pointer of Git LFS.*git lfs pull" "$MNIST" --from "$WORK/d" --out "$OUT"
+    printf '<!doctype html>' >"$WORK/d/train-images.idx3-ubyte"
+    fails_with 3 "'$WORK/d/train-images.idx3-ubyte': it is a web page" "$MNIST" --from "$WORK/d" --out "$OUT"
+    rm "$WORK/d/train-images.idx3-ubyte"
+    mv "$WORK/cut.gz" "$WORK/d/train-images-idx3-ubyte.gz"
     fails_with 3 "train-images-idx3-ubyte.gz'" "$MNIST" --from "$WORK/d" --out "$OUT"
     nothing_in "$OUT"
 }

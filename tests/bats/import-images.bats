@@ -272,7 +272,11 @@ for line in sys.stdin:
     head -c 200 few.npz >cut.npz
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
-    fails_with 3 "'text.npz'" "$IMPORT" --from text.npz --out "$OUT"
+    fails_with 3 "'text.npz': it is text that begins with 'text'" "$IMPORT" --from text.npz --out "$OUT"
+    printf 'MATLAB 5.0 MAT-file, Platform: GLNXA64 \1\2\0\0' >train_32x32.mat
+    fails_with 3 "it is a MATLAB file: read it with scipy.io.loadmat, and save numpy.savez" "$IMPORT" --from train_32x32.mat --out "$OUT"
+    printf 'PAR1\025\0\025' >mnist.parquet
+    fails_with 3 "it is a Parquet file.*numpy.savez" "$IMPORT" --from mnist.parquet --out "$OUT"
     nothing_in "$OUT"
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign_file.h"
 #include "base/memory.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -367,7 +368,7 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
     part parts[RAW_SPLITS] = {ALL};
     int lists = 0, classes = 2, least = LABELS_MAX_CLASSES;
     pictures p[RAW_SPLITS] = {{0}};
-    char names[NPZ_NAMES_BYTES];
+    char names[NPZ_NAMES_BYTES] = "";
     status rc;
     *r = (import_result){0};
     TRY(npz_read(path, place_of, arrays, ARRAYS, names, err));
@@ -384,5 +385,6 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
     note_left_out(arrays, parts, lists, r, log);
 out:
     npz_release(arrays, ARRAYS);
+    if (rc == STATUS_INPUT && !*names) rc = foreign_file("cannot import", path, WANTED_ARRAYS, err);
     return rc;
 }

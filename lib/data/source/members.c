@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/foreign_file.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/redact.h"
@@ -332,6 +333,11 @@ out:
     return rc;
 }
 
+// A web page, or a pointer of Git LFS, may have the name of the file.
+static status name_foreign(int fd, const char *path, error *err) {
+    return foreign_open_file("cannot use", fd, path, WANTED_FILES, err);
+}
+
 // ---- From single files ----
 
 static bool is_folder(const char *path) {
@@ -376,8 +382,9 @@ static status read_form(reading *r, size_t which, member_form form, const char *
     if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     const stream s = {.fd = fd, .path = path};
     if (form == PLAIN) warn_if_unpinned(r, m, path);
-    const status rc = form == PACKED ? read_packed(r, which, fd, path, err)
-                                     : read_member(r, which, form == OTHER_FORM, &s, err);
+    status rc = form == PACKED ? read_packed(r, which, fd, path, err)
+                               : read_member(r, which, form == OTHER_FORM, &s, err);
+    if (rc == STATUS_INPUT && !m->optional) rc = name_foreign(fd, path, err);
     close(fd);
     return rc;
 }
@@ -420,6 +427,7 @@ static status read_url_of_archive(reading *r, error *err) {
     status rc = download_file(r->from, MAX_DOWNLOAD, r->hint, r->log, &fd, err);
     if (rc != STATUS_OK) return rc;
     rc = read_archive(r, fd, err);
+    if (rc == STATUS_INPUT) rc = name_foreign(fd, r->shown, err);
     close(fd);
     return rc;
 }
@@ -441,6 +449,7 @@ static status read_url_of_member(reading *r, size_t which, error *err) {
     log_info(r->log, "downloading %s", shown);
     TRY(download_file(url, MAX_DOWNLOAD, r->hint, r->log, &fd, err));
     rc = read_packed(r, which, fd, shown, err);
+    if (rc == STATUS_INPUT) rc = name_foreign(fd, shown, err);
     close(fd);
 out:
     free(url);
@@ -472,9 +481,10 @@ static status read_path(reading *r, error *err) {
         rc = error_set(err, STATUS_INPUT,
                        "cannot use '%s': it is one of the %zu files of %s: pass their folder",
                        r->from, r->set->count, r->set->dataset);
-    else if (S_ISREG(st.st_mode))
+    else if (S_ISREG(st.st_mode)) {
         rc = read_archive(r, fd, err);
-    else
+        if (rc == STATUS_INPUT) rc = name_foreign(fd, r->from, err);
+    } else
         rc = error_set(err, STATUS_INPUT, "cannot use '%s': neither an archive nor a folder",
                        r->from);
     close(fd);

@@ -59,9 +59,10 @@ status layer_find(const builder *b, const yaml_node *node, const char *key, int 
 
 static bool valid_name(const char *name, size_t room) {
     static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     size_t length = strspn(name, letters);
-    return length && length < room && !name[length] && name[0] != '.' && name[length - 1] != '.';
+    return length && length < room && !name[length] && name[0] != '.' && name[0] != '-' &&
+           name[length - 1] != '.';
 }
 
 static status check_name(builder *b, const yaml_node *node, const char *name) {
@@ -104,8 +105,8 @@ static status name_layer(builder *b, const char *prefix, reading *r) {
         if (rc != STATUS_OK) return rc;
         if (!valid_name(name, sizeof l->name))
             return yaml_error(node, b->err,
-                              "'name': expected 1 to %zu letters, digits, '_' or '.' (not first or "
-                              "last), got '%.60s'",
+                              "'name': expected 1 to %zu letters, digits, '_', '-' (not first) or "
+                              "'.' (not first or last), got '%.60s'",
                               sizeof l->name - 1, name);
         snprintf(l->name, sizeof l->name, "%s", name);
     }

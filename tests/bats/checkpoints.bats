@@ -136,6 +136,40 @@ END
     [ "$("$BIN/tensor" export --format csv one/model.st.zst fc3.weight | tr , '\n' | sort -u)" = 1 ]
 }
 
+@test "names of 127 bytes and with '-': trained, resumed, frozen, exported, replayed, and read back" {
+    need_tool tensor replay
+    local long name tools=("$BIN/train-single" -q --experiment names.yaml --train "$train")
+    long=$(printf 'backbone.down-sample_%.0s' {1..7} | cut -c1-127)
+    cat >names-model.yaml <<END
+schema: lockstep.model/1
+name: names
+input: [3, 32, 32]
+layers:
+- conv: {out: 2, kernel: 5, stride: 4, name: $long}
+- batch_norm: {name: ${long%?}B}
+- gelu: {name: ${long%?}G}
+- group_norm: {groups: 2, name: ${long%?}N}
+- flatten
+- linear: {out: 10, name: head-1}
+END
+    write_experiment names.yaml model=./names-model.yaml global_batch=20 epochs=2 "tensors={$long.bias: {trained_epochs: 0}}"
+    "${tools[@]}" --out run --keep-states 2
+    "${tools[@]}" --out half --stop-after-steps 20 || [ $? -eq 5 ]
+    "${tools[@]}" --out half --resume
+    same_model "$(content run/model.st.zst)" half "a resumed run"
+    succeeds "$BIN/replay" run --train "$train" --segments 1
+    for name in "$long.bias" "${long%?}B.running_mean" head-1.weight; do
+        "$BIN/tensor" cat run/model.st.zst "$name" >/dev/null || fail "$name"
+    done
+    zstd -dqc run/model.st.zst >ours.safetensors
+    rewrite wrapped.safetensors <<<"tensors = {'model.' + name: t for name, t in tensors.items()}"
+    [ "$(predictions wrapped.safetensors)" = "$(predictions ours.safetensors)" ]
+    fails_with 2 "did you mean '$long.bias'" "${tools[@]}" --out x --set "tensors={$long.bios: {trained_epochs: 0}}"
+    "$BIN/tensor" export --format onnx --out names.onnx run
+    grep -aq "${long%?}G/step3" names.onnx
+    grep -aq "${long%?}B.running_mean" names.onnx
+}
+
 @test "--init-except: a pattern that matches nothing is refused, with a near name" {
     local go=("$BIN/train-single" --experiment e.yaml --train "$train" --out out)
     fails_with 2 "'--init-except fc3' matches no tensor of model 'lenet-bn' or of the file: did you mean 'fc3.\*'\?" \

@@ -137,6 +137,13 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
     const char *keys[LAYER_OPTIONS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
+    const yaml_node *track = yaml_find(options, "track_running_stats");
+    if (track && type->kind == LAYER_BATCH_NORM)
+        return yaml_error(
+            track, b->err,
+            "'track_running_stats': batch norm always keeps running statistics, since "
+            "the result of a test image would otherwise depend on its batch; leave it "
+            "out");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     return yaml_check_keys(options, keys, count, b->err);
 }

@@ -205,11 +205,23 @@ static bool is_float(tensor_type type) {
     return type == TENSOR_F32 || type == TENSOR_F64 || type == TENSOR_F16 || type == TENSOR_BF16;
 }
 
+// Evaluation needs the statistics that training kept.
+static status refuse_without_statistics(const import *i, const model_tensor *want, error *err) {
+    static const char begins[] = "begins the statistics at their initial values, for training";
+    char way[REMEDY_BYTES];
+    return error_set(err, STATUS_INPUT,
+                     "cannot use checkpoint: '%s': it has no tensor '%s': a batch norm with "
+                     "track_running_stats=False is not supported, because the result of a test "
+                     "image would depend on its batch%s",
+                     i->path, want->name, remedy(i, "*.running_*", 11, begins, way));
+}
+
 static status check_shape(const import *i, const model_tensor *want, const tensor *t, error *err) {
     static const char begins[] = "begins it at its initial values";
     char expected[TENSOR_SHAPE_TEXT_BYTES], have[TENSOR_SHAPE_TEXT_BYTES], way[REMEDY_BYTES];
     tensor_shape_text(expected, TENSOR_F32, want->rank, want->shape);
     remedy(i, want->name, length_of_layer(want->name), begins, way);
+    if (!t && want->is_buffer) return refuse_without_statistics(i, want, err);
     if (!t)
         return error_set(err, STATUS_INPUT,
                          "cannot use checkpoint: '%s': it has no tensor '%s' (expected %s)%s",

@@ -240,6 +240,19 @@ END
     [ ! -s said ]
 }
 
+@test "track_running_stats=False: refused with the reason; training can begin from such a checkpoint" {
+    local reason="the result of a test image would depend on its batch"
+    rewrite without.safetensors <<<"tensors = {name: t for name, t in tensors.items() if '.running_' not in name}"
+    refused "no tensor 'bn1.running_mean': a batch norm with track_running_stats=False is not supported, because $reason" without.safetensors
+    fails_with 3 "; --init-except '\*.running_\*' begins the statistics" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --init without.safetensors --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init without.safetensors --init-except '*.running_*' --out out
+    sed '0,/- batch_norm/s//- batch_norm: {track_running_stats: false}/' "$lenet" >m.yaml
+    fails_with 3 "m.yaml:[0-9]*:[0-9]*: 'track_running_stats': batch norm always keeps .*depend on its batch; leave it out" \
+        "$BIN/evaluate" --model ours.safetensors --architecture m.yaml --data "$test" --out evaluated
+    nothing_in evaluated
+}
+
 @test "metadata of another program: the message names the key and --architecture" {
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do

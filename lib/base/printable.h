@@ -15,4 +15,7 @@ size_t printable(char *string, bool one_line);
 // Is the string valid UTF-8?
 bool printable_is_utf8(const char *string);
 
+// Returns the probable encoding of text that is not UTF-8, as iconv calls it: "GBK". For a message.
+const char *printable_encoding(const char *text, size_t bytes);
+
 #endif

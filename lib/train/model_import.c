@@ -32,6 +32,7 @@ typedef struct import {
     const char *path;
     const cli_list *except;       // patterns; NULL: the tool has no --init-except
     char wrapper[WRAPPER_MAX];    // "model.": a prefix that is removed
+    bool knows_any;               // the model has a name of the file
     const tensor **source;        // for each tensor of the model; NULL: not found yet
     bool *kept;                   // for each tensor of the model: not taken from the file
     bool taken_off[PREFIXES];     // other prefixes, removed from some tensor
@@ -109,6 +110,7 @@ static void choose_wrapper(import *i, const tensor_file *f) {
         tries++;
     }
     memcpy(i->wrapper, best, sizeof best);
+    i->knows_any = most > 0;
 }
 
 // ---- Tensors that are not taken from the file ----
@@ -175,6 +177,11 @@ static status refuse_unknown(const import *i, const tensor *t, error *err) {
     const char *name = bare(i, t->name);
     const size_t length = is_wrapped(i, t->name) ? length_of_layer(name) : strcspn(name, ".");
     tensor_shape_text(have, t->type, t->rank, t->shape);
+    if (!i->knows_any)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use checkpoint: '%s': tensor '%s' (%s) is unknown to model '%s', "
+                         "and so are all others: give the layers these names, by 'name:'",
+                         i->path, t->name, have, i->m->name);
     return error_set(err, STATUS_INPUT,
                      "cannot use checkpoint: '%s': tensor '%s' (%s) is unknown to model '%s'%s",
                      i->path, t->name, have, i->m->name,

@@ -99,6 +99,20 @@ END
     same_model "$(content two/model.st.zst)" one "a wrapped network"
     rewrite two.safetensors <<<"tensors = {w + name: t for name, t in tensors.items() for w in ('student.', 'teacher.')}"
     refused "tensor 'teacher.*' .* is unknown to model" two.safetensors
+    # The names of nn.Sequential, of which the model has none.
+    rewrite numbers.safetensors <<<"tensors = {'net.%d.weight' % k: t for k, t in enumerate(tensors.values())}"
+    refused "tensor 'net.[0-9]*.weight' .* is unknown to model 'lenet-bn', and so are all others: give the layers these names, by 'name:'" numbers.safetensors
+    # What other programs keep beside the weights.
+    rewrite state.safetensors <<'END'
+tensors = {"state_dict." + name: t for name, t in tensors.items()}
+tensors["optimizer.state.0.momentum_buffer"] = ("F32", [2], bytes(8))
+tensors["epoch"] = ("I64", [], bytes(8))
+END
+    fails_with 3 "tensor 'epoch' .* is unknown .*; --init-except 'epoch' leaves it out" "$BIN/train-single" --experiment e.yaml \
+        --train "$train" --init state.safetensors --init-except 'optimizer.*' --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init state.safetensors --init-except 'optimizer.*' \
+        --init-except epoch --out three
+    same_model "$(content two/model.st.zst)" three "weights under a key"
 }
 
 @test "--init-except: the other tensors begin at the checkpoint's values, these at their initial ones" {
@@ -336,7 +350,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
 
 @test "the line that converts a checkpoint of PyTorch does so, for each way to save one" {
     need_torch
-    local expected line name how=(--architecture "$lenet" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5)
+    local expected line name how=(--architecture "$lenet" --mean "0.5,0.5,0.5" --std "0.5,0.5,0.5")
     expected=$(predictions ours.safetensors "${how[@]}")
     # The library itself may be missing here; its save_file has this form.
     mkdir safetensors

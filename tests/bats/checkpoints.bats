@@ -369,7 +369,10 @@ END
         run --separate-stderr -- "$BIN/evaluate" --model "$name" --data "$test" --out out --architecture "$lenet"
         [ "$status" -eq 3 ]
         line=${stderr#*: convert it: python3 -c \"}
-        "$PYTHON" -c "${line%\"}" || fail "$stderr"
+        printf '%s\n' "${line%\"}" >>lines.py
+    done
+    "$PYTHON" lines.py || fail "$(cat lines.py)"
+    for name in plain.pt model.pth lightning.ckpt old.pt; do
         [ "$(predictions "$name.safetensors" "${how[@]}")" = "$expected" ] || fail "$name" "$(cat said)"
     done
 }

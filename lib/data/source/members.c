@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "data/source/members.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,6 +17,7 @@
 #include "base/redact.h"
 #include "data/source/archive.h"
 #include "data/source/download.h"
+#include "data/source/member_names.h"
 
 enum { CHUNK_BYTES = 1 << 18 };
 static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
@@ -53,46 +52,6 @@ static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *g
     *got = n > 0 ? (size_t)n : 0;
     if (n < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", s->path);
     return STATUS_OK;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-// The forms of a member.
-typedef enum member_form { PLAIN, PACKED, OTHER_FORM, FORMS } member_form;
-
-static char plain_letter(char c) {
-    return c == '-' || c == '.' ? '_' : (char)tolower((unsigned char)c);
-}
-
-// Is `name`, of `length` bytes, the published name but for its spelling?
-static bool same_name(const char *name, size_t length, const char *published) {
-    size_t i = 0;
-    while (i < length && published[i] && plain_letter(name[i]) == plain_letter(published[i])) i++;
-    return i == length && !published[i];
-}
-
-static bool has_form(const member *m, member_form form, const char *name) {
-    static const char packed[] = ".gz";
-    const size_t length = strlen(name), end = sizeof packed - 1;
-    if (form == OTHER_FORM) return m->alias && same_name(name, length, m->alias);
-    if (form == PLAIN) return same_name(name, length, m->name);
-    return length > end && same_name(name + length - end, end, packed) &&
-           same_name(name, length - end, m->name);
-}
-
-// Returns the member of that name, and its form, or -1.
-static int find_member(const member_set *set, const char *path, member_form *form) {
-    const char *name = base_name(path);
-    for (size_t i = 0; i < set->count; i++)
-        for (int k = 0; k < FORMS; k++)
-            if (has_form(&set->members[i], (member_form)k, name)) {
-                *form = (member_form)k;
-                return (int)i;
-            }
-    return -1;
 }
 
 // ---- One member ----
@@ -317,16 +276,16 @@ static status read_archive(reading *r, int fd, error *err) {
         TRY(archive_reader_next(s.archive, &path, err));
         if (!path) break;
         member_form form;
-        const int which = find_member(r->set, path, &form);
-        if (which < 0 && r->set->alike && find_member(r->set->alike, path, &form) >= 0)
+        const int which = member_find(r->set, path, &form);
+        if (which < 0 && r->set->alike && member_find(r->set->alike, path, &form) >= 0)
             r->holds_alike = true;
         if (which < 0) continue;
         log_debug(r->log, "reading '%s'", path);
-        if (form == PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
-        if (form == PACKED)
+        if (form == MEMBER_PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
+        if (form == MEMBER_PACKED)
             TRY(read_packed_member(r, (size_t)which, s.archive, path, err));
         else
-            TRY(read_member(r, (size_t)which, form == OTHER_FORM, &s, err));
+            TRY(read_member(r, (size_t)which, form == MEMBER_OTHER_FORM, &s, err));
     }
 out:
     archive_reader_free(s.archive);
@@ -340,50 +299,14 @@ static status name_foreign(int fd, const char *path, error *err) {
 
 // ---- From single files ----
 
-static bool is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-// Finds the file of a member in a folder, or in a folder of its name in there. Of several the least
-// path counts, whatever the order of the folder. *path is NULL if there is none; free() it.
-static status find_form(const member *m, member_form form, const char *folder, bool inner,
-                        char **path, error *err) {
-    status rc = STATUS_OK;
-    *path = NULL;
-    DIR *entries = opendir(folder);
-    if (!entries && errno != ENOENT && errno != ENOTDIR)
-        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", folder);
-    for (struct dirent *e; rc == STATUS_OK && entries && (e = readdir(entries));) {
-        if (!has_form(m, form, e->d_name)) continue;
-        char *found = memory_format(err, "%s/%s", folder, e->d_name);
-        if (!found) rc = STATUS_FAILED;
-        if (found && is_folder(found)) {
-            // An unrelated folder may have such a name: train, test.
-            char *in = NULL;
-            if (!inner) rc = find_form(m, form, found, true, &in, err);
-            free(found);
-            found = in;
-        }
-        if (found && (!*path || strcmp(found, *path) < 0)) {
-            char *other = *path;
-            *path = found;
-            found = other;
-        }
-        free(found);
-    }
-    if (entries) closedir(entries);
-    return rc;
-}
-
 static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
     const member *m = &r->set->members[which];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     const stream s = {.fd = fd, .path = path};
-    if (form == PLAIN) warn_if_unpinned(r, m, path);
-    status rc = form == PACKED ? read_packed(r, which, fd, path, err)
-                               : read_member(r, which, form == OTHER_FORM, &s, err);
+    if (form == MEMBER_PLAIN) warn_if_unpinned(r, m, path);
+    status rc = form == MEMBER_PACKED ? read_packed(r, which, fd, path, err)
+                                      : read_member(r, which, form == MEMBER_OTHER_FORM, &s, err);
     if (rc == STATUS_INPUT && !m->optional) rc = name_foreign(fd, path, err);
     close(fd);
     return rc;
@@ -391,14 +314,15 @@ static status read_form(reading *r, size_t which, member_form form, const char *
 
 // Reads a member from a folder if it is there, first in the form whose hash is available.
 static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
-    static const member_form orders[2][FORMS] = {{PLAIN, PACKED, OTHER_FORM},
-                                                 {PACKED, PLAIN, OTHER_FORM}};
+    static const member_form orders[2][MEMBER_FORMS] = {
+        {MEMBER_PLAIN, MEMBER_PACKED, MEMBER_OTHER_FORM},
+        {MEMBER_PACKED, MEMBER_PLAIN, MEMBER_OTHER_FORM}};
     const member *m = &r->set->members[which];
     const member_form *order = orders[!m->sha256 && m->packed_sha256];
     status rc = STATUS_OK;
-    for (int i = 0; i < FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
+    for (int i = 0; i < MEMBER_FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
         char *path;
-        rc = find_form(m, order[i], folder, false, &path, err);
+        rc = member_find_file(m, order[i], folder, &path, err);
         if (path) rc = read_form(r, which, order[i], path, err);
         free(path);
     }
@@ -477,7 +401,7 @@ static status read_path(reading *r, error *err) {
     member_form form;
     if (S_ISDIR(st.st_mode))
         rc = read_folder(r, err);
-    else if (find_member(r->set, r->from, &form) >= 0)
+    else if (member_find(r->set, r->from, &form) >= 0)
         rc = error_set(err, STATUS_INPUT,
                        "cannot use '%s': it is one of the %zu files of %s: pass their folder",
                        r->from, r->set->count, r->set->dataset);

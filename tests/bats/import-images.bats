@@ -200,10 +200,11 @@ for line in sys.stdin:
 }
 
 @test "arrays: the names that libraries give, and big-endian and other numbers as labels" {
-    local names
+    local names all
     for names in "X_train y_train X_test y_test" "train_images train_labels test_images test_labels" "trainX trainY testX testY" \
         "images_train labels_train images_test labels_test" "train_data train_targets val_data val_targets"; do
-        set -- $names
+        read -r -a all <<<"$names"
+        set -- "${all[@]}"
         make_images npz a.npz "$1=6,4,4=|u1" "$2=6,1=>i4" "$3=3,4,4=|u1" "$4=3=<u8"
         "$IMPORT" -q --from a.npz --out "$OUT"
         [ "$(value results.train_samples) $(value results.test_samples) $(value results.classes)" = "6 3 3" ] || fail "$names"

@@ -4,11 +4,14 @@
 #include "data/source/mnist.h"
 
 static const char NOTES[] =
-    "--from is a folder that contains the four IDX files, plain or as .gz, or the URL\n"
-    "of a folder that contains the .gz files. It may be repeated: the sources are\n"
-    "tried in order. Without --from, the tool tries the addresses in the file that\n"
-    "--mirrors or LOCKSTEP_MIRRORS names, or in the mirrors.yaml that came with the\n"
-    "tools. https_proxy in the environment sets a proxy.\n"
+    "--from is a folder or an archive that contains the four IDX files, plain or as\n"
+    ".gz, or the URL of a folder that contains the .gz files. It may be repeated: the\n"
+    "sources are tried in order. Without --from, the tool tries the addresses in the\n"
+    "file that --mirrors or LOCKSTEP_MIRRORS names, or in the mirrors.yaml that came\n"
+    "with the tools. https_proxy in the environment sets a proxy.\n"
+    "\n"
+    "The files are known by their content, so other spellings of their names\n"
+    "(train-images.idx3-ubyte) and folders of these names work too.\n"
     "\n"
     "MNIST is verified by the SHA-256 of the uncompressed files. Fashion-MNIST is\n"
     "verified by the SHA-256 of the published .gz files, which are preferred; its\n"
@@ -33,7 +36,7 @@ int main(int argc, char **argv) {
         .dataset = "mnist",
         .datasets = "mnist or fashion-mnist",
         .dataset_help = "mnist (default) or fashion-mnist",
-        .from_help = "a folder, or the URL of a folder",
+        .from_help = "a folder or archive, or the URL of a folder",
         .find = mnist_find,
         .class_names = mnist_class_names,
         .read = mnist_read,

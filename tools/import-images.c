@@ -38,11 +38,11 @@ static const char NOTES[] =
     "An archive (.zip, .tar, .tar.gz, …) of such a folder is read as the folder is.\n"
     "Every picture is resized so that its shorter side is N, and cropped to the\n"
     "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
-    "[N,C,H,W] and labels y (or images and labels), or x_train, y_train, x_test and\n"
-    "y_test; without --size they are not resized. What is not imported is listed on\n"
-    "standard error and in the manifest: unreadable pictures, other files, and other\n"
-    "folders. DIR/NAME.yaml is an experiment to begin with, and DIR/models/NAME.yaml\n"
-    "its model, unless these files are there already.\n"
+    "[N,C,H,W] and labels y, or x_train, y_train, x_test and y_test (or such names\n"
+    "as train_images); without --size they are not resized. What is not imported is\n"
+    "listed on standard error and in the manifest: unreadable pictures, other files,\n"
+    "and other folders. DIR/NAME.yaml is an experiment to begin with, and\n"
+    "DIR/models/NAME.yaml its model, unless these files are there already.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
@@ -203,7 +203,7 @@ static status describe_result(const arguments *a, const import_result *r, const 
     if (r->faulty)
         TRY(yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty, err), err));
     TRY(yaml_put(results, "passed_over",
-                 yaml_new_integer((int64_t)image_folder_left(&a->folder), err), err));
+                 yaml_new_integer((int64_t)image_folder_left(&a->folder) + r->left_out, err), err));
     TRY(describe_left(a->folder.left, a->folder.left_count, "left_out", results, err));
 out:
     return rc;
@@ -279,7 +279,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(a->arrays ? import_arrays(a->from, &settings, &r, err)
+    TRY(a->arrays ? import_arrays(a->from, &settings, call->log, &r, err)
                   : import_folder(&a->folder, &settings, call->log, &r, err));
     raw_dataset kept = r.data; // r owns its memory
     if (a->arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));

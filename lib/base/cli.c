@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/tool_list.h"
 
-enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_WORD = 63 };
+enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_WORD = 143 };
 
 // Those that every tool takes.
 static const struct {

@@ -32,6 +32,31 @@ bool printable_is_utf8(const char *string) {
     return true;
 }
 
+static bool is_utf16(const unsigned char *s, size_t bytes) {
+    const bool mark = bytes >= 2 && s[0] + s[1] == 0xFF + 0xFE && s[0] >= 0xFE;
+    return mark || (bytes >= 4 && !s[0] != !s[1] && !s[2] == !s[0] && !s[3] == !s[1]);
+}
+
+// Most characters of Chinese text are pairs of high bytes that begin with 0xA1 to 0xD7. In Western
+// text a high byte is mostly alone, and seldom one of those.
+const char *printable_encoding(const char *text, size_t bytes) {
+    const unsigned char *s = (const unsigned char *)text;
+    size_t chinese = 0, western = 0;
+    bool windows = false;
+    if (is_utf16(s, bytes)) return "UTF-16";
+    for (size_t i = 0; i < bytes; i++) {
+        if (s[i] < 0x80) continue;
+        const bool pair = i + 1 < bytes && s[i + 1] >= 0xA1;
+        windows |= s[i] < 0xA0;
+        if (pair && s[i] >= 0xA1 && s[i] <= 0xD7)
+            chinese++;
+        else
+            western++;
+        i += pair;
+    }
+    return chinese > western ? "GBK" : windows ? "WINDOWS-1252" : "ISO-8859-1";
+}
+
 static bool is_control(uint32_t code, bool one_line) {
     if (code == '\t' || code == '\n') return one_line;
     const bool turns = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);

@@ -21,4 +21,7 @@ bool printable_is_utf8(const char *string);
 // told from others; free() it. NULL, with `err` filled, if there is no memory.
 char *printable_escaped(const char *string, error *err) MUST_CHECK;
 
+// Returns the probable encoding of text that is not UTF-8, as iconv calls it: "GBK". For a message.
+const char *printable_encoding(const char *text, size_t bytes);
+
 #endif

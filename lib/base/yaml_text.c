@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 #include "base/yaml_tree_internal.h"
 
 // ---- Reading ----
@@ -76,6 +77,17 @@ static status refuse_grammar(reader *r) {
                      p->context ? p->context : "");
 }
 
+// The bytes are no text: of another encoding, or not of this kind of file.
+static status refuse_bytes(reader *r, yaml_mark_t mark) {
+    const char *encoding = printable_encoding(r->text, r->bytes);
+    if (!strstr(r->parser.problem, "UTF-8") && strcmp(encoding, "UTF-16") != 0)
+        return refuse(r, mark, r->parser.problem);
+    char why[100];
+    snprintf(why, sizeof why, "not UTF-8, but probably %s: convert it with iconv -f %s -t UTF-8",
+             encoding, encoding);
+    return refuse(r, mark, why);
+}
+
 // libyaml's own error. Its reader gives a byte offset; its other parts give line and column.
 static status refuse_syntax(reader *r) {
     const yaml_parser_t *p = &r->parser;
@@ -92,7 +104,7 @@ static status refuse_syntax(reader *r) {
             mark.column++;
         }
     }
-    return refuse(r, mark, p->problem);
+    return refuse_bytes(r, mark);
 }
 
 // Puts a finished scalar or a collection that begins here into the tree. Takes ownership of the

@@ -29,11 +29,14 @@ typedef struct shape {
     int channels, height, width;
 } shape;
 
+// As long as the names that checkpoints of other programs have.
+enum { LAYER_NAME_BYTES = 128 };
+
 typedef struct layer {
     layer_kind kind;
-    char name[32]; // "conv1": the prefix of its tensors in a state_dict
-    uint64_t key;  // of its random numbers: see layer_seed
-    int number;    // index in the program
+    char name[LAYER_NAME_BYTES]; // "conv1": the prefix of its tensors in a state_dict
+    uint64_t key;                // of its random numbers: see layer_seed
+    int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // add: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image

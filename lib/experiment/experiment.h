@@ -27,8 +27,8 @@ typedef enum strategy_kind {
 enum {
     EXPERIMENT_MAX_CHANNELS = 16,
     EXPERIMENT_MAX_STAGES = 63,
-    EXPERIMENT_MAX_PATTERNS = 24,  // of `tensors`
-    EXPERIMENT_PATTERN_BYTES = 64, // of one of them, with a NUL
+    EXPERIMENT_MAX_PATTERNS = 24,                 // of `tensors`
+    EXPERIMENT_PATTERN_BYTES = TENSOR_NAME_BYTES, // of one of them, with a NUL
 };
 
 typedef enum kept_model { KEEP_LAST, KEEP_BEST } kept_model;

@@ -41,7 +41,7 @@ static status matches_none(const model *m, const entry *e, error *err) {
     near = cli_nearest(e->pattern, names, count);
     free(names);
     return yaml_error(
-        e->node, err, "'tensors': no trained tensor of model '%s' matches '%.60s'%s%s%s", m->name,
+        e->node, err, "'tensors': no trained tensor of model '%s' matches '%.140s'%s%s%s", m->name,
         e->pattern, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -60,7 +60,7 @@ static status read_init(const yaml_node *node, init_kind *kind, error *err) {
     const char *near = cli_nearest(word, words, INIT_KINDS);
     return yaml_error(node, err,
                       "'init': expected one of default, kaiming_normal, kaiming_uniform, "
-                      "xavier_uniform, zero, one, dirac, whiten, got '%.60s'%s%s%s",
+                      "xavier_uniform, zero, one, dirac, whiten, got '%.140s'%s%s%s",
                       word, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -85,7 +85,7 @@ static status read_settings(const entry *e, tensor_settings *s, yaml_node *out, 
     status rc;
     TRY(yaml_check_keys(e->node, keys, COUNT(keys), err));
     if (e->node->count == 0)
-        return yaml_error(e->node, err, "'tensors': '%.60s' sets nothing", e->pattern);
+        return yaml_error(e->node, err, "'tensors': '%.140s' sets nothing", e->pattern);
     if (init) {
         TRY(read_init(init, &s->init, err));
         TRY(yaml_put(out, keys[0], yaml_new_string(init_kind_word(s->init), err), err));
@@ -145,15 +145,15 @@ static status list_entries(const yaml_node *node, entry list[EXPERIMENT_MAX_PATT
             return yaml_error(item, err, "'tensors': expected PATTERN: {...}");
         list[i] = pair ? (entry){node->keys[i], item} : (entry){item->keys[0], item->items[0]};
         if (list[i].node->kind != YAML_MAPPING)
-            return yaml_error(list[i].node, err, "'tensors': '%.60s': expected a mapping",
+            return yaml_error(list[i].node, err, "'tensors': '%.140s': expected a mapping",
                               list[i].pattern);
         if (strlen(list[i].pattern) >= EXPERIMENT_PATTERN_BYTES)
             return yaml_error(list[i].node, err,
-                              "'tensors': '%.60s...': a pattern of more than %d bytes",
+                              "'tensors': '%.140s...': a pattern of more than %d bytes",
                               list[i].pattern, (int)EXPERIMENT_PATTERN_BYTES - 1);
         for (size_t k = 0; k < i; k++)
             if (strcmp(list[k].pattern, list[i].pattern) == 0)
-                return yaml_error(list[i].node, err, "'tensors': '%.60s' is there twice",
+                return yaml_error(list[i].node, err, "'tensors': '%.140s' is there twice",
                                   list[i].pattern);
     }
     return STATUS_OK;

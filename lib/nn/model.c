@@ -59,9 +59,10 @@ status layer_find(const builder *b, const yaml_node *node, const char *key, int 
 
 static bool valid_name(const char *name, size_t room) {
     static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     size_t length = strspn(name, letters);
-    return length && length < room && !name[length] && name[0] != '.' && name[length - 1] != '.';
+    return length && length < room && !name[length] && name[0] != '.' && name[0] != '-' &&
+           name[length - 1] != '.';
 }
 
 static status check_name(builder *b, const yaml_node *node, const char *name) {
@@ -104,8 +105,8 @@ static status name_layer(builder *b, const char *prefix, reading *r) {
         if (rc != STATUS_OK) return rc;
         if (!valid_name(name, sizeof l->name))
             return yaml_error(node, b->err,
-                              "'name': expected 1 to %zu letters, digits, '_' or '.' (not first or "
-                              "last), got '%.60s'",
+                              "'name': expected 1 to %zu letters, digits, '_', '-' (not first) or "
+                              "'.' (not first or last), got '%.60s'",
                               sizeof l->name - 1, name);
         snprintf(l->name, sizeof l->name, "%s", name);
     }
@@ -136,6 +137,13 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
     const char *keys[LAYER_OPTIONS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
+    const yaml_node *track = yaml_find(options, "track_running_stats");
+    if (track && type->kind == LAYER_BATCH_NORM)
+        return yaml_error(
+            track, b->err,
+            "'track_running_stats': batch norm always keeps running statistics, since "
+            "the result of a test image would otherwise depend on its batch; leave it "
+            "out");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     return yaml_check_keys(options, keys, count, b->err);
 }

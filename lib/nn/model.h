@@ -12,9 +12,11 @@
 #include "base/yaml_tree.h"
 #include "compute/program.h"
 
+enum { TENSOR_NAME_BYTES = LAYER_NAME_BYTES + sizeof ".running_mean" - 1 };
+
 // One tensor of the state_dict.
 typedef struct model_tensor {
-    char name[48]; // "conv1.weight", "bn1.running_mean"
+    char name[TENSOR_NAME_BYTES]; // "conv1.weight", "bn1.running_mean"
     int rank;
     int64_t shape[4];
     size_t offset, count; // in its arena

@@ -246,7 +246,8 @@ status store_check_unused(const char *folder, error *err) {
 
 // Manifest parameters that an experiment file does not have.
 static bool is_foreign(const char *key) {
-    static const char *const foreign[] = {"architecture", "model", "backend", "reduce", "init"};
+    static const char *const foreign[] = {"architecture", "model", "backend",
+                                          "reduce",       "init",  "init_except"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (strcmp(key, foreign[i]) == 0) return true;
     return false;

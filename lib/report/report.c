@@ -59,6 +59,16 @@ static bool is_text(const char *written, size_t bytes) {
     return strlen(written) == bytes && printable_is_utf8(written);
 }
 
+static status refuse_text(const char *path, const char *written, size_t bytes, error *err) {
+    const char *encoding = printable_encoding(written, bytes);
+    if (printable_is_utf8(written) && strcmp(encoding, "UTF-16") != 0)
+        return error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
+    return error_set(
+        err, STATUS_INPUT,
+        "'%s' is not UTF-8 text, but probably %s: convert it with iconv -f %s -t UTF-8", path,
+        encoding, encoding);
+}
+
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
     static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
     char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
@@ -72,7 +82,7 @@ static status section_discussion(const results *r, const char *path, document *d
     else if (bytes > DISCUSSION_MAX)
         rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
     else if (!is_text(written, bytes))
-        rc = error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
+        rc = refuse_text(path, written, bytes, err);
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;

@@ -253,6 +253,11 @@ status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *their
         why);
 }
 
+// What follows the hash: the patterns of --init-except.
+static const char *after_hash(const char *text) {
+    return strlen(text) < SHA256_TEXT_BYTES ? "" : text + SHA256_TEXT_BYTES - 1;
+}
+
 static status check_hash(const tensor_file *f, const char *path, const char *key, const char *what,
                          const char *mine, error *err) {
     const char *theirs;
@@ -260,8 +265,9 @@ static status check_hash(const tensor_file *f, const char *path, const char *key
     if (rc != STATUS_OK || strcmp(mine, theirs) == 0) return rc;
     return error_set(
         err, STATUS_INPUT,
-        "cannot resume: '%s': it is from a run with %s of content '%.12s', not '%.12s'", path, what,
-        *theirs ? theirs : "(none)", *mine ? mine : "(none)");
+        "cannot resume: '%s': it is from a run with %s of content '%.12s%.200s', not '%.12s%.200s'",
+        path, what, *theirs ? theirs : "(none)", after_hash(theirs), *mine ? mine : "(none)",
+        after_hash(mine));
 }
 
 // States written before this key existed have no revision.

@@ -18,7 +18,7 @@
 typedef struct run_identity {
     const yaml_node *parameters; // the resolved experiment
     const char *data;            // content hash of the unsharded training data
-    const char *init;            // content hash of the --init checkpoint; "" without
+    const char *init;            // of the first weights (train_start.c); "" without --init
     int bits;                    // revision of the arithmetic that makes the steps
 } run_identity;
 

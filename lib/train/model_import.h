@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // model_import.h - imports the weights of a checkpoint of any program, for --init and evaluate.
 //
-// Tensors have PyTorch's state_dict names. Wrapper prefixes are removed: "module." (DataParallel,
-// DistributedDataParallel) and "_orig_mod." (torch.compile), in any order. F16 and BF16 are
-// converted to F32 exactly; F64 is rounded to nearest. num_batches_tracked is ignored.
+// Tensors have PyTorch's state_dict names. Prefixes of wrappers are removed: that of a module which
+// contains the network, whatever its name ("model.", "net."), where the model knows names without
+// it; then "module." (DataParallel, DistributedDataParallel) and "_orig_mod." (torch.compile), in
+// any order. F16 and BF16 are converted to F32 exactly; F64 is rounded to nearest.
+// num_batches_tracked is ignored.
 #ifndef LOCKSTEP_TRAIN_MODEL_IMPORT_H
 #define LOCKSTEP_TRAIN_MODEL_IMPORT_H
 
+#include "base/cli.h"
 #include "base/log.h"
 #include "train/model_file.h"
 
@@ -14,8 +17,15 @@
 // must have every tensor of the model once, and no others: else STATUS_INPUT, naming the tensor,
 // its shape and the one expected. A value that is not finite, or a running variance below 0, is
 // STATUS_INPUT, too. Prefixes and conversions are reported to `log` (NULL: silent) in one line.
+//
+// A tensor whose name matches one of the patterns `except` (fnmatch) is not taken: the arenas then
+// hold initial values, and the model's tensors of these names keep them; the file may lack them, or
+// have them in another shape. A pattern that matches no tensor of the model or of the file is
+// STATUS_USAGE, with a near name. NULL: the tool has no --init-except, which messages then do not
+// offer.
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                    const char *path, const logger *log, error *err) MUST_CHECK;
+                    const char *path, const cli_list *except, const logger *log,
+                    error *err) MUST_CHECK;
 
 // Reads the model and the normalisation from a checkpoint's metadata. STATUS_INPUT, naming the
 // option to give, if the file has none, or those of another program (a PyTorch checkpoint).

@@ -42,6 +42,17 @@ out:
     return rc;
 }
 
+status train_manifest_init_except(manifest *m, const cli_list *except, error *err) {
+    if (except->count == 0) return STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < except->count; i++)
+        rc = yaml_append(list, yaml_new_string(except->items[i], err), err);
+    if (rc == STATUS_OK) return yaml_put(manifest_parameters(m), INIT_EXCEPT, list, err);
+    yaml_free(list);
+    return rc;
+}
+
 status train_manifest_input(manifest *m, const char *path, const tensor_file *f, error *err) {
     const manifest_file file = entry(path, f);
     return manifest_add_input(m, &file, err);

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_TRAIN_TRAIN_MANIFEST_H
 #define LOCKSTEP_TRAIN_TRAIN_MANIFEST_H
 
+#include "base/cli.h"
 #include "base/error.h"
 #include "compute/devices.h"
 #include "data/dataset.h"
@@ -24,6 +25,10 @@ status train_manifest_backend(manifest *m, const char *kind, error *err) MUST_CH
 // `world_size` 0, if the order changed within the run. Exact sums are the default and are not
 // written.
 status train_manifest_reduce(manifest *m, const char *kind, int world_size, error *err) MUST_CHECK;
+
+// `parameters.init_except`: the patterns of --init-except, if there are any.
+#define INIT_EXCEPT "init_except"
+status train_manifest_init_except(manifest *m, const cli_list *except, error *err) MUST_CHECK;
 
 // Adds the files of a dataset to the inputs.
 status train_manifest_dataset(manifest *m, const dataset *d, error *err) MUST_CHECK;

@@ -67,6 +67,7 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
+    TRY(train_manifest_init_except(m, &s->init_except, err));
     TRY(train_data_read(r, err));
     const uint32_t samples = train_run_samples(r);
     TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer),
@@ -87,6 +88,7 @@ out:
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc;
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
+    TRY(train_manifest_init_except(m, &s->init_except, err));
     TRY(recorded_add_input(m, s->train, err));
     if (s->test) TRY(recorded_add_input(m, s->test, err));
     if (s->init) TRY(recorded_add_input(m, s->init, err));
@@ -100,6 +102,7 @@ void train_run_release(train_run *r) {
     holdout_release(&r->left_out);
     checkpoint_release(&r->checkpoint);
     yaml_free(r->segment);
+    free(r->first_weights);
     if (r->cleared) munmap(r->cleared, sizeof *r->cleared);
     memset(r, 0, sizeof *r);
 }

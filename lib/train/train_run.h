@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cli.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "compute/devices.h"
@@ -27,9 +28,10 @@ typedef struct train_settings {
     const strategy *strategy;
     world world;
     const char *train, *test, *out, *init, *trace, *dump_order;
-    devices devices; // opened, unless nothing will be computed
-    const char *isa; // NULL: the best
-    int threads;     // per rank; 0: this host's cores, divided among its ranks
+    cli_list init_except; // patterns: the tensors that `init` does not give
+    devices devices;      // opened, unless nothing will be computed
+    const char *isa;      // NULL: the best
+    int threads;          // per rank; 0: this host's cores, divided among its ranks
     int loader_workers;
     bool reduce_fast; // requested, and the strategy reduces
     bool resume;
@@ -54,7 +56,7 @@ typedef struct train_run {
     normalization normalization;
     augment_list augment; // the experiment's, with the data's mean bytes
     checkpoint checkpoint;
-    char init_content[SHA256_TEXT_BYTES];
+    char *first_weights; // run_identity.init; NULL: none
     int threads;
     bool spin;
     bool launched; // ranks were started, or this one joined the others, or an attempt was made

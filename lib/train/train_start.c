@@ -21,7 +21,8 @@ status train_start_path(const char *folder, const char *name, char **path, error
 }
 
 run_identity train_start_identity(const train_run *r) {
-    return (run_identity){r->experiment->resolved, r->train.source, r->init_content, TRAIN_BITS};
+    return (run_identity){r->experiment->resolved, r->train.source,
+                          r->first_weights ? r->first_weights : "", TRAIN_BITS};
 }
 
 bool train_start_leads(const train_settings *s) {
@@ -30,16 +31,29 @@ bool train_start_leads(const train_settings *s) {
 
 // ---- The model before the first step ----
 
+// The content hash of the checkpoint, and the patterns of --init-except.
+static status describe_init(train_run *r, const char *content, error *err) {
+    const cli_list *except = &r->settings->init_except;
+    char *text = memory_string(content, err);
+    for (size_t k = 0; text && k < except->count; k++) {
+        char *longer = memory_format(err, "%s%s %s", text, k ? "" : " except", except->items[k]);
+        free(text);
+        text = longer;
+    }
+    r->first_weights = text;
+    return text ? STATUS_OK : STATUS_FAILED;
+}
+
 static status read_init(train_run *r, error *err) {
     const train_settings *s = r->settings;
     checkpoint *c = &r->checkpoint;
     tensor_file f = {0};
     status rc;
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
+    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init, &s->init_except,
                      train_start_leads(s) ? s->log : NULL, err));
     TRY(train_manifest_input(r->manifest, s->init, &f, err));
-    memcpy(r->init_content, f.content, sizeof r->init_content);
+    TRY(describe_init(r, f.content, err));
 out:
     tensor_file_release(&f);
     return rc;
@@ -48,10 +62,12 @@ out:
 status train_start_model(train_run *r, error *err) {
     const train_settings *s = r->settings;
     checkpoint *c = &r->checkpoint;
-    if (!s->init)
-        return initial_model(r->experiment, &r->train, &r->left_out, &r->normalization,
-                             c->parameters, c->buffers, err);
-    if (initial_model_is_set(r->experiment) && train_start_leads(s))
+    status rc = STATUS_OK;
+    if (!s->init || s->init_except.count)
+        rc = initial_model(r->experiment, &r->train, &r->left_out, &r->normalization, c->parameters,
+                           c->buffers, err);
+    if (rc != STATUS_OK || !s->init) return rc;
+    if (!s->init_except.count && initial_model_is_set(r->experiment) && train_start_leads(s))
         log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
     return read_init(r, err);
 }
@@ -75,6 +91,7 @@ static status check_manifest(yaml_node *root, const char *path, const experiment
     yaml_remove(parameters, "published");
     yaml_remove(parameters, "backend");
     yaml_remove(parameters, "reduce");
+    yaml_remove(parameters, INIT_EXCEPT);
     rc = checkpoint_check_parameters(e->resolved, parameters, path, err);
     if (rc == STATUS_OK) *longer = experiment_epochs_of(parameters) < e->epochs;
     return rc;

@@ -17,8 +17,8 @@ run_identity train_start_identity(const train_run *r);
 // Is this process rank 0, or will it start rank 0? That process writes files and messages.
 bool train_start_leads(const train_settings *s);
 
-// Fills the checkpoint with the initial model: that of --init, which has all values of a model,
-// else the one that the experiment describes.
+// Fills the checkpoint with the initial model: the one that the experiment describes, or that
+// of --init, which has all values of a model but for the tensors of --init-except.
 status train_start_model(train_run *r, error *err) MUST_CHECK;
 
 // Checks that this run may write to --out, and finds where it begins. With --resume loads the saved

@@ -74,6 +74,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
         {"reduce", CLI_STRING, &t->reduce, "exact|fast",
          "exact (default): the same bits for every world size; fast: other bits for each", 0, 0},
         {"init", CLI_STRING, &t->init, "MODEL", "start from the weights of this checkpoint", 0, 0},
+        {"init-except", CLI_LIST, &t->init_except, "PATTERN",
+         "but for these tensors ('fc1.*'), which begin at their initial values", 0, 0},
         {"resume", CLI_FLAG, &t->resume, NULL,
          "resume from the state in --out, if there is one; more epochs than before are allowed", 0,
          0},
@@ -206,6 +208,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .test = e->validation.samples ? NULL : t->test, // with validation, epochs do not see it
         .out = t->out,
         .init = t->init,
+        .init_except = t->init_except,
         .trace = t->trace,
         .dump_order = t->dump_order,
         .isa = getenv("LOCKSTEP_ISA"),
@@ -220,6 +223,8 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .log = log,
     };
     TRY(need(t->train, "train", err));
+    if (t->init_except.count && !t->init)
+        return error_set(err, STATUS_USAGE, "cannot start: '--init-except' needs --init MODEL");
     TRY(parse_reduce(t->reduce, &s->reduce_fast, err));
     TRY(parse_checkpoint_every(t->checkpoint_every, s, err));
     if (t->test && strcmp(t->test, "-") == 0)
@@ -378,6 +383,7 @@ out:
     free(file);
     cli_list_release(&operands);
     cli_list_release(&t->set);
+    cli_list_release(&t->init_except);
     return rc;
 }
 

@@ -12,6 +12,7 @@ setup_file() {
     write_experiment e.yaml "$LENET_BN" global_batch=20 epochs=1
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out trained
     zstd -dqc trained/model.st.zst >ours.safetensors
+    cp trained/model.st.zst trained.st.zst
 }
 
 setup() {
@@ -23,7 +24,7 @@ setup() {
     train=$BATS_FILE_TMPDIR/data/train.st.zst
     lenet=$ROOT/experiments/models/lenet-bn.yaml
     cd "$WORK"
-    cp "$BATS_FILE_TMPDIR/ours.safetensors" "$BATS_FILE_TMPDIR/e.yaml" .
+    cp "$BATS_FILE_TMPDIR"/{ours.safetensors,trained.st.zst,e.yaml} .
 }
 
 # rewrite FILE: writes ours.safetensors as changed by the Python code on standard input: `tensors`
@@ -73,6 +74,124 @@ refused() {
     succeeds "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --init wrapped.safetensors --out two
     [ "$(grep -c "is removed from" <<<"$stderr")" -eq 1 ]
     same_model "$(content one/model.st.zst)" two "prefixed weights"
+}
+
+@test "the prefix of any wrapper is removed; what is beside the network is named" {
+    local expected prefix
+    expected=$(predictions ours.safetensors)
+    for prefix in model. net. module.model. model.module. lit.backbone._orig_mod.; do
+        rewrite wrapped.safetensors <<END
+tensors = {'$prefix' + name: t for name, t in tensors.items()}
+tensors["${prefix}bn1.num_batches_tracked"] = ("I64", [], bytes(8))
+END
+        [ "$expected" = "$(predictions wrapped.safetensors)" ] || fail "$prefix"
+        [[ $(cat said) == *"'wrapped.safetensors': prefix '"*"is removed from the names"* ]] || fail "$(cat said)"
+    done
+    rewrite more.safetensors <<'END'
+tensors = {"model." + name: t for name, t in tensors.items()}
+tensors["criterion.weight"] = ("F32", [10], bytes(40))
+END
+    refused "tensor 'criterion.weight' \(F32 \[10\]\) is unknown to model 'lenet-bn'" more.safetensors
+    fails_with 3 "; --init-except 'criterion.\*' leaves it out" "$BIN/train-single" --experiment e.yaml --train "$train" \
+        --init more.safetensors --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init more.safetensors --init-except 'criterion.*' --out one
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --init ours.safetensors --out two
+    same_model "$(content two/model.st.zst)" one "a wrapped network"
+    rewrite two.safetensors <<<"tensors = {w + name: t for name, t in tensors.items() for w in ('student.', 'teacher.')}"
+    refused "tensor 'teacher.*' .* is unknown to model" two.safetensors
+    # The names of nn.Sequential, of which the model has none.
+    rewrite numbers.safetensors <<<"tensors = {'net.%d.weight' % k: t for k, t in enumerate(tensors.values())}"
+    refused "tensor 'net.[0-9]*.weight' .* is unknown to model 'lenet-bn', and so are all others: give the layers these names, by 'name:'" numbers.safetensors
+    # What other programs keep beside the weights.
+    rewrite state.safetensors <<'END'
+tensors = {"state_dict." + name: t for name, t in tensors.items()}
+tensors["optimizer.state.0.momentum_buffer"] = ("F32", [2], bytes(8))
+tensors["epoch"] = ("I64", [], bytes(8))
+END
+    fails_with 3 "tensor 'epoch' .* is unknown .*; --init-except 'epoch' leaves it out" "$BIN/train-single" --experiment e.yaml \
+        --train "$train" --init state.safetensors --init-except 'optimizer.*' --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init state.safetensors --init-except 'optimizer.*' \
+        --init-except epoch --out three
+    same_model "$(content two/model.st.zst)" three "weights under a key"
+}
+
+@test "--init-except: the other tensors begin at the checkpoint's values, these at their initial ones" {
+    local go=("$BIN/train-single" --experiment e.yaml --train "$train" --set optimizer.lr=1e-30) key
+    rewrite hundred.safetensors <<'END'
+tensors = {"net." + name: t for name, t in tensors.items()}
+tensors["net.fc3.weight"] = ("F32", [100, 84], bytes(4 * 8400))
+tensors["net.fc3.bias"] = ("F32", [100], bytes(400))
+END
+    fails_with 3 "'net.fc3.(weight|bias)' is F32 \[100.*; --init-except 'fc3.\*' begins it at" "${go[@]}" --init hundred.safetensors --out out
+    "${go[@]}" -q --out fresh
+    succeeds "${go[@]}" --init hundred.safetensors --init-except 'fc3.*' --out out
+    [[ $stderr == *"'hundred.safetensors': prefix 'net.' is removed from the names, 2 tensors begin at their initial values"* ]] || fail "$stderr"
+    cmp <("$BIN/tensor" cat out/model.st.zst fc3.weight) <("$BIN/tensor" cat fresh/model.st.zst fc3.weight)
+    cmp <("$BIN/tensor" cat out/model.st.zst conv1.weight) <("$BIN/tensor" cat ours.safetensors conv1.weight)
+    # Part of the run: its key, its manifest, its state.
+    key=$("$BIN/manifest" get out/manifest.yaml key)
+    [ "$("${go[@]}" --init hundred.safetensors --init-except 'fc3.*' --print-key)" = "$key" ]
+    [ "$("${go[@]}" --init hundred.safetensors --print-key)" != "$key" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.init_except)" = "- fc3.*" ]
+    "$BIN/manifest" verify out/manifest.yaml
+    rm out/manifest.yaml
+    fails_with 3 "content '[0-9a-f]{12} except fc3.\*', not '[0-9a-f]{12} except fc\*'" \
+        "${go[@]}" -q --init hundred.safetensors --init-except 'fc*' --out out --resume
+    # The same model from other ranks; and where the file lacks the tensors.
+    succeeds "$BIN/train-ddp" -q --world-size 2 "${go[@]:1}" --init hundred.safetensors --init-except 'net.fc3.*' --out ddp
+    [ "$(content ddp/model.st.zst)" = "$(content out/model.st.zst)" ]
+    rewrite less.safetensors <<<"del tensors['fc3.weight'], tensors['fc3.bias']"
+    fails_with 3 "no tensor 'fc3.weight' .*; --init-except 'fc3.\*' begins it" "${go[@]}" --init less.safetensors --out less
+    succeeds "${go[@]}" -q --init less.safetensors --init-except 'fc3.*' --out less
+    [ "$(content less/model.st.zst)" = "$(content out/model.st.zst)" ]
+    # Their initial values are those of the experiment.
+    succeeds "${go[@]}" --init less.safetensors --init-except 'fc3.*' --set 'tensors={fc3.weight: {init: one}}' --out one
+    [[ $stderr != *"no effect"* ]] || fail "$stderr"
+    [ "$("$BIN/tensor" export --format csv one/model.st.zst fc3.weight | tr , '\n' | sort -u)" = 1 ]
+}
+
+@test "names of 127 bytes and with '-': trained, resumed, frozen, exported, replayed, and read back" {
+    need_tool tensor replay
+    local long name tools=("$BIN/train-single" -q --experiment names.yaml --train "$train")
+    long=$(printf 'backbone.down-sample_%.0s' {1..7} | cut -c1-127)
+    cat >names-model.yaml <<END
+schema: lockstep.model/1
+name: names
+input: [3, 32, 32]
+layers:
+- conv: {out: 2, kernel: 5, stride: 4, name: $long}
+- batch_norm: {name: ${long%?}B}
+- gelu: {name: ${long%?}G}
+- group_norm: {groups: 2, name: ${long%?}N}
+- flatten
+- linear: {out: 10, name: head-1}
+END
+    write_experiment names.yaml model=./names-model.yaml global_batch=20 epochs=2 "tensors={$long.bias: {trained_epochs: 0}}"
+    "${tools[@]}" --out run --keep-states 2
+    "${tools[@]}" --out half --stop-after-steps 20 || [ $? -eq 5 ]
+    "${tools[@]}" --out half --resume
+    same_model "$(content run/model.st.zst)" half "a resumed run"
+    succeeds "$BIN/replay" run --train "$train" --segments 1
+    for name in "$long.bias" "${long%?}B.running_mean" head-1.weight; do
+        "$BIN/tensor" cat run/model.st.zst "$name" >/dev/null || fail "$name"
+    done
+    zstd -dqc run/model.st.zst >ours.safetensors
+    rewrite wrapped.safetensors <<<"tensors = {'model.' + name: t for name, t in tensors.items()}"
+    [ "$(predictions wrapped.safetensors)" = "$(predictions ours.safetensors)" ]
+    fails_with 2 "did you mean '$long.bias'" "${tools[@]}" --out x --set "tensors={$long.bios: {trained_epochs: 0}}"
+    "$BIN/tensor" export --format onnx --out names.onnx run
+    grep -aq "${long%?}G/step3" names.onnx
+    grep -aq "${long%?}B.running_mean" names.onnx
+}
+
+@test "--init-except: a pattern that matches nothing is refused, with a near name" {
+    local go=("$BIN/train-single" --experiment e.yaml --train "$train" --out out)
+    fails_with 2 "'--init-except fc3' matches no tensor of model 'lenet-bn' or of the file: did you mean 'fc3.\*'\?" \
+        "${go[@]}" --init ours.safetensors --init-except fc3
+    fails_with 2 "'--init-except fc3.wieght' .*: did you mean 'fc3.weight'\?" \
+        "${go[@]}" --init ours.safetensors --init-except 'fc1.*' --init-except fc3.wieght
+    fails_with 2 "'--init-except' needs --init MODEL" "${go[@]}" --init-except fc3.weight
+    nothing_in out
 }
 
 @test "F16 and BF16 are read exactly, F64 is rounded to nearest" {
@@ -135,6 +254,19 @@ END
     [ ! -s said ]
 }
 
+@test "track_running_stats=False: refused with the reason; training can begin from such a checkpoint" {
+    local reason="the result of a test image would depend on its batch"
+    rewrite without.safetensors <<<"tensors = {name: t for name, t in tensors.items() if '.running_' not in name}"
+    refused "no tensor 'bn1.running_mean': a batch norm with track_running_stats=False is not supported, because $reason" without.safetensors
+    fails_with 3 "; --init-except '\*.running_\*' begins the statistics" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --init without.safetensors --out out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init without.safetensors --init-except '*.running_*' --out out
+    sed '0,/- batch_norm/s//- batch_norm: {track_running_stats: false}/' "$lenet" >m.yaml
+    fails_with 3 "m.yaml:[0-9]*:[0-9]*: 'track_running_stats': batch norm always keeps .*depend on its batch; leave it out" \
+        "$BIN/evaluate" --model ours.safetensors --architecture m.yaml --data "$test" --out evaluated
+    nothing_in evaluated
+}
+
 @test "metadata of another program: the message names the key and --architecture" {
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do
@@ -171,8 +303,78 @@ END
     refused "tensors '(module.)?fc3.bias' and '(module.)?fc3.bias' are both 'fc3.bias'" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F64', [10], struct.pack('<10d', *[1e300] * 10))"
     refused "tensor 'fc3.bias' holds 1e\+300, too large for F32" x.safetensors
-    printf 'PK\003\004 a zip archive' >x.pt
-    refused "'x.pt'.*torch.save.*save_file" x.pt
+}
+
+# zip FILE MEMBER...: an archive of empty members.
+zip() {
+    "$PYTHON" -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    for name in sys.argv[2:]: z.writestr(name, "")' "$@"
+}
+
+@test "files of other formats are named, with the way to a tensor file" {
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1234\nsize 44730000\n' >x.safetensors
+    refused "'x.safetensors': it is a pointer of Git LFS, not the file itself: run git lfs pull$" x.safetensors
+    printf '\n<!DOCTYPE HTML>\n<html><head>' >x.safetensors
+    refused "'x.safetensors': it is a web page: its download failed" x.safetensors
+    printf 'Invalid username or password.' >x.safetensors
+    refused "it is text that begins with 'Invalid username or password.'" x.safetensors
+    : >x.safetensors
+    refused "'x.safetensors': it is empty" x.safetensors
+    printf '\x89HDF\r\n\x1a\n\0\0\0\0' >x.h5
+    refused "it is an HDF5 file.*h5py.*safetensors.numpy.save_file" x.h5
+    printf '\x08\x07\x12\x07pytorch\x1a\x062.1.0' >x.onnx
+    refused "it is an ONNX model: save the state_dict" x.onnx
+    gzip -c ours.safetensors >x.gz
+    refused "it is compressed by gzip: unpack it first" x.gz
+    tar -cf x.tar ours.safetensors
+    refused "it is a tar archive: unpack it first" x.tar
+    "$PYTHON" -c 'import pickle; pickle.dump({"conv1.weight": [1.0]}, open("x.pkl", "wb"))'
+    refused "it is a pickle: load it in Python" x.pkl
+    zip x.pt x/data.pkl x/byteorder x/data/0 x/version
+    refused "it is a checkpoint of torch.save: convert it: .*torch.load\('x.pt', 'cpu'\).*'x.pt.safetensors'" x.pt
+    zip x.pt x/data.pkl x/code/__torch__.py x/constants.pkl
+    refused "it is a TorchScript archive: .*torch.jit.load\('x.pt', 'cpu'\).state_dict" x.pt
+    zip x.keras metadata.json config.json model.weights.h5
+    refused "it is a Keras archive \(.keras\)" x.keras
+    zip x.npz x.npy y.npy
+    refused "it is an archive of NumPy arrays \(.npz\), for import-images" x.npz
+    zip x.zip README
+    refused "it is a zip archive: pass a tensor file" x.zip
+    # A damaged file of the right format keeps its own message.
+    head -c 3000 trained.st.zst >cut.st.zst
+    refused "'cut.st.zst': the file ends at byte 3000" cut.st.zst
+    head -c 3000 ours.safetensors >cut.safetensors
+    refused "it ends inside" cut.safetensors
+}
+
+@test "the line that converts a checkpoint of PyTorch does so, for each way to save one" {
+    need_torch
+    local expected line name how=(--architecture "$lenet" --mean "0.5,0.5,0.5" --std "0.5,0.5,0.5")
+    expected=$(predictions ours.safetensors "${how[@]}")
+    # The library itself may be missing here; its save_file has this form.
+    mkdir safetensors
+    : >safetensors/__init__.py
+    printf 'import safetensors_writer\ndef save_file(tensors, path): safetensors_writer.save(path, tensors)\n' >safetensors/torch.py
+    "$PYTHON" - <<'END'
+import torch, safetensors_reader
+read, _ = safetensors_reader.read(open("ours.safetensors", "rb").read())
+state = {name: torch.tensor(values).reshape(shape) for name, (_, shape, values) in read.items()}
+torch.save(state, "plain.pt")
+torch.save({"epoch": 3, "model_state_dict": state, "optimizer": {"lr": 0.1}}, "model.pth")
+torch.save({"state_dict": {"model." + name: t for name, t in state.items()}}, "lightning.ckpt")
+torch.save({"model": state}, "old.pt", _use_new_zipfile_serialization=False)
+END
+    for name in plain.pt model.pth lightning.ckpt old.pt; do
+        run --separate-stderr -- "$BIN/evaluate" --model "$name" --data "$test" --out out --architecture "$lenet"
+        [ "$status" -eq 3 ]
+        line=${stderr#*: convert it: python3 -c \"}
+        printf '%s\n' "${line%\"}" >>lines.py
+    done
+    "$PYTHON" lines.py || fail "$(cat lines.py)"
+    for name in plain.pt model.pth lightning.ckpt old.pt; do
+        [ "$(predictions "$name.safetensors" "${how[@]}")" = "$expected" ] || fail "$name" "$(cat said)"
+    done
 }
 
 @test "PyTorch agrees on 16-bit floats, and on the prefixes of DistributedDataParallel and compile" {

@@ -104,6 +104,11 @@ bad_archive() {
     fails_with 3 "'$WORK/absent': No such file" "$CIFAR" --from "$WORK/absent" --out "$OUT"
     mkdir "$WORK/folder"
     fails_with 3 "data_batch_1.bin' of cifar10 is missing" "$CIFAR" --from "$WORK/folder" --out "$OUT"
+    mkdir "$WORK/cifar-100-binary"
+    : >"$WORK/cifar-100-binary/train.bin"
+    tar -C "$WORK" -cf "$WORK/hundred.tar" cifar-100-binary
+    fails_with 3 "'data_batch_1.bin' of cifar10 is missing; it holds members of another data set: pass --dataset cifar100" \
+        "$CIFAR" --from "$WORK/hundred.tar" --out "$OUT"
     fails_with 3 "neither" "$CIFAR" --from /dev/null --out "$OUT"
     nothing_in "$OUT"
 }
@@ -371,7 +376,7 @@ mirrors() {
     done
 }
 
-@test "real data: other archive formats are accepted, a duplicate member is not" {
+@test "real data: other archive formats are accepted, and a second copy of a member only if it is equal" {
     need_cifar10
     need_tool tensor
     need_python
@@ -381,7 +386,16 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     for name in sys.argv[2:]: z.write(name)' "$WORK/flat.zip" ./*.bin
     "$CIFAR" --from "$WORK/flat.zip" --split test --out - | cmp - "$REAL/test.st.zst"
     tar --hard-dereference -cf "$WORK/twice.tar" data_batch_1.bin ./data_batch_1.bin
-    fails_with 3 "'data_batch_1.bin' occurs twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    fails_with 3 "'data_batch_2.bin' of cifar10 is missing" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    mkdir "$WORK/other"
+    tr '\001' '\002' <data_batch_1.bin >"$WORK/other/data_batch_1.bin"
+    tar -cf "$WORK/twice.tar" data_batch_1.bin -C "$WORK" other/data_batch_1.bin
+    fails_with 3 "'data_batch_1.bin' has SHA-256" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    # Another spelling of each name is the same file; of another data set there is a hint.
+    mkdir "$WORK/spelt"
+    local file
+    for file in *.bin; do ln -s "$PWD/$file" "$WORK/spelt/$(tr _. -- <<<"${file^}")"; done
+    "$CIFAR" --from "$WORK/spelt" --split test --out - | cmp - "$REAL/test.st.zst"
     nothing_in "$OUT"
 }
 

@@ -72,17 +72,27 @@ refused() {
     fails_with 3 "'$WORK/absent': No such file" "$MNIST" --from "$WORK/absent" --out "$OUT"
     fails_with 3 "'train-images-idx3-ubyte' of mnist is missing" "$MNIST" --from "$WORK/d" --out "$OUT"
     mkdir "$WORK/d/train-images-idx3-ubyte"
-    fails_with 3 "'$WORK/d/train-images-idx3-ubyte': Is a directory" "$MNIST" --from "$WORK/d" --out "$OUT"
+    fails_with 3 "'train-images-idx3-ubyte' of mnist is missing" "$MNIST" --from "$WORK/d" --out "$OUT"
     rmdir "$WORK/d/train-images-idx3-ubyte"
     echo text >"$WORK/file"
-    fails_with 3 "'$WORK/file': not a folder" "$MNIST" --from "$WORK/file" --out "$OUT"
+    fails_with 3 "'$WORK/file'" "$MNIST" --from "$WORK/file" --out "$OUT"
     echo text >"$WORK/d/train-images-idx3-ubyte.gz"
-    fails_with 3 "has 5 bytes, expected 47040016" "$MNIST" --from "$WORK/d" --out "$OUT"
+    fails_with 3 "is one of the 4 files of mnist: pass their folder" "$MNIST" --from "$WORK/d/train-images-idx3-ubyte.gz" --out "$OUT"
+    fails_with 3 "ubyte.gz': it is text that begins with 'text'" "$MNIST" --from "$WORK/d" --out "$OUT"
+    printf '\1\2' >"$WORK/d/train-images-idx3-ubyte.gz"
+    fails_with 3 "has 2 bytes, expected 47040016" "$MNIST" --from "$WORK/d" --out "$OUT"
     idx "$WORK/d/train-images-idx3-ubyte" 60000 28
     fails_with 3 "'train-images-idx3-ubyte' has SHA-256 .*, expected ba891046" \
         "$MNIST" --from "$WORK/d" --out "$OUT"
     gzip -1 <"$WORK/d/train-images-idx3-ubyte" | head -c 20000 >"$WORK/d/train-images-idx3-ubyte.gz"
     rm "$WORK/d/train-images-idx3-ubyte"
+    mv "$WORK/d/train-images-idx3-ubyte.gz" "$WORK/cut.gz"
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1\n' >"$WORK/d/train-images.idx3-ubyte"
+    fails_with 3 "'$WORK/d/train-images.idx3-ubyte': it is a pointer of Git LFS.*git lfs pull" "$MNIST" --from "$WORK/d" --out "$OUT"
+    printf '<!doctype html>' >"$WORK/d/train-images.idx3-ubyte"
+    fails_with 3 "'$WORK/d/train-images.idx3-ubyte': it is a web page" "$MNIST" --from "$WORK/d" --out "$OUT"
+    rm "$WORK/d/train-images.idx3-ubyte"
+    mv "$WORK/cut.gz" "$WORK/d/train-images-idx3-ubyte.gz"
     fails_with 3 "train-images-idx3-ubyte.gz'" "$MNIST" --from "$WORK/d" --out "$OUT"
     nothing_in "$OUT"
 }
@@ -139,6 +149,45 @@ refused() {
     nothing_in "$OUT"
 }
 
+# spelt FOLDER: the same files, as 7-Zip spells them, two in folders of their names as Kaggle packs
+# them, one compressed.
+spelt() {
+    mv "$1/train-images-idx3-ubyte" "$1/train-images.idx3-ubyte"
+    mkdir "$1/train-labels-idx1-ubyte.d" "$1/t10k-images-idx3-ubyte.d"
+    mv "$1/train-labels-idx1-ubyte" "$1/train-labels-idx1-ubyte.d/"
+    mv "$1/t10k-images-idx3-ubyte" "$1/t10k-images-idx3-ubyte.d/t10k-images.idx3-ubyte"
+    mv "$1/train-labels-idx1-ubyte.d" "$1/train-labels-idx1-ubyte"
+    mv "$1/t10k-images-idx3-ubyte.d" "$1/t10k-images-idx3-ubyte"
+    mv "$1/t10k-labels-idx1-ubyte" "$1/T10K-labels.idx1-ubyte"
+}
+
+@test "names that unpackers and other libraries give, folders of these names, and archives" {
+    need_python
+    fashion "$WORK/fashion"
+    poke "$WORK/fashion/t10k-labels-idx1-ubyte" $((8 + 5)) '\011'
+    "$MNIST" -q --dataset fashion-mnist --from "$WORK/fashion" --split test --out - 2>/dev/null >"$WORK/expected"
+    spelt "$WORK/fashion"
+    "$MNIST" -q --dataset fashion-mnist --from "$WORK/fashion" --split test --out - 2>/dev/null | cmp - "$WORK/expected"
+    # An archive of both spellings, as Kaggle has it: equal ones do no harm, others do.
+    mkdir "$WORK/fashion/again"
+    cp "$WORK/fashion/train-images.idx3-ubyte" "$WORK/fashion/again/train-images-idx3-ubyte"
+    tar -C "$WORK" -cf "$WORK/kaggle.tar" fashion
+    "$MNIST" -q --dataset fashion-mnist --from "$WORK/kaggle.tar" --split test --out - 2>"$WORK/warnings" | cmp - "$WORK/expected"
+    [ "$(grep -c "only its size and structure" "$WORK/warnings")" -eq 5 ]
+    poke "$WORK/fashion/again/train-images-idx3-ubyte" 100 '\001'
+    tar -C "$WORK" -cf "$WORK/kaggle.tar" fashion
+    run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/kaggle.tar" --out "$OUT"
+    [ "$status" -eq 3 ]
+    [[ $stderr == *"'train-images-idx3-ubyte' occurs twice, with different content" ]] || fail "$stderr"
+    # A .gz inside an archive has the hash of the published one, or is refused.
+    mkdir "$WORK/packed"
+    gzip -1 <"$WORK/fashion/T10K-labels.idx1-ubyte" >"$WORK/packed/t10k-labels-idx1-ubyte.gz"
+    tar -C "$WORK" -cf "$WORK/packed.tar" packed
+    fails_with 3 "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7" \
+        "$MNIST" --dataset fashion-mnist --from "$WORK/packed.tar" --out "$OUT"
+    nothing_in "$OUT"
+}
+
 @test "Fashion-MNIST: a wrong structure is refused" {
     need_python
     fashion "$WORK/fashion"
@@ -179,6 +228,11 @@ refused() {
         gzip -dc "$MNIST_FROM/$name-ubyte.gz" >"$WORK/plain/$name-ubyte"
     done
     "$MNIST" --from "$WORK/plain" --split test --out - | cmp - "$WORK/a/test.st.zst"
+    run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/plain" --out "$OUT"
+    [ "$status" -eq 3 ]
+    [[ $stderr == *"'train-images-idx3-ubyte' is that of mnist, not of fashion-mnist: pass --dataset mnist" ]] || fail "$stderr"
+    tar -C "$(dirname "$MNIST_FROM")" -cf "$WORK/gz.tar" "$(basename "$MNIST_FROM")"
+    "$MNIST" --from "$WORK/gz.tar" --split test --out - | cmp - "$WORK/a/test.st.zst"
     serve "$MNIST_FROM"
     "$MNIST" -q --from "$URL" --split test --out - | cmp - "$WORK/a/test.st.zst"
     # A first mirror without the files, and one with a token, which is appended to each address.

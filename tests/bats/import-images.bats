@@ -354,27 +354,79 @@ END
     [[ $output == *'shape: [3,3,2,2]'* ]]
 }
 
+@test "arrays: the names that libraries give, and big-endian and other numbers as labels" {
+    local names all
+    for names in "X_train y_train X_test y_test" "train_images train_labels test_images test_labels" "trainX trainY testX testY" \
+        "images_train labels_train images_test labels_test" "train_data train_targets val_data val_targets"; do
+        read -r -a all <<<"$names"
+        set -- "${all[@]}"
+        make_images npz a.npz "$1=6,4,4=|u1" "$2=6,1=>i4" "$3=3,4,4=|u1" "$4=3=<u8"
+        "$IMPORT" -q --from a.npz --out "$OUT"
+        [ "$(value results.train_samples) $(value results.test_samples) $(value results.classes)" = "6 3 3" ] || fail "$names"
+        [ "$(pixels train labels)" = "0 1 2 0 1 2" ]
+    done
+    make_images npz b.npz X=6,4,4='|u1' target=6='|b1'=0,1
+    "$IMPORT" -q --from b.npz --out "$OUT"
+    # MedMNIST's third part is named and counted.
+    make_images npz med.npz train_images=6,4,4='|u1' train_labels=6,1='|u1' val_images=5,4,4='|u1' val_labels=5,1='|u1' \
+        test_images=3,4,4='|u1' test_labels=3,1='|u1'
+    succeeds "$IMPORT" --from med.npz --out "$OUT"
+    [[ $stderr == *"array 'val_images' is left out: 5 images, neither trained on nor tested with"* ]] || fail "$stderr"
+    [ "$(value results.test_samples) $(value results.passed_over)" = "3 5" ]
+}
+
+# bad WHY ARRAY...: these arrays are refused with that message.
+bad() {
+    make_images npz bad.npz "${@:2}"
+    fails_with 3 "'bad.npz.*$1" "$IMPORT" --from bad.npz --out "$OUT"
+}
+
+@test "arrays of other elements are named as they are, with what to pass" {
+    bad ":y.npy': it holds strings \(<U1\): for labels, save numpy.unique" x=6,4,4='|u1' y=6='<U1'
+    bad "it holds strings \(\|S12\)" x=6,4,4='|u1' y=6='|S12'
+    bad "it holds pickled Python objects \(\|O\): .*numpy.stack" x=6='|O' y=6='|u1'
+    bad "it holds complex numbers \(>c8\)" x=6,4,4='>c8' y=6='|u1'
+    bad "it holds long floats \(<f16\)" x=6,4,4='<f16' y=6='|u1'
+    bad "it holds times \(<M8\[D\]\)" x=6,4,4='|u1' y=6='<M8[D]'
+    bad "'X' does not hold unsigned bytes but floats \(<f4\) from 0 to 1: pass \(X \* 255\).round\(\).astype\('uint8'\)" \
+        X=6,4,4='<f4'=0,0.5,1 y=6='|u1'
+    bad "floats \(<f2\) from 0.5 to 254: pass x.round\(\).astype" x=6,4,4='<f2'=254,0.5 y=6='|u1'
+    bad "floats \(<f8\) from -1 to 2.5: pass pixels from 0 to 255" x=6,4,4='>f8'=-1,2.5 y=6='|u1'
+    bad "floats \(<f4\) from nan to nan: pass pixels" x=6,4,4='<f4'=1,nan,0 y=6='|u1'
+    bad "integers \(<i8\) from 3 to 255: pass x.round" x=6,4,4='<i8'=3,255 y=6='|u1'
+    bad "integers \(<u2\) from 0 to 65535: pass pixels" x=6,4,4='<u2'=65535,0 y=6='|u1'
+    bad "booleans \(\|b1\) from 0 to 1: pass \(x" x=6,4,4='|b1'=0,1 y=6='|u1'
+    bad "array 'y' does not hold integers but floats \(<f4\): pass y.astype\(int\)" x=6,4,4='|u1' y=6='<f4'
+    bad "array 'y' has the shape \[N, 3\]: one-hot labels: pass y.argmax\(1\)" x=6,4,4='|u1' y=6,3='<f4'=0,1,0
+    bad "array 'y' holds labels from 1 to 3: pass y - 1" x=6,4,4='|u1' y=6='<i8'=1,2,3
+    bad "array 'y': element 1 is -1, not a label from 0 to 999" x=6,4,4='|u1' y=6='|i1'=0,-1
+    nothing_in "$OUT"
+}
+
 @test "unusable arrays are refused by name" {
-    bad() {
-        local why=$1
-        shift
-        make_images npz bad.npz "$@"
-        fails_with 3 "'bad.npz.*$why" "$IMPORT" --from bad.npz --out "$OUT"
-    }
-    bad "expected the arrays x and y" x=6,4,4='|u1'
-    bad "array 'x' does not hold unsigned bytes" x=6,4,4='<f4' y=6='|u1'
-    bad "array 'x' has neither 1 nor 3 channels" x=6,4,4,4='|u1' y=6='|u1'
+    bad "expected the arrays x and y.*; it has x$" x=6,4,4='|u1'
+    bad "; it has arr_0, arr_1$" arr_0=6,4,4='|u1' arr_1=6='|u1'
+    bad "; it has X_train, y_train$" X_train=6,4,4='|u1' y_train=6='|u1'
+    bad "arrays 'x' and 'images' mean the same" x=6,4,4='|u1' images=6,4,4='|u1' y=6='|u1'
+    bad "array 'x' has the shape \[N, 4, 4, 5\]: neither 1 nor 3" x=6,4,4,5='|u1' y=6='|u1'
+    bad "neither 1 nor 3 channels; of RGBA, pass x\[..., :3\]" x=6,8,8,4='|u1' y=6='|u1'
     bad "array 'x' can be read as" x=6,3,4,3='|u1' y=6='|u1'
-    bad "array 'x' does not have the shape" x=6,4='|u1' y=6='|u1'
-    bad "array 'y' does not have one label" x=6,4,4='|u1' y=5='|u1'
-    bad "array 'y' does not hold integers" x=6,4,4='|u1' y=6='<f4'
+    bad "\[N, 784\]: pass x.reshape\(-1, 28, 28\)" x=6,784='|u1' y=6='|u1'
+    bad "\[N, 3072\]: pass data.reshape\(-1, 3, 32, 32\), or \(-1, 32, 32, 3\)" data=6,3072='|u1' y=6='|u1'
+    bad "the shape of 1 dimensions, not" x=6='|u1' y=6='|u1'
+    bad "'y' does not have one label for each image: it has 1 dimension and begins with 5, 'x' has 6" x=6,4,4='|u1' y=5='|u1'
+    bad "'y' has the shape \[N, 3\]: each image must have one label" x=6,4,4='|u1' y=6,3='|u1'=1,0,1
     bad "different shapes" x_train=6,4,4='|u1' y_train=6='|u1' x_test=6,4,5='|u1' y_test=6='|u1'
     make_images npz few.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=2,4,4='|u1' y_test=2='|u1'
     fails_with 3 "class '2' has no image left to test with" "$IMPORT" --from few.npz --out "$OUT"
     head -c 200 few.npz >cut.npz
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
-    fails_with 3 "'text.npz'" "$IMPORT" --from text.npz --out "$OUT"
+    fails_with 3 "'text.npz': it is text that begins with 'text'" "$IMPORT" --from text.npz --out "$OUT"
+    printf 'MATLAB 5.0 MAT-file, Platform: GLNXA64 \1\2\0\0' >train_32x32.mat
+    fails_with 3 "it is a MATLAB file: read it with scipy.io.loadmat, and save numpy.savez" "$IMPORT" --from train_32x32.mat --out "$OUT"
+    printf 'PAR1\025\0\025' >mnist.parquet
+    fails_with 3 "it is a Parquet file.*numpy.savez" "$IMPORT" --from mnist.parquet --out "$OUT"
     nothing_in "$OUT"
 }
 

@@ -180,4 +180,6 @@ data[start:] = b"".join(parts)'
     run --separate-stderr "$BIN/replay" more --train "$train" --segments 4
     [ "$status" -eq 3 ] || fail "exit code $status" "$output" "$stderr"
     [[ $stderr == *"--init"* ]] || fail "$stderr"
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out but --set seed=5 --init run/model.st.zst --init-except 'fc3.*' --keep-states 4
+    succeeds "$BIN/replay" but --train "$train" --init run/model.st.zst --segments 1
 }

@@ -84,8 +84,9 @@ setup() {
     fails_with 3 "cannot read 'none.md'" "$REPORT" a --out other --discussion none.md
     printf 'a\001b' >bad.md
     fails_with 3 "'bad.md' is not UTF-8 text" "$REPORT" a --out other --discussion bad.md
-    printf '\377' >bad.md
-    fails_with 3 "'bad.md' is not UTF-8 text" "$REPORT" a --out other --discussion bad.md
+    printf '# \316\322\265\304\273\250\n' >bad.md
+    fails_with 3 "'bad.md' is not UTF-8 text, but probably GBK: convert it with iconv -f GBK -t UTF-8" \
+        "$REPORT" a --out other --discussion bad.md
     head -c 300000 /dev/zero | tr '\0' x >long.md
     fails_with 3 "'long.md': more than" "$REPORT" a --out other --discussion long.md
     [ ! -e other/manifest.yaml ]

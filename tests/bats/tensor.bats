@@ -179,7 +179,7 @@ END
 }
 
 @test "tensor: headers that are not well formed are refused" {
-    refused empty "ends inside the header's length: 0 of 8 bytes"
+    fails_with 3 "it is empty" "$TENSOR" info "$CASES/empty.safetensors"
     refused short-length "3 of 8 bytes"
     refused huge-header 'not a tensor file: .* 100000001 bytes'
     refused long-header 'ends inside the header: 2 of 50000000 bytes'
@@ -256,7 +256,7 @@ END
     fails_with 3 "no such tensor: 'x'" "$TENSOR" cat "$CASES/good.safetensors" x
     fails_with 3 "no such tensor: 'x'" "$TENSOR" export --format npy --out x.npy "$CASES/good.safetensors" x
     echo 'this is a text, and no tensor file' >text
-    fails_with 3 "'text': not a tensor file" "$TENSOR" info text
+    fails_with 3 "'text': it is text that begins with 'this is a text" "$TENSOR" info text
     [ "$(ls)" = text ]
 }
 
@@ -303,7 +303,7 @@ numpy.save("cube.npy", numpy.arange(24, dtype="u4").reshape(2, 3, 4))
 numpy.save("zero.npy", numpy.float64(2.5))
 numpy.save("complex.npy", numpy.zeros(3, "c8"))
 numpy.save("fortran.npy", numpy.asfortranarray(w))
-numpy.save("big.npy", numpy.zeros(3, ">f4"))
+numpy.save("big.npy", numpy.array([1.5, -2, 3], ">f4"))
 END
     "$TENSOR" import --format npy --name cube --out cube.st.zst cube.npy
     succeeds "$TENSOR" info cube.st.zst
@@ -311,14 +311,15 @@ END
     [ "$("$TENSOR" export --format csv cube.st.zst cube | tail -n 1)" = "12,13,14,15,16,17,18,19,20,21,22,23" ]
     "$TENSOR" import --format npy --name zero --out zero.st.zst zero.npy
     [ "$("$TENSOR" export --format csv zero.st.zst zero)" = 2.5 ]
-    fails_with 3 "'complex.npy': unsupported dtype" "$TENSOR" import --format npy --name a --out a.st.zst complex.npy
-    fails_with 3 "'big.npy': unsupported dtype" "$TENSOR" import --format npy --name a --out a.st.zst big.npy
+    "$TENSOR" import --format npy --name big --out big.st.zst big.npy
+    [ "$("$TENSOR" export --format csv big.st.zst big | xargs)" = "1.5 -2 3" ]
+    fails_with 3 "'complex.npy': it holds complex numbers \(<c8\)" "$TENSOR" import --format npy --name a --out a.st.zst complex.npy
     fails_with 3 "'fortran.npy': it is in Fortran order" "$TENSOR" import --format npy --name a --out a.st.zst fortran.npy
     head -c 100 cube.npy >cut.npy
     fails_with 3 "'cut.npy': it ends inside the header" "$TENSOR" import --format npy --name a --out a.st.zst cut.npy
     head -c -1 cube.npy >cut.npy
     fails_with 3 "'cut.npy': its size does not match" "$TENSOR" import --format npy --name a --out a.st.zst cut.npy
-    fails_with 3 "no npy magic" "$TENSOR" import --format npy --name a --out a.st.zst "$CASES/good.safetensors"
+    fails_with 3 "'.*good.safetensors': it is a safetensors file" "$TENSOR" import --format npy --name a --out a.st.zst "$CASES/good.safetensors"
     [ ! -e a.st.zst ]
 }
 

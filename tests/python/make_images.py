@@ -4,7 +4,8 @@
 
     make_images.py png FILE KIND WIDTH HEIGHT [VALUE]     grey, grey16, rgb, rgb16, rgba, palette, bits, bomb, noise
     make_images.py classes FOLDER CLASSES IMAGES [SIDE]   FOLDER/cNNN/NN.png: learnable by colour
-    make_images.py npz FILE NAME=SHAPE=TYPE...            arrays of bytes that count up; labels count up mod 3
+    make_images.py npz FILE NAME=SHAPE=TYPE[=VALUES]...   arrays of bytes that count up; labels count up mod 3;
+                                                          or these numbers, again and again
 """
 import os
 import random
@@ -67,15 +68,19 @@ def classes(folder, count, images, side):
                 out.write(png("rgb", side, side, lambda y: tint * side))
 
 
-def npy(shape, kind):
+def npy(shape, kind, values=None):
     count = 1
     for size in shape:
         count *= size
-    width = int(kind[2:])
-    if width == 1 and len(shape) > 2:
+    order, letter, width = kind[0].strip("|"), kind[1], int(kind[2:].split("[")[0] or 8)
+    if values:
+        code = {"f": ".e.f...d", "i": "bh.i...q"}.get(letter, "BH.I...Q")[width - 1]
+        cast = float if letter == "f" else int
+        data = b"".join(struct.pack((order or "<") + code, cast(values[i % len(values)])) for i in range(count))
+    elif width == 1 and len(shape) > 2:
         data = bytes(i % 251 for i in range(count))
     else:
-        data = b"".join((i % 3).to_bytes(width, "little") for i in range(count))
+        data = b"".join((i % 3).to_bytes(width, "big" if order == ">" else "little") for i in range(count))
     header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (kind, "".join("%d, " % size for size in shape))
     header = header.encode() + b" " * (63 - (10 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + data
@@ -84,8 +89,8 @@ def npy(shape, kind):
 def npz(path, arrays):
     with zipfile.ZipFile(path, "w") as out:
         for text in arrays:
-            name, shape, kind = text.split("=")
-            out.writestr(name + ".npy", npy([int(size) for size in shape.split(",")], kind))
+            name, shape, kind, *values = text.split("=")
+            out.writestr(name + ".npy", npy([int(size) for size in shape.split(",")], kind, values and values[0].split(",")))
 
 
 def main(what, target, *rest):

@@ -414,6 +414,8 @@ static void accepts_models_within_the_limits(void **state) {
     model_release(&m);
 }
 
+#define LONG "abcdefghijklmnopqrstuvwxyz-1234." // 32 bytes
+
 static void refuses_layers_that_do_not_fit(void **state) {
     (void)state;
     refuses(HEAD "- conv: {out: 6, kernel: 33}\n",
@@ -440,8 +442,16 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:5:19: 'factor' must not be 0 or infinite in single precision");
     refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
     refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
-    refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 31 letters, "
-                                            "digits, '_' or '.' (not first or last), got 'a b'");
+    refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 127 letters, "
+                                            "digits, '_', '-' (not first) or '.' (not first or "
+                                            "last), got 'a b'");
+    refuses(HEAD "- relu: {name: -a}\n",
+            "m.yaml:5:16: 'name': expected 1 to 127 letters, digits, '_', '-' (not first) or '.' "
+            "(not first or last), got '-a'");
+    refuses(
+        HEAD "- relu: {name: " LONG LONG LONG LONG "x}\n",
+        "m.yaml:5:16: 'name': expected 1 to 127 letters, digits, '_', '-' (not first) or '.' "
+        "(not first or last), got 'abcdefghijklmnopqrstuvwxyz-1234.abcdefghijklmnopqrstuvwxyz-1'");
     refuses(HEAD "- flatten\n- linear: {out: 16777216}\n",
             "m.yaml:6:3: the model has more than 536870912 parameters");
     refuses(HEAD "- conv: {out: 16777216, kernel: 1, bias: false}\n",

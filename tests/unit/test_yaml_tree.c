@@ -97,10 +97,31 @@ static void skips_a_byte_order_mark(void **state) {
     refuses("\xef\xbb\xbf"
             "a: &x 1\n",
             "t.yaml:1:4: anchors");
-    refuses("\xef\xbb\xbf"
-            "a: \xff\n",
-            "t.yaml:1:4: invalid leading UTF-8");
+    refuses(
+        "\xef\xbb\xbf"
+        "a: \xff\n",
+        "t.yaml:1:4: not UTF-8, but probably ISO-8859-1: convert it with iconv -f ISO-8859-1 -t "
+        "UTF-8");
     refuses("\xef\xbb\xbf", "the document is empty");
+}
+
+static void names_the_encoding_of_other_text(void **state) {
+    (void)state;
+    refuses("a: \xce\xd2\xb5\xc4\xbb\xa8\n", // 我的花
+            "t.yaml:1:5: not UTF-8, but probably GBK: convert it with iconv -f GBK -t UTF-8");
+    refuses("# \xce\xd2\xb5\xc4\xd0\xc2\xca\xb5\xd1\xe9\na: 1\n", "probably GBK");
+    refuses("a: Gr\xf6\xdf"
+            "e\n",
+            "not UTF-8, but probably ISO-8859-1");
+    refuses("a: 5 \x93quoted\x94\n", "probably WINDOWS-1252");
+    const char marked[] = "\xff\xfe"
+                          "a\0:\0 \0"
+                          "1\0",
+               plain[] = "\0a\0:\0 \0"
+                         "1";
+    refuses_bytes(marked, sizeof marked - 1, "t.yaml:1:1: not UTF-8, but probably UTF-16");
+    refuses_bytes(plain, sizeof plain - 1, "probably UTF-16: convert it with iconv -f UTF-16 -t");
+    refuses("a: \x01\n", "t.yaml:1:4: control characters are not allowed");
 }
 
 static void only_valid_utf8_can_be_written(void **state) {
@@ -536,6 +557,7 @@ int main(void) {
         cmocka_unit_test(finds_keys_with_dots),
         cmocka_unit_test(refuses_documents_that_are_not_plain),
         cmocka_unit_test(skips_a_byte_order_mark),
+        cmocka_unit_test(names_the_encoding_of_other_text),
         cmocka_unit_test(only_valid_utf8_can_be_written),
         cmocka_unit_test(refuses_ambiguous_booleans),
         cmocka_unit_test(refuses_depth),

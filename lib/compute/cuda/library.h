@@ -33,7 +33,7 @@ typedef struct device_limits {
     double launch_us;  // of an empty kernel that follows another one in a graph
 } device_limits;
 
-enum { OPERATION_NAME_BYTES = 64 };
+enum { OPERATION_NAME_BYTES = LAYER_NAME_BYTES + 32 };
 
 // An operation of a step: its time, its memory traffic and its arithmetic. The latter two are
 // counted from shapes, lanes without a sample included: every array is read or written once;

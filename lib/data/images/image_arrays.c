@@ -1,27 +1,74 @@
 // SPDX-License-Identifier: MIT
 // Imports pictures that are already arrays: x and y of a .npz file.
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign_file.h"
 #include "base/memory.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
 #include "data/images/npz.h"
 #include "data/labels.h"
 
-enum { ARRAYS = 8, PAIRS = ARRAYS / 2 };
+// ---- Names ----
 
-// Pairs of pictures and labels: either of the first two pairs is one list, the last two are a
-// split.
-static const char *const array_names[ARRAYS] = {"x",       "y",       "images", "labels",
-                                                "x_train", "y_train", "x_test", "y_test"};
-enum { ONE_LIST = 2, TRAIN_PAIR = 2, TEST_PAIR = 3 };
+// Of each part there may be two arrays: pictures and labels.
+typedef enum part { ALL, TRAIN, TEST, VALIDATION, PARTS } part;
+enum { ARRAYS = 2 * PARTS, NAME_BYTES = 32 };
+
+static const struct {
+    const char *word;
+    part part;
+} part_words[] = {
+    {"training", TRAIN}, {"train", TRAIN},           {"testing", TEST},     {"test", TEST},
+    {"val", VALIDATION}, {"validation", VALIDATION}, {"valid", VALIDATION}, {"", ALL},
+};
+
+static const struct {
+    const char *word;
+    int array; // 0: pictures; 1: labels
+} array_words[] = {
+    {"x", 0},      {"image", 0}, {"images", 0}, {"img", 0},    {"imgs", 0},   {"data", 0},
+    {"pixels", 0}, {"y", 1},     {"label", 1},  {"labels", 1}, {"target", 1}, {"targets", 1},
+};
+
+// The pictures or labels of a part: "train" and "x" in either order.
+static int place_of_part(const char *letters, size_t k) {
+    const char *word = part_words[k].word;
+    const size_t length = strlen(letters), own = strlen(word);
+    for (size_t w = 0; w < sizeof array_words / sizeof *array_words; w++) {
+        const char *rest = array_words[w].word;
+        const size_t other = strlen(rest);
+        if (length != own + other) continue;
+        const bool before = !memcmp(letters, word, own) && !memcmp(letters + own, rest, other);
+        const bool after = !memcmp(letters, rest, other) && !memcmp(letters + other, word, own);
+        if (before || after) return 2 * (int)part_words[k].part + array_words[w].array;
+    }
+    return -1;
+}
+
+// Capitals, '_' and other signs do not matter: X_train, trainX, train_images.
+static int place_of(const char *name) {
+    char letters[NAME_BYTES];
+    size_t count = 0;
+    int place = -1;
+    for (; *name; name++) {
+        if (isdigit((unsigned char)*name) || count == sizeof letters - 1) return -1;
+        if (isalpha((unsigned char)*name)) letters[count++] = (char)tolower((unsigned char)*name);
+    }
+    letters[count] = '\0';
+    for (size_t k = 0; place < 0 && k < sizeof part_words / sizeof *part_words; k++)
+        place = place_of_part(letters, k);
+    return place;
+}
 
 typedef struct pictures {
     const uint8_t *pixels;
-    const npz_array *labels;
+    const npz_array *images, *labels;
     uint32_t count;
     int height, width, channels;
     bool planes; // [C][H][W]; else [H][W][C]
@@ -33,25 +80,24 @@ static status refuse(const char *path, const npz_array *a, const char *why, erro
 
 // ---- Arrays and their layout ----
 
-static bool has(const npz_array *pair) {
-    return pair[0].bytes && pair[1].bytes;
+static bool has(const npz_array *arrays, part which) {
+    return arrays[2 * which].bytes && arrays[2 * which + 1].bytes;
 }
 
-static status choose_pairs(const char *path, const npz_array *arrays, int pairs[RAW_SPLITS],
-                           int *count, error *err) {
-    *count = 0;
-    for (int k = 0; k < ONE_LIST; k++)
-        if (has(arrays + 2 * k)) pairs[(*count)++] = k;
-    const bool both = has(arrays + 2 * TRAIN_PAIR) && has(arrays + 2 * TEST_PAIR);
-    if (*count + both != 1)
+// Chooses the parts to read. Where there is no test part, the validation part is it.
+static status choose_parts(const char *path, const npz_array *arrays, const char *names,
+                           part parts[RAW_SPLITS], int *count, error *err) {
+    const part test = has(arrays, TEST) ? TEST : VALIDATION;
+    const bool all = has(arrays, ALL), both = has(arrays, TRAIN) && has(arrays, test);
+    if (all == both)
         return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': expected the arrays x and y, or images and labels, "
-                         "or x_train, y_train, x_test and y_test",
-                         path);
-    if (!both) return STATUS_OK;
-    pairs[RAW_TRAIN] = TRAIN_PAIR;
-    pairs[RAW_TEST] = TEST_PAIR;
-    *count = RAW_SPLITS;
+                         "cannot import '%s': expected the arrays x and y, or x_train, y_train, "
+                         "x_test and y_test, or such names as images and labels, X_train, "
+                         "train_images; it has %s",
+                         path, *names ? names : "none");
+    *count = all ? 1 : RAW_SPLITS;
+    parts[RAW_TRAIN] = all ? ALL : TRAIN;
+    parts[RAW_TEST] = test;
     return STATUS_OK;
 }
 
@@ -59,24 +105,78 @@ static bool are_channels(int64_t size) {
     return size == 1 || size == 3;
 }
 
+static bool is_square(int64_t count, int *side) {
+    for (*side = 1; *side < IMAGE_MAX_SIDE && (int64_t)*side * *side < count;) ++*side;
+    return (int64_t)*side * *side == count;
+}
+
+static status refuse_shape(const char *path, const npz_array *a, error *err) {
+    const npy *n = &a->array;
+    char text[200];
+    int side;
+    if (n->rank == 2 && is_square(n->shape[1], &side))
+        snprintf(text, sizeof text, "[N, %" PRId64 "]: pass %.60s.reshape(-1, %d, %d)", n->shape[1],
+                 a->name, side, side);
+    else if (n->rank == 2 && n->shape[1] % 3 == 0 && is_square(n->shape[1] / 3, &side))
+        snprintf(text, sizeof text,
+                 "[N, %" PRId64 "]: pass %.60s.reshape(-1, 3, %d, %d), or (-1, %d, %d, 3) if the "
+                 "colours of a pixel are side by side",
+                 n->shape[1], a->name, side, side, side, side);
+    else if (n->rank == 4)
+        snprintf(text, sizeof text,
+                 "[N, %" PRId64 ", %" PRId64 ", %" PRId64 "]: neither 1 nor 3 channels%s",
+                 n->shape[1], n->shape[2], n->shape[3],
+                 n->shape[3] == 4   ? "; of RGBA, pass x[..., :3]"
+                 : n->shape[1] == 4 ? "; of RGBA, pass x[:, :3]"
+                                    : "");
+    else
+        snprintf(text, sizeof text, "of %d dimensions, not [N, H, W], [N, H, W, C] or [N, C, H, W]",
+                 n->rank);
+    return error_set(err, STATUS_INPUT, "cannot import '%s': array '%s' has the shape %s", path,
+                     a->name, text);
+}
+
+static void find_range(const npy *n, double *least, double *most) {
+    const size_t count = npy_count(n);
+    *least = *most = count ? npy_value(n, 0) : 0;
+    for (size_t i = 0; i < count && !isnan(*least); i++) {
+        const double value = npy_value(n, i);
+        if (value < *least || isnan(value)) *least = value;
+        if (value > *most || isnan(value)) *most = value;
+    }
+}
+
+// Pixels are not guessed from other numbers: the message says what they are, and how to convert.
+static status refuse_elements(const char *path, const npz_array *a, error *err) {
+    double least, most;
+    char way[160];
+    find_range(&a->array, &least, &most);
+    if (least >= 0 && most <= 1)
+        snprintf(way, sizeof way, "pass (%.60s * 255).round().astype('uint8')", a->name);
+    else if (least >= 0 && most <= UINT8_MAX)
+        snprintf(way, sizeof way, "pass %.60s.round().astype('uint8')", a->name);
+    else
+        snprintf(way, sizeof way, "pass pixels from 0 to 255, as they were before normalisation");
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': array '%s' does not hold unsigned bytes but %s (%s) from "
+                     "%.6g to %.6g: %s",
+                     path, a->name, npy_elements(&a->array), a->array.type, least, most, way);
+}
+
 static status lay_out(const char *path, const npz_array *a, pictures *p, error *err) {
     const npy *n = &a->array;
     const int64_t *s = n->shape;
-    if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "does not hold unsigned bytes", err);
-    if (n->rank != 3 && n->rank != 4)
-        return refuse(path, a, "does not have the shape [N, H, W], [N, H, W, C] or [N, C, H, W]",
-                      err);
     const bool last = n->rank == 4 && are_channels(s[3]);
     p->planes = n->rank == 4 && are_channels(s[1]);
-    if (n->rank == 4 && last == p->planes)
-        return refuse(path, a,
-                      last ? "can be read as [N, H, W, C] and as [N, C, H, W]"
-                           : "has neither 1 nor 3 channels",
-                      err);
+    if (n->rank != 3 && !last && !p->planes) return refuse_shape(path, a, err);
+    if (last && p->planes)
+        return refuse(path, a, "can be read as [N, H, W, C] and as [N, C, H, W]", err);
+    if (strcmp(n->type, "|u1") != 0) return refuse_elements(path, a, err);
     const int64_t height = s[p->planes ? 2 : 1], width = s[p->planes ? 3 : 2];
     if (s[0] < 1 || s[0] > UINT32_MAX || height < 1 || width < 1 || height > IMAGE_MAX_SIDE ||
         width > IMAGE_MAX_SIDE || height * width > IMAGE_MAX_PIXELS)
         return refuse(path, a, "has no images, or images that are too large", err);
+    p->images = a;
     p->pixels = n->data;
     p->count = (uint32_t)s[0];
     p->height = (int)height;
@@ -87,39 +187,67 @@ static status lay_out(const char *path, const npz_array *a, pictures *p, error *
 
 // ---- Labels ----
 
-static bool is_integer(const npy *n) {
-    static const char *const types[] = {"|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(n->type, types[i]) == 0) return true;
-    return false;
+// Has each row one 1, and else 0?
+static bool is_one_hot(const npy *n) {
+    const size_t columns = (size_t)n->shape[1], count = npy_count(n);
+    size_t ones = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double value = npy_value(n, i);
+        ones = i % columns ? ones + (value == 1) : value == 1;
+        if ((value != 0 && value != 1) || ones > 1) return false;
+        if (i % columns == columns - 1 && ones == 0) return false;
+    }
+    return true;
 }
 
-// Returns element i; a negative one becomes larger than any class.
-static uint64_t label_at(const npy *n, size_t i) {
-    const size_t width = (size_t)(n->type[2] - '0');
-    const uint8_t *from = (const uint8_t *)n->data + i * width;
-    uint64_t value = 0;
-    for (size_t k = 0; k < width; k++) value |= (uint64_t)from[k] << 8 * k;
-    const bool negative = n->type[1] == 'i' && from[width - 1] & 0x80;
-    return negative ? UINT64_MAX : value;
+static status refuse_label_shape(const char *path, const pictures *p, error *err) {
+    const npz_array *a = p->labels;
+    const npy *n = &a->array;
+    if (n->rank != 2 || n->shape[1] < 2 || n->shape[0] != (int64_t)p->count)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': array '%s' does not have one label for each image: "
+                         "it has %d dimension%s and begins with %" PRId64 ", '%s' has %" PRIu32
+                         " images",
+                         path, a->name, n->rank, n->rank == 1 ? "" : "s", n->rank ? n->shape[0] : 0,
+                         p->images->name, p->count);
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': array '%s' has the shape [N, %" PRId64 "]: %s%s%s", path,
+                     a->name, n->shape[1],
+                     is_one_hot(n) ? "one-hot labels: pass " : "each image must have one label",
+                     is_one_hot(n) ? a->name : "", is_one_hot(n) ? ".argmax(1)" : "");
 }
 
-static status check_labels(const char *path, const pictures *p, int *classes, error *err) {
-    const npy *n = &p->labels->array;
-    if (!is_integer(n)) return refuse(path, p->labels, "does not hold integers", err);
+// Raises *classes above all labels, and lowers *least to the first of them.
+static status check_labels(const char *path, const pictures *p, int *classes, int *least,
+                           error *err) {
+    const npz_array *a = p->labels;
+    const npy *n = &a->array;
     if (n->rank < 1 || n->rank > 2 || (n->rank == 2 && n->shape[1] != 1) ||
         n->shape[0] != (int64_t)p->count)
-        return refuse(path, p->labels, "does not have one label for each image", err);
+        return refuse_label_shape(path, p, err);
+    if (n->type[1] == 'f')
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': array '%s' does not hold integers but floats (%s): "
+                         "pass %s.astype(int)",
+                         path, a->name, n->type, a->name);
     for (uint32_t i = 0; i < p->count; i++) {
-        const uint64_t label = label_at(n, i);
-        if (label >= LABELS_MAX_CLASSES)
-            return error_set(
-                err, STATUS_INPUT,
-                "cannot import '%s': array '%s': element %u is not a label from 0 to %d", path,
-                p->labels->name, i, LABELS_MAX_CLASSES - 1);
+        const double label = npy_value(n, i);
+        if (!(label >= 0 && label < LABELS_MAX_CLASSES))
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': array '%s': element %u is %.0f, not a label from "
+                             "0 to %d",
+                             path, a->name, i, label, LABELS_MAX_CLASSES - 1);
         if ((int)label >= *classes) *classes = (int)label + 1;
+        if ((int)label < *least) *least = (int)label;
     }
     return STATUS_OK;
+}
+
+static status check_first(const char *path, const pictures *p, int classes, int least, error *err) {
+    if (least == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': array '%s' holds labels from %d to %d: pass %s - %d",
+                     path, p->labels->name, least, classes - 1, p->labels->name, least);
 }
 
 static status name_classes(import_result *r, int classes, error *err) {
@@ -165,7 +293,7 @@ static status take_samples(const pictures *p, const image_import *s, const raw_d
         rc = take_picture(p, at, r->channels, &i, err);
         if (rc == STATUS_OK && s->size) rc = image_square(&i, s->size, to, err);
         if (rc == STATUS_OK && !s->size) put_planes(&i, to);
-        labels[at] = (uint32_t)label_at(&p->labels->array, at);
+        labels[at] = (uint32_t)npy_value(&p->labels->array, at);
         image_release(&i);
     }
     return rc;
@@ -200,8 +328,8 @@ static status check_same(const char *path, const pictures *p, error *err) {
     if (p[0].height == p[1].height && p[0].width == p[1].width && p[0].channels == p[1].channels)
         return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot import '%s': x_train and x_test have images of different shapes",
-                     path);
+                     "cannot import '%s': %s and %s have images of different shapes", path,
+                     p[0].images->name, p[1].images->name);
 }
 
 static status take_all(const pictures *p, int lists, const image_import *s, import_result *r,
@@ -224,24 +352,39 @@ out:
     return rc;
 }
 
-status import_arrays(const char *path, const image_import *s, import_result *r, error *err) {
+// A third part is neither trained on nor tested with.
+static void note_left_out(const npz_array *arrays, const part parts[RAW_SPLITS], int lists,
+                          import_result *r, const logger *log) {
+    const npz_array *left = &arrays[2 * VALIDATION];
+    if (lists != RAW_SPLITS || parts[RAW_TEST] == VALIDATION || !left->bytes) return;
+    r->left_out = left->array.rank ? left->array.shape[0] : 0;
+    log_warn(log, "array '%s' is left out: %" PRId64 " images, neither trained on nor tested with",
+             left->name, r->left_out);
+}
+
+status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
+                     error *err) {
     npz_array arrays[ARRAYS] = {{0}};
-    int pairs[RAW_SPLITS] = {0}, lists = 0, classes = 2;
+    part parts[RAW_SPLITS] = {ALL};
+    int lists = 0, classes = 2, least = LABELS_MAX_CLASSES;
     pictures p[RAW_SPLITS] = {{0}};
+    char names[NPZ_NAMES_BYTES] = "";
     status rc;
     *r = (import_result){0};
-    for (int k = 0; k < ARRAYS; k++) arrays[k].name = array_names[k];
-    TRY(npz_read(path, arrays, ARRAYS, err));
-    TRY(choose_pairs(path, arrays, pairs, &lists, err));
+    TRY(npz_read(path, place_of, arrays, ARRAYS, names, err));
+    TRY(choose_parts(path, arrays, names, parts, &lists, err));
     for (int k = 0; k < lists; k++) {
-        TRY(lay_out(path, &arrays[2 * pairs[k]], &p[k], err));
-        p[k].labels = &arrays[2 * pairs[k] + 1];
-        TRY(check_labels(path, &p[k], &classes, err));
+        TRY(lay_out(path, &arrays[2 * parts[k]], &p[k], err));
+        p[k].labels = &arrays[2 * parts[k] + 1];
+        TRY(check_labels(path, &p[k], &classes, &least, err));
     }
+    TRY(check_first(path, p, classes, least, err));
     if (lists == RAW_SPLITS) TRY(check_same(path, p, err));
     TRY(name_classes(r, classes, err));
     TRY(take_all(p, lists, s, r, err));
+    note_left_out(arrays, parts, lists, r, log);
 out:
     npz_release(arrays, ARRAYS);
+    if (rc == STATUS_INPUT && !*names) rc = foreign_file("cannot import", path, WANTED_ARRAYS, err);
     return rc;
 }

@@ -23,6 +23,7 @@ typedef struct image_import {
 typedef struct import_result {
     raw_dataset data;
     char **class_names; // of arrays; NULL: the folder's
+    int64_t left_out;   // images of a third part of the arrays
     size_t unreadable;
     image_left named[IMAGE_IMPORT_NAMED]; // .files is 0; .why is the result's
     size_t faulty;                        // with faults that cost no pixels (image.h)
@@ -37,11 +38,12 @@ typedef struct import_result {
 status import_folder(const image_folder *f, const image_import *s, const logger *log,
                      import_result *r, error *err) MUST_CHECK;
 
-// Reads arrays named x and y, or images and labels, or x_train, y_train, x_test and y_test.
-// Pictures are |u1 [N][H][W], [N][H][W][C] or [N][C][H][W] with C of 1 or 3. Labels are integers
-// [N] or [N][1], from 0 on, and the class names are these numbers. A sample's key in the split is
-// its index.
-status import_arrays(const char *path, const image_import *s, import_result *r,
+// Reads arrays named x and y, or x_train, y_train, x_test and y_test; docs/data.md has the other
+// names that libraries give them. Pictures are |u1 [N][H][W], [N][H][W][C] or [N][C][H][W] with C
+// of 1 or 3. Labels are integers [N] or [N][1], from 0 on, and the class names are these numbers. A
+// sample's key in the split is its index. A validation part is left out, with a warning, unless it
+// stands for a test part that is not there.
+status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
                      error *err) MUST_CHECK;
 
 void import_release(import_result *r);

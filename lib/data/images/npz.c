@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,46 +14,59 @@
 
 enum { CHUNK_BYTES = 1 << 20 };
 
-static npz_array *find(npz_array *arrays, size_t count, const char *member) {
-    for (size_t i = 0; i < count; i++) {
-        const size_t length = strlen(arrays[i].name);
-        if (strncmp(member, arrays[i].name, length) == 0 && strcmp(member + length, ".npy") == 0)
-            return &arrays[i];
-    }
-    return NULL;
-}
-
-static status read_array(archive_reader *r, npz_array *a, const char *path, error *err) {
+// Reads into `a`, and takes `name` over.
+static status read_array(archive_reader *r, npz_array *a, char *name, const char *path,
+                         error *err) {
     size_t bytes = 0, capacity = 0, got;
-    char *name = NULL;
+    char *shown = NULL;
     status rc = STATUS_OK;
-    if (a->bytes)
-        return error_set(err, STATUS_INPUT, "cannot use '%s': array '%s' occurs twice", path,
-                         a->name);
+    a->name = name;
     do {
         TRY(memory_grow((void **)&a->bytes, &capacity, bytes + CHUNK_BYTES, 1, err));
         TRY(archive_reader_read(r, a->bytes + bytes, CHUNK_BYTES, &got, err));
         bytes += got;
     } while (got);
-    name = memory_format(err, "%s:%s.npy", path, a->name);
-    rc = name ? npy_parse(a->bytes, bytes, name, &a->array, err) : STATUS_FAILED;
+    shown = memory_format(err, "%s:%s.npy", path, name);
+    rc = shown ? npy_parse(a->bytes, bytes, shown, &a->array, err) : STATUS_FAILED;
 out:
+    free(shown);
+    return rc;
+}
+
+static status take_member(archive_reader *r, const char *member, const char *path, npz_place *place,
+                          npz_array *arrays, char names[NPZ_NAMES_BYTES], error *err) {
+    static const char end[] = ".npy";
+    const size_t length = strlen(member), used = strlen(names);
+    if (length < sizeof end || strcmp(member + length - (sizeof end - 1), end) != 0)
+        return STATUS_OK;
+    char *name = memory_format(err, "%.*s", (int)(length - (sizeof end - 1)), member);
+    if (!name) return STATUS_FAILED;
+    snprintf(names + used, NPZ_NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
+    const int at = place(name);
+    if (at >= 0 && !arrays[at].name) return read_array(r, &arrays[at], name, path, err);
+    const status rc =
+        at < 0 ? STATUS_OK
+               : error_set(err, STATUS_INPUT,
+                           "cannot use '%s': arrays '%.60s' and '%.60s' mean the same: keep one",
+                           path, arrays[at].name, name);
     free(name);
     return rc;
 }
 
-status npz_read(const char *path, npz_array *arrays, size_t count, error *err) {
+status npz_read(const char *path, npz_place *place, npz_array *arrays, size_t count,
+                char names[NPZ_NAMES_BYTES], error *err) {
     archive_reader *r = NULL;
     const char *member;
     status rc;
+    names[0] = '\0';
+    memset(arrays, 0, count * sizeof *arrays);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     TRY(archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, err));
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
         if (!member) break;
-        npz_array *a = find(arrays, count, member);
-        if (a) TRY(read_array(r, a, path, err));
+        TRY(take_member(r, member, path, place, arrays, names, err));
     }
 out:
     archive_reader_free(r);
@@ -62,7 +76,8 @@ out:
 
 void npz_release(npz_array *arrays, size_t count) {
     for (size_t i = 0; i < count; i++) {
+        free(arrays[i].name);
         free(arrays[i].bytes);
-        arrays[i].bytes = NULL;
+        arrays[i] = (npz_array){0};
     }
 }

@@ -9,14 +9,21 @@
 #include "data/tensor/npy.h"
 
 typedef struct npz_array {
-    const char *name; // of the array, without .npy
-    char *bytes;      // its file; NULL: missing
+    char *name;  // of the array, without .npy; NULL: missing
+    char *bytes; // its file
     npy array;
 } npz_array;
 
-// Reads those of the `count` arrays that the file has, and skips its others. STATUS_INPUT for an
-// invalid archive or array. Call npz_release in any case.
-status npz_read(const char *path, npz_array *arrays, size_t count, error *err) MUST_CHECK;
+// Returns the place of the array of that name, or -1 to skip it.
+typedef int npz_place(const char *name);
+
+enum { NPZ_NAMES_BYTES = 200 };
+
+// Reads the arrays that have a place among the `count` ones, and skips the others. `names` becomes
+// the list of all, for a message. STATUS_INPUT for an invalid archive or array, or two arrays of
+// one place. Call npz_release in any case.
+status npz_read(const char *path, npz_place *place, npz_array *arrays, size_t count,
+                char names[NPZ_NAMES_BYTES], error *err) MUST_CHECK;
 void npz_release(npz_array *arrays, size_t count);
 
 #endif

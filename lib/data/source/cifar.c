@@ -68,7 +68,9 @@ static const char *const cifar100_classes[] = {
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 _Static_assert(COUNT(cifar10_classes) == 10 && COUNT(cifar100_classes) == 100, "class names");
 
-static const cifar_kind kinds[] = {
+static const cifar_kind kinds[2]; // each set names the other
+
+static const cifar_kind kinds[2] = {
     {
         .set = {.dataset = "cifar10",
                 .setting = "CIFAR10_FROM",
@@ -77,7 +79,8 @@ static const cifar_kind kinds[] = {
                 .archive = true,
                 .folders = {"cifar-10-batches-bin", "cifar-10-batches-py"},
                 .convert = cifar_python_convert,
-                .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
+                .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                .alike = &kinds[1].set},
         .label_bytes = 1,
         .label = 0,
         .classes = COUNT(cifar10_classes),
@@ -99,7 +102,8 @@ static const cifar_kind kinds[] = {
                 .archive = true,
                 .folders = {"cifar-100-binary", "cifar-100-python"},
                 .convert = cifar_python_convert,
-                .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"},
+                .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+                .alike = &kinds[0].set},
         .label_bytes = 2,
         .label = 1,
         .classes = COUNT(cifar100_classes),

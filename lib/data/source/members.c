@@ -7,14 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/foreign_file.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/redact.h"
 #include "data/source/archive.h"
 #include "data/source/download.h"
+#include "data/source/member_names.h"
 
 enum { CHUNK_BYTES = 1 << 18 };
 static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
@@ -31,6 +34,7 @@ typedef struct reading {
     uint8_t *chunk; // CHUNK_BYTES
     progress progress;
     uint64_t done, total; // bytes of all members, for the progress
+    bool holds_alike;     // the archive has a member of set->alike
 } reading;
 
 // The source of one member's bytes: an archive, or a plain file.
@@ -48,22 +52,6 @@ static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *g
     *got = n > 0 ? (size_t)n : 0;
     if (n < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", s->path);
     return STATUS_OK;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-// Returns the member of that name, or -1. *alias: the name is that of its other form.
-static int find_member(const member_set *set, const char *path, bool *alias) {
-    const char *name = base_name(path);
-    for (size_t i = 0; i < set->count; i++) {
-        const member *m = &set->members[i];
-        *alias = m->alias && strcmp(name, m->alias) == 0;
-        if (*alias || strcmp(name, m->name) == 0) return (int)i;
-    }
-    return -1;
 }
 
 // ---- One member ----
@@ -88,13 +76,23 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
         sha256_update(hash, r->chunk, got);
         rc = r->sink(r->context, which, offset, r->chunk, got, err);
         if (rc != STATUS_OK) return rc;
-        r->done += got;
+        if (!r->origin->found[which]) r->done += got;
         progress_show(&r->progress, r->done, r->total);
     }
 }
 
-static status check_hash(const reading *r, const char *name, const char *expected, const char *got,
-                         error *err) {
+// Names the set that has this content, if it is the one that is taken for r->set.
+static status check_hash(const reading *r, size_t which, const char *name, bool packed,
+                         const char *got, error *err) {
+    const member_set *alike = r->set->alike;
+    const member *m = &r->set->members[which];
+    const char *expected = packed ? m->packed_sha256 : m->sha256, *theirs = NULL;
+    if (alike && which < alike->count)
+        theirs = packed ? alike->members[which].packed_sha256 : alike->members[which].sha256;
+    if (theirs && strcmp(theirs, got) == 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use '%s': member '%s' is that of %s, not of %s: pass --dataset %s",
+                         r->shown, name, alike->dataset, r->set->dataset, alike->dataset);
     if (!expected || strcmp(expected, got) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' has SHA-256 %s, expected %s",
                      r->shown, name, got, expected);
@@ -166,22 +164,35 @@ out:
     return rc;
 }
 
+static void warn_if_unpinned(const reading *r, const member *m, const char *path) {
+    if (!m->sha256)
+        log_warn(r->log,
+                 "'%s': only its size and structure are checked; the published '%s.gz' would be "
+                 "checked by its hash",
+                 path, m->name);
+}
+
+// A member that occurs twice, as in some archives, must be the same both times.
 static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
     const member *m = &r->set->members[which];
-    if (r->origin->found[which])
-        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' occurs twice", r->shown,
-                         m->name);
+    char content[SHA256_TEXT_BYTES];
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
     // Not earlier: a download has its own progress line.
     if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
     status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
     if (rc == STATUS_OK) {
-        sha256_finish(hash, r->origin->content[which]);
-        rc = check_hash(r, alias ? m->alias : m->name, m->sha256, r->origin->content[which], err);
+        sha256_finish(hash, content);
+        rc = check_hash(r, which, alias ? m->alias : m->name, false, content, err);
     }
     sha256_free(hash);
-    r->origin->found[which] = rc == STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    if (r->origin->found[which] && strcmp(content, r->origin->content[which]) != 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use '%s': member '%s' occurs twice, with different content",
+                         r->shown, m->name);
+    memcpy(r->origin->content[which], content, sizeof content);
+    r->origin->found[which] = true;
     if (m->sha256) r->origin->pinned[which] = true;
     return rc;
 }
@@ -209,28 +220,6 @@ static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64
     return rc;
 }
 
-static status read_archive(reading *r, int fd, error *err) {
-    stream s = {0};
-    const char *path;
-    status rc;
-    TRY(hash_file(r, fd, r->origin->sha256, &r->origin->bytes, err));
-    TRY(archive_reader_open(fd, r->shown, ARCHIVE_MEMBERS, &s.archive, err));
-    for (;;) {
-        TRY(archive_reader_next(s.archive, &path, err));
-        if (!path) break;
-        bool alias;
-        int which = find_member(r->set, path, &alias);
-        if (which < 0) continue;
-        log_debug(r->log, "reading '%s'", path);
-        TRY(read_member(r, (size_t)which, alias, &s, err));
-    }
-out:
-    archive_reader_free(s.archive);
-    return rc;
-}
-
-// ---- From single files ----
-
 // Reads a member from `fd`, NAME.gz.
 static status read_packed(reading *r, size_t which, int fd, const char *path, error *err) {
     stream s = {.path = path};
@@ -240,7 +229,7 @@ static status read_packed(reading *r, size_t which, int fd, const char *path, er
     status rc;
     TRY(hash_file(r, fd, hash, &bytes, err));
     snprintf(packed, sizeof packed, "%s.gz", r->set->members[which].name);
-    TRY(check_hash(r, packed, r->set->members[which].packed_sha256, hash, err));
+    TRY(check_hash(r, which, packed, true, hash, err));
     TRY(archive_reader_open(fd, path, ARCHIVE_SINGLE, &s.archive, err));
     TRY(archive_reader_next(s.archive, &unnamed, err));
     TRY(read_member(r, which, false, &s, err));
@@ -250,56 +239,91 @@ out:
     return rc;
 }
 
-// The forms of a member in a folder.
-typedef enum member_form { PLAIN, PACKED, OTHER_FORM, FORMS } member_form;
-
-static char *form_path(const member *m, member_form form, const char *folder, error *err) {
-    return memory_format(err, "%s/%s%s", folder, form == OTHER_FORM ? m->alias : m->name,
-                         form == PACKED ? ".gz" : "");
+// The same for one inside an archive: a copy in memory, since its hash is taken before it is
+// unpacked.
+static status read_packed_member(reading *r, size_t which, archive_reader *archive,
+                                 const char *path, error *err) {
+    const uint64_t most = r->set->members[which].bytes + (UINT64_C(1) << 20);
+    const int fd = memfd_create("member", MFD_CLOEXEC);
+    uint64_t bytes = 0;
+    size_t got = 0;
+    status rc = STATUS_OK;
+    if (fd < 0) return error_system(err, STATUS_FAILED, errno, "cannot hold '%s' in memory", path);
+    do {
+        TRY(archive_reader_read(archive, r->chunk, CHUNK_BYTES, &got, err));
+        bytes += got;
+        if (bytes > most)
+            TRY(error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is too large", r->shown,
+                          path));
+        if (write(fd, r->chunk, got) != (ssize_t)got)
+            TRY(error_system(err, STATUS_FAILED, errno, "cannot hold '%s' in memory", path));
+    } while (got);
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        TRY(error_system(err, STATUS_FAILED, errno, "cannot hold '%s' in memory", path));
+    rc = read_packed(r, which, fd, path, err);
+out:
+    close(fd);
+    return rc;
 }
 
-// Leaves *fd at -1 if there is no such file.
-static status open_form(const char *path, member_form form, int *fd, error *err) {
-    struct stat st;
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd < 0 && errno != ENOENT && errno != ENOTDIR)
-        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-    // An unrelated folder may have such a name: train, test.
-    if (form == OTHER_FORM && *fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        close(*fd);
-        *fd = -1;
+static status read_archive(reading *r, int fd, error *err) {
+    stream s = {0};
+    const char *path;
+    status rc;
+    TRY(hash_file(r, fd, r->origin->sha256, &r->origin->bytes, err));
+    TRY(archive_reader_open(fd, r->shown, ARCHIVE_MEMBERS, &s.archive, err));
+    for (;;) {
+        TRY(archive_reader_next(s.archive, &path, err));
+        if (!path) break;
+        member_form form;
+        const int which = member_find(r->set, path, &form);
+        if (which < 0 && r->set->alike && member_find(r->set->alike, path, &form) >= 0)
+            r->holds_alike = true;
+        if (which < 0) continue;
+        log_debug(r->log, "reading '%s'", path);
+        if (form == MEMBER_PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
+        if (form == MEMBER_PACKED)
+            TRY(read_packed_member(r, (size_t)which, s.archive, path, err));
+        else
+            TRY(read_member(r, (size_t)which, form == MEMBER_OTHER_FORM, &s, err));
     }
-    return STATUS_OK;
+out:
+    archive_reader_free(s.archive);
+    return rc;
 }
+
+// A web page, or a pointer of Git LFS, may have the name of the file.
+static status name_foreign(int fd, const char *path, error *err) {
+    return foreign_open_file("cannot use", fd, path, WANTED_FILES, err);
+}
+
+// ---- From single files ----
 
 static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
     const member *m = &r->set->members[which];
-    int fd;
-    status rc = open_form(path, form, &fd, err);
-    if (rc != STATUS_OK || fd < 0) return rc;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     const stream s = {.fd = fd, .path = path};
-    if (form == PLAIN && !m->sha256)
-        log_warn(r->log,
-                 "'%s': only its size and structure are checked; the published '%s.gz' would be "
-                 "checked by its hash",
-                 path, m->name);
-    rc = form == PACKED ? read_packed(r, which, fd, path, err)
-                        : read_member(r, which, form == OTHER_FORM, &s, err);
+    if (form == MEMBER_PLAIN) warn_if_unpinned(r, m, path);
+    status rc = form == MEMBER_PACKED ? read_packed(r, which, fd, path, err)
+                                      : read_member(r, which, form == MEMBER_OTHER_FORM, &s, err);
+    if (rc == STATUS_INPUT && !m->optional) rc = name_foreign(fd, path, err);
     close(fd);
     return rc;
 }
 
 // Reads a member from a folder if it is there, first in the form whose hash is available.
 static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
-    static const member_form orders[2][FORMS] = {{PLAIN, PACKED, OTHER_FORM},
-                                                 {PACKED, PLAIN, OTHER_FORM}};
+    static const member_form orders[2][MEMBER_FORMS] = {
+        {MEMBER_PLAIN, MEMBER_PACKED, MEMBER_OTHER_FORM},
+        {MEMBER_PACKED, MEMBER_PLAIN, MEMBER_OTHER_FORM}};
     const member *m = &r->set->members[which];
     const member_form *order = orders[!m->sha256 && m->packed_sha256];
     status rc = STATUS_OK;
-    for (int i = 0; i < FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
-        if (order[i] == OTHER_FORM && !m->alias) continue;
-        char *path = form_path(m, order[i], folder, err);
-        rc = path ? read_form(r, which, order[i], path, err) : STATUS_FAILED;
+    for (int i = 0; i < MEMBER_FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
+        char *path;
+        rc = member_find_file(m, order[i], folder, &path, err);
+        if (path) rc = read_form(r, which, order[i], path, err);
         free(path);
     }
     return rc;
@@ -327,6 +351,7 @@ static status read_url_of_archive(reading *r, error *err) {
     status rc = download_file(r->from, MAX_DOWNLOAD, r->hint, r->log, &fd, err);
     if (rc != STATUS_OK) return rc;
     rc = read_archive(r, fd, err);
+    if (rc == STATUS_INPUT) rc = name_foreign(fd, r->shown, err);
     close(fd);
     return rc;
 }
@@ -348,6 +373,7 @@ static status read_url_of_member(reading *r, size_t which, error *err) {
     log_info(r->log, "downloading %s", shown);
     TRY(download_file(url, MAX_DOWNLOAD, r->hint, r->log, &fd, err));
     rc = read_packed(r, which, fd, shown, err);
+    if (rc == STATUS_INPUT) rc = name_foreign(fd, shown, err);
     close(fd);
 out:
     free(url);
@@ -372,28 +398,38 @@ static status read_path(reading *r, error *err) {
         return error_system(err, STATUS_INPUT, why, "cannot read: '%s'", r->from);
     }
     status rc;
+    member_form form;
     if (S_ISDIR(st.st_mode))
         rc = read_folder(r, err);
-    else if (r->set->archive && S_ISREG(st.st_mode))
+    else if (member_find(r->set, r->from, &form) >= 0)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot use '%s': it is one of the %zu files of %s: pass their folder",
+                       r->from, r->set->count, r->set->dataset);
+    else if (S_ISREG(st.st_mode)) {
         rc = read_archive(r, fd, err);
-    else
-        rc = error_set(err, STATUS_INPUT, "cannot use '%s': %s", r->from,
-                       r->set->archive ? "neither an archive nor a folder"
-                                       : "not a folder with the dataset's files");
+        if (rc == STATUS_INPUT) rc = name_foreign(fd, r->from, err);
+    } else
+        rc = error_set(err, STATUS_INPUT, "cannot use '%s': neither an archive nor a folder",
+                       r->from);
     close(fd);
     return rc;
 }
 
 static status check_all_found(const reading *r, error *err) {
-    for (size_t i = 0; i < r->set->count; i++)
-        if (!r->origin->found[i] && !r->set->members[i].optional)
-            return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing",
-                             r->shown, r->set->members[i].name, r->set->dataset);
+    for (size_t i = 0; i < r->set->count; i++) {
+        if (r->origin->found[i] || r->set->members[i].optional) continue;
+        const char *other = r->holds_alike ? r->set->alike->dataset : NULL;
+        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing%s%s",
+                         r->shown, r->set->members[i].name, r->set->dataset,
+                         other ? "; it holds members of another data set: pass --dataset " : "",
+                         other ? other : "");
+    }
     return STATUS_OK;
 }
 
 static status read_source(reading *r, error *err) {
     memset(r->origin, 0, sizeof *r->origin);
+    r->holds_alike = false;
     r->origin->from = r->from;
     free(r->shown);
     r->shown = redact_urls(r->from, err);

@@ -3,7 +3,9 @@
 // or a server.
 //
 // A member is identified by its name alone, in any folder of an archive, and checked by its size
-// and SHA-256. So any mirror and any compression will do, and no altered file passes.
+// and SHA-256. So any mirror and any compression will do, and no altered file passes. Capitals do
+// not matter in a name, nor which of '-', '_' and '.' it has: unpackers and other libraries write
+// train-images.idx3-ubyte. A folder of a member's name may hold it.
 #ifndef LOCKSTEP_DATA_SOURCE_MEMBERS_H
 #define LOCKSTEP_DATA_SOURCE_MEMBERS_H
 
@@ -36,17 +38,20 @@ struct member {
     bool optional;
 };
 
-typedef struct member_set {
+typedef struct member_set member_set;
+
+struct member_set {
     const char *dataset; // for messages and manifests
     const char *setting; // variable of make that names a source as --from does: "MNIST_FROM"
     const member *members;
     size_t count;
-    bool archive;                        // published as one archive; else each member as NAME.gz
+    bool archive;                        // at a URL: one archive; else each member as NAME.gz
     const char *folders[MEMBER_FOLDERS]; // where unpacking puts them: a source folder's subfolders
                                          // that are searched too
     member_conversion *convert;          // from files named by alias
-    const char *url; // published at: the archive's URL, or the base URL of each NAME.gz
-} member_set;
+    const char *url;         // published at: the archive's URL, or the base URL of each NAME.gz
+    const member_set *alike; // another set that is taken for this one
+};
 
 // Receives the next bytes of member `which`, in order from offset 0, and never more than its size.
 // Nothing is verified before the member's end: keep the bytes, and use them only after members_read
@@ -66,9 +71,9 @@ typedef struct member_origin {
 
 // Reads all members from the first source that has them; without any source, from the official
 // address. A source is a URL, an archive or a folder. If one fails, a warning is logged and the
-// next one is tried; the last one's failure is returned. A missing, duplicate, truncated or altered
-// member is STATUS_INPUT; the message names it, with the expected and the actual hash. URLs are
-// redacted in messages and manifests (base/redact.h).
+// next one is tried; the last one's failure is returned. A missing, truncated or altered member,
+// and a second one with other content, is STATUS_INPUT; the message names it, with the expected and
+// the actual hash. URLs are redacted in messages and manifests (base/redact.h).
 status members_read(const member_set *set, const char *const *sources, size_t source_count,
                     const logger *log, member_sink *sink, void *context, member_origin *origin,
                     error *err) MUST_CHECK;

@@ -48,20 +48,24 @@ static const char *const fashion_classes[CLASSES] = {
 
 // clang-format on
 
-static const mnist_kind kinds[] = {
+static const mnist_kind kinds[2]; // each set names the other
+
+static const mnist_kind kinds[2] = {
     {.set = {.dataset = "mnist",
              .setting = "MNIST_FROM",
              .members = mnist_files,
              .count = MEMBERS,
              .folders = {"raw", "MNIST/raw"},
-             .url = "https://ossci-datasets.s3.amazonaws.com/mnist/"},
+             .url = "https://ossci-datasets.s3.amazonaws.com/mnist/",
+             .alike = &kinds[1].set},
      .class_names = mnist_classes},
     {.set = {.dataset = "fashion-mnist",
              .setting = "FASHION_MNIST_FROM",
              .members = fashion_files,
              .count = MEMBERS,
              .folders = {"raw", "FashionMNIST/raw"},
-             .url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
+             .url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+             .alike = &kinds[0].set},
      .class_names = fashion_classes},
 };
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/tensor/tensor_half.h"
+
 enum { MAGIC_BYTES = sizeof NPY_MAGIC - 1 };
 
 typedef struct parsing {
@@ -70,20 +72,69 @@ static status parse_shape(parsing *p, error *err) {
     return STATUS_OK;
 }
 
+// Elements that are not read: their letter in a dtype, what they are, and what to save instead.
+static const struct {
+    char kind;
+    const char *what, *instead;
+} others[] = {
+    {'U', "strings", "for labels, save numpy.unique(y, return_inverse=True)[1]"},
+    {'S', "strings", "for labels, save numpy.unique(y, return_inverse=True)[1]"},
+    {'O', "pickled Python objects", "save one array of numbers, such as numpy.stack(x)"},
+    {'c', "complex numbers", "save real ones"},
+    {'M', "times", "save numbers"},
+    {'m', "times", "save numbers"},
+    {'[', "records", "save one array for each field"},
+    {'f', "long floats", "save x.astype('float64')"},
+};
+
+// `type` is what follows 'descr': in quotes, or a list.
+static status refuse_elements(const parsing *p, const char *type, error *err) {
+    const bool quoted = *type == '\'';
+    const char *text = type + quoted;
+    const int length = (int)(quoted ? strcspn(text, "'") : 1);
+    const char kind = quoted && length > 1 ? text[1] : *text;
+    char why[160];
+    size_t k = 0;
+    while (k < sizeof others / sizeof *others && others[k].kind != kind) k++;
+    const bool known = k < sizeof others / sizeof *others;
+    snprintf(why, sizeof why, "it holds %s (%.*s%s): %s", known ? others[k].what : "elements",
+             length < 20 ? length : 20, text, quoted ? "" : "...]",
+             known ? others[k].instead : "save numbers of 1, 2, 4 or 8 bytes");
+    return npy_refuse(p->name, why, err);
+}
+
 static status parse_type(parsing *p, error *err) {
     const char *type = value_of(p, "descr"), *order = value_of(p, "fortran_order");
-    if (!type || *type != '\'') return npy_refuse(p->name, "its header has no descr", err);
-    if (strcspn(type + 1, "'") != 3 || type[3] < '1' || type[3] > '8')
-        return npy_refuse(p->name, "unsupported dtype (supported: |u1 <u4 <u8 <i8 <f4 <f8)", err);
+    if (!type || !*type) return npy_refuse(p->name, "its header has no descr", err);
+    if (*type != '\'' || strcspn(type + 1, "'") != 3 || !strchr("<>|=", type[1]) ||
+        !strchr("buif", type[2]) || !strchr("1248", type[3]))
+        return refuse_elements(p, type, err);
     memcpy(p->to->type, type + 1, 3);
     if (!order || strncmp(order, "False", 5) != 0)
         return npy_refuse(p->name, "it is in Fortran order: save numpy.ascontiguousarray(x)", err);
     return STATUS_OK;
 }
 
+static size_t width_of(const npy *n) {
+    return (size_t)(n->type[2] - '0');
+}
+
+static void make_little_endian(const parsing *p) {
+    const size_t width = width_of(p->to);
+    char *end = p->bytes + p->size;
+    if (p->to->type[0] == '>')
+        for (char *at = end - p->to->data_bytes; at < end; at += width)
+            for (size_t k = 0; k < width / 2; k++) {
+                const char first = at[k];
+                at[k] = at[width - 1 - k];
+                at[width - 1 - k] = first;
+            }
+    p->to->type[0] = width > 1 ? '<' : '|';
+}
+
 static status check_size(const parsing *p, error *err) {
     const npy *n = p->to;
-    size_t needed = (size_t)(n->type[2] - '0');
+    size_t needed = width_of(n);
     bool fits = true;
     for (int i = 0; i < n->rank; i++)
         fits &= !__builtin_mul_overflow(needed, (size_t)n->shape[i], &needed);
@@ -99,6 +150,33 @@ status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err)
     TRY(parse_type(&p, err));
     TRY(parse_shape(&p, err));
     TRY(check_size(&p, err));
+    make_little_endian(&p);
 out:
     return rc;
+}
+
+const char *npy_elements(const npy *n) {
+    const char kind = n->type[1];
+    return kind == 'b' ? "booleans" : kind == 'f' ? "floats" : "integers";
+}
+
+size_t npy_count(const npy *n) {
+    return n->data_bytes / width_of(n);
+}
+
+double npy_value(const npy *n, size_t i) {
+    const size_t width = width_of(n);
+    const char *from = (const char *)n->data + i * width;
+    uint64_t bits = 0;
+    memcpy(&bits, from, width);
+    if (n->type[1] == 'f') {
+        double wide;
+        memcpy(&wide, &bits, sizeof wide);
+        return width == 8   ? wide
+               : width == 4 ? (double)float_from_bits((uint32_t)bits)
+                            : (double)float_from_f16((uint16_t)bits);
+    }
+    const int unused = 64 - 8 * (int)width;
+    if (n->type[1] == 'i') return (double)((int64_t)(bits << unused) >> unused);
+    return (double)bits;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/foreign_file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/zstream.h"
@@ -83,10 +84,6 @@ static status read_header(reading *r, error *err) {
     uint64_t length = 0;
     status rc = read_exactly(r, &length, sizeof length, "the header's length", err);
     if (rc != STATUS_OK) return rc;
-    if (memcmp(&length, "PK\3\4", 4) == 0)
-        return refuse(r, 0, err,
-                      "not a tensor file but a zip archive, as torch.save writes: save the "
-                      "state_dict with safetensors.torch.save_file");
     if (length > MAX_HEADER)
         return refuse(r, 0, err,
                       "not a tensor file: its header would have %llu bytes, more than %d",
@@ -354,6 +351,8 @@ static status read_file(const char *path, uint64_t max_bytes, bool data, tensor_
     status rc = read_description(&r, path, err);
     if (rc == STATUS_OK && data) rc = read_data(&r, err);
     if (rc != STATUS_OK) tensor_file_release(f);
+    if (rc == STATUS_INPUT)
+        rc = foreign_file("cannot read tensor file:", path, WANTED_TENSORS, err);
     json_decref(r.root);
     free(r.entries);
     free(r.header);

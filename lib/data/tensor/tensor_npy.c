@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign_file.h"
 #include "base/zstream.h"
 #include "data/tensor/npy.h"
 #include "data/tensor/tensor_exchange.h"
@@ -50,10 +51,17 @@ status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, t
     size_t size;
     unsigned type = 0;
     TRY(zreader_read_file(path, max_bytes, &bytes, &size, err));
-    TRY(npy_parse(bytes, size, path, &n, err));
+    rc = npy_parse(bytes, size, path, &n, err);
+    if (rc == STATUS_INPUT && strncmp(bytes, NPY_MAGIC, MAGIC_BYTES) != 0)
+        rc = foreign_file("cannot read npy file:", path, WANTED_ARRAYS, err);
+    TRY(rc);
     while (type < TENSOR_TYPES && strcmp(n.type, descriptions[type]) != 0) type++;
-    if (type == TENSOR_TYPES)
-        TRY(npy_refuse(path, "unsupported dtype (supported: |u1 <u4 <u8 <i8 <f2 <f4 <f8)", err));
+    if (type == TENSOR_TYPES) {
+        char why[100];
+        snprintf(why, sizeof why, "it holds %s %s (supported: |u1 <u4 <u8 <i8 <f2 <f4 <f8)", n.type,
+                 npy_elements(&n));
+        TRY(npy_refuse(path, why, err));
+    }
     TRY(tensor_file_add(f, name, (tensor_type)type, n.rank, n.shape, n.data, true, err));
 out:
     free(bytes);

@@ -53,10 +53,10 @@ typedef struct replay_difference {
     uint64_t step;    // from 1: the first step after which loss or weights differ; 0: no step
     uint64_t end;     // the step after which the tensors were compared
     bool model;       // they are those of the model; else of the state
-    char tensor[128]; // the first one that differs; "": none does
+    char tensor[256]; // the first one that differs; "": none does
 } replay_difference;
 
-enum { REPLAY_TEXT_BYTES = 256 };
+enum { REPLAY_TEXT_BYTES = 448 };
 
 // Reads the manifest of a finished training in `folder`, or in its subfolder `train`, and the
 // headers of its states. `data` replaces the training data that the manifest names; it may be NULL.

@@ -59,6 +59,7 @@ static status write_experiment(const replay *r, const char *folder, const char *
     TRY(write_tree(architecture, model, err));
     yaml_remove(tree, "architecture");
     yaml_remove(tree, "backend");
+    yaml_remove(tree, "init_except");
     yaml_remove(tree, "model");
     TRY(yaml_put(tree, "model", yaml_new_string(model, err), err));
     TRY(write_tree(tree, path, err));
@@ -73,6 +74,7 @@ out:
 static status build_command(const replay *r, const replay_part *part, const char *begins,
                             const replay_settings *how, const char *file, const char *out,
                             words *command, error *err) {
+    const yaml_node *except = yaml_get(r->manifest, "parameters.init_except");
     const bool last = part->end == r->steps;
     status rc;
     TRY(words_format(command, err, "%s/%s", how->bin, how->tool));
@@ -80,6 +82,8 @@ static status build_command(const replay *r, const replay_part *part, const char
     TRY(words_option(command, "--experiment", file, err));
     TRY(words_option(command, "--train", r->data, err));
     TRY(words_option(command, "--init", r->init, err));
+    for (size_t i = 0; r->init && except && i < except->count; i++)
+        TRY(words_option(command, "--init-except", except->items[i]->text, err));
     TRY(words_option(command, "--out", out, err));
     TRY(stage_add_devices(command, r->manifest, how->device, err));
     TRY(words_option(command, "--threads", how->threads, err));

@@ -27,7 +27,7 @@ static const char INPUT[] = "pixels", OUTPUT[] = "logits";
 static const char SCALE[] = "input/scale", SHIFT[] = "input/shift";
 static const char ROOT_HALF[] = "gelu/root", HALF[] = "gelu/half", ONE[] = "gelu/one";
 static const char FLOATS[] = "input/floats", SCALED[] = "input/scaled", INPUTS[] = "input/out";
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = LAYER_NAME_BYTES + 16 };
 
 // ---- Values ----
 

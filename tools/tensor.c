@@ -421,10 +421,10 @@ static status no_command(int argc, char **argv, arguments *a, error *err) {
     if (rc != STATUS_OK || done) return rc;
     if (!a->operands.count) return error_set(err, STATUS_USAGE, "missing command (see --help)");
     for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-    const char *word = a->operands.items[0], *nearest = cli_nearest(word, names, COMMANDS);
-    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", word,
-                     nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'?" : "");
+    const char *word = a->operands.items[0];
+    char hint[HINT_BYTES];
+    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s (see --help)", word,
+                     hint_about(word, names, COMMANDS, HINT_KEYS, hint));
 }
 
 static status run(const command *c, int argc, char **argv, arguments *a, error *err) {

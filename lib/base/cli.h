@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hint.h"
 #include "base/log.h"
 
 typedef enum cli_type {
@@ -51,6 +52,9 @@ typedef struct cli_tool {
     const char *notes;
     size_t operands_min, operands_max;
     const cli_word *words; // for completions; ends with a NULL word; may be NULL
+    // Answers an option that is none, and not near one: writes a sentence to `text`, or leaves it
+    // as it is. May be NULL.
+    void (*answer)(const char *name, const char *value, char text[HINT_BYTES]);
 } cli_tool;
 
 // Parses argv. Options and operands may be mixed; "--" ends the options; "-" is an operand or a
@@ -92,8 +96,10 @@ const char *cli_front(void);
 int cli_finish(const cli_tool *tool, status rc, error *err);
 
 // Returns the one of the `count` `words` that is nearest to `word` by edit distance, or NULL if
-// none is near: for "did you mean".
+// none is near: for "did you mean" of file names and the like. base/hint.h answers more.
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
+// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
+size_t cli_distance(const char *a, const char *b);
 
 // Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
 // for a tree with changes; "0.9.0" for sources without git.

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hint.h"
 #include "base/yaml_tree.h"
 #include "data/augment.h"
 #include "data/views.h"
@@ -98,6 +99,13 @@ status experiment_read_updates(experiment *e, const yaml_node *parameters, error
 uint64_t experiment_steps(const experiment *e, uint64_t steps_per_epoch);
 // The epochs in which these steps are, the last of which may be shorter than the others.
 int experiment_epochs(const experiment *e, uint64_t steps_per_epoch);
+
+// Lists the keys that --set takes, as paths: "optimizer.lr". They are not freed.
+enum { EXPERIMENT_MOST_KEYS = 128 };
+size_t experiment_keys(const char *keys[EXPERIMENT_MOST_KEYS]);
+
+// For cli_tool.answer: "did you mean '--set epochs=1'?".
+void experiment_answer_option(const char *name, const char *value, char text[HINT_BYTES]);
 
 // Checks that --set would accept all keys of a mapping. STATUS_INPUT, with the place and the
 // nearest key, at the first that it would not. The values are checked when an experiment is read

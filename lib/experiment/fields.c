@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cli.h"
+#include "base/hint.h"
 #include "compute/backend.h"
 #include "data/mixup.h"
 #include "experiment/readers.h"
@@ -153,7 +153,7 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
     status rc = yaml_string(node, f->path, &word, r->err);
     if (rc != STATUS_OK) return rc;
     size_t count = 0;
-    char expected[160] = "";
+    char expected[160] = "", hint[HINT_BYTES];
     for (; count < COUNT(f->words) && f->words[count]; count++) {
         if (!strcmp(word, f->words[count])) {
             *index = (unsigned)count;
@@ -163,10 +163,9 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
         snprintf(expected + used, sizeof expected - used, "%s%s", count ? ", " : "",
                  f->words[count]);
     }
-    const char *near = cli_nearest(word, f->words, count);
-    return yaml_error(node, r->err, "'%s': expected %s%s, got '%.60s'%s%s%s", f->path,
-                      count > 1 ? "one of " : "", expected, word, near ? ": did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return yaml_error(node, r->err, "'%s': expected %s%s, got '%.60s'%s", f->path,
+                      count > 1 ? "one of " : "", expected, word,
+                      hint_about(word, f->words, count, HINT_FUNCTIONS, hint));
 }
 
 static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_node *node) {

@@ -43,6 +43,28 @@ refuses() {
     refuses 3 "x.yaml:10:1: unknown key 'global_bach': did you mean 'global_batch'\?"
 }
 
+@test "experiment: PyTorch's words for keys and options are answered with ours" {
+    echo 'batch_size: 64' >> x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'batch_size': did you mean 'global_batch'\? It counts .* all devices together"
+    sed -i 's/^batch_size.*/num_workers: 4/' x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'num_workers': did you mean 'loader_workers'"
+    sed -i 's/^num_workers.*/qqqq: 4/' x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'qqqq': the keys are: schema, name, title"
+    sed -i 's/^qqqq.*/schedule: {kind: step, step_size: 30}/' x.yaml
+    refuses 3 "x.yaml:10:24: unknown key 'step_size': did you mean 'milestones'"
+    sed -i '/^schedule/d; s/lr: 0.01/learning_rate: 0.01/' x.yaml
+    refuses 3 "x.yaml:9:24: unknown key 'learning_rate': did you mean 'lr'"
+    sed -i 's/learning_rate: 0.01/lr: 0.01/' x.yaml
+    refuses 2 "unknown key 'lr': did you mean 'optimizer.lr'" --set lr=1
+    refuses 2 "unknown option: '--epoch': did you mean '--set epochs=1'\?" --epoch 1
+    refuses 2 "unknown option: '--batch-size=8': did you mean '--set global_batch=8'\?" --batch-size=8
+    refuses 2 "one of sgd, adam, adamw, got 'radam': another optimizer" --set optimizer.kind=radam
+    sed -i 's/conv: {out/conv: {out_channels/' models/small.yaml
+    refuses 3 "unknown key 'out_channels': did you mean 'out'"
+    sed -i 's/conv: {out_channels: [0-9]*/conv: {out: 4, padding: same/' models/small.yaml
+    refuses 3 "'padding': expected a number, got 'same': for a window of 3 at stride 1 that is 1"
+}
+
 @test "experiment: a missing file, broken YAML, a wrong type, a wrong schema" {
     sed -i 's/epochs: 1/epochs: one/' x.yaml
     refuses 3 "x.yaml:8:9: 'epochs': expected a number, got 'one'"

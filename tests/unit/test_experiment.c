@@ -28,6 +28,13 @@
     "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
     "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
 
+#define AUGMENTATIONS "augmentations are: random_crop, horizontal_flip, random_affine, cutout"
+#define KEYS                                                                                  \
+    "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
+    "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
+    "lr_scaling, tensors, sync_batch_norm, label_smoothing, mixup, validation, keep, "        \
+    "early_stopping, tta, stages, drop_last, average, target_accuracy, published"
+
 static char path[FILE_PATH_SIZE];
 
 static int make_files(void **state) {
@@ -310,8 +317,9 @@ static void unknown_keys(void **state) {
             "9:1: unknown key 'global_bach': did you mean 'global_batch'?");
     refuses(HEAD "schedule: {kid: constant}\n", "9:12: unknown key 'kid': did you mean 'kind'?");
     refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
-    refuses(HEAD "threads: 4\n", "9:1: unknown key 'threads'");
-    refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture'");
+    refuses(HEAD "threads: 4\n",
+            "9:1: unknown key 'threads': it is the option --threads of the train tools");
+    refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture': did you mean 'model'?");
     refuses(HEAD "augment: [random_crop: {pading: 4}]\n",
             "9:25: unknown key 'pading': did you mean 'padding'?");
     refuses("- 1\n", "1:1: expected an experiment: a mapping");
@@ -374,7 +382,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "average: {kind: lookahead, decay: 0.9, every: 0}\n",
             "9:47: 'average.every': expected an integer between 1 and 1000000, got '0'");
     refuses(HEAD "lr_scaling: {kind: sqrt}\n", "9:13: 'lr_scaling.base_batch' is missing");
-    refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate'");
+    refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate': did you mean "
+                                        "'random_affine'? 'degrees' alone rotates. "
+                                        "The " AUGMENTATIONS);
     refuses(HEAD "augment: [random_crop]\n", "9:11: 'random_crop' needs 'padding'");
     refuses(HEAD "augment: [random_affine: {degrees: 5, scale: [2, 1]}]\n",
             "9:46: 'scale': expected [smallest, largest]");
@@ -391,7 +401,7 @@ static void wrong_types_and_ranges(void **state) {
             "9:26: 'size': expected an integer between 1 and 8, got '9'");
     refuses(HEAD "augment: [cutout: {size: 4, fill: grey}]\n", "9:35: 'fill': expected 0 or mean");
     refuses(HEAD "augment: [cut_out: {size: 4}]\n",
-            "9:11: unknown augmentation 'cut_out': did you mean 'cutout'?");
+            "9:11: unknown augmentation 'cut_out': did you mean 'cutout'? The " AUGMENTATIONS);
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
                                            "layer of the previous stage");
@@ -540,14 +550,19 @@ static void bad_assignments_are_usage_errors(void **state) {
                                    "mean 'optimizer.lr'?");
     refuses_set("optimzer.lr=1", "--set 'optimzer.lr=1': unknown key 'optimzer.lr': did you mean "
                                  "'optimizer.lr'?");
-    refuses_set("zzzzz=1", "--set 'zzzzz=1': unknown key 'zzzzz'");
+    refuses_set("zzzzz=1",
+                "--set 'zzzzz=1': unknown key 'zzzzz': the keys are: schema, name, " KEYS);
+    refuses_set("lr_scaling.zzzzz=1",
+                "--set 'lr_scaling.zzzzz=1': unknown key 'lr_scaling.zzzzz': the keys are: kind, "
+                "base_batch");
     refuses_set("epochs", "--set 'epochs': expected KEY=VALUE");
     refuses_set("epochs=", "--set 'epochs=': expected KEY=VALUE");
     refuses_set("=1", "--set '=1': expected KEY=VALUE");
     refuses_set("epochs=x", "--set 'epochs=x': 'epochs': expected a number, got 'x'");
     refuses_set("optimizer.lr=0", "--set 'optimizer.lr=0': 'optimizer.lr': expected a number above "
                                   "0 and at most 1e+06, got 0");
-    refuses_set("augment=[rotate]", "--set 'augment=[rotate]': unknown augmentation 'rotate'");
+    refuses_set("augment=[spin]",
+                "--set 'augment=[spin]': unknown augmentation 'spin': the " AUGMENTATIONS);
     refuses_set("optimizer={kind: sgd}",
                 "--set 'optimizer={kind: sgd}': 'optimizer.lr' is missing");
     refuses_set("optimizer={knd: sgd}",

@@ -94,6 +94,23 @@ refuses() {
     nothing_in out
 }
 
+# Published values that were measured on other pictures are no reason for a warning.
+@test "experiment: mean and deviation of bytes are refused, and those that are far from the data warned of, once" {
+    local near far='normalize={mean: [0.00199, 0.00191, 0.00173], std: [0.00105, 0.001, 0.00108]}'
+    echo 'normalize: {mean: [125.3, 123, 113.9], std: [63, 62.1, 66.7]}' >>x.yaml
+    refuses 3 "x.yaml:10:20: 'normalize.mean': a mean .* at most 1, got 125.3; .* 125.3 / 255 = 0.4914"
+    refuses 3 "'normalize.std': .* at most 1, got 63; .* 63 / 255 = 0.2471" --set 'normalize.mean=[0.4,0.4,0.4]'
+    sed -i '$d' x.yaml
+    succeeds "$BIN/train-ddp" --experiment x.yaml --train "$data/train.st.zst" --out far --set "$far"
+    [ "$(grep -c "'normalize' is far from the data: channel 0 has mean 0.4.* and not 0.00199 and 0.00105" <<<"$stderr")" = 1 ] ||
+        fail "$stderr"
+    for near in '[0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]' '[0.1307, 0.1307, 0.1307], std: [0.3081, 0.3081, 0.3081]' \
+        '[0, 0, 0], std: [1, 1, 1]' '[0.922, 0.922, 0.922], std: [0.084, 0.084, 0.084]'; do
+        succeeds "$BIN/train-single" --experiment x.yaml --train "$data/train.st.zst" --out near --set "normalize={mean: $near}"
+        [[ $stderr != *"far from"* ]] || fail "$stderr"
+    done
+}
+
 @test "experiment: a bad --set exits 2 and is quoted" {
     refuses 2 "--set 'optimizer.lrr=1': unknown key 'optimizer.lrr': did you mean 'optimizer.lr'" \
         --set optimizer.lrr=1

@@ -171,7 +171,7 @@ static const char whole[] =
     "schema: lockstep.experiment/1\nname: whole\ntitle: All keys\ndataset: cifar10\n"
     "model: small\nstrategy: ddp\nworld_size: 2\nvirtual_shards: 4\nshard_seed: 9\n"
     "global_batch: 64\nepochs: 30\nseed: 123456789012\nrepeats: 3\n"
-    "normalize: {mean: [0.5, 0.25, 0.125], std: [1, 2, 3]}\n"
+    "normalize: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25]}\n"
     "augment:\n  - random_crop: {padding: 4}\n  - horizontal_flip\n"
     "  - random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}\n"
     "loader_workers: 4\n"
@@ -192,7 +192,7 @@ static void every_key_is_read(void **state) {
     assert_int_equal(e.repeats, 3);
     assert_true(e.has_normalize);
     assert_int_equal(e.normalize_channels, 3);
-    assert_true(e.mean[2] == 0.125f && e.std[1] == 2);
+    assert_true(e.mean[2] == 0.125f && e.std[1] == 0.5f);
     assert_int_equal(e.loader_workers, 4);
     assert_true(e.optimizer.momentum == 0.9 && e.optimizer.nesterov &&
                 e.optimizer.weight_decay == 5e-4);
@@ -345,8 +345,19 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "normalize: {mean: [0, 0, 0]}\n", "9:12: 'normalize' needs both 'mean' and 'std'");
     refuses(HEAD "normalize: {mean: [0], std: [1]}\n",
             "9:19: 'normalize.mean': expected 3 numbers, got 1");
+    refuses(
+        HEAD "normalize: {mean: [125.3, 123.0, 113.9], std: [63.0, 62.1, 66.7]}\n",
+        "9:20: 'normalize.mean': a mean of pixels from 0 to 1 is at most 1, got 125.3; if it is of "
+        "bytes: 125.3 / 255 = 0.4914");
+    refuses(HEAD "normalize: {mean: [0.5, -0.48, 0], std: [1, 1, 1]}\n",
+            "9:24: 'normalize.mean': a mean of pixels from 0 to 1 is at least 0, got -0.48; it is "
+            "subtracted, so give 0.48");
+    refuses(
+        HEAD "normalize: {mean: [0.5, 0, 0], std: [1, 63.0, 1]}\n",
+        "9:41: 'normalize.std': a standard deviation of pixels from 0 to 1 is at most 1, got 63; "
+        "if it is of bytes: 63 / 255 = 0.2471");
     refuses(HEAD "normalize: {mean: [0, 0, 0], std: [1, 0, 1]}\n",
-            "9:39: 'normalize.std' must be above 0");
+            "9:39: 'normalize.std': a standard deviation must be above 0, got 0");
     refuses(HEAD "schedule: {kind: multistep}\n", "9:11: 'schedule.milestones' is missing");
     refuses(HEAD "schedule: {kind: multistep, milestones: [5, 5]}\n",
             "9:45: 'schedule.milestones' must increase, got 5 after 5");
@@ -432,11 +443,12 @@ static void ranges_in_single_precision(void **state) {
          "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
          "which rounds to 1"},
         {"optimizer.momentum=0.9999999", NULL},
-        {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
+        {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}",
+         "'normalize.std': a standard deviation must be above 0, got 0"},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",
          "'normalize': with mean 0 and standard deviation 9.80909e-45 pixels are not finite"},
         {"normalize={mean: [0, 1e60, 0], std: [1, 1, 1]}",
-         "'normalize': with mean inf and standard deviation 1 pixels are not finite"},
+         "'normalize.mean': a mean of pixels from 0 to 1 is at most 1, got 1e+60"},
         {"normalize={mean: [0, 1, 0], std: [1, 1e-30, 1]}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
         {"channels", CLI_INTEGER, &a.channels, "C",
          "3: red, green, blue; 1: grey (default 3; arrays: unchanged)", 1, 3},
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
-         "fraction of each class kept for testing (default 0.2)", 0, 0},
+         "fraction of each class kept for testing (default 0.2)", 0, 1},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
         {"name", CLI_STRING, &a.name, "NAME",
          "name of the data set in experiments (default: the base name of --from)", 0, 0},

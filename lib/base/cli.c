@@ -148,6 +148,15 @@ static status set_number(const cli_option *o, const char *text, error *err) {
     if (end == text || *end || !isfinite(value))
         return error_set(err, STATUS_USAGE, "bad option value: '--%s': expected a number, got '%s'",
                          o->name, text);
+    const bool is_open = o->max == INT64_MAX;
+    if (is_open && value < (double)o->min)
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--%s': expected a number of at least %lld, got '%s'",
+                         o->name, (long long)o->min, text);
+    if (!is_open && (value < (double)o->min || value > (double)o->max))
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--%s': expected a number from %lld to %lld, got '%s'",
+                         o->name, (long long)o->min, (long long)o->max, text);
     *(double *)o->value = value;
     return STATUS_OK;
 }
@@ -306,9 +315,13 @@ static void print_help(const cli_tool *tool) {
 static void print_completions(const cli_tool *tool) {
     for (const cli_word *w = tool->words; w && w->word; w++)
         printf("%s\t%s\t%s\n", w->word, w->argument ? w->argument : "", w->help ? w->help : "");
-    for (const cli_option *o = tool->options; o && o->name; o++)
-        printf("--%s\t%s%s\t%s\n", o->name, o->argument ? o->argument : "",
+    for (const cli_option *o = tool->options; o && o->name; o++) {
+        printf("--%s\t%s%s\t%s", o->name, o->argument ? o->argument : "",
                o->type == CLI_LIST ? "..." : "", o->help);
+        if (o->type == CLI_INTEGER || o->type == CLI_NUMBER)
+            printf("\t%lld\t%lld", (long long)o->min, (long long)o->max);
+        putchar('\n');
+    }
     for (size_t i = 0; i < COMMON_OPTIONS; i++)
         printf("--%s\t\t%s\n", common[i].name, common[i].help);
 }

@@ -16,7 +16,7 @@ typedef enum cli_type {
     CLI_STRING,  // const char **: the last one given wins
     CLI_LIST,    // cli_list *: may be given many times, in order
     CLI_INTEGER, // int64_t *: between min and max
-    CLI_NUMBER,  // double *: any finite number
+    CLI_NUMBER,  // double *: between min and max; INT64_MAX is no limit
 } cli_type;
 
 // Values in the order of the command line. The strings are argv's; release with cli_list_release.
@@ -31,7 +31,7 @@ typedef struct cli_option {
     void *value;          // where it goes; holds the default before parsing
     const char *argument; // what --help calls the value: "FILE"; NULL for a flag
     const char *help;     // one sentence, no full stop
-    int64_t min, max;     // CLI_INTEGER
+    int64_t min, max;     // CLI_INTEGER, CLI_NUMBER
 } cli_option;
 
 // A word that the first operand may be, such as the name of a command.
@@ -64,8 +64,9 @@ typedef struct cli_tool {
 //
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
 // STATUS_OK). So does --completions, for scripts/make-completions; --help does not list it. It
-// prints a line for each word and each option: "WORD<tab>ARGUMENT<tab>HELP". The argument of an
-// option that may be repeated ends in "...".
+// prints a line for each word and each option: "WORD<tab>ARGUMENT<tab>HELP", and after a number's
+// its
+// "<tab>MIN<tab>MAX". The argument of an option that may be repeated ends in "...".
 //
 // -q and -v set log->level. Fails with STATUS_USAGE; for a misspelt option the message names the
 // nearest one.

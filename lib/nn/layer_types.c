@@ -209,7 +209,8 @@ static status read_eps(builder *b, reading *r) {
     l->eps = 1e-5;
     status rc = read_number(b, r, "eps", &l->eps);
     if (rc != STATUS_OK) return rc;
-    if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
+    if (l->eps <= 0 || l->eps > 1)
+        return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0 and at most 1");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
         return yaml_error(
             layer_option(r, "eps"), b->err,

@@ -350,7 +350,7 @@ static void wrong_types_and_ranges(void **state) {
         "9:20: 'normalize.mean': a mean of pixels from 0 to 1 is at most 1, got 125.3; if it is of "
         "bytes: 125.3 / 255 = 0.4914");
     refuses(HEAD "normalize: {mean: [0.5, -0.48, 0], std: [1, 1, 1]}\n",
-            "9:24: 'normalize.mean': a mean of pixels from 0 to 1 is at least 0, got -0.48; it is "
+            "9:25: 'normalize.mean': a mean of pixels from 0 to 1 is at least 0, got -0.48; it is "
             "subtracted, so give 0.48");
     refuses(
         HEAD "normalize: {mean: [0.5, 0, 0], std: [1, 63.0, 1]}\n",

@@ -299,7 +299,7 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
             "m.yaml:5:32: 'padding' of a pool may be at most half its 'size'");
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
-    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
+    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0 and at most 1");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be below 1 in single precision");
     refuses(
@@ -308,7 +308,8 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- group_norm\n", "m.yaml:5:3: 'groups' is missing");
     refuses(HEAD "- group_norm: {groups: 2}\n",
             "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
-    refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n", "m.yaml:5:32: 'eps' must be above 0");
+    refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n",
+            "m.yaml:5:32: 'eps' must be above 0 and at most 1");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }

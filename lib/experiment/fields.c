@@ -248,6 +248,9 @@ static status missing(experiment_reading *r, const field *f) {
     char group[32];
     snprintf(group, sizeof group, "%.*s", (int)strcspn(f->path, "."), f->path);
     const yaml_node *parent = strchr(f->path, '.') ? yaml_find(r->root, group) : NULL;
+    if (f->type == FIELD_CHOICE && !f->words[1])
+        return yaml_error(r->root, r->err, "'%s' is missing: add '%s: %s'", f->path, f->path,
+                          f->words[0]);
     return yaml_error(parent ? parent : r->root, r->err, "'%s' is missing", f->path);
 }
 

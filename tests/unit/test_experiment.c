@@ -488,7 +488,7 @@ static void limits(void **state) {
 static void required_keys(void **state) {
     (void)state;
     refuses("schema: lockstep.experiment/1\nname: x\n", "1:1: 'dataset' is missing");
-    refuses("name: x\n", "1:1: 'schema' is missing");
+    refuses("name: x\n", "1:1: 'schema' is missing: add 'schema: lockstep.experiment/1'");
     refuses("schema: lockstep.model/1\nname: x\n",
             "1:9: 'schema': expected lockstep.experiment/1, got 'lockstep.model/1'");
     refuses("schema: lockstep.experiment/1\nname: ../x\n",

@@ -75,6 +75,7 @@ static const row same[] = {
     {"smoothing labelsmoothingfactor smooth", "label_smoothing", NULL},
     {"dropremainder", "drop_last", NULL},
     {"earlystop earlystoppingcallback", "early_stopping", NULL},
+    {"stoppingthreshold stopataccuracy baseline", "stop_at", NULL},
     {"validationsplit valsplit valsize validsize validationsize valfraction", "validation.samples",
      "It is a number of training images, not a share of them"},
     {"savebest savebestonly loadbestmodelatend monitor", "keep",

@@ -49,8 +49,9 @@ void experiment_answer_option(const char *name, const char *value, char text[HIN
 
 // The paths that --set may name: fields, and whole groups.
 static size_t known_paths(const char *known[EXPERIMENT_MOST_KEYS]) {
-    static const char *const groups[] = {"normalize", "optimizer",  "schedule",       "lr_scaling",
-                                         "average",   "validation", "early_stopping", "mixup"};
+    static const char *const groups[] = {"normalize",      "optimizer", "schedule",
+                                         "lr_scaling",     "average",   "validation",
+                                         "early_stopping", "stop_at",   "mixup"};
     size_t count = experiment_keys(known);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
     return count;
@@ -240,6 +241,7 @@ static status check_mixup(const experiment *e, const yaml_node *root, error *err
 // Only validation samples may choose: test data must not.
 static status check_validation(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keep[] = {"keep"}, *const stopping[] = {"early_stopping.patience"},
+                             *const stop_at[] = {"stop_at.accuracy"},
                              *const delta[] = {"early_stopping.min_delta"},
                              *const seed[] = {"validation.seed"};
     const bool none = e->validation.samples == 0;
@@ -256,6 +258,10 @@ static status check_validation(const experiment *e, const yaml_node *root, error
         return yaml_error(node_at_fault(root, stopping, 1), err,
                           "'early_stopping' needs 'validation': it ends training by the accuracy "
                           "on validation samples");
+    if (none && e->early_stopping.stop_at > 0)
+        return yaml_error(node_at_fault(root, stop_at, 1), err,
+                          "'stop_at' needs 'validation': it ends training by the accuracy on "
+                          "validation samples; test data must not choose the number of epochs");
     if (!e->early_stopping.patience && e->early_stopping.min_delta > 0)
         return yaml_error(node_at_fault(root, delta, 1), err,
                           "'early_stopping.min_delta' needs 'early_stopping.patience'");

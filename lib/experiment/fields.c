@@ -93,6 +93,7 @@ const field experiment_fields[] = {
      .silent = true},
     {"early_stopping.min_delta", FIELD_NUMBER, false, AT(early_stopping.min_delta), 0, 1,
      .below = true, .silent = true},
+    {"stop_at.accuracy", FIELD_NUMBER, false, AT(early_stopping.stop_at), 0, 1, .silent = true},
     {"tta", FIELD_CHOICE, false, AT(tta), .silent = true,
      .words = {"none", "mirror", "mirror-shift"}},
     {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages},

@@ -33,7 +33,7 @@
     "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
     "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
     "lr_scaling, tensors, sync_batch_norm, label_smoothing, mixup, validation, keep, "        \
-    "early_stopping, tta, stages, drop_last, average, target_accuracy, published"
+    "early_stopping, stop_at, tta, stages, drop_last, average, target_accuracy, published"
 
 static char path[FILE_PATH_SIZE];
 
@@ -153,6 +153,9 @@ static void silent_keys(void **state) {
     refuses(HEAD "early_stopping: {patience: 2}\n",
             "9:28: 'early_stopping' needs 'validation': it ends training by the accuracy on "
             "validation samples");
+    refuses(HEAD "stop_at: {accuracy: 0.95}\n",
+            "9:21: 'stop_at' needs 'validation': it ends training by the accuracy on validation "
+            "samples; test data must not choose the number of epochs");
     refuses(HEAD "validation: {samples: 9}\nearly_stopping: {min_delta: 0.1}\n",
             "10:29: 'early_stopping.min_delta' needs 'early_stopping.patience'");
     refuses(HEAD "validation: {seed: 9}\n", "9:20: 'validation.seed' needs 'validation.samples'");
@@ -682,14 +685,18 @@ static void more_epochs_continue_if_the_first_ones_are_unchanged(void **state) {
 static void early_stopping_waits_for_its_patience(void **state) {
     (void)state;
     static const double accuracy[] = {0.1, 0.5, 0.5, 0.52, 0.4, 0.51, 0.52};
-    const early_stopping never = {0, 0}, one = {1, 0}, two = {2, 0}, three = {3, 0},
-                         coarse = {2, 0.05};
+    const early_stopping never = {0, 0, 0}, one = {1, 0, 0}, two = {2, 0, 0}, three = {3, 0, 0},
+                         coarse = {2, 0.05, 0}, at = {.stop_at = 0.52}, at_0 = {.stop_at = 0.53},
+                         both = {.patience = 2, .stop_at = 0.5};
     for (int n = 1; n <= 7; n++) {
         assert_false(early_stopping_is_due(&never, accuracy, n));
         assert_int_equal(early_stopping_is_due(&one, accuracy, n), n == 3 || n >= 5);
         assert_int_equal(early_stopping_is_due(&two, accuracy, n), n >= 6);
         assert_int_equal(early_stopping_is_due(&three, accuracy, n), n == 7);
         assert_int_equal(early_stopping_is_due(&coarse, accuracy, n), n >= 4);
+        assert_int_equal(early_stopping_is_due(&at, accuracy, n), n == 4 || n == 7);
+        assert_false(early_stopping_is_due(&at_0, accuracy, n));
+        assert_int_equal(early_stopping_is_due(&both, accuracy, n), n >= 2 && n != 5);
     }
 }
 

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { PLAIN_BYTES = 64 };
+enum { PLAIN_BYTES = 64, MOST_OF_GROUP = 32 };
 
 // ---- The words of others ----
 
@@ -41,7 +41,7 @@ static const row same[] = {
     {"averagepool* meanpool*", "avg_pool", NULL},
     {"maxpooling*", "max_pool", NULL},
     {"globala* gap", "global_avg_pool", NULL},
-    {"skip* shortcut basicblock resblock", "residual", NULL},
+    {"skip* shortcut basicblock resblock residualblock resnetblock", "residual", NULL},
     {"sum plus", "add", NULL},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
@@ -56,12 +56,14 @@ static const row same[] = {
     {"numgroups", "groups", NULL},
     {"rate prob probability drop droprate dropprob dropoutrate", "p", NULL},
     // Keys of an experiment
-    {"batch batchsize* trainbatchsize totalbatchsize globalbatchsize bs *trainbatchsize "
+    {"batch batchsize* trainbatchsize totalbatchsize globalbatchsize bs minibatch* "
      "perdevicetrainbatchsize perdevicebatchsize pergputrainbatchsize microbatchsize",
      "global_batch", ALL_DEVICES},
     {"workers numworkers nworkers dataloadernumworkers", "loader_workers", NULL},
-    {"epoch numepochs maxepochs nepochs nbepochs numtrainepochs trainingepochs", "epochs", NULL},
-    {"randomseed randomstate manualseed rngseed seedeverything globalseed", "seed", NULL},
+    {"epoch numepoch numepochs maxepochs nepochs nbepochs numtrainepochs trainingepochs", "epochs",
+     NULL},
+    {"randomseed randomstate manualseed rngseed seedeverything globalseed torchseed numpyseed",
+     "seed", NULL},
     {"devices gpus ngpus ngpu numgpus numdevices nprocpernode world numprocesses nproc ranks",
      "world_size", NULL},
     {"data trainset trainingdata dataset*", "dataset", NULL},
@@ -75,7 +77,7 @@ static const row same[] = {
     {"smoothing labelsmoothingfactor smooth", "label_smoothing", NULL},
     {"dropremainder", "drop_last", NULL},
     {"earlystop earlystoppingcallback", "early_stopping", NULL},
-    {"stoppingthreshold stopataccuracy baseline", "stop_at", NULL},
+    {"stoppingthreshold stopataccuracy", "accuracy", NULL},
     {"validationsplit valsplit valsize validsize validationsize valfraction", "validation.samples",
      "It is a number of training images, not a share of them"},
     {"savebest savebestonly loadbestmodelatend monitor", "keep",
@@ -150,6 +152,7 @@ static const row other[] = {
      "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATIONS},
     {"softmax* logsoftmax*", "relu", IN_LOSS},
+    {"activation", "relu", "each is a layer by its own name: 'relu', 'gelu' and 'silu'"},
     {"crossentropy*", "relu", "it is the loss of every model, not a layer"},
     {"nllloss* mseloss* bceloss* bcewithlogits*", "relu",
      "cross entropy is the loss of every model, not a layer"},
@@ -160,7 +163,8 @@ static const row other[] = {
     {"adaptiveavg* adaptiveaverage*", "global_avg_pool",
      "with size 1 it is 'global_avg_pool'; other sizes are not here: 'avg_pool' takes the size and "
      "the stride of its window"},
-    {"adaptivemax* globalm*", "max_pool",
+    {"globalmax* globalmp*", "max_pool", "'max_pool' with a window as large as the image is that"},
+    {"adaptivemax*", "max_pool",
      "with size 1 it is 'max_pool' with a window as large as the image; other sizes are not here"},
     {"lppool* fractionalmaxpool* maxunpool* minpool* globalminpool* globalsumpool* sumpool* "
      "medianpool* stochasticpool*",
@@ -182,14 +186,14 @@ static const row other[] = {
      "batch_norm", "not here; the normalisations are 'batch_norm' and 'group_norm'"},
     {"concat* cat densenetblock denseblock", "add",
      "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
-    {"mul multiply gate squeezeexcite* seblock sub minimum maximum matmul", "add",
-     "not here; 'add' joins the outputs of two layers"},
-    {"lstm* gru* rnn* embedding attention multiheadattention transformer* mamba", "conv",
+    {"mul multiply gate squeezeexcit* squeezeandexcit* seblock sub subtract minimum maximum matmul",
+     "add", "not here; 'add' joins the outputs of two layers"},
+    {"lstm* gru* rnn* embedding attention attn multihead* selfattention transformer* mamba", "conv",
      "not here: models are of images, made of convolutions and linear layers"},
     {"bilinear lazybilinear", "linear", "not here"},
     {"identity", "relu", "leave it out: a layer without effect needs no word"},
     {"sequential", "residual", "the list 'layers' is one; 'body' of 'residual' is a list as well"},
-    {"upsample* interpolate pixelshuffle zeropad* padding reflectionpad* unfold fold", "conv",
+    {"upsampl* interpolate pixelshuffle zeropad* padding reflectionpad* unfold fold", "conv",
      "not here; 'padding' is an option of 'conv' and of the pools"},
     // Options of layers
     {"inchannels infeatures inplanes numfeatures numchannels inputshape inputdim normalizedshape",
@@ -227,6 +231,12 @@ static const row other[] = {
      "a length is given in 'epochs', which need not be a whole number"},
     {"device accelerator cuda nocuda usecuda", "global_batch",
      "it is the option --device of the train tools"},
+    {"imagesize imgsize inputsize resolution", "global_batch", "it is 'input' of the model file"},
+    {"dropout dropoutrate", "global_batch", "it is a layer of the model file: 'dropout: {p: 0.5}'"},
+    {"datadir dataroot root datapath trainpath trainfile", "global_batch",
+     "it is the option --train of the train tools; 'dataset' is the name of the data"},
+    {"verbose loginterval loggingsteps logeverynsteps printfreq", "global_batch",
+     "not here: every epoch is reported; the train tools have -v and -q"},
     {"threads numthreads nthreads", "global_batch",
      "it is the option --threads of the train tools"},
     {"outputdir savedir logdir checkpointdir", "global_batch",
@@ -352,11 +362,15 @@ static const row *find_row(const row *rows, size_t row_count, const char *plain,
 
 // "adamp" and "radam" are "adam" and more; "adamm" and "layers" for "layer" are slips.
 static bool adds_to(const char *word, const char *known) {
-    const size_t length = strlen(word), part = strlen(known);
-    if (length <= part) return false;
-    if (strcmp(word + length - part, known) == 0) return true;
-    const bool is_slip = length == part + 1 && (word[part] == word[part - 1] || word[part] == 's');
-    return strncmp(word, known, part) == 0 && !is_slip;
+    char longer[PLAIN_BYTES], part[PLAIN_BYTES];
+    make_plain(word, longer);
+    make_plain(known, part);
+    const size_t length = strlen(longer), size = strlen(part);
+    if (length <= size) return false;
+    if (strcmp(longer + length - size, part) == 0) return true;
+    const char added = longer[size];
+    const bool is_slip = length == size + 1 && (added == part[size - 1] || added == 's');
+    return strncmp(longer, part, size) == 0 && !is_slip;
 }
 
 static const char *nearest(const char *word, const char *const *known, size_t count,
@@ -373,8 +387,18 @@ static const char *nearest(const char *word, const char *const *known, size_t co
 
 // ---- The answer ----
 
-const char *hint_find(const char *word, const char *const *known, size_t count, hint_kind kind,
-                      const char **note) {
+// Finds the known paths of the same group: for "optimizer.type" those below "optimizer".
+static size_t same_group(const char *word, const char *const *known, size_t count,
+                         const char *own[MOST_OF_GROUP]) {
+    const char *dot = strchr(word, '.');
+    size_t own_count = 0;
+    for (size_t i = 0; dot && i < count && own_count < MOST_OF_GROUP; i++)
+        if (strncmp(known[i], word, (size_t)(dot - word) + 1) == 0) own[own_count++] = known[i];
+    return own_count;
+}
+
+static const char *find_among(const char *word, const char *const *known, size_t count,
+                              hint_kind kind, const char **note) {
     char plain[PLAIN_BYTES];
     make_plain(word, plain);
     const char *near = find_known(plain, known, count);
@@ -392,6 +416,14 @@ const char *hint_find(const char *word, const char *const *known, size_t count, 
         near = find_here(found, known, count);
     }
     return near ? near : nearest(word, known, count, kind);
+}
+
+const char *hint_find(const char *word, const char *const *known, size_t count, hint_kind kind,
+                      const char **note) {
+    const char *own[MOST_OF_GROUP];
+    const size_t own_count = same_group(word, known, count, own);
+    const char *near = find_among(word, own, own_count, kind, note);
+    return near || *note ? near : find_among(word, known, count, kind, note);
 }
 
 const char *hint_about(const char *word, const char *const *known, size_t count, hint_kind kind,

@@ -200,9 +200,6 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
         *name = own;
     } else {
         *folder = naming_base(files->items[i], err);
-        if (*folder && strcmp(*folder, *name) != 0)
-            log_warn(p->log, "'%s' is called '%s' in reports, after its 'name'; its folder is '%s'",
-                     files->items[i], *name, *folder);
     }
     if (*name && *folder) return STATUS_OK;
     free(*name);

@@ -23,7 +23,7 @@ char *naming_list(const pipeline *p, error *err) MUST_CHECK;
 char *naming_base(const char *path, error *err) MUST_CHECK;
 
 // Finds the name of run number `i` of `files` in reports, and the folder below ARTIFACTS for its
-// links; free() both. It warns if the file has another name. A run that is given by its key has the folder NAME-KEY, as the folder NAME
+// links; free() both. A run that is given by its key has the folder NAME-KEY, as the folder NAME
 // belongs to the experiment's file. If several have the same name, NAME-KEY is also its name.
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
                      error *err) MUST_CHECK;

@@ -106,11 +106,11 @@ state_of() {
     [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
     grep -q renamed "$ARTIFACTS/renamed/report-DATA="*/report.md
     [ "$(kept_runs)" -eq 1 ]
-    [[ $stderr != *"is called"* ]] || fail "$stderr"
+    [[ $output != *"reports call it"* ]] || fail "$output"
     # A name that is not the file's is said.
     cp "$WORK/renamed.yaml" "$WORK/copied.yaml"
     succeeds pipeline experiment "$WORK/copied.yaml"
-    [[ $stderr == *"copied.yaml' is called 'renamed' in reports, after its 'name'; its folder is 'copied'"* ]] || fail "$stderr"
+    [[ $output == *"copied.yaml"*"reports call it 'renamed', after its 'name'; its folder is 'copied'"* ]] || fail "$output"
 }
 
 @test "a file without schema, or with another one, is named with the line to add" {

@@ -55,6 +55,10 @@ static const row same[] = {
     {"epsilon", "eps", NULL},
     {"numgroups", "groups", NULL},
     {"rate prob probability drop droprate dropprob dropoutrate", "p", NULL},
+    // Keys of a model
+    {"inputshape inputsize inputdim imagesize imageshape shape", "input",
+     "It is [channels, height, width]"},
+    {"network modules model blocks", "layers", NULL},
     // Keys of an experiment
     {"batch batchsize* trainbatchsize totalbatchsize globalbatchsize bs minibatch* "
      "perdevicetrainbatchsize perdevicebatchsize pergputrainbatchsize microbatchsize",
@@ -138,10 +142,15 @@ static const row same[] = {
     // Options of tools
     {"output outputdir outdir o savedir", "out", NULL},
     {"config cfg c", "experiment", NULL},
-    {"nprocpernode nproc np n gpus devices", "world-size", NULL},
+    {"nprocpernode nproc np n gpus", "world-size", NULL},
     {"checkpoint ckpt pretrained weights", "init", NULL},
     {"resumefromcheckpoint", "resume", NULL},
-    {"force overwrite", "again", NULL},
+    {"data datadir traindata trainset", "train", NULL},
+    {"dataset test testset testdata", "data", NULL},
+    {"checkpoint ckpt weights", "model", NULL},
+    {"testsize testsplit testratio valsplit validationsplit", "test-fraction", NULL},
+    {"numshards nshards", "shards", NULL},
+    {"input source src", "from", NULL},
 };
 
 // Theirs is something else, or needs no word here.
@@ -196,9 +205,9 @@ static const row other[] = {
     {"upsampl* interpolate pixelshuffle zeropad* padding reflectionpad* unfold fold", "conv",
      "not here; 'padding' is an option of 'conv' and of the pools"},
     // Options of layers
-    {"inchannels infeatures inplanes numfeatures numchannels inputshape inputdim normalizedshape",
-     "name", "leave it out: the size of an input is that of the layer before"},
-    {"inplace", "name", "leave it out: it has no effect on the values"},
+    {"inchannels infeatures inplanes numfeatures numchannels normalizedshape", "from",
+     "leave it out: the size of an input is that of the layer before"},
+    {"inplace", "from", "leave it out: it has no effect on the values"},
     {"dilation", "stride", "not here: windows have no gaps"},
     {"paddingmode", "kernel", "not here: 'conv' pads with zeros"},
     {"activation", "out", "an activation is a layer of its own, after this one"},
@@ -206,8 +215,8 @@ static const row other[] = {
      "not here: as in PyTorch by default, a window that does not fit is left out"},
     {"countincludepad", "size", "not here: zeros of the padding count, as in PyTorch by default"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
-    {"negativeslope", "name", "'relu' has a slope of 0 below 0"},
-    {"approximate", "name", "'gelu' is the exact one"},
+    {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"approximate", "from", "'gelu' is the exact one"},
     // Experiments
     {"accumulategradbatches gradientaccumulationsteps gradaccum* accumulationsteps "
      "iterstoaccumulate",

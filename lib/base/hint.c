@@ -40,8 +40,9 @@ static const row same[] = {
     {"gn groupnormalization", "group_norm", NULL},
     {"averagepool* meanpool*", "avg_pool", NULL},
     {"maxpooling*", "max_pool", NULL},
-    {"globala* gap", "global_avg_pool", NULL},
-    {"skip* shortcut basicblock resblock residualblock resnetblock", "residual", NULL},
+    {"globalavg* globalaverage* gap", "global_avg_pool", NULL},
+    {"skip skipconnection shortcut basicblock resblock residualblock resnetblock", "residual",
+     NULL},
     {"sum plus", "add", NULL},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
@@ -74,9 +75,9 @@ static const row same[] = {
     {"arch architecture network net backbone modelname", "model", NULL},
     {"optim optimiser", "optimizer", NULL},
     {"scheduler lrscheduler lrschedule lrschedulertype", "schedule", NULL},
-    {"transform* augmentation* dataaugmentation", "augment", NULL},
+    {"transform transforms augmentation* dataaugmentation", "augment", NULL},
     {"normalise normalization", "normalize", NULL},
-    {"ema swa modelema averaging", "average", NULL},
+    {"ema modelema averaging", "average", NULL},
     {"syncbn syncbatchnorm", "sync_batch_norm", NULL},
     {"smoothing labelsmoothingfactor smooth", "label_smoothing", NULL},
     {"dropremainder", "drop_last", NULL},
@@ -89,7 +90,7 @@ static const row same[] = {
     {"algorithm method name type class", "kind", NULL},
     // Optimizers
     {"learningrate baselr initiallr initlr lr0 maxlr learningrateinit", "lr", NULL},
-    {"wd l2 l2reg l2regularization weightdecayrate decay", "weight_decay", NULL},
+    {"wd l2 l2reg l2regularization weightdecayrate", "weight_decay", NULL},
     {"beta1 beta2 beta adambeta1 adambeta2 adambetas", "betas", "It is a list: [beta1, beta2]"},
     {"adamepsilon", "eps", NULL},
     {"usenesterov", "nesterov", NULL},
@@ -100,8 +101,7 @@ static const row same[] = {
     // Schedules
     {"step steplr steps multisteplr stepdecay piecewiseconstant*", "multistep",
      "Its 'milestones' are the epochs at which the rate is multiplied by 'gamma'; those of a "
-     "StepLR "
-     "are step_size, 2 × step_size, …"},
+     "StepLR are step_size, 2 × step_size, …"},
     {"cosineannealing cosineannealinglr cosinedecay cosinelr cos", "cosine",
      "It changes with every step and reaches 0 at the end of 'epochs', whatever T_max is"},
     {"linearlr piecewiselinear", "linear", "Its 'points' are pairs [epoch, factor]"},
@@ -123,7 +123,7 @@ static const row same[] = {
     {"fillmode", "padding_mode", NULL},
     {"hflipprob flipprob", "p", NULL},
     {"nholes length masksize", "size", NULL},
-    {"zeros zeros_", "zero", NULL},
+    {"zeros", "zero", NULL},
     {"ones", "one", NULL},
     {"glorotuniform", "xavier_uniform", NULL},
     {"heuniform", "kaiming_uniform", NULL},
@@ -179,7 +179,8 @@ static const row other[] = {
      "medianpool* stochasticpool*",
      "max_pool", "not here; the pools are 'max_pool', 'avg_pool' and 'global_avg_pool'"},
     {"conv1d conv3d convtranspose* conv2dtranspose convolutiontranspose* deconv* transposedconv* "
-     "lazyconv1d lazyconv3d maxpool1d maxpool3d avgpool1d avgpool3d",
+     "lazyconv1d lazyconv3d maxpool1d maxpool3d avgpool1d avgpool3d maxpooling1d "
+     "maxpooling3d averagepooling1d averagepooling3d globalaveragepooling1d globalaveragepooling3d",
      "conv", "not here: 'conv' and the pools are of two dimensions"},
     {"depthwiseconv* dwconv separableconv* pointwiseconv*", "conv",
      "'conv' with 'groups' as many as channels is depthwise, and with 'kernel: 1' pointwise"},
@@ -190,8 +191,7 @@ static const row other[] = {
     {"syncbatchnorm syncbn", "batch_norm",
      "'batch_norm' in the model, and 'sync_batch_norm: true' in the experiment"},
     {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm localresponsenorm "
-     "lrn "
-     "frn filterresponsenorm",
+     "lrn frn filterresponsenorm",
      "batch_norm", "not here; the normalisations are 'batch_norm' and 'group_norm'"},
     {"concat* cat densenetblock denseblock", "add",
      "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
@@ -217,6 +217,7 @@ static const row other[] = {
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
     {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
     {"approximate", "from", "'gelu' is the exact one"},
+    {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},
     // Experiments
     {"accumulategradbatches gradientaccumulationsteps gradaccum* accumulationsteps "
      "iterstoaccumulate",
@@ -252,13 +253,16 @@ static const row other[] = {
      "it is the option --out of the train tools"},
     {"resume resumefromcheckpoint pretrained checkpoint", "global_batch",
      "the options --resume and --init of the train tools continue a run and begin with a model"},
+    {"swa", "average", "not here; 'average' has the kinds 'ema' and 'lookahead'"},
     {"cutmix cutmixalpha", "mixup", "not here; 'mixup' blends whole images"},
     {"randaugment autoaugment trivialaugment*", "augment", AUGMENT},
     // Optimizers
     {"adamax nadam radam rmsprop adadelta adagrad lion lamb lars rprop lbfgs sparseadam asgd "
      "adafactor muon shampoo sophia* adabelief adan nadamw radamw adamp adams adams sgdw sgdp "
-     "ftrl yogi novograd qhadam qhsgd adabound soap prodigy dadapt* lookahead sam ranger",
+     "ftrl yogi novograd qhadam qhsgd adabound soap prodigy dadapt* sam ranger",
      "adamw", OPTIMIZER},
+    {"lookahead", "adamw", "it is 'average: {kind: lookahead}'"},
+    {"decay", "weight_decay", "'weight_decay' is that of the weights, 'schedule' that of the rate"},
     {"dampening", "momentum", "not here: it is 0"},
     {"amsgrad maximize foreach fused capturable differentiable", "clip_norm", "not here"},
     // Schedules
@@ -267,7 +271,7 @@ static const row other[] = {
     {"totalsteps stepsperepoch epochs lastepoch cyclemomentum basemomentum maxmomentum threephase",
      "milestones", "leave it out: the length is that of 'epochs', and the momentum stays as it is"},
     {"exponential exponentiallr exponentialdecay", "multistep",
-     "not here; 'multistep' with a milestone at each epoch is the same"},
+     "not here; 'multistep' with a milestone at each epoch, at most 64, is the same"},
     {"reducelronplateau plateau", "multistep",
      "not here: no schedule depends on a measured accuracy"},
     {"cosineannealingwarmrestarts cosinewithrestarts cosinerestarts sgdr polynomial* poly lambdalr "

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/hint.h"
@@ -337,23 +336,8 @@ static status need_two(const settings *s, error *err) {
                      of, s->names.items[0], other);
 }
 
-// A file may have a comma in its name.
-static status check_commas(const settings *s, error *err) {
-    for (size_t i = 0; i < s->names.count; i++) {
-        const char *name = s->names.items[i];
-        if (strchr(name, ',') && access(name, F_OK) != 0)
-            return error_set(err, STATUS_USAGE,
-                             "%s: '%.200s': names are separated by blanks, not by commas: expected "
-                             "%s",
-                             commands[s->command].name, name, commands[s->command].call);
-    }
-    return STATUS_OK;
-}
-
 // Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
-    const status rc = check_commas(s, err);
-    if (rc != STATUS_OK) return rc;
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);

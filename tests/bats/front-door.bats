@@ -156,8 +156,6 @@ SEEDS=3|: did you mean SEED?
 END
     run by_make compare EXP="$TINY"
     [[ $status -ne 0 && $output == *"pipeline: compare does not accept EXP: expected EXPS="* ]] || fail "$output"
-    run by_make compare EXPS="single,ddp4"
-    [[ $status -ne 0 && $output == *"pipeline: compare: 'single,ddp4': names are separated by blanks, not by commas"* ]] || fail "$output"
     run by_make experiment
     [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: expected EXP=NAME"* ]] || fail "$output"
     run by_make explain A=single

@@ -168,6 +168,8 @@ static void suggest(pipeline_command command, const char *name, const char *valu
     const char *near = cli_nearest(upper, names, count);
     if (!near && settings_takes(command, SETTING_SET))
         key = hint_find(name, keys, experiment_keys(keys), HINT_KEYS, &note);
+    for (size_t i = 0; !near && !key && i < count; i++) // EXPERIMENT means EXP
+        if (strncmp(upper, names[i], 3) == 0) near = names[i];
     if (near)
         snprintf(hint, HINT_BYTES, ": did you mean %s?", near);
     else if (key)

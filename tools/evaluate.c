@@ -233,12 +233,12 @@ out:
 
 static status parse_views(const char *word, test_views *views, error *err) {
     const char *words[VIEWS_KINDS];
+    char hint[HINT_BYTES];
     if (views_find(word, views)) return STATUS_OK;
     for (int k = 0; k < VIEWS_KINDS; k++) words[k] = views_word((test_views)k);
-    const char *near = cli_nearest(word, words, VIEWS_KINDS);
     return error_set(err, STATUS_USAGE,
-                     "cannot start: '--tta %s': expected none, mirror or mirror-shift%s%s%s", word,
-                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+                     "cannot start: '--tta %s': expected none, mirror or mirror-shift%s", word,
+                     hint_about(word, words, VIEWS_KINDS, HINT_FUNCTIONS, hint));
 }
 
 // Pictures write nothing, so they are not a stage.

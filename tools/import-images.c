@@ -308,7 +308,7 @@ int main(int argc, char **argv) {
         {"channels", CLI_INTEGER, &a.channels, "C",
          "3: red, green, blue; 1: grey (default 3; arrays: unchanged)", 1, 3},
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
-         "fraction of each class kept for testing (default 0.2)", 0, 0},
+         "fraction of each class kept for testing (default 0.2)", 0, 1},
         {"seed", CLI_INTEGER, &a.seed, "S", "seed of the split (default 0)", 0, INT64_MAX},
         {"classes", CLI_STRING, &a.classes, "A,B,C",
          "keep only these classes, with labels in this order", 0, 0},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/hint.h"
 #include "base/memory.h"
 #include "base/program.h"
 #include "base/text.h"
@@ -69,16 +70,26 @@ static const char *find_tool(const char *word) {
     return tool_summary(word) ? word : NULL;
 }
 
+// Lists the tools that begin with the word: "train" means one of "train-single", "train-dp", …
+static void list_beginnings(const char *word, const char *const *names, size_t count,
+                            char hint[HINT_BYTES]) {
+    const char *found[MOST_WORDS];
+    size_t many = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(names[i], word, strlen(word)) == 0) found[many++] = names[i];
+    if (many) hint_list("those that begin so are", found, many, hint);
+}
+
 static status unknown(const char *word, error *err) {
     cli_word known[MOST_WORDS + 1];
     const char *names[MOST_WORDS];
+    char hint[HINT_BYTES];
     size_t count;
     list_words(known, &count);
     for (size_t i = 0; i < count; i++) names[i] = known[i].word;
-    const char *nearest = cli_nearest(word, names, count);
-    return error_set(err, STATUS_USAGE, "unknown tool: '%s'%s%s%s (see 'lockstep --help')", word,
-                     nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'?" : "");
+    if (!*hint_about(word, names, count, HINT_KEYS, hint))
+        list_beginnings(word, names, count, hint);
+    return error_set(err, STATUS_USAGE, "unknown tool: '%s'%s (see 'lockstep --help')", word, hint);
 }
 
 // ---- Running ----

@@ -234,6 +234,7 @@ static status run_command(void *request_of_main, const cli_call *call, error *er
     request *r = request_of_main;
     const cli_list *words = call->operands;
     const char *known[COMMANDS];
+    char hint[HINT_BYTES];
     r->log = call->log;
     r->words = words->items + 1;
     r->count = words->count - 1;
@@ -241,9 +242,8 @@ static status run_command(void *request_of_main, const cli_call *call, error *er
         known[i] = commands[i].word;
         if (!strcmp(words->items[0], known[i])) return commands[i].run(r, err);
     }
-    const char *near = cli_nearest(words->items[0], known, COMMANDS);
-    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s", words->items[0],
-                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s", words->items[0],
+                     hint_about(words->items[0], known, COMMANDS, HINT_KEYS, hint));
 }
 
 static void list_commands(cli_word words[COMMANDS + 1]) {

@@ -197,6 +197,7 @@ int main(int argc, char **argv) {
         .notes = notes,
         .operands_max = 10000,
         .words = known,
+        .answer = settings_answer_option,
     };
     cli_list operands = {0};
     bool done = false;

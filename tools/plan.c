@@ -229,6 +229,7 @@ int main(int argc, char **argv) {
         .operands_min = 2,
         .operands_max = 10000,
         .words = known,
+        .answer = experiment_answer_option,
     };
     const int code = cli_main(&tool, argc, argv, run_tool, &o);
     cli_list_release(&o.set);

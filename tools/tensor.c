@@ -144,8 +144,6 @@ out:
 static status run_diff(const arguments *a, error *err) {
     const char *const *files = a->operands.items;
     tensor_tolerance tolerance = {.absolute = a->absolute, .relative = a->relative};
-    if (!(a->absolute >= 0 && a->relative >= 0))
-        return error_set(err, STATUS_USAGE, "'--atol' and '--rtol' must not be negative");
     yaml_node *lines = yaml_new(YAML_SEQUENCE, err);
     status rc = lines ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
@@ -421,17 +419,18 @@ static status no_command(int argc, char **argv, arguments *a, error *err) {
     if (rc != STATUS_OK || done) return rc;
     if (!a->operands.count) return error_set(err, STATUS_USAGE, "missing command (see --help)");
     for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-    const char *word = a->operands.items[0], *nearest = cli_nearest(word, names, COMMANDS);
-    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", word,
-                     nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'?" : "");
+    const char *word = a->operands.items[0];
+    char hint[HINT_BYTES];
+    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s (see --help)", word,
+                     hint_about(word, names, COMMANDS, HINT_KEYS, hint));
 }
 
 static status run(const command *c, int argc, char **argv, arguments *a, error *err) {
     const cli_option all[] = {
-        {"atol", CLI_NUMBER, &a->absolute, "X", "absolute tolerance per element (default 0)", 0, 0},
+        {"atol", CLI_NUMBER, &a->absolute, "X", "absolute tolerance per element (default 0)", 0,
+         INT64_MAX},
         {"rtol", CLI_NUMBER, &a->relative, "X",
-         "relative tolerance: add X times the element of B (default 0)", 0, 0},
+         "relative tolerance: add X times the element of B (default 0)", 0, INT64_MAX},
         {"name", CLI_STRING, &a->name, "NAME", "name of the new tensor", 0, 0},
         {"format", CLI_STRING, &a->format, "npy|csv|json|tensorboard|onnx|torch",
          "format of the other program", 0, 0},

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hint.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/tool_list.h"
@@ -61,8 +62,7 @@ void cli_list_release(cli_list *list) {
     *list = (cli_list){0};
 }
 
-// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b, by the
-// usual table, of which only the last three rows are kept.
+// By the usual table, of which only the last three rows are kept.
 static size_t edit_distance(const char *a, const char *b) {
     size_t rows[3][LONGEST_WORD + 1], length = strlen(b), i;
     for (size_t j = 0; j <= length; j++) rows[0][j] = j;
@@ -82,6 +82,10 @@ static size_t edit_distance(const char *a, const char *b) {
     return rows[(i - 1) % 3][length];
 }
 
+size_t cli_distance(const char *a, const char *b) {
+    return strlen(a) > LONGEST_WORD || strlen(b) > LONGEST_WORD ? SIZE_MAX : edit_distance(a, b);
+}
+
 const char *cli_nearest(const char *word, const char *const *words, size_t count) {
     size_t length = strlen(word);
     if (length > LONGEST_WORD) return NULL;
@@ -89,8 +93,7 @@ const char *cli_nearest(const char *word, const char *const *words, size_t count
     size_t limit = length / 3 > 1 ? length / 3 : 1;
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (strlen(words[i]) > LONGEST_WORD) continue;
-        size_t distance = edit_distance(word, words[i]);
+        size_t distance = cli_distance(word, words[i]);
         if (distance > limit || distance >= length) continue;
         nearest = words[i];
         if (distance == 0) break;
@@ -99,17 +102,31 @@ const char *cli_nearest(const char *word, const char *const *words, size_t count
     return nearest;
 }
 
+// Lets the tool answer an option that is none: "did you mean '--set epochs=1'?".
+static status ask_tool(const parser *p, const char *argument, const char *name, error *err) {
+    const char *equals = strchr(argument, '='), *value = "VALUE";
+    char why[HINT_BYTES] = "no such option";
+    if (equals)
+        value = equals + 1;
+    else if (p->next < p->argc && *p->argv[p->next] != '-')
+        value = p->argv[p->next];
+    if (p->tool->answer) p->tool->answer(name, value, why);
+    return usage(p, err, "unknown option", argument, why);
+}
+
 static status unknown_option(const parser *p, const char *argument, const char *name, error *err) {
-    const char *words[64];
+    const char *words[64], *note;
     size_t count = 0;
     for (const cli_option *o = p->tool->options; o && o->name && count < 60; o++)
         words[count++] = o->name;
     for (size_t i = 0; i < COMMON_OPTIONS; i++) words[count++] = common[i].name;
-    const char *nearest = cli_nearest(name, words, count);
-    if (!nearest) return usage(p, err, "unknown option", argument, "no such option");
-    char why[2 * LONGEST_WORD];
-    snprintf(why, sizeof why, "did you mean '--%s'?", nearest);
-    return usage(p, err, "unknown option", argument, why);
+    const char *near = hint_find(name, words, count, HINT_KEYS, &note);
+    char why[HINT_BYTES];
+    if (!near && !note) return ask_tool(p, argument, name, err);
+    if (near)
+        snprintf(why, sizeof why, "did you mean '--%s'?%s%s", near, note ? " " : "",
+                 note ? note : "");
+    return usage(p, err, "unknown option", argument, near ? why : note);
 }
 
 static status set_integer(const cli_option *o, const char *text, error *err) {
@@ -131,6 +148,15 @@ static status set_number(const cli_option *o, const char *text, error *err) {
     if (end == text || *end || !isfinite(value))
         return error_set(err, STATUS_USAGE, "bad option value: '--%s': expected a number, got '%s'",
                          o->name, text);
+    const bool is_open = o->max == INT64_MAX;
+    if (is_open && value < (double)o->min)
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--%s': expected a number of at least %lld, got '%s'",
+                         o->name, (long long)o->min, text);
+    if (!is_open && (value < (double)o->min || value > (double)o->max))
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--%s': expected a number from %lld to %lld, got '%s'",
+                         o->name, (long long)o->min, (long long)o->max, text);
     *(double *)o->value = value;
     return STATUS_OK;
 }
@@ -289,9 +315,13 @@ static void print_help(const cli_tool *tool) {
 static void print_completions(const cli_tool *tool) {
     for (const cli_word *w = tool->words; w && w->word; w++)
         printf("%s\t%s\t%s\n", w->word, w->argument ? w->argument : "", w->help ? w->help : "");
-    for (const cli_option *o = tool->options; o && o->name; o++)
-        printf("--%s\t%s%s\t%s\n", o->name, o->argument ? o->argument : "",
+    for (const cli_option *o = tool->options; o && o->name; o++) {
+        printf("--%s\t%s%s\t%s", o->name, o->argument ? o->argument : "",
                o->type == CLI_LIST ? "..." : "", o->help);
+        if (o->type == CLI_INTEGER || o->type == CLI_NUMBER)
+            printf("\t%lld\t%lld", (long long)o->min, (long long)o->max);
+        putchar('\n');
+    }
     for (size_t i = 0; i < COMMON_OPTIONS; i++)
         printf("--%s\t\t%s\n", common[i].name, common[i].help);
 }

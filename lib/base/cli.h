@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hint.h"
 #include "base/log.h"
 
 typedef enum cli_type {
@@ -15,7 +16,7 @@ typedef enum cli_type {
     CLI_STRING,  // const char **: the last one given wins
     CLI_LIST,    // cli_list *: may be given many times, in order
     CLI_INTEGER, // int64_t *: between min and max
-    CLI_NUMBER,  // double *: any finite number
+    CLI_NUMBER,  // double *: between min and max; INT64_MAX is no limit
 } cli_type;
 
 // Values in the order of the command line. The strings are argv's; release with cli_list_release.
@@ -30,7 +31,7 @@ typedef struct cli_option {
     void *value;          // where it goes; holds the default before parsing
     const char *argument; // what --help calls the value: "FILE"; NULL for a flag
     const char *help;     // one sentence, no full stop
-    int64_t min, max;     // CLI_INTEGER
+    int64_t min, max;     // CLI_INTEGER, CLI_NUMBER
 } cli_option;
 
 // A word that the first operand may be, such as the name of a command.
@@ -51,6 +52,9 @@ typedef struct cli_tool {
     const char *notes;
     size_t operands_min, operands_max;
     const cli_word *words; // for completions; ends with a NULL word; may be NULL
+    // Answers an option that is none, and not near one: writes a sentence to `text`, or leaves it
+    // as it is. May be NULL.
+    void (*answer)(const char *name, const char *value, char text[HINT_BYTES]);
 } cli_tool;
 
 // Parses argv. Options and operands may be mixed; "--" ends the options; "-" is an operand or a
@@ -60,8 +64,9 @@ typedef struct cli_tool {
 //
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
 // STATUS_OK). So does --completions, for scripts/make-completions; --help does not list it. It
-// prints a line for each word and each option: "WORD<tab>ARGUMENT<tab>HELP". The argument of an
-// option that may be repeated ends in "...".
+// prints a line for each word and each option: "WORD<tab>ARGUMENT<tab>HELP", and after a number's
+// its
+// "<tab>MIN<tab>MAX". The argument of an option that may be repeated ends in "...".
 //
 // -q and -v set log->level. Fails with STATUS_USAGE; for a misspelt option the message names the
 // nearest one.
@@ -92,8 +97,10 @@ const char *cli_front(void);
 int cli_finish(const cli_tool *tool, status rc, error *err);
 
 // Returns the one of the `count` `words` that is nearest to `word` by edit distance, or NULL if
-// none is near: for "did you mean".
+// none is near: for "did you mean" of file names and the like. base/hint.h answers more.
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
+// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
+size_t cli_distance(const char *a, const char *b);
 
 // Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
 // for a tree with changes; "0.9.0" for sources without git.

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/cli.h"
+#include "base/hint.h"
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/yaml_tree_internal.h"
@@ -428,24 +428,29 @@ double yaml_number_at(const yaml_node *root, const char *path) {
     return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
 }
 
-status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
-                       error *err) {
+status yaml_check_keys_among(const yaml_node *mapping, const char *const *known, size_t count,
+                             const char *const *paths, size_t path_count, error *err) {
+    char place[512], hint[HINT_BYTES];
     if (mapping->kind != YAML_MAPPING) {
-        char got[WORD_SHOWN + 32];
-        describe_value(mapping, got, sizeof got);
-        return yaml_error(mapping, err, "expected a mapping, got %s", got);
+        describe_value(mapping, hint, sizeof hint);
+        return yaml_error(mapping, err, "expected a mapping, got %s", hint);
     }
     for (size_t i = 0; i < mapping->count; i++) {
         const char *key = mapping->keys[i];
         size_t k = 0;
         while (k < count && strcmp(key, known[k]) != 0) k++;
         if (k < count) continue;
-        char place[512];
         const yaml_node *item = mapping->items[i];
         describe_place(item->file, item->key_line, item->key_column, place, sizeof place);
-        const char *near = cli_nearest(key, known, count);
-        return error_set(err, STATUS_INPUT, "%sunknown key '%.*s'%s%s%s", place, WORD_SHOWN, key,
-                         near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+        if (!*hint_about(key, known, count, HINT_KEYS, hint) &&
+            !*hint_about(key, paths, path_count, HINT_KEYS, hint))
+            hint_list("the keys are", known, count, hint);
+        return error_set(err, STATUS_INPUT, "%sunknown key '%.*s'%s", place, WORD_SHOWN, key, hint);
     }
     return STATUS_OK;
+}
+
+status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
+                       error *err) {
+    return yaml_check_keys_among(mapping, known, count, NULL, 0, err);
 }

@@ -82,10 +82,13 @@ status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *
 // known, nothing for a node made in memory).
 status yaml_error(const yaml_node *node, error *err, const char *format, ...) PRINTF_LIKE(3, 4);
 
-// Fails on the first key of `mapping` that is not among `known` (count names), and suggests the
-// nearest known key.
+// Fails on the first key of `mapping` that is not among `known` (count names), with the answer of
+// base/hint.h, or with all known keys. The second also seeks an answer among `paths`, which are
+// valid elsewhere: "optimizer.lr".
 status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
                        error *err) MUST_CHECK;
+status yaml_check_keys_among(const yaml_node *mapping, const char *const *known, size_t count,
+                             const char *const *paths, size_t path_count, error *err) MUST_CHECK;
 
 // Building. NULL, with err filled, if there is no memory. yaml_put and yaml_append take ownership
 // of `item`, even if they fail, and fail on a NULL item with the message that err already holds:

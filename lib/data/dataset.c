@@ -2,7 +2,6 @@
 #include "data/dataset.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/memory.h"
 #include "base/yaml_tree.h"
 #include "data/labels.h"
+#include "data/pixel_statistics.h"
 #include "data/recorded.h"
 #include "data/shard_files.h"
 
@@ -58,8 +58,10 @@ static status read_list(const file_view *v, const char *key, yaml_node **list, e
     return rc;
 }
 
-static status read_numbers(const file_view *v, const char *key, int count, bool positive,
+static status read_numbers(const file_view *v, const char *key, int count,
+                           bool (*is_possible)(double value, char why[PIXEL_WHY_BYTES]),
                            float *values, error *err) {
+    char why[PIXEL_WHY_BYTES];
     yaml_node *list;
     status rc = read_list(v, key, &list, err);
     if (rc != STATUS_OK) return rc;
@@ -78,10 +80,9 @@ static status read_numbers(const file_view *v, const char *key, int count, bool 
             goto out;
         }
         values[c] = (float)value;
-        if (!isfinite(values[c]) || (positive && values[c] <= 0)) {
-            rc = error_set(err, STATUS_INPUT,
-                           "cannot read dataset: '%s': %s in the metadata is %g, not a %s number",
-                           v->path, key, value, positive ? "positive" : "finite");
+        if (!is_possible((double)values[c], why)) {
+            rc = error_set(err, STATUS_INPUT, "cannot read dataset: '%s': %s in the metadata: %s",
+                           v->path, key, why);
             goto out;
         }
     }
@@ -131,8 +132,8 @@ static status read_description(file_view *v, dataset *d, error *err) {
     TRY(copy_name(v, "dataset", d->name, sizeof d->name, err));
     TRY(copy_name(v, "split", d->split, sizeof d->split, err));
     TRY(read_class_count(v, &d->classes, err));
-    TRY(read_numbers(v, "mean", d->channels, false, d->mean, err));
-    TRY(read_numbers(v, "std", d->channels, true, d->std, err));
+    TRY(read_numbers(v, "mean", d->channels, pixel_mean_is_possible, d->mean, err));
+    TRY(read_numbers(v, "std", d->channels, pixel_deviation_is_possible, d->std, err));
 out:
     return rc;
 }

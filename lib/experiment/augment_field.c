@@ -2,7 +2,7 @@
 // Reads the list of augmentations: parses and checks it, and writes out defaults.
 #include <string.h>
 
-#include "base/cli.h"
+#include "base/hint.h"
 #include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -144,10 +144,11 @@ static const struct {
 
 static status unknown_augmentation(const yaml_node *item, const char *word, error *err) {
     const char *words[COUNT(augmentations)];
+    char hint[HINT_BYTES];
     for (size_t i = 0; i < COUNT(augmentations); i++) words[i] = augmentations[i].word;
-    const char *near = cli_nearest(word, words, COUNT(words));
-    return yaml_error(item, err, "unknown augmentation '%.60s'%s%s%s", word,
-                      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+    hint_about(word, words, COUNT(words), HINT_FUNCTIONS, hint);
+    hint_list("the augmentations are", words, COUNT(words), hint);
+    return yaml_error(item, err, "unknown augmentation '%.60s'%s", word, hint);
 }
 
 // Reads an item, `horizontal_flip` or {horizontal_flip: {p: 0.5}}, and appends it to `list`, with

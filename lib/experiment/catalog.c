@@ -241,7 +241,20 @@ static void join(const char *const *names, size_t count, char *text, size_t size
     }
 }
 
+// Refuses a file of this name that is no experiment.
+static status refuse_file(const catalog_entry *entry, error *err) {
+    if (*entry->schema)
+        return error_set(err, STATUS_INPUT, "cannot use experiment: '%s' has 'schema: %s'",
+                         entry->path, entry->schema);
+    return error_set(err, STATUS_INPUT,
+                     "cannot use experiment: '%s' has no 'schema:' line: add 'schema: "
+                     "lockstep.experiment/1' as its first line",
+                     entry->path);
+}
+
 static status refuse(const catalog *c, const char *name, error *err) {
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->items[i].name, name) == 0) return refuse_file(&c->items[i], err);
     const char **names = memory_new(c->count, sizeof *names, err);
     char all[LIST_BYTES];
     size_t count = 0;

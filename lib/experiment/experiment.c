@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
 #include "compute/backend.h"
 #include "experiment/fields.h"
 #include "experiment/inherit.h"
 
-enum { MAX_KNOWN = 64 };
+enum { MAX_KNOWN = 64 }; // keys of one mapping
 
 // ---- Known keys ----
 
@@ -33,35 +32,53 @@ static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
     return count;
 }
 
+size_t experiment_keys(const char *keys[EXPERIMENT_MOST_KEYS]) {
+    for (size_t i = 0; i < experiment_field_count; i++) keys[i] = experiment_fields[i].path;
+    return experiment_field_count;
+}
+
+void experiment_answer_option(const char *name, const char *value, char text[HINT_BYTES]) {
+    const char *keys[EXPERIMENT_MOST_KEYS], *note;
+    const char *key = hint_find(name, keys, experiment_keys(keys), HINT_KEYS, &note);
+    if (key)
+        snprintf(text, HINT_BYTES, "did you mean '--set %s=%.60s'?%s%s", key, value,
+                 note ? " " : "", note ? note : "");
+    else if (note)
+        snprintf(text, HINT_BYTES, "%s", note);
+}
+
+// The paths that --set may name: fields, and whole groups.
+static size_t known_paths(const char *known[EXPERIMENT_MOST_KEYS]) {
+    static const char *const groups[] = {"normalize",      "optimizer", "schedule",
+                                         "lr_scaling",     "average",   "validation",
+                                         "early_stopping", "stop_at",   "mixup"};
+    size_t count = experiment_keys(known);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
+    return count;
+}
+
 static status check_keys(const yaml_node *root, error *err) {
     char room[MAX_KNOWN][32];
-    const char *known[MAX_KNOWN];
+    const char *known[MAX_KNOWN], *paths[EXPERIMENT_MOST_KEYS];
+    const size_t path_count = known_paths(paths);
     size_t count = known_keys("", room, known);
     known[count++] = "base"; // already removed from the tree; a suggestion for misspelt keys
-    status rc = yaml_check_keys(root, known, count, err);
+    status rc = yaml_check_keys_among(root, known, count, paths, path_count, err);
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
         if (!experiment_is_group(key)) continue;
         if (root->items[i]->kind != YAML_MAPPING)
             return yaml_error(root->items[i], err, "'%s': expected a mapping", key);
-        rc = yaml_check_keys(root->items[i], known, known_keys(key, room, known), err);
+        rc = yaml_check_keys_among(root->items[i], known, known_keys(key, room, known), paths,
+                                   path_count, err);
     }
     return rc;
 }
 
 // ---- --set -------------------------------------------------------------------------------------
 
-// The paths that --set may name: fields, and whole groups.
-static size_t known_paths(const char *known[2 * MAX_KNOWN]) {
-    static const char *const groups[] = {"normalize", "optimizer",  "schedule",       "lr_scaling",
-                                         "average",   "validation", "early_stopping", "mixup"};
-    size_t count = 0;
-    for (size_t i = 0; i < experiment_field_count; i++) known[count++] = experiment_fields[i].path;
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
-    return count;
-}
-
-static bool is_known_path(const char *path, const char *known[2 * MAX_KNOWN], size_t *count) {
+static bool is_known_path(const char *path, const char *known[EXPERIMENT_MOST_KEYS],
+                          size_t *count) {
     *count = known_paths(known);
     for (size_t i = 0; i < *count; i++)
         if (!strcmp(path, known[i])) return true;
@@ -69,7 +86,7 @@ static bool is_known_path(const char *path, const char *known[2 * MAX_KNOWN], si
 }
 
 status experiment_check_assignments(const yaml_node *mapping, error *err) {
-    const char *known[2 * MAX_KNOWN];
+    const char *known[EXPERIMENT_MOST_KEYS];
     return yaml_check_keys(mapping, known, known_paths(known), err);
 }
 
@@ -100,8 +117,18 @@ static status assign(yaml_node *root, const char *path, yaml_node *value, error 
     return STATUS_OK;
 }
 
+// Lists the keys of the group of an unknown path, or of an experiment.
+static void list_siblings(const char *path, char hint[HINT_BYTES]) {
+    char room[MAX_KNOWN][32], group[32];
+    const char *known[MAX_KNOWN], *dot = strchr(path, '.');
+    snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - path) : 0, path);
+    const size_t count = known_keys(experiment_is_group(group) ? group : "", room, known);
+    hint_list("the keys are", known, count, hint);
+}
+
 static status apply_set(yaml_node *root, const char *assignment, error *err) {
-    const char *equals = strchr(assignment, '='), *known[2 * MAX_KNOWN];
+    const char *equals = strchr(assignment, '='), *known[EXPERIMENT_MOST_KEYS];
+    char hint[HINT_BYTES];
     size_t count;
     status rc = STATUS_FAILED;
     yaml_node *value = NULL;
@@ -114,9 +141,8 @@ static status apply_set(yaml_node *root, const char *assignment, error *err) {
     key = memory_format(err, "%.*s", (int)(equals - assignment), assignment);
     if (!key) goto out;
     if (!is_known_path(key, known, &count)) {
-        const char *near = cli_nearest(key, known, count);
-        rc = error_set(err, STATUS_USAGE, "%s: unknown key '%.60s'%s%s%s", origin, key,
-                       near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+        if (!*hint_about(key, known, count, HINT_KEYS, hint)) list_siblings(key, hint);
+        rc = error_set(err, STATUS_USAGE, "%s: unknown key '%.60s'%s", origin, key, hint);
         goto out;
     }
     rc = yaml_read_text(equals + 1, strlen(equals + 1), "value", &value, err);
@@ -215,6 +241,7 @@ static status check_mixup(const experiment *e, const yaml_node *root, error *err
 // Only validation samples may choose: test data must not.
 static status check_validation(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keep[] = {"keep"}, *const stopping[] = {"early_stopping.patience"},
+                             *const stop_at[] = {"stop_at.accuracy"},
                              *const delta[] = {"early_stopping.min_delta"},
                              *const seed[] = {"validation.seed"};
     const bool none = e->validation.samples == 0;
@@ -231,6 +258,10 @@ static status check_validation(const experiment *e, const yaml_node *root, error
         return yaml_error(node_at_fault(root, stopping, 1), err,
                           "'early_stopping' needs 'validation': it ends training by the accuracy "
                           "on validation samples");
+    if (none && e->early_stopping.stop_at > 0)
+        return yaml_error(node_at_fault(root, stop_at, 1), err,
+                          "'stop_at' needs 'validation': it ends training by the accuracy on "
+                          "validation samples; test data must not choose the number of epochs");
     if (!e->early_stopping.patience && e->early_stopping.min_delta > 0)
         return yaml_error(node_at_fault(root, delta, 1), err,
                           "'early_stopping.min_delta' needs 'early_stopping.patience'");

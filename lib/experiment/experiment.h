@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hint.h"
 #include "base/yaml_tree.h"
 #include "data/augment.h"
 #include "data/views.h"
@@ -42,6 +43,7 @@ typedef struct validation {
 typedef struct early_stopping {
     int patience;     // epochs without a better accuracy, after which training ends; 0: never
     double min_delta; // a better accuracy is larger than the best one by more than this
+    double stop_at;   // training ends with the first accuracy that is at least this; 0: never
 } early_stopping;
 
 typedef struct experiment {
@@ -99,14 +101,23 @@ uint64_t experiment_steps(const experiment *e, uint64_t steps_per_epoch);
 // The epochs in which these steps are, the last of which may be shorter than the others.
 int experiment_epochs(const experiment *e, uint64_t steps_per_epoch);
 
+// Lists the keys that --set takes, as paths: "optimizer.lr". They are not freed.
+enum { EXPERIMENT_MOST_KEYS = 128 };
+size_t experiment_keys(const char *keys[EXPERIMENT_MOST_KEYS]);
+
+// For cli_tool.answer: "did you mean '--set epochs=1'?".
+void experiment_answer_option(const char *name, const char *value, char text[HINT_BYTES]);
+
 // Checks that --set would accept all keys of a mapping. STATUS_INPUT, with the place and the
 // nearest key, at the first that it would not. The values are checked when an experiment is read
 // with them.
 status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_CHECK;
 
-// Has the patience run out after these epochs? A function of their accuracies alone, so that a
+// Has the patience run out after these epochs, or is the accuracy of the last one that of `stop_at`
+// (is_reached)? A function of their accuracies alone, so that a
 // resumed run ends after the same epoch.
 bool early_stopping_is_due(const early_stopping *rule, const double *accuracy, int epochs);
+bool early_stopping_is_reached(const early_stopping *rule, double accuracy);
 
 // Returns the first key on which two resolved experiments differ in a way that changes the bits (so
 // not name, title, repeats, strategy, world_size, loader_workers, tta, target_accuracy, stages), or

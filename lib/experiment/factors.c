@@ -39,6 +39,7 @@ static const struct {
     {"validation", FACTOR_VALIDATION},
     {"keep", FACTOR_VALIDATION},
     {"early_stopping", FACTOR_VALIDATION},
+    {"stop_at", FACTOR_VALIDATION},
     {"tta", FACTOR_VIEWS},
 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cli.h"
+#include "base/hint.h"
 #include "compute/backend.h"
 #include "data/mixup.h"
 #include "experiment/readers.h"
@@ -93,6 +93,7 @@ const field experiment_fields[] = {
      .silent = true},
     {"early_stopping.min_delta", FIELD_NUMBER, false, AT(early_stopping.min_delta), 0, 1,
      .below = true, .silent = true},
+    {"stop_at.accuracy", FIELD_NUMBER, false, AT(early_stopping.stop_at), 0, 1, .silent = true},
     {"tta", FIELD_CHOICE, false, AT(tta), .silent = true,
      .words = {"none", "mirror", "mirror-shift"}},
     {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages},
@@ -153,7 +154,7 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
     status rc = yaml_string(node, f->path, &word, r->err);
     if (rc != STATUS_OK) return rc;
     size_t count = 0;
-    char expected[160] = "";
+    char expected[160] = "", hint[HINT_BYTES];
     for (; count < COUNT(f->words) && f->words[count]; count++) {
         if (!strcmp(word, f->words[count])) {
             *index = (unsigned)count;
@@ -163,10 +164,9 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
         snprintf(expected + used, sizeof expected - used, "%s%s", count ? ", " : "",
                  f->words[count]);
     }
-    const char *near = cli_nearest(word, f->words, count);
-    return yaml_error(node, r->err, "'%s': expected %s%s, got '%.60s'%s%s%s", f->path,
-                      count > 1 ? "one of " : "", expected, word, near ? ": did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return yaml_error(node, r->err, "'%s': expected %s%s, got '%.60s'%s", f->path,
+                      count > 1 ? "one of " : "", expected, word,
+                      hint_about(word, f->words, count, HINT_FUNCTIONS, hint));
 }
 
 static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_node *node) {
@@ -249,6 +249,9 @@ static status missing(experiment_reading *r, const field *f) {
     char group[32];
     snprintf(group, sizeof group, "%.*s", (int)strcspn(f->path, "."), f->path);
     const yaml_node *parent = strchr(f->path, '.') ? yaml_find(r->root, group) : NULL;
+    if (f->type == FIELD_CHOICE && !f->words[1])
+        return yaml_error(r->root, r->err, "'%s' is missing: add '%s: %s'", f->path, f->path,
+                          f->words[0]);
     return yaml_error(parent ? parent : r->root, r->err, "'%s' is missing", f->path);
 }
 

@@ -109,6 +109,10 @@ static status check_schema(const yaml_node *base, const char *path, const yaml_n
     const yaml_node *schema = yaml_find(base, "schema");
     if (schema && schema->kind == YAML_SCALAR && !strcmp(schema->text, "lockstep.experiment/1"))
         return STATUS_OK;
+    if (!schema)
+        return yaml_error(place, err,
+                          "'base': '%s' has no 'schema:' line: add 'schema: lockstep.experiment/1'",
+                          path);
     return yaml_error(place, err, "'base': '%s' is not an experiment", path);
 }
 

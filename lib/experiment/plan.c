@@ -109,7 +109,7 @@ status plan_experiment(const char *file, const yaml_node *set, experiment *e, er
 static status check_schema(const yaml_node *root, const char *expected, error *err) {
     const yaml_node *node = yaml_find(root, "schema");
     const char *schema;
-    if (!node) return yaml_error(root, err, "'schema' is missing");
+    if (!node) return yaml_error(root, err, "'schema' is missing: add 'schema: %s'", expected);
     status rc = yaml_string(node, "schema", &schema, err);
     if (rc != STATUS_OK || strcmp(schema, expected) == 0) return rc;
     return yaml_error(node, err, "'schema': expected %s, got '%.60s'", expected, schema);

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "compute/backend.h"
 #include "data/dataset.h"
+#include "data/pixel_statistics.h"
 #include "experiment/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -46,16 +47,24 @@ out:
     return rc;
 }
 
+// `is_possible` checks each value, as a float.
 static status read_channels(experiment_reading *r, const yaml_node *node, const char *key,
+                            bool (*is_possible)(double value, char why[PIXEL_WHY_BYTES]),
                             float *values, yaml_node **list) {
     double numbers[EXPERIMENT_MAX_CHANNELS];
+    char why[PIXEL_WHY_BYTES];
     int channels = r->e->model.program.input.channels;
     if (channels > EXPERIMENT_MAX_CHANNELS)
         return yaml_error(node, r->err, "'%s': the model's input has more than %d channels", key,
                           EXPERIMENT_MAX_CHANNELS);
     status rc =
         field_read_numbers(node, key, (size_t)channels, (size_t)channels, numbers, list, r->err);
-    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++) values[i] = (float)numbers[i];
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++) {
+        values[i] = (float)numbers[i];
+        // The double is what was written; the float is what counts.
+        if (!is_possible(numbers[i], why) || !is_possible((double)values[i], why))
+            rc = yaml_error(node->items[i], r->err, "'%s': %s", key, why);
+    }
     r->e->normalize_channels = channels;
     return rc;
 }
@@ -69,16 +78,17 @@ status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node *
         return yaml_error(yaml_find(r->root, "normalize"), r->err,
                           "'normalize' needs both 'mean' and 'std'");
     r->e->has_normalize = node != NULL;
-    return node ? read_channels(r, node, "normalize.mean", r->e->mean, resolved) : STATUS_OK;
+    return node ? read_channels(r, node, "normalize.mean", pixel_mean_is_possible, r->e->mean,
+                                resolved)
+                : STATUS_OK;
 }
 
 status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     if (!node) return STATUS_OK;
-    status rc = read_channels(r, node, "normalize.std", r->e->std, resolved);
+    status rc =
+        read_channels(r, node, "normalize.std", pixel_deviation_is_possible, r->e->std, resolved);
     for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
-        if (!(r->e->std[i] > 0))
-            rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
-        else if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
+        if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
             rc = yaml_error(
                 node->items[i], r->err,
                 "'normalize': with mean %g and standard deviation %g pixels are not finite",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/hint.h"
 #include "base/memory.h"
 #include "experiment/readers.h"
 
@@ -49,6 +50,7 @@ static status matches_none(const model *m, const entry *e, error *err) {
 
 static status read_init(const yaml_node *node, init_kind *kind, error *err) {
     const char *words[INIT_KINDS], *word;
+    char hint[HINT_BYTES];
     for (int k = 0; k < INIT_KINDS; k++) words[k] = init_kind_word((init_kind)k);
     status rc = yaml_string(node, "init", &word, err);
     if (rc != STATUS_OK) return rc;
@@ -57,11 +59,10 @@ static status read_init(const yaml_node *node, init_kind *kind, error *err) {
         *kind = (init_kind)k;
         return STATUS_OK;
     }
-    const char *near = cli_nearest(word, words, INIT_KINDS);
     return yaml_error(node, err,
                       "'init': expected one of default, kaiming_normal, kaiming_uniform, "
-                      "xavier_uniform, zero, one, dirac, whiten, got '%.140s'%s%s%s",
-                      word, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+                      "xavier_uniform, zero, one, dirac, whiten, got '%.140s'%s",
+                      word, hint_about(word, words, INIT_KINDS, HINT_FUNCTIONS, hint));
 }
 
 // The bounds are those of the optimizer's rate and decay, in single precision.

@@ -25,10 +25,22 @@ out:
     return rc;
 }
 
+// PyTorch's words for a padding.
+static status check_word(builder *b, const reading *r, const char *key, const yaml_node *node) {
+    const bool same = !strcmp(node->text, "same"), valid = !strcmp(node->text, "valid");
+    const int window = r->l->kernel_h;
+    if (!window || (!same && !valid)) return STATUS_OK;
+    return yaml_error(
+        node, b->err,
+        "'%s': expected a number, got '%s': for a window of %d at stride 1 that is %d", key,
+        node->text, window, same ? window / 2 : 0);
+}
+
 // Reads an integer for both directions, or [height, width]. *h and *w hold the default; if it is
 // below `min`, the option is mandatory.
 static status read_pair(builder *b, const reading *r, const char *key, int min, int *h, int *w) {
     const yaml_node *node = layer_option(r, key), *first = node, *second = node;
+    status rc = STATUS_OK;
     if (!node && *h < min) return yaml_error(r->place, b->err, "'%s' is missing", key);
     if (node && node->kind == YAML_SEQUENCE) {
         if (node->count != 2)
@@ -36,7 +48,7 @@ static status read_pair(builder *b, const reading *r, const char *key, int min, 
         first = node->items[0];
         second = node->items[1];
     }
-    status rc = STATUS_OK;
+    if (node && node->kind == YAML_SCALAR) TRY(check_word(b, r, key, node));
     int64_t value;
     if (node) {
         TRY(yaml_integer(first, key, min, MAX_WINDOW, &value, b->err));
@@ -197,7 +209,8 @@ static status read_eps(builder *b, reading *r) {
     l->eps = 1e-5;
     status rc = read_number(b, r, "eps", &l->eps);
     if (rc != STATUS_OK) return rc;
-    if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
+    if (l->eps <= 0 || l->eps > 1)
+        return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0 and at most 1");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
         return yaml_error(
             layer_option(r, "eps"), b->err,

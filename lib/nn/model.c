@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/hint.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "compute/backend.h"
 #include "nn/layer_types.h"
-#include "nn/layer_words.h"
 
 // ---- The list ----
 
@@ -20,14 +20,18 @@ static const char RESIDUAL[] = "residual";
 
 static status find_type(builder *b, const yaml_node *node, const char *word,
                         const layer_type **type) {
-    char answer[400];
+    const char *words[LAYER_TYPES + 1];
+    char hint[HINT_BYTES];
     for (int k = 0; k < LAYER_TYPES; k++) {
-        if (strcmp(word, layer_types[k].word)) continue;
+        words[k] = layer_types[k].word;
+        if (strcmp(word, words[k])) continue;
         *type = &layer_types[k];
         return STATUS_OK;
     }
-    layer_words_explain(word, answer, sizeof answer);
-    return yaml_error(node, b->err, "unknown layer '%.60s': %s", word, answer);
+    words[LAYER_TYPES] = RESIDUAL;
+    hint_about(word, words, LAYER_TYPES + 1, HINT_FUNCTIONS, hint);
+    hint_list("the layers are", words, LAYER_TYPES + 1, hint);
+    return yaml_error(node, b->err, "unknown layer '%.60s'%s", word, hint);
 }
 
 // ---- Names ----

@@ -2,9 +2,11 @@
 // Executes the commands: their runs, and the report on them.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "pipeline/execute.h"
+#include "pipeline/naming.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/reporting.h"
@@ -41,6 +43,21 @@ static void say_downloads(const pipeline *p, const planned_runs *runs) {
     words_release(&said);
 }
 
+// Says which experiments are called otherwise than their files.
+static status say_names(const pipeline *p, const planned_runs *runs, error *err) {
+    const bool by_file = strcmp(yaml_text_at(runs->plan, "kind"), "runs") == 0;
+    for (size_t i = 0; by_file && !p->settings->values[SETTING_RUNS] && i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        char text[300], *own = naming_base(r->file, err);
+        if (!own) return STATUS_FAILED;
+        snprintf(text, sizeof text, "reports call it '%s', after its 'name'; its folder is '%s'",
+                 r->name, own);
+        if (strcmp(own, r->name) != 0) p->say("note", r->file, text);
+        free(own);
+    }
+    return STATUS_OK;
+}
+
 static bool is_comparison(pipeline_command c) {
     return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
 }
@@ -50,6 +67,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     status rc;
     if (p->settings->dry_run) say_downloads(p, runs);
     TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
+    TRY(say_names(p, runs, err));
     if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(rounds_decide(p, runs, &rounds, err));

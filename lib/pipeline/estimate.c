@@ -76,9 +76,9 @@ out:
 static status trial_command(const measuring *m, const planned_run *r, const char *drawn,
                             words *line, error *err) {
     // A trial has fewer samples than a validation may leave out.
-    static const char *const other[] = {"epochs=2",           "dataset=synthetic", "schedule=null",
-                                        "repeats=1",          "validation=null",   "keep=null",
-                                        "early_stopping=null"};
+    static const char *const other[] = {
+        "epochs=2",        "dataset=synthetic", "schedule=null",       "repeats=1",
+        "validation=null", "keep=null",         "early_stopping=null", "stop_at=null"};
     words command = {0};
     status rc;
     TRY(words_add(&command, r->tool, err));

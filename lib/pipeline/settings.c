@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/hint.h"
+#include "experiment/experiment.h"
 
 enum {
     MOST_EXECUTIONS = 1000,
@@ -155,23 +157,45 @@ static void list_known(pipeline_command command, char *text, size_t size) {
                 (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", table[s].name);
 }
 
-static status unknown(pipeline_command command, const char *name, const char *word, error *err) {
-    const char *names[SETTINGS + OF_BUILD];
-    char known[512], upper[64];
+// Answers a name that is no setting: with the nearest one, or with the key of an experiment.
+static void suggest(pipeline_command command, const char *name, const char *value,
+                    char hint[HINT_BYTES]) {
+    const char *names[SETTINGS], *keys[EXPERIMENT_MOST_KEYS], *note = NULL, *key = NULL;
+    char upper[64];
     size_t count = 0;
     for (int s = 0; s < SETTINGS; s++)
         if (settings_takes(command, (setting)s)) names[count++] = table[s].name;
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
-    list_known(command, known, sizeof known);
     const char *near = cli_nearest(upper, names, count);
-    for (size_t i = 0; !near && i < count; i++) // EXPERIMENT means EXP
+    if (!near && settings_takes(command, SETTING_SET))
+        key = hint_find(name, keys, experiment_keys(keys), HINT_KEYS, &note);
+    for (size_t i = 0; !near && !key && i < count; i++) // EXPERIMENT means EXP
         if (strncmp(upper, names[i], 3) == 0) near = names[i];
+    if (near)
+        snprintf(hint, HINT_BYTES, ": did you mean %s?", near);
+    else if (key)
+        snprintf(hint, HINT_BYTES, ": did you mean SET=\"%s=%.60s\"?%s%s%s", key, value,
+                 note ? " " : "", note ? note : "", note ? ";" : "");
+    else
+        snprintf(hint, HINT_BYTES, "%s%s;", note ? ": " : "", note ? note : "");
+}
+
+static status unknown(pipeline_command command, const char *name, const char *word, error *err) {
+    char known[512], hint[HINT_BYTES];
+    suggest(command, name, word + strcspn(word, "=") + 1, hint);
+    list_known(command, known, sizeof known);
     return error_set(err, STATUS_USAGE,
-                     "unknown setting: '%.200s'%s%s%s %s accepts %s; set values of an experiment "
+                     "unknown setting: '%.200s'%s %s accepts %s; set values of an experiment "
                      "with SET=\"KEY=VALUE\"",
-                     word, near ? ": did you mean " : "", near ? near : "", near ? "?" : ";",
-                     commands[command].name, known);
+                     word, hint, commands[command].name, known);
+}
+
+void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]) {
+    char hint[HINT_BYTES];
+    suggest(COMMAND_EXPERIMENT, name, value, hint);
+    if (strncmp(hint, ": ", 2) == 0)
+        snprintf(text, HINT_BYTES, "%.900s settings are written NAME=VALUE", hint + 2);
 }
 
 static status check_takes(pipeline_command command, setting s, error *err) {

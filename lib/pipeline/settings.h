@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hint.h"
 #include "pipeline/words.h"
 
 typedef enum pipeline_command {
@@ -80,6 +81,9 @@ typedef struct settings {
 status settings_read(settings *s, pipeline_command command, const char *const *given, size_t count,
                      error *err) MUST_CHECK;
 void settings_release(settings *s);
+
+// For cli_tool.answer: "did you mean EPOCHS=1?".
+void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]);
 
 // Returns a command's name: "experiment".
 const char *settings_command_name(pipeline_command command);

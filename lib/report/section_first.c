@@ -140,7 +140,7 @@ static double epochs_of_model(const run *one) {
     error ignored;
     if (run_count(one->train, "results.best_epoch", &best, &ignored) == STATUS_OK && best > 0)
         return (double)best;
-    const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
+    const bool stops = run_may_stop_early(one->train);
     return stops ? (double)one->epoch_count : one->planned_epochs;
 }
 

@@ -121,7 +121,7 @@ static void group_digits(const char *digits, char *grouped, size_t size) {
 static void note_validation(const results *r, document *d, const run *one) {
     const char *digits = run_text(one->train, "parameters.validation.samples");
     const bool best = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
-    const bool stops = *run_text(one->train, "parameters.early_stopping.patience");
+    const bool stops = run_may_stop_early(one->train);
     const char *test = say(r, one->evaluate ? WORD("test data was read after training")
                                             : WORD("test data was not read"));
     char samples[40];

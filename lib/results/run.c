@@ -22,6 +22,11 @@ const char *run_text(const yaml_node *root, const char *path) {
     return node && node->kind == YAML_SCALAR ? node->text : "";
 }
 
+bool run_may_stop_early(const yaml_node *train) {
+    return *run_text(train, "parameters.early_stopping.patience") ||
+           *run_text(train, "parameters.stop_at.accuracy");
+}
+
 const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
     const yaml_node *files = root ? yaml_find(root, list) : NULL;
     for (size_t i = 0; files && i < files->count; i++) {

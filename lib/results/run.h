@@ -107,6 +107,8 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
                          const char *content, error *err) MUST_CHECK;
 // A string at a path in the tree, or "".
 const char *run_text(const yaml_node *root, const char *path);
+// Returns whether validation samples could end this training before its last epoch.
+bool run_may_stop_early(const yaml_node *train);
 // Returns the last segment of the execution, and counts the segments. NULL if the manifest has
 // none.
 const yaml_node *run_last_segment(const run *r, int *segments);

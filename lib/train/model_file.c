@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "train/model_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 
-int normalization_bad_channel(const normalization *n) {
-    for (int c = 0; c < n->channels; c++)
-        if (!engine_can_normalise(n->mean[c], n->std[c])) return c;
-    return -1;
+bool normalization_check(const normalization *n, char why[NORMALIZATION_WHY_BYTES]) {
+    for (int c = 0; c < n->channels; c++) {
+        if (!pixel_mean_is_possible((double)n->mean[c], why) ||
+            !pixel_deviation_is_possible((double)n->std[c], why))
+            return false;
+        if (engine_can_normalise(n->mean[c], n->std[c])) continue;
+        snprintf(why, NORMALIZATION_WHY_BYTES, "a standard deviation of %g is too small",
+                 (double)n->std[c]);
+        return false;
+    }
+    return true;
 }
 
 status model_file_store(const model *m, const char *prefix, const float *parameters,

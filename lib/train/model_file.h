@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compute/backend.h"
+#include "data/pixel_statistics.h"
 #include "data/tensor/tensor_file.h"
 #include "nn/model.h"
 
@@ -15,9 +16,10 @@ typedef struct normalization {
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
 } normalization;
 
-// Returns the first channel whose normalised pixels would not be finite (engine_can_normalise), or
-// -1.
-int normalization_bad_channel(const normalization *n);
+// Returns whether pixels from 0 to 1 can have these means and deviations, and their normalised
+// values are finite. If not, `why` is the reason.
+enum { NORMALIZATION_WHY_BYTES = PIXEL_WHY_BYTES };
+bool normalization_check(const normalization *n, char why[NORMALIZATION_WHY_BYTES]);
 
 // Adds the model's tensors as PREFIXconv1.weight, …, pointing into the arenas. A NULL arena is left
 // out.

@@ -60,10 +60,8 @@ static status read_normalization(const yaml_node *tree, normalization *n, error 
     if (deviations != n->channels)
         return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels,
                          deviations);
-    const int bad = normalization_bad_channel(n);
-    if (bad >= 0)
-        return error_set(err, STATUS_INPUT, "a mean of %g and a standard deviation of %g",
-                         (double)n->mean[bad], (double)n->std[bad]);
+    char why[NORMALIZATION_WHY_BYTES];
+    if (!normalization_check(n, why)) return error_set(err, STATUS_INPUT, "%s", why);
 out:
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "train/train_manifest.h"
+#include "train/train_start.h"
 #include "train/trainer.h"
 
 // The message suggests an option of the command that was typed: make and `pipeline` have SET.
@@ -38,6 +39,20 @@ static status check_fit(const train_run *r, const dataset *d, const char *path, 
     return STATUS_OK;
 }
 
+// Warns of the first channel of which 'normalize' cannot be a mean and deviation.
+static void warn_if_far(const train_run *r) {
+    const normalization *n = &r->normalization;
+    for (int c = 0; c < n->channels; c++) {
+        const float given[] = {n->mean[c], n->std[c]}, own[] = {r->train.mean[c], r->train.std[c]};
+        if (!pixel_statistics_are_far(given, own)) continue;
+        log_warn(r->settings->log,
+                 "'normalize' is far from the data: channel %d has mean %.4g and standard "
+                 "deviation %.4g, of pixels from 0 to 1, and not %.4g and %.4g",
+                 c, (double)own[0], (double)own[1], (double)given[0], (double)given[1]);
+        return;
+    }
+}
+
 static status set_normalization(train_run *r, error *err) {
     const experiment *e = r->experiment;
     normalization *n = &r->normalization;
@@ -50,12 +65,11 @@ static status set_normalization(train_run *r, error *err) {
                          e->name, e->normalize_channels, n->channels);
     memcpy(n->mean, mean, (size_t)n->channels * sizeof *mean);
     memcpy(n->std, std, (size_t)n->channels * sizeof *std);
-    const int bad = normalization_bad_channel(n);
-    if (bad >= 0)
-        return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': channel %d has mean %g and standard deviation %g",
-                         e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
-                         (double)n->std[bad]);
+    char why[NORMALIZATION_WHY_BYTES];
+    if (!normalization_check(n, why))
+        return error_set(err, STATUS_INPUT, "cannot normalise: '%s': %s",
+                         e->has_normalize ? e->name : r->settings->train, why);
+    if (train_start_leads(r->settings)) warn_if_far(r);
     return STATUS_OK;
 }
 

@@ -105,7 +105,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
                         .usage = "--experiment FILE --train FILE|DIR|- [--test FILE] --out DIR "
                                  "[OPTION]...",
                         .options = t->options,
-                        .notes = NOTES};
+                        .notes = NOTES,
+                        .answer = experiment_answer_option};
 }
 
 // ---- The command line ----

@@ -41,11 +41,10 @@ static status parse_normalization(const model_source *s, normalization *n, error
         return error_set(err, STATUS_USAGE,
                          "cannot normalise: '--std %s': expected as many numbers as --mean has",
                          s->std);
-    const int bad = normalization_bad_channel(n);
-    if (bad < 0) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
-                     n->std[bad] > 0 ? "a standard deviation is too small"
-                                     : "a standard deviation must be above 0");
+    char why[NORMALIZATION_WHY_BYTES];
+    if (normalization_check(n, why)) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot normalise: '--mean %s --std %s': %s", s->mean,
+                     s->std, why);
 }
 
 static status check_options(const model_source *s, normalization *n, error *err) {

@@ -357,13 +357,21 @@ static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *
     return STATUS_OK;
 }
 
-// Ends the run after this epoch, on every rank.
-static void end_early(trainer *t, int epochs) {
-    if (t->lead && epochs < t->c->epochs)
+static void say_why(const trainer *t, int epochs) {
+    const early_stopping *rule = &t->experiment->early_stopping;
+    const double accuracy = t->c->accuracy[epochs - 1];
+    if (early_stopping_is_reached(rule, accuracy))
+        log_info(t->o->log, "stopping after epoch %d: validation accuracy %.4f, 'stop_at' is %g",
+                 epochs, accuracy, rule->stop_at);
+    else
         log_info(t->o->log,
                  "early stopping after epoch %d: no better validation accuracy in %d epoch%s",
-                 epochs, t->experiment->early_stopping.patience,
-                 t->experiment->early_stopping.patience == 1 ? "" : "s");
+                 epochs, rule->patience, rule->patience == 1 ? "" : "s");
+}
+
+// Ends the run after this epoch, on every rank.
+static void end_early(trainer *t, int epochs) {
+    if (t->lead && epochs < t->c->epochs) say_why(t, epochs);
     t->c->epochs = epochs;
     t->total = t->c->step;
 }

@@ -202,3 +202,27 @@ assert len(rows) == 1100, len(rows)
 assert len(set(rows[1024:])) == 76, "some images have equal logits: they were not evaluated"
 END
 }
+
+# The ranges come from the tools' own tables, so that a new option is tested by itself. (Keys of experiments and models:
+# tests/unit/test_ranges.c.)
+@test "every numeric option of every tool: a value beside each end of its range is refused by name" {
+    local tool word call option least most value count=0
+    for tool in "$BIN"/*; do
+        for word in "" $("$tool" --completions | awk -F '\t' '/^[a-z]/ && "'"${tool##*/}"'" ~ /^(tensor)$/ { print $1 }'); do
+            call=("$tool")
+            [ -z "$word" ] || call+=("$word")
+            while IFS=$'\t' read -r option _ _ least most; do
+                [ -n "$least" ] || continue
+                [ "$least" -lt "$most" ] || fail "$tool $option: no range"
+                count=$((count + 1))
+                # 2^63 is beyond the arithmetic of the shell.
+                for value in "$((least - 1))" "$([ "$most" = 9223372036854775807 ] && echo 1e999 || echo "$((most + 1))")"; do
+                    run "${call[@]}" "$option" "$value"
+                    [[ $status -eq 2 && $output == *"bad option value: '$option': expected "*", got '$value'"* ]] ||
+                        fail "$tool $word $option $value: $status $output"
+                done
+            done < <("${call[@]}" --completions | grep '^--')
+        done
+    done
+    [ "$count" -ge 30 ] || fail "$count options"
+}

@@ -278,7 +278,8 @@ END
         nothing_in out
         [ "$(predictions theirs.safetensors --architecture "$lenet")" = "$(predictions ours.safetensors)" ]
     done
-    for text in imagenet '{"mean": 0.5}' '{"mean": [1, 2, 3], "std": [1, 1]}' '{"mean": [0], "std": [0]}'; do
+    for text in imagenet '{"mean": 0.5}' '{"mean": [1, 2, 3], "std": [1, 1]}' '{"mean": [0], "std": [0]}' \
+        '{"mean": [125.3, 123, 113.9], "std": [63, 62.1, 66.7]}'; do
         rewrite theirs.safetensors <<<"metadata['normalize'] = '$text'"
         fails_with 3 "the key 'normalize' in its metadata.*give --mean and --std" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out

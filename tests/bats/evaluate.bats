@@ -157,8 +157,14 @@ END
     fails_with 2 "'--out'" "$BIN/evaluate" --model "$model" --data "$test"
     fails_with 2 "together" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0
     fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,1
-    fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,0,1
+    fails_with 2 "--std 1,0,1': .* must be above 0" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,0,1
     fails_with 2 "'--mean" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,x,0 --std 1,1,1
+    fails_with 2 "'--mean 125.3,.*is at most 1, got 125.3; .* 125.3 / 255 = 0.4914" \
+        "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 125.3,123,113.9 --std 63,62.1,66.7
+    fails_with 2 "is at least 0, got -0.48; it is subtracted, so give 0.48" \
+        "$BIN/evaluate" --model "$model" --data "$test" --out out --mean=-0.48,0,0 --std 1,1,1
+    fails_with 2 "deviation .* is at most 1, got 63; .* 63 / 255 = 0.2471" \
+        "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 63,62.1,66.7
     fails_with 2 "'--std 1,x,1': expected comma-separated numbers" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,x,1
     fails_with 3 "channels" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0 --std 1
     fails_with 3 "28.*32" "$BIN/evaluate" --model "$model" --data "$BATS_FILE_TMPDIR/small/test.st.zst" --out out

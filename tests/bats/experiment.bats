@@ -43,6 +43,28 @@ refuses() {
     refuses 3 "x.yaml:10:1: unknown key 'global_bach': did you mean 'global_batch'\?"
 }
 
+@test "experiment: PyTorch's words for keys and options are answered with ours" {
+    echo 'batch_size: 64' >> x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'batch_size': did you mean 'global_batch'\? It counts .* all devices together"
+    sed -i 's/^batch_size.*/num_workers: 4/' x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'num_workers': did you mean 'loader_workers'"
+    sed -i 's/^num_workers.*/qqqq: 4/' x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'qqqq': the keys are: schema, name, title"
+    sed -i 's/^qqqq.*/schedule: {kind: step, step_size: 30}/' x.yaml
+    refuses 3 "x.yaml:10:24: unknown key 'step_size': did you mean 'milestones'"
+    sed -i '/^schedule/d; s/lr: 0.01/learning_rate: 0.01/' x.yaml
+    refuses 3 "x.yaml:9:24: unknown key 'learning_rate': did you mean 'lr'"
+    sed -i 's/learning_rate: 0.01/lr: 0.01/' x.yaml
+    refuses 2 "unknown key 'lr': did you mean 'optimizer.lr'" --set lr=1
+    refuses 2 "unknown option: '--epoch': did you mean '--set epochs=1'\?" --epoch 1
+    refuses 2 "unknown option: '--batch-size=8': did you mean '--set global_batch=8'\?" --batch-size=8
+    refuses 2 "one of sgd, adam, adamw, got 'radam': another optimizer" --set optimizer.kind=radam
+    sed -i 's/conv: {out/conv: {out_channels/' models/small.yaml
+    refuses 3 "unknown key 'out_channels': did you mean 'out'"
+    sed -i 's/conv: {out_channels: [0-9]*/conv: {out: 4, padding: same/' models/small.yaml
+    refuses 3 "'padding': expected a number, got 'same': for a window of 3 at stride 1 that is 1"
+}
+
 @test "experiment: a missing file, broken YAML, a wrong type, a wrong schema" {
     sed -i 's/epochs: 1/epochs: one/' x.yaml
     refuses 3 "x.yaml:8:9: 'epochs': expected a number, got 'one'"
@@ -70,6 +92,23 @@ refuses() {
     fails_with 2 "'3' ranks do not divide the 4 virtual shards" "$BIN/train-ddp" --experiment x.yaml \
         --train "$data/train.st.zst" --out out --world-size 3
     nothing_in out
+}
+
+# Published values that were measured on other pictures are no reason for a warning.
+@test "experiment: mean and deviation of bytes are refused, and those that are far from the data warned of, once" {
+    local near far='normalize={mean: [0.00199, 0.00191, 0.00173], std: [0.00105, 0.001, 0.00108]}'
+    echo 'normalize: {mean: [125.3, 123, 113.9], std: [63, 62.1, 66.7]}' >>x.yaml
+    refuses 3 "x.yaml:10:20: 'normalize.mean': a mean .* at most 1, got 125.3; .* 125.3 / 255 = 0.4914"
+    refuses 3 "'normalize.std': .* at most 1, got 63; .* 63 / 255 = 0.2471" --set 'normalize.mean=[0.4,0.4,0.4]'
+    sed -i '$d' x.yaml
+    succeeds "$BIN/train-ddp" --experiment x.yaml --train "$data/train.st.zst" --out far --set "$far"
+    [ "$(grep -c "'normalize' is far from the data: channel 0 has mean 0.4.* and not 0.00199 and 0.00105" <<<"$stderr")" = 1 ] ||
+        fail "$stderr"
+    for near in '[0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]' '[0.1307, 0.1307, 0.1307], std: [0.3081, 0.3081, 0.3081]' \
+        '[0, 0, 0], std: [1, 1, 1]' '[0.922, 0.922, 0.922], std: [0.084, 0.084, 0.084]'; do
+        succeeds "$BIN/train-single" --experiment x.yaml --train "$data/train.st.zst" --out near --set "normalize={mean: $near}"
+        [[ $stderr != *"far from"* ]] || fail "$stderr"
+    done
 }
 
 @test "experiment: a bad --set exits 2 and is quoted" {

@@ -55,10 +55,10 @@ effect() {
 }
 
 @test "plan ladder: validation, and views of the test images, are rungs" {
-    an_experiment b validation='{samples: 20}' keep=best early_stopping='{patience: 3}' tta=mirror shard_seed=1
+    an_experiment b validation='{samples: 20}' keep=best early_stopping='{patience: 3}' stop_at='{accuracy: 0.9}' tta=mirror shard_seed=1
     succeeds "$BIN/plan" ladder a.yaml b.yaml
     [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-validation 02-test-views 03-shard_seed" ] || fail "$output"
-    [[ ${lines[1]} == *'validation={samples: 20}'*'keep=best'* ]] || fail "${lines[1]}"
+    [[ ${lines[1]} == *'validation={samples: 20}'*'keep=best'*'stop_at={accuracy: 0.9}'* ]] || fail "${lines[1]}"
     # And back: the keys are absent there.
     succeeds "$BIN/plan" ladder b.yaml a.yaml
     [[ ${lines[1]} == *'validation=null'* && ${lines[2]} == *'tta=null'* ]] || fail "$output"

@@ -114,7 +114,7 @@ another_model() {
 other_normalisation() {
     local model
     model=$(content run/model.st.zst)
-    edit_tensors run/model.st.zst 'header["__metadata__"]["normalize"] = header["__metadata__"]["normalize"].replace("0", "1", 1)'
+    edit_tensors run/model.st.zst 'header["__metadata__"]["normalize"] = header["__metadata__"]["normalize"].replace("0.", "0.1", 1)'
     sed -i "s/$model/$(content run/model.st.zst)/" run/manifest.yaml
     sign run
 }

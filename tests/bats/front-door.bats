@@ -106,6 +106,25 @@ state_of() {
     [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
     grep -q renamed "$ARTIFACTS/renamed/report-DATA="*/report.md
     [ "$(kept_runs)" -eq 1 ]
+    [[ $output != *"reports call it"* ]] || fail "$output"
+    # A name that is not the file's is said.
+    cp "$WORK/renamed.yaml" "$WORK/copied.yaml"
+    succeeds pipeline experiment "$WORK/copied.yaml"
+    [[ $output == *"copied.yaml"*"reports call it 'renamed', after its 'name'; its folder is 'copied'"* ]] || fail "$output"
+}
+
+@test "a file without schema, or with another one, is named with the line to add" {
+    mkdir -p "$WORK/own/experiments/models"
+    grep -v '^schema' "$TINY" >"$WORK/own/experiments/t4.yaml"
+    echo 'schema: lockstep.model/1' >"$WORK/own/experiments/models/net.yaml"
+    cd "$WORK/own" || return
+    TOOL=pipeline fails_with 3 "'experiments/t4.yaml' has no 'schema:' line: add 'schema: lockstep.experiment/1'" \
+        "$BIN/pipeline" experiment t4
+    TOOL=train-single fails_with 3 "'experiments/t4.yaml' has no 'schema:' line" \
+        "$BIN/train-single" --experiment t4 --print-parameters
+    TOOL=train-single fails_with 3 "t4.yaml:1:1: 'schema' is missing: add 'schema: lockstep.experiment/1'" \
+        "$BIN/train-single" --experiment experiments/t4.yaml --print-parameters
+    TOOL=pipeline fails_with 3 "'experiments/models/net.yaml' has 'schema: lockstep.model/1'" "$BIN/pipeline" experiment net
 }
 
 @test "two experiments with the same name or the same content are refused" {
@@ -130,7 +149,7 @@ state_of() {
         [[ $output != *running* ]] || fail "$output"
     done <<'END'
 EPOCH=3|: did you mean EPOCHS?
-LR=0.01|
+LR=0.01|: did you mean SET="optimizer.lr=0.01"?
 CIFAR_FROM=x|: did you mean CIFAR10_FROM?
 epochs=3|: did you mean EPOCHS?
 SEEDS=3|: did you mean SEED?

@@ -99,6 +99,10 @@ listed() {
 @test "an unknown name gives a suggestion and exit code 2" {
     fails_with 2 "^lockstep: unknown tool: 'shrad': did you mean 'shard'\?" "$LOCKSTEP" shrad --in x
     fails_with 2 "unknown tool: 'experimnt': did you mean 'experiment'\?" "$LOCKSTEP" experimnt ddp4
+    fails_with 2 "unknown tool: 'train': those that begin so are: train-single, train-dp, train-ddp, train-mp" \
+        "$LOCKSTEP" train
+    fails_with 2 "unknown tool: 'eval': did you mean 'evaluate'\?" "$LOCKSTEP" eval
+    TOOL=pipeline fails_with 2 "unknown option: '--epoch': did you mean EPOCHS\?" "$LOCKSTEP" experiment single --epoch 1
     fails_with 2 "unknown tool: 'plam': did you mean 'plan'\?" "$LOCKSTEP" help plam
     fails_with 2 "unknown tool: 'something' \(see 'lockstep --help'\)" "$LOCKSTEP" something
     fails_with 2 "unknown tool: '../bin/shard'" "$LOCKSTEP" ../bin/shard

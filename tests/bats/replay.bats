@@ -121,7 +121,7 @@ first_only() {
     done
     # Trained again, all of it is compared.
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --keep-states 6
-    forge run/model.st.zst 'header["__metadata__"]["normalize"] = header["__metadata__"]["normalize"].replace("0", "1", 1)'
+    forge run/model.st.zst 'header["__metadata__"]["normalize"] = header["__metadata__"]["normalize"].replace("0.", "0.1", 1)'
     run replays
     [ "$status" -eq 4 ] || fail "exit code $status" "$output"
     [[ $output == *"segment 6 of 6: "*": different, after step "*" in the model's 'normalize'"* ]] || fail "$output"

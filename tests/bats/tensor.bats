@@ -78,7 +78,7 @@ END
     fails_with 2 "'--atol'" "$TENSOR" info --atol 1 a
     fails_with 2 "did you mean '--atol'" "$TENSOR" diff --atoll 1 a b
     fails_with 2 "'--atol': expected a number, got 'x'" "$TENSOR" diff --atol x a b
-    fails_with 2 'must not be negative' "$TENSOR" diff --atol=-1 a b
+    fails_with 2 'expected a number of at least 0' "$TENSOR" diff --atol=-1 a b
     fails_with 2 'expected an integer from 1 to' "$TENSOR" info --max-bytes 0 a
     fails_with 2 "'--max-bytes': missing value" "$TENSOR" info a --max-bytes
     fails_with 2 "'--format': expected npy or csv, got 'xml'" "$TENSOR" export --format xml a b

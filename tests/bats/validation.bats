@@ -153,6 +153,38 @@ END
     [ "$(results steps run)" = $((8 * epoch)) ]
 }
 
+@test "stop_at ends after the first epoch with that accuracy, with every tool, also resumed" {
+    local epoch at expected stop
+    train last
+    epoch=$(best last)
+    at=$(accuracies last | sed -n "${epoch}p")
+    [[ $epoch -gt 1 && $epoch -lt 6 ]] || fail "the best epoch is an end: this tests nothing: $(accuracies last)"
+    train short --set epochs="$epoch"
+    expected=$(content short/model.st.zst)
+    rm -rf run
+    succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out run --set stop_at.accuracy="$at"
+    [[ $stderr == *"stopping after epoch $epoch: validation accuracy ${at}"*", 'stop_at' is $at"* ]] || fail "$stderr"
+    same_model "$expected" run "stop_at $at"
+    [ "$(results steps run)" = $((8 * epoch)) ]
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.stop_at.accuracy)" = "$at" ]
+    succeeds "$BIN/report" run --out report
+    grep -qF "tiny: its number of epochs, $epoch, was chosen by 100 validation samples of the training data" report/report.md ||
+        fail "$(cat report/report.md)"
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out ddp --world-size 2 --set stop_at.accuracy="$at" \
+        --set virtual_shards=2
+    train two --set virtual_shards=2 --set stop_at.accuracy="$at"
+    same_model "$(content two/model.st.zst)" ddp "two ranks"
+    for stop in 3 $((8 * (epoch - 1))) $((8 * epoch - 1)); do
+        train run --set stop_at.accuracy="$at" --stop-after-steps "$stop"
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$shards" --out run --resume --set stop_at.accuracy="$at"
+        same_model "$expected" run "stopped after $stop"
+    done
+    # An accuracy that is not reached changes nothing but the key.
+    train all --set stop_at.accuracy=1
+    same_model "$(content last/model.st.zst)" all "stop_at 1"
+    [ "$("$BIN/manifest" get all/manifest.yaml key)" != "$("$BIN/manifest" get last/manifest.yaml key)" ]
+}
+
 @test "a kill after the best epoch loses nothing" {
     local stop
     train whole --set keep=best
@@ -185,6 +217,8 @@ training data; test data was read after training." report/report.md || fail "$(c
     fails_with 2 "'keep: best' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run --set keep=best
     fails_with 2 "'early_stopping' needs 'validation'" "$BIN/train-single" --experiment plain.yaml --train "$train" --out run \
         --set early_stopping.patience=1
+    fails_with 2 "'stop_at' needs 'validation': .* test data must not choose" "$BIN/train-single" --experiment plain.yaml \
+        --train "$train" --test "$test" --out run --set stop_at.accuracy=0.9
     fails_with 2 "'keep: best' needs a whole number of 'epochs', not 1.5" "$BIN/train-single" --experiment e.yaml \
         --train "$train" --out run --set keep=best --set epochs=1.5
     fails_with 3 "it has 610 samples, and 'validation.samples' is 610" "$BIN/train-single" --experiment e.yaml \
@@ -216,6 +250,10 @@ chosen() {
     chosen '"keep": "best", "averaged": true, "shard_seed": 7' keep=best 'average={kind: ema, decay: 0.8}' shard_seed=7
     chosen '"keep": "best", "averaged": false, "patience": 2' keep=best early_stopping.patience=2
     [[ $CHOICE == '3 last 5' ]] || fail "the end is not an early one: this tests little: $output"
+    local at
+    at=$(results epochs.1.accuracy run)
+    chosen "\"keep\": \"last\", \"averaged\": false, \"stop_at\": $at" stop_at.accuracy="$at"
+    [[ $CHOICE == *' last 2' ]] || fail "stop_at does not end the training: this tests little: $output"
     chosen '"keep": "last", "averaged": false, "patience": 1, "min_delta": 0.05' \
         'early_stopping={patience: 1, min_delta: 0.05}'
     [[ $CHOICE == '2 last 2' ]] || fail "min_delta does not end the training: this tests little: $output"

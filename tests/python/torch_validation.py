@@ -6,8 +6,8 @@
 
 RUN is the folder of a run that kept its state after every epoch; DATA its training data; ORDER the ids in the order of
 training; RESULTS the results in its manifest, as JSON. OPTIONS is JSON: samples and seed of the validation; shards,
-order_seed and batch of the training; epochs, keep, averaged (true or false), and optionally shard_seed, patience and
-min_delta. The samples follow from docs/formats.md, the accuracies from the states, by PyTorch. Prints the accuracies,
+order_seed and batch of the training; epochs, keep, averaged (true or false), and optionally shard_seed, patience,
+min_delta and stop_at. The samples follow from docs/formats.md, the accuracies from the states, by PyTorch. Prints the accuracies,
 the best epoch and the last one. Needs PyTorch and the standard library.
 """
 import json
@@ -48,13 +48,15 @@ def accuracies(run, files, data, left_out, o):
 
 
 def end_of(measured, o):
-    """The number of the epoch after which `patience` epochs have passed without a better accuracy."""
+    """The number of the epoch after which `patience` epochs have passed without a better accuracy, or stop_at is reached."""
     best, since = measured[0], 0
+    if best >= o.get("stop_at", 2):
+        return 1
     for epoch, accuracy in enumerate(measured[1:], 2):
         better = accuracy > best + o.get("min_delta", 0)
         since = 0 if better else since + 1
         best = accuracy if better else best
-        if since == o.get("patience"):
+        if since == o.get("patience") or accuracy >= o.get("stop_at", 2):
             return epoch
     return o["epochs"]
 

@@ -38,7 +38,7 @@ static status parse(values *v, char *line) {
         {"out", CLI_STRING, &v->out, "FILE", "write there", 0, 0},
         {"set", CLI_LIST, &v->set, "KEY=VALUE", "replace a value", 0, 0},
         {"count", CLI_INTEGER, &v->count, "N", "how many", 1, 64},
-        {"rate", CLI_NUMBER, &v->rate, "X", "how much", 0, 0},
+        {"rate", CLI_NUMBER, &v->rate, "X", "how much", -10000, 10000},
         {0},
     };
     const cli_tool tool = {
@@ -124,6 +124,7 @@ static void test_refusals(void **state) {
         {"a --count 99999999999999999999", "got '99999999999999999999'"},
         {"a --rate x", "bad option value: '--rate': expected a number, got 'x'"},
         {"a --rate inf", "got 'inf'"},
+        {"a --rate 10001", "expected a number from -10000 to 10000, got '10001'"},
         {"a b c", "unexpected argument: 'c': too many arguments"},
         {"--fast", "missing arguments: expected at least 1, got 0"},
     };

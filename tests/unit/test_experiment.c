@@ -28,6 +28,13 @@
     "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
     "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
 
+#define AUGMENTATIONS "augmentations are: random_crop, horizontal_flip, random_affine, cutout"
+#define KEYS                                                                                  \
+    "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
+    "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
+    "lr_scaling, tensors, sync_batch_norm, label_smoothing, mixup, validation, keep, "        \
+    "early_stopping, stop_at, tta, stages, drop_last, average, target_accuracy, published"
+
 static char path[FILE_PATH_SIZE];
 
 static int make_files(void **state) {
@@ -146,6 +153,9 @@ static void silent_keys(void **state) {
     refuses(HEAD "early_stopping: {patience: 2}\n",
             "9:28: 'early_stopping' needs 'validation': it ends training by the accuracy on "
             "validation samples");
+    refuses(HEAD "stop_at: {accuracy: 0.95}\n",
+            "9:21: 'stop_at' needs 'validation': it ends training by the accuracy on validation "
+            "samples; test data must not choose the number of epochs");
     refuses(HEAD "validation: {samples: 9}\nearly_stopping: {min_delta: 0.1}\n",
             "10:29: 'early_stopping.min_delta' needs 'early_stopping.patience'");
     refuses(HEAD "validation: {seed: 9}\n", "9:20: 'validation.seed' needs 'validation.samples'");
@@ -164,7 +174,7 @@ static const char whole[] =
     "schema: lockstep.experiment/1\nname: whole\ntitle: All keys\ndataset: cifar10\n"
     "model: small\nstrategy: ddp\nworld_size: 2\nvirtual_shards: 4\nshard_seed: 9\n"
     "global_batch: 64\nepochs: 30\nseed: 123456789012\nrepeats: 3\n"
-    "normalize: {mean: [0.5, 0.25, 0.125], std: [1, 2, 3]}\n"
+    "normalize: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25]}\n"
     "augment:\n  - random_crop: {padding: 4}\n  - horizontal_flip\n"
     "  - random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}\n"
     "loader_workers: 4\n"
@@ -185,7 +195,7 @@ static void every_key_is_read(void **state) {
     assert_int_equal(e.repeats, 3);
     assert_true(e.has_normalize);
     assert_int_equal(e.normalize_channels, 3);
-    assert_true(e.mean[2] == 0.125f && e.std[1] == 2);
+    assert_true(e.mean[2] == 0.125f && e.std[1] == 0.5f);
     assert_int_equal(e.loader_workers, 4);
     assert_true(e.optimizer.momentum == 0.9 && e.optimizer.nesterov &&
                 e.optimizer.weight_decay == 5e-4);
@@ -310,8 +320,9 @@ static void unknown_keys(void **state) {
             "9:1: unknown key 'global_bach': did you mean 'global_batch'?");
     refuses(HEAD "schedule: {kid: constant}\n", "9:12: unknown key 'kid': did you mean 'kind'?");
     refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
-    refuses(HEAD "threads: 4\n", "9:1: unknown key 'threads'");
-    refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture'");
+    refuses(HEAD "threads: 4\n",
+            "9:1: unknown key 'threads': it is the option --threads of the train tools");
+    refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture': did you mean 'model'?");
     refuses(HEAD "augment: [random_crop: {pading: 4}]\n",
             "9:25: unknown key 'pading': did you mean 'padding'?");
     refuses("- 1\n", "1:1: expected an experiment: a mapping");
@@ -337,8 +348,19 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "normalize: {mean: [0, 0, 0]}\n", "9:12: 'normalize' needs both 'mean' and 'std'");
     refuses(HEAD "normalize: {mean: [0], std: [1]}\n",
             "9:19: 'normalize.mean': expected 3 numbers, got 1");
+    refuses(
+        HEAD "normalize: {mean: [125.3, 123.0, 113.9], std: [63.0, 62.1, 66.7]}\n",
+        "9:20: 'normalize.mean': a mean of pixels from 0 to 1 is at most 1, got 125.3; if it is of "
+        "bytes: 125.3 / 255 = 0.4914");
+    refuses(HEAD "normalize: {mean: [0.5, -0.48, 0], std: [1, 1, 1]}\n",
+            "9:25: 'normalize.mean': a mean of pixels from 0 to 1 is at least 0, got -0.48; it is "
+            "subtracted, so give 0.48");
+    refuses(
+        HEAD "normalize: {mean: [0.5, 0, 0], std: [1, 63.0, 1]}\n",
+        "9:41: 'normalize.std': a standard deviation of pixels from 0 to 1 is at most 1, got 63; "
+        "if it is of bytes: 63 / 255 = 0.2471");
     refuses(HEAD "normalize: {mean: [0, 0, 0], std: [1, 0, 1]}\n",
-            "9:39: 'normalize.std' must be above 0");
+            "9:39: 'normalize.std': a standard deviation must be above 0, got 0");
     refuses(HEAD "schedule: {kind: multistep}\n", "9:11: 'schedule.milestones' is missing");
     refuses(HEAD "schedule: {kind: multistep, milestones: [5, 5]}\n",
             "9:45: 'schedule.milestones' must increase, got 5 after 5");
@@ -374,7 +396,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "average: {kind: lookahead, decay: 0.9, every: 0}\n",
             "9:47: 'average.every': expected an integer between 1 and 1000000, got '0'");
     refuses(HEAD "lr_scaling: {kind: sqrt}\n", "9:13: 'lr_scaling.base_batch' is missing");
-    refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate'");
+    refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate': did you mean "
+                                        "'random_affine'? 'degrees' alone rotates. "
+                                        "The " AUGMENTATIONS);
     refuses(HEAD "augment: [random_crop]\n", "9:11: 'random_crop' needs 'padding'");
     refuses(HEAD "augment: [random_affine: {degrees: 5, scale: [2, 1]}]\n",
             "9:46: 'scale': expected [smallest, largest]");
@@ -391,7 +415,7 @@ static void wrong_types_and_ranges(void **state) {
             "9:26: 'size': expected an integer between 1 and 8, got '9'");
     refuses(HEAD "augment: [cutout: {size: 4, fill: grey}]\n", "9:35: 'fill': expected 0 or mean");
     refuses(HEAD "augment: [cut_out: {size: 4}]\n",
-            "9:11: unknown augmentation 'cut_out': did you mean 'cutout'?");
+            "9:11: unknown augmentation 'cut_out': did you mean 'cutout'? The " AUGMENTATIONS);
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
                                            "layer of the previous stage");
@@ -422,11 +446,12 @@ static void ranges_in_single_precision(void **state) {
          "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
          "which rounds to 1"},
         {"optimizer.momentum=0.9999999", NULL},
-        {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
+        {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}",
+         "'normalize.std': a standard deviation must be above 0, got 0"},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",
          "'normalize': with mean 0 and standard deviation 9.80909e-45 pixels are not finite"},
         {"normalize={mean: [0, 1e60, 0], std: [1, 1, 1]}",
-         "'normalize': with mean inf and standard deviation 1 pixels are not finite"},
+         "'normalize.mean': a mean of pixels from 0 to 1 is at most 1, got 1e+60"},
         {"normalize={mean: [0, 1, 0], std: [1, 1e-30, 1]}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -466,7 +491,7 @@ static void limits(void **state) {
 static void required_keys(void **state) {
     (void)state;
     refuses("schema: lockstep.experiment/1\nname: x\n", "1:1: 'dataset' is missing");
-    refuses("name: x\n", "1:1: 'schema' is missing");
+    refuses("name: x\n", "1:1: 'schema' is missing: add 'schema: lockstep.experiment/1'");
     refuses("schema: lockstep.model/1\nname: x\n",
             "1:9: 'schema': expected lockstep.experiment/1, got 'lockstep.model/1'");
     refuses("schema: lockstep.experiment/1\nname: ../x\n",
@@ -540,14 +565,19 @@ static void bad_assignments_are_usage_errors(void **state) {
                                    "mean 'optimizer.lr'?");
     refuses_set("optimzer.lr=1", "--set 'optimzer.lr=1': unknown key 'optimzer.lr': did you mean "
                                  "'optimizer.lr'?");
-    refuses_set("zzzzz=1", "--set 'zzzzz=1': unknown key 'zzzzz'");
+    refuses_set("zzzzz=1",
+                "--set 'zzzzz=1': unknown key 'zzzzz': the keys are: schema, name, " KEYS);
+    refuses_set("lr_scaling.zzzzz=1",
+                "--set 'lr_scaling.zzzzz=1': unknown key 'lr_scaling.zzzzz': the keys are: kind, "
+                "base_batch");
     refuses_set("epochs", "--set 'epochs': expected KEY=VALUE");
     refuses_set("epochs=", "--set 'epochs=': expected KEY=VALUE");
     refuses_set("=1", "--set '=1': expected KEY=VALUE");
     refuses_set("epochs=x", "--set 'epochs=x': 'epochs': expected a number, got 'x'");
     refuses_set("optimizer.lr=0", "--set 'optimizer.lr=0': 'optimizer.lr': expected a number above "
                                   "0 and at most 1e+06, got 0");
-    refuses_set("augment=[rotate]", "--set 'augment=[rotate]': unknown augmentation 'rotate'");
+    refuses_set("augment=[spin]",
+                "--set 'augment=[spin]': unknown augmentation 'spin': the " AUGMENTATIONS);
     refuses_set("optimizer={kind: sgd}",
                 "--set 'optimizer={kind: sgd}': 'optimizer.lr' is missing");
     refuses_set("optimizer={knd: sgd}",
@@ -655,14 +685,18 @@ static void more_epochs_continue_if_the_first_ones_are_unchanged(void **state) {
 static void early_stopping_waits_for_its_patience(void **state) {
     (void)state;
     static const double accuracy[] = {0.1, 0.5, 0.5, 0.52, 0.4, 0.51, 0.52};
-    const early_stopping never = {0, 0}, one = {1, 0}, two = {2, 0}, three = {3, 0},
-                         coarse = {2, 0.05};
+    const early_stopping never = {0, 0, 0}, one = {1, 0, 0}, two = {2, 0, 0}, three = {3, 0, 0},
+                         coarse = {2, 0.05, 0}, at = {.stop_at = 0.52}, at_0 = {.stop_at = 0.53},
+                         both = {.patience = 2, .stop_at = 0.5};
     for (int n = 1; n <= 7; n++) {
         assert_false(early_stopping_is_due(&never, accuracy, n));
         assert_int_equal(early_stopping_is_due(&one, accuracy, n), n == 3 || n >= 5);
         assert_int_equal(early_stopping_is_due(&two, accuracy, n), n >= 6);
         assert_int_equal(early_stopping_is_due(&three, accuracy, n), n == 7);
         assert_int_equal(early_stopping_is_due(&coarse, accuracy, n), n >= 4);
+        assert_int_equal(early_stopping_is_due(&at, accuracy, n), n == 4 || n == 7);
+        assert_false(early_stopping_is_due(&at_0, accuracy, n));
+        assert_int_equal(early_stopping_is_due(&both, accuracy, n), n >= 2 && n != 5);
     }
 }
 

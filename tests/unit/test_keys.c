@@ -352,7 +352,7 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
          "schedule={kind: multistep, milestones: [3, 5], gamma: 0.5, warmup_epochs: 1}",
          "augment=[random_crop: {padding: 2}, horizontal_flip, random_affine: {degrees: 3}]"},
         {"optimizer={kind: adamw, lr: 0.1}", "lr_scaling={kind: sqrt, base_batch: 32}",
-         "normalize={mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}"},
+         "normalize={mean: [0.1, 0.2, 0.3], std: [1, 0.5, 0.25]}"},
         {"target_accuracy=0.5", "repeats=3", "stages=[fc1]"},
         {"augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: "
          "true}, cutout: {size: 3, fill: mean}]",
@@ -364,6 +364,7 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
         {"label_smoothing=0.2", "drop_last=true",
          "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
         {"mixup={alpha: 0.5}"},
+        {"validation={samples: 9}", "stop_at={accuracy: 0.5}"},
         {"schedule={kind: one_cycle, anneal: linear}",
          "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},
     };

@@ -281,7 +281,8 @@ static void refuses_bad_layers(void **state) {
             "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'? The " LAYERS);
     refuses(HEAD "- conv: {out: 6, kernle: 5}\n",
             "m.yaml:5:18: unknown key 'kernle': did you mean 'kernel'?");
-    refuses(HEAD "- relu: {size: 5}\n", "m.yaml:5:10: unknown key 'size'");
+    refuses(HEAD "- relu: {size: 5}\n",
+            "m.yaml:5:10: unknown key 'size': the keys are: name, from");
     refuses(HEAD "- conv: {out: 6}\n", "m.yaml:5:3: 'kernel' is missing");
     refuses(HEAD "- conv: {kernel: 5}\n", "m.yaml:5:3: 'out' is missing");
     refuses(HEAD "- conv: {out: 0, kernel: 5}\n",
@@ -298,7 +299,7 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
             "m.yaml:5:32: 'padding' of a pool may be at most half its 'size'");
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
-    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
+    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0 and at most 1");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be below 1 in single precision");
     refuses(
@@ -307,7 +308,8 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- group_norm\n", "m.yaml:5:3: 'groups' is missing");
     refuses(HEAD "- group_norm: {groups: 2}\n",
             "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
-    refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n", "m.yaml:5:32: 'eps' must be above 0");
+    refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n",
+            "m.yaml:5:32: 'eps' must be above 0 and at most 1");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -355,16 +357,18 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Dense", "did you mean 'linear'?"},
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
-        {"Dropout2d", "did you mean 'dropout'?"},
+        {"Dropout2d",
+         "it drops whole channels; 'dropout' drops single values, and there is no other here."},
         {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
-        {"AdaptiveAvgPool2d", "did you mean 'global_avg_pool'?"},
+        {"AdaptiveAvgPool2d", "with size 1 it is 'global_avg_pool'; other sizes are not here: "
+                              "'avg_pool' takes the size and the stride of its window."},
         {"BasicBlock", "did you mean 'residual'?"},
         {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
         {"GELU", "did you mean 'gelu'?"},
         {"Swish", "did you mean 'silu'?"},
-        {"Tanh", "the activations are 'relu', 'gelu' and 'silu'."},
+        {"Tanh", "another activation; those here are 'relu', 'gelu' and 'silu'."},
         {"convolution", "did you mean 'conv'?"},
         {"GroupNorm", "did you mean 'group_norm'?"},
         {"nn.LayerNorm",
@@ -373,7 +377,7 @@ static void pytorch_names_get_suggestions(void **state) {
          "'group_norm' with as many groups as channels normalises each of them apart."},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        char text[200], message[400];
+        char text[200], message[600];
         snprintf(text, sizeof text, HEAD "- %s\n", words[i].word);
         snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s The " LAYERS,
                  words[i].word, words[i].answer);
@@ -381,7 +385,7 @@ static void pytorch_names_get_suggestions(void **state) {
         snprintf(text, sizeof text, HEAD "- %s: {size: 2}\n", words[i].word);
         refuses(text, message);
     }
-    refuses(HEAD "- transformer\n", "m.yaml:5:3: unknown layer 'transformer': the " LAYERS);
+    refuses(HEAD "- poster\n", "m.yaml:5:3: unknown layer 'poster': the " LAYERS);
     refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': the " LAYERS);
 }
 

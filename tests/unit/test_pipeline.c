@@ -167,6 +167,26 @@ static void settings_of_other_commands(void **state) {
 
 static void settings_with_bad_values(void **state) {
     (void)state;
+    static const struct {
+        pipeline_command command;
+        const char *name, *refused[2];
+    } ranges[] = {{COMMAND_EXPERIMENT, "EPOCHS", {"0", "2501"}},
+                  {COMMAND_EXPERIMENT, "SEED", {"-1", "9223372036854775808"}},
+                  {COMMAND_EXPERIMENT, "THREADS", {"0", "1025"}},
+                  {COMMAND_EXPERIMENT, "STATES", {"1", "1001"}},
+                  {COMMAND_EXPERIMENT, "EXECUTIONS", {"0", "1001"}},
+                  {COMMAND_EXPERIMENT, "RESUME", {"-1", "2"}},
+                  {COMMAND_EXPERIMENT, "DRY_RUN", {"-1", "2"}},
+                  {COMMAND_REPRODUCE, "QUICK", {"-1", "2"}},
+                  {COMMAND_VERIFY, "SEGMENTS", {"0", "1001"}},
+                  {COMMAND_SUBMISSION, "MODEL_LIMIT", {"-1", "1048577"}}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        for (int k = 0; k < 2; k++) {
+            char given[80], message[80];
+            snprintf(given, sizeof given, "x|%s=%s", ranges[i].name, ranges[i].refused[k]);
+            snprintf(message, sizeof message, "%s: '%s'", ranges[i].name, ranges[i].refused[k]);
+            expect_refusal(ranges[i].command, given, message);
+        }
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=0",
                    "EXECUTIONS: '0': expected a whole number from 1 to 1000");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=2x", "EXECUTIONS: '2x'");

@@ -303,7 +303,8 @@ static void unknown_keys_name_the_nearest(void **state) {
     yaml_free(root);
     root = parse("{epochs: 1, qqq: 2}");
     assert_int_equal(yaml_check_keys(root, known, 2, &err), STATUS_INPUT);
-    assert_string_equal(err.message, "t.yaml:1:13: unknown key 'qqq'");
+    assert_string_equal(err.message,
+                        "t.yaml:1:13: unknown key 'qqq': the keys are: global_batch, epochs");
     yaml_free(root);
     root = parse("[1]");
     assert_int_equal(yaml_check_keys(root, known, 2, &err), STATUS_INPUT);

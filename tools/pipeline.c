@@ -24,8 +24,10 @@ static const char NOTES[] =
     "\n"
     "Every training run is kept in ARTIFACTS/runs, in a folder named by its key:\n"
     "different settings use a different folder, and earlier settings find their\n"
-    "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the current one. A second call\n"
-    "does nothing; a stopped training run is resumed.\n"
+    "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the run of the settings in the\n"
+    "experiment's file; other settings are in the folder's name, as in\n"
+    "EXPERIMENT-epochs=3. A second call does nothing; a stopped training run is\n"
+    "resumed.\n"
     "\n"
     "Settings, as arguments or in the environment (make passes its own on). In a\n"
     "list, a name with blanks is in quotes: EXPS=\"single 'my net.yaml'\".\n";

@@ -3,7 +3,7 @@
 //
 //     ARTIFACTS/runs/KEY12/experiment.yaml, models/   the experiment, with all defaults
 //     ARTIFACTS/runs/KEY12/N/{train,evaluate}/        its executions: N = 1, 2, …
-//     ARTIFACTS/EXPERIMENT/seed-S                     a link to the current execution
+//     ARTIFACTS/EXPERIMENT[-SETTINGS]/seed-S          a link to the current execution
 //
 // While a training runs, the link stays on a finished execution.
 //

@@ -217,7 +217,7 @@ old_run() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
+    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -226,16 +226,64 @@ old_run() {
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
 }
 
+@test "the links of an experiment's name show its file's settings; other settings have a folder of their own" {
+    succeeds pipeline experiment x EPOCHS=2
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x-epochs=2/report/report.html" ]] || fail "$output"
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    # A seed is in the link's name, so its link is the experiment's; only the report is another.
+    succeeds pipeline experiment x SEED=5 SET="repeats=2; title=a b"
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x/report-repeats=2,title=ab,seed=5-"??????/report.html ]] || fail "$output"
+    [ -s "$ARTIFACTS/x/seed-6/train/model.st.zst" ]
+    # A comparison and a study name their runs' folders alike.
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
+    export EXECUTIONS=1 EPOCHS=2
+    succeeds pipeline compare x y SEED=5
+    [[ ${lines[-1]} == "report: $ARTIFACTS/compare-x-y-epochs=2-seed=5/report.html" ]] || fail "$output"
+    [ -s "$ARTIFACTS/compare-x-y-epochs=2-seed=5-plan.yaml" ]
+    succeeds pipeline experiment s THREADS=1
+    [ -L "$ARTIFACTS/s-epochs=2,threads=1/loader_workers-1/seed-42" ]
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ ! -e "$ARTIFACTS/y" ] && [ ! -e "$ARTIFACTS/s" ]
+}
+
+@test "two experiments of one name, and two data sets of one name, have folders of their own" {
+    local folder
+    for folder in 3 4; do
+        mkdir -p "$folder/shapes"
+        cp -r experiments/models "$folder"
+        sed "s/0.02/0.0$folder/" experiments/x.yaml >"$folder/x.yaml"
+        "$BIN/synth-cifar" --shape 3,12,12 --train 256 --test 64 --seed "$folder" --out "$folder/shapes" -q
+    done
+    succeeds pipeline experiment x
+    succeeds pipeline experiment 3/x.yaml
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x-"????/report/report.html ]] || fail "$output"
+    [[ $output == *"note      $ARTIFACTS/x-"????": not $ARTIFACTS/x, which belongs to $PWD/experiments/x.yaml"* ]] || fail "$output"
+    succeeds pipeline experiment 4/x.yaml
+    succeeds pipeline experiment x
+    trained 0
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ "$(find "$ARTIFACTS" -path '*/x-????/seed-42' | wc -l)" -eq 2 ]
+    for folder in 3 4; do succeeds pipeline experiment x DATA="$folder/shapes"; done
+    [ "$(find "$ARTIFACTS" -path '*/x-data=shapes*/seed-42' | wc -l)" -eq 2 ]
+    # A name is free again once its file is gone.
+    mv experiments/x.yaml experiments/z.yaml
+    succeeds pipeline experiment 4/x.yaml
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x/report/report.html" ]] || fail "$output"
+}
+
 @test "a run that fails or is stopped leaves the link on the finished run" {
-    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6"
+    sed -i 's/0.02/1e6/' experiments/x.yaml
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
     [[ $output != *"seed-42/train: running"* ]] || fail "$output" # the folder named is that of the failed run
     grep -q "^train  *$ARTIFACTS/runs/[0-9a-f]*/1/train: running" <<<"$output" || fail "$output"
     # Without a finished run, the link shows the run in progress.
-    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6" SEED=3
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SEED=3
     [ -e "$ARTIFACTS/x/seed-3/train" ]
     # One that succeeds takes it.
-    succeeds pipeline experiment x SET="optimizer.lr=0.01"
+    sed -i 's/1e6/0.01/' experiments/x.yaml
+    succeeds pipeline experiment x
     [ "$(key_of_link x/seed-42)" != "$KEY" ]
     [ -s "$ARTIFACTS/x/seed-42/evaluate/manifest.yaml" ]
 }
@@ -477,15 +525,13 @@ END
 @test "compare RUNS compares kept runs, and trains nothing" {
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
     local other before
-    other=$(key_of_link x/seed-42)
+    other=$(key_of_link x-optimizer.lr=0.5/seed-42)
     [ "$other" != "$KEY" ]
     EXECUTIONS=1 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
     trained 0
     [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
     local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
     grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
-    # The experiment's links and reports refer to its latest settings.
-    [ "$(key_of_link x/seed-42)" = "$other" ]
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=1 succeeds pipeline compare x y
     before=$(all_of "$ARTIFACTS/compare-x-y")

@@ -235,6 +235,7 @@ void planned_runs_release(planned_runs *runs) {
     free(runs->report);
     free(runs->file);
     claims_release(&runs->names);
+    words_release(&runs->rounds);
     *runs = (planned_runs){0};
 }
 

@@ -35,7 +35,8 @@ typedef struct planned_run {
     words device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
     size_t seed_count;
-    bool once; // executed once, regardless of the number of rounds
+    bool once;      // executed once, regardless of the number of rounds
+    bool in_rounds; // its executions count only in `rounds` of planned_runs (counting.h)
 } planned_run;
 
 // A plan, its runs, and the report's folder.
@@ -45,6 +46,7 @@ typedef struct planned_runs {
     size_t count;
     // Host, version and sources of the executions that the times come from; "": not recorded.
     char host[256], version[128], sources[32];
+    words rounds; // that count, the next ones included
     char *joined; // of a comparison: the names of its runs, "single-ddp4"; NULL: not one
     char *report; // the report's folder
     char *file;   // the plan's file

@@ -379,6 +379,59 @@ old_run() {
     [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
 }
 
+@test "executions are topped up in whole rounds: every run of the comparison again, in turn" {
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    sed 's/^name: x/name: z/; s/0.02/0.04/' experiments/x.yaml >experiments/z.yaml
+    export EXECUTIONS=2
+    succeeds pipeline experiment x # alone: of no round with another run
+    succeeds pipeline compare x y
+    trained 4
+    [[ $output == *"(execution 3: execution 2 is not of a round with the other runs)"* ]] || fail "$output"
+    local y
+    y=$(key_of_link y/seed-42)
+    [ "$(grep '^train .*running' <<<"$output" | grep -o "$KEY\|y/seed-42\|$y" | tr '\n' ' ')" = "$KEY y/seed-42 $KEY $y " ] || fail "$output"
+    grep -q "x: the times of .*/runs/$KEY/1/train are excluded: it is not of a round" "$ARTIFACTS/compare-x-y/report.md" || fail "$(cat "$ARTIFACTS/compare-x-y/report.md")"
+    succeeds pipeline compare x y
+    trained 0
+    # Rounds that were part of a larger comparison count, too.
+    succeeds pipeline compare x y z
+    trained 6
+    succeeds pipeline compare z y
+    trained 0
+    # A round that was interrupted is completed, not repeated.
+    rm -r "$ARTIFACTS/runs/$y/4"
+    succeeds pipeline compare x y z
+    trained 1
+    # One that lacks an execution which was left out is not: each run is timed once more.
+    succeeds pipeline runs DROP="$y/3"
+    succeeds pipeline compare x y z
+    trained 3
+}
+
+@test "DROP leaves executions out of all times, and KEEP takes them back" {
+    succeeds pipeline experiment x EXECUTIONS=2
+    succeeds pipeline runs DROP="${KEY:0:8}/2 $KEY/1"
+    [[ ${lines[0]} == "drop      $ARTIFACTS/runs/$KEY/2: its times are left out"* ]] || fail "$output"
+    grep -Eq "^$KEY +x .* 2-2 " <<<"$output" || fail "$output"
+    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY/2/train"
+    # The model is the same; only a question about times needs others.
+    succeeds pipeline experiment x
+    trained 0
+    [[ $output == *"x: test accuracy 0."*", no times: left out by hand (2 executions)"* ]] || fail "$output"
+    succeeds pipeline experiment x EXECUTIONS=2
+    trained 2
+    [[ $output == *"(execution 3: execution 2 was left out)"* ]] || fail "$output"
+    grep -q '^x: 2 of 4 executions were left out by hand\.$' "$ARTIFACTS/x/report/report.md" || fail "$(cat "$ARTIFACTS/x/report/report.md")"
+    succeeds pipeline runs KEEP="$KEY/1" RUNS="$KEY"
+    [ "$(grep ', left out$' <<<"$output" | cut -c 1-16)" = "  $KEY/2" ] || fail "$output"
+    local before
+    before=$(all_of "$ARTIFACTS/runs")
+    fails_with 3 "run $KEY has no finished execution 9: \`make runs RUNS=$KEY\` lists them" "$BIN/pipeline" runs DROP="$KEY/1 $KEY/9"
+    fails_with 2 "cannot leave out '$KEY': expected KEY/N" "$BIN/pipeline" runs DROP="$KEY/1 $KEY"
+    fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" runs DROP="zz/1"
+    [ "$(all_of "$ARTIFACTS/runs")" = "$before" ]
+}
+
 @test "the estimate covers only missing executions" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=3 succeeds pipeline compare x y
@@ -460,7 +513,8 @@ old_run() {
     grep -Eq '^0123456789ab .* 0\+1 +.* not finished$' <<<"$output" || fail "$output"
     [[ ${lines[-1]} == "3 runs, "* ]] || fail "$output"
     succeeds pipeline runs "$KEY"
-    [[ ${#lines[@]} -eq 3 && ${lines[1]} == "$KEY "* && ${lines[2]} == "1 run, "* ]] || fail "$output"
+    # A run that is asked for is listed with its executions.
+    [[ ${#lines[@]} -eq 4 && ${lines[1]} == "$KEY "* && ${lines[2]} == "  $KEY/1 "*" s/epoch" && ${lines[3]} == "1 run, "* ]] || fail "$output"
     fails_with 3 "no kept run has a key that begins with 'fffffffffffff'" "$BIN/pipeline" runs fffffffffffff
     # Without any experiment file, and without kept runs.
     cd "$WORK"
@@ -600,9 +654,9 @@ END
     ln -s "$WORK/precious" "$ARTIFACTS/runs/$five/1/precious"
     local others
     others=$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")
-    succeeds pipeline clean-runs "$five" "${five:0:10}"
-    [ "$output" = "remove    $ARTIFACTS/runs/$five: removed
-remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
+    succeeds pipeline clean-runs "$five" "${five:0:10}" YES=1
+    [[ $output =~ ^"$five  x, "[0-9-]+", 1 execution, "[0-9.]+" KiB"$'\n'" "+"$ARTIFACTS/x/seed-5"$'\n'"1 run, "[0-9.]+" KiB"$'\n'"remove    $ARTIFACTS/runs/$five: removed
+remove    $ARTIFACTS/x/seed-5: was a link to it"$ ]] || fail "$output"
     [ ! -e "$ARTIFACTS/runs/$five" ]
     [ ! -L "$ARTIFACTS/x/seed-5" ] # no link that leads nowhere
     [ -e "$ARTIFACTS/x/seed-6/train" ]
@@ -611,10 +665,48 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     [ "$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")" = "$others" ]
     # By make, with all digits of the key; a removed run is trained again.
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" \
-        RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" clean-runs
+        RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" YES=1 clean-runs
     [ "$(ls -A "$ARTIFACTS/runs")" = "$KEY" ]
     succeeds pipeline experiment x SEED=5
     trained 1
+}
+
+@test "clean-runs shows what would go and asks; without a terminal it needs YES=1" {
+    local before
+    before=$(all_of "$ARTIFACTS")
+    fails_with 2 "nothing was removed: YES=1 removes this run" "$BIN/pipeline" clean-runs "$KEY"
+    [[ $output == "$KEY  x, "*" KiB"*"$ARTIFACTS/x/seed-42"*"1 run, "*" KiB" ]] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    need_program script
+    run script -qec "'$BIN/pipeline' clean-runs $KEY" /dev/null <<<"n"
+    [[ $output == *"remove this run, "*" KiB? [y/N]"*"nothing was removed"* ]] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    run script -qec "'$BIN/pipeline' clean-runs $KEY" /dev/null <<<"y"
+    [ ! -e "$ARTIFACTS/runs/$KEY" ] || fail "$output"
+}
+
+@test "clean-runs selects by experiment, study and age; what another name links to stays" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
+    succeeds pipeline experiment s
+    succeeds pipeline experiment x EPOCHS=2
+    local before
+    before=$(all_of "$ARTIFACTS/runs")
+    export YES=1
+    fails_with 3 "no kept run is of 'nope': .*nothing was removed" "$BIN/pipeline" clean-runs EXPS="s nope"
+    fails_with 2 "OLDER: '30': expected a number from 1 to 10000 and h, d or w" "$BIN/pipeline" clean-runs OLDER=30
+    succeeds pipeline clean-runs EXPS=x OLDER=1h
+    [ "$output" = "remove    $ARTIFACTS: no kept run is selected" ] || fail "$output"
+    [ "$(all_of "$ARTIFACTS/runs")" = "$before" ]
+    sed -i 's/^  start: .*/  start: 2020-01-02T03:04:05Z/' "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
+    # The study's first variant is the experiment's run, which has another name.
+    succeeds pipeline clean-runs EXPS=s
+    [[ $output == "keep      $ARTIFACTS/x/seed-42: links to a run of this name, too"*"1 run, "* ]] || fail "$output"
+    [ "$(find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
+    succeeds pipeline clean-runs OLDER=52w
+    [ ! -e "$ARTIFACTS/runs/$KEY" ]
+    succeeds pipeline clean-runs EXPS=x
+    [[ $output == *"$ARTIFACTS/x-epochs=2/seed-42: was a link to it" ]] || fail "$output"
+    [ -z "$(ls -A "$ARTIFACTS/runs")" ]
 }
 
 @test "clean-runs refuses a word that does not match exactly one run, and removes nothing" {
@@ -649,7 +741,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
         exec {holder}>&-
         [ "$(all_of "$ARTIFACTS")" = "$before" ]
     done
-    succeeds pipeline clean-runs "$KEY" "$five"
+    YES=1 succeeds pipeline clean-runs "$KEY" "$five"
     [ -z "$(ls -A "$ARTIFACTS/runs")" ]
 }
 
@@ -660,7 +752,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment x
     trained 0
     TOOL=pipeline fails_with 1 "cannot remove: '$ARTIFACTS/runs/$KEY': Read-only" \
-        read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY"
+        read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY" YES=1
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
 }
 
@@ -672,7 +764,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     grep -q "^0123456789ab .* it holds the run of another key, '$KEY" <<<"$output" || fail "$output"
     succeeds pipeline experiment x
     trained 1
-    succeeds pipeline clean-runs "$KEY"
+    succeeds pipeline clean-runs "$KEY" YES=1
     [ "$(ls -A "$ARTIFACTS/runs")" = 0123456789ab ]
     fails_with 1 "holds the run of another key" "$BIN/pipeline" clean-runs 0123456789ab
     [ -s "$ARTIFACTS/runs/0123456789ab/1/train/model.st.zst" ]

@@ -113,7 +113,7 @@ static void note_busy(const results *r, document *d, const run *one) {
                         "of the time in which they were ready to run), so the time is not that of "
                         "the run alone."),
                  busy, run_execution_count(one), one->name, u.others / u.wall, u.cores,
-                 100 * u.waited / (u.waited + u.cpu));
+                 100 * machine_use_without_core(&u));
 }
 
 // 5000 as 5,000.

@@ -410,7 +410,11 @@ old_run() {
 
 @test "DROP leaves executions out of all times, and KEEP takes them back" {
     succeeds pipeline experiment x EXECUTIONS=2
+    local written
+    written=$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")
     succeeds pipeline runs DROP="${KEY:0:8}/2 $KEY/1"
+    # The manifest's time vouches for the outputs, which were not looked at.
+    [ "$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")" = "$written" ]
     [[ ${lines[0]} == "drop      $ARTIFACTS/runs/$KEY/2: its times are left out"* ]] || fail "$output"
     grep -Eq "^$KEY +x .* 2-2 " <<<"$output" || fail "$output"
     succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY/2/train"

@@ -75,6 +75,20 @@ static double mean_seconds(const execution_list *list) {
     return count ? exp(sum / (double)count) : NAN;
 }
 
+// Appends "data shapes" for a run of other data than those that its experiment names (DATA).
+static void append_own_data(const yaml_node *train, char *text, size_t size) {
+    static const char fetched[] = "../../../../data/"; // from an execution's train folder
+    const char *path = yaml_text_at(train, "inputs.0.path"), *end = strrchr(path, '/');
+    const bool inside = strncmp(path, fetched, strlen(fetched)) == 0;
+    const char *begin = end;
+    if (!end || (inside && strncmp(path + strlen(fetched), "shards-", 7) != 0)) return;
+    while (begin > path && begin[-1] != '/') begin--;
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%sdata %.*s", used && text[used - 1] != ' ' ? ", " : "",
+             (int)(end - begin), begin);
+    (void)printable(text, true);
+}
+
 static void read_execution(const execution *x, const origins *known, kept_run *w) {
     if (!x->train) {
         w->unfinished++;
@@ -87,6 +101,7 @@ static void read_execution(const execution *x, const origins *known, kept_run *w
     const yaml_node *parameters = yaml_find(x->train, "parameters");
     copy_text(x->train, "parameters.name", w->name, sizeof w->name);
     if (parameters) origins_describe(known, w->name, parameters, w->differs, sizeof w->differs);
+    append_own_data(x->train, w->differs, sizeof w->differs);
     read_evaluation(x->folder, w);
 }
 

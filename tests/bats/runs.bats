@@ -265,7 +265,12 @@ old_run() {
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
     [ "$(find "$ARTIFACTS" -path '*/x-????/seed-42' | wc -l)" -eq 2 ]
     for folder in 3 4; do succeeds pipeline experiment x DATA="$folder/shapes"; done
+    succeeds pipeline runs
+    [ "$(grep -c ' data shapes$' <<<"$output")" -eq 2 ] || fail "$output"
     [ "$(find "$ARTIFACTS" -path '*/x-data=shapes*/seed-42' | wc -l)" -eq 2 ]
+    # So have their archives.
+    for folder in 3 4; do EXECUTIONS=1 succeeds pipeline submission "$folder/x.yaml"; done
+    [ "$(find "$ARTIFACTS" -name 'submission-x*.tar.gz' | wc -l)" -eq 2 ] || fail "$(ls "$ARTIFACTS")"
     # A name is free again once its file is gone.
     mv experiments/x.yaml experiments/z.yaml
     succeeds pipeline experiment 4/x.yaml

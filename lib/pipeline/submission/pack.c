@@ -388,15 +388,29 @@ out:
     return rc;
 }
 
-// Named like the report: other settings make another archive. DATA is left out: a submission
-// contains no local paths.
+// Named like the report: other settings make another archive, and so do other files of the same
+// names. DATA is left out of the name: a submission contains no local paths.
 static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
     settings own = *p->settings;
+    claims taken = {0};
+    words files = {0};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        rc = words_add(&files, runs->items[i].file, err);
     own.values[SETTING_DATA] = NULL;
     char *suffix = naming_suffix(&own, err), *of_report = naming_report_suffix(&own, true, err);
     char *name = suffix && of_report
                      ? memory_format(err, "submission-%s%s%s", runs->joined, suffix, of_report)
                      : NULL;
+    if (rc == STATUS_OK) {
+        name = claims_take(p, &taken, name, &files, err);
+    } else {
+        free(name);
+        name = NULL;
+    }
+    if (name) claims_keep(p, &taken);
+    claims_release(&taken);
+    words_release(&files);
     free(of_report);
     free(suffix);
     return name;

@@ -176,8 +176,7 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     TRY(words_option(&evaluate, "--data", r->test, s->err));
     if (r->e.tta != VIEWS_NONE) TRY(words_option(&evaluate, "--tta", views_word(r->e.tta), s->err));
     TRY(words_add(&evaluate, "--out", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->own,
-                     views_folder(r->e.tta)));
+    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta)));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:

@@ -11,8 +11,9 @@
 #     make submission EXPS="single ddp4"         like compare, packed as one archive
 #     make verify SUBMISSION=FILE.tar.gz         checks a submission
 #     make grade SUBMISSIONS=FOLDER              checks many
-#     make runs                                  lists the kept runs
-#     make clean-runs RUNS="KEY KEY"             removes these runs
+#     make runs [DROP=KEY/N]                     lists the kept runs; leaves an execution out
+#     make clean-runs RUNS="KEY KEY" [YES=1]     removes these runs, after a question
+#     make clean-runs EXPS="ddp4" OLDER=30d      those of an experiment or study, by age
 #
 # With BIN=FOLDER on the command line, the tools in that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
@@ -59,9 +60,9 @@ verify: $(TOOLS_BUILT) ## Check a submission: files, figures, models, parts of t
 	@$(PIPELINE)
 grade: $(TOOLS_BUILT) ## Verify many submissions, in one table: SUBMISSIONS=FOLDER
 	@$(PIPELINE)
-runs: $(TOOLS_BUILT) ## List kept runs
+runs: $(TOOLS_BUILT) ## List kept runs; leave an execution out of all times: DROP=KEY/N
 	@$(PIPELINE)
-clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
+clean-runs: $(TOOLS_BUILT) ## Remove kept runs, after a question: RUNS="KEY KEY", EXPS=NAME, OLDER=30d
 	@$(PIPELINE)
 .PHONY: reproduce-docs
 reproduce-docs: ## Put the tables of the last `make reproduce` into docs/results.md

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/process.h"
@@ -24,8 +25,10 @@ static const char NOTES[] =
     "\n"
     "Every training run is kept in ARTIFACTS/runs, in a folder named by its key:\n"
     "different settings use a different folder, and earlier settings find their\n"
-    "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the current one. A second call\n"
-    "does nothing; a stopped training run is resumed.\n"
+    "earlier run. ARTIFACTS/EXPERIMENT/seed-S links to the run of the settings in the\n"
+    "experiment's file; other settings are in the folder's name, as in\n"
+    "EXPERIMENT-epochs=3. A second call does nothing; a stopped training run is\n"
+    "resumed.\n"
     "\n"
     "Settings, as arguments or in the environment (make passes its own on). In a\n"
     "list, a name with blanks is in quotes: EXPS=\"single 'my net.yaml'\".\n";
@@ -113,6 +116,13 @@ static void say_nothing(const char *stage, const char *which, const char *what) 
     (void)stage, (void)which, (void)what;
 }
 
+static bool ask(const char *question) {
+    char answer[16] = "";
+    printf("%s [y/N] ", question);
+    fflush(stdout);
+    return fgets(answer, sizeof answer, stdin) && (*answer == 'y' || *answer == 'Y');
+}
+
 // A make that is killed, and not asked to end, passes no signal on.
 static status follow_parent(const options *o, error *err) {
     const pid_t parent = (pid_t)o->parent;
@@ -147,6 +157,7 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     settings given = {0};
     pipeline p = {.log = log,
                   .say = o->json ? say_nothing : say,
+                  .ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? ask : NULL,
                   .json = o->json,
                   .settings = &given,
                   .work.lock = -1};
@@ -190,8 +201,8 @@ int main(int argc, char **argv) {
         .name = "pipeline",
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
                  "verify FILE | grade FOLDER... [--json]\n"
-                 "runs [--json]\n"
-                 "clean-runs KEY...\n"
+                 "runs [KEY...] [DROP=KEY/N] [--json]\n"
+                 "clean-runs KEY... | EXPS=NAME | OLDER=30d [YES=1]\n"
                  "--experiments",
         .options = table,
         .notes = notes,

@@ -39,8 +39,8 @@ static bool is_utf16(const unsigned char *s, size_t bytes) {
 
 // Most characters of Chinese text are pairs of high bytes that begin with 0xA1 to 0xD7. In Western
 // text a high byte is mostly alone, and seldom one of those.
-const char *printable_encoding(const char *text, size_t bytes) {
-    const unsigned char *s = (const unsigned char *)text;
+const char *printable_encoding(const char *string, size_t bytes) {
+    const unsigned char *s = (const unsigned char *)string;
     size_t chinese = 0, western = 0;
     bool windows = false;
     if (is_utf16(s, bytes)) return "UTF-16";

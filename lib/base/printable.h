@@ -22,6 +22,6 @@ bool printable_is_utf8(const char *string);
 char *printable_escaped(const char *string, error *err) MUST_CHECK;
 
 // Returns the probable encoding of text that is not UTF-8, as iconv calls it: "GBK". For a message.
-const char *printable_encoding(const char *text, size_t bytes);
+const char *printable_encoding(const char *string, size_t bytes);
 
 #endif

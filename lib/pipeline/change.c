@@ -94,9 +94,25 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
 
 // ---- Differences from the previous run ----
 
+// Reads the run's experiment without the assignments of this call.
+static status read_without(const pipeline *p, const planned_run *r, experiment *e, error *err) {
+    words set = {0};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < r->set.count; i++)
+        if (!words_has(&p->settings->assignments, r->set.items[i]))
+            rc = words_add(&set, r->set.items[i], err);
+    if (rc == STATUS_OK)
+        rc = experiment_read(e, r->file, (const char *const *)set.items, set.count, err);
+    words_release(&set);
+    return rc;
+}
+
+// Where the link shows no finished run yet, settings of this call may have named its folder: then
+// these are the difference.
 static status describe_last(const pipeline *p, const planned_run *r, const planned_seed *s,
                             char *why, size_t size, error *err) {
     yaml_node *root = NULL;
+    experiment e = {0};
     error unreadable;
     char *path = memory_format(err, "%s/%s/train/manifest.yaml", p->artifacts, s->place);
     if (!path) return STATUS_FAILED;
@@ -104,6 +120,9 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
         snprintf(why, size, "different data, kind of device, or version");
+    if (!there && read_without(p, r, &e, &unreadable) == STATUS_OK)
+        (void)change_keys(e.resolved, r->e.resolved, why, size);
+    experiment_release(&e);
     yaml_free(root);
     free(path);
     return STATUS_OK;

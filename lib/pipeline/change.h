@@ -16,7 +16,7 @@
 size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size);
 
 // For a run whose key has no execution yet. Writes to `why` its differences from the run that its
-// link points to now; "" if there is none.
+// link points to now, or else what the settings of this call change in it; "" if there are none.
 //
 // With `may_go_on`, looks in the store for a finished run that is this one with fewer epochs, with
 // the same steps up to there. If there is one, copies its state into the first execution of this

@@ -74,6 +74,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     work_close(p); // remove the trials' files: a training may take hours, and be killed
     TRY(execute_check(p, runs, rounds, err));
     if (p->settings->dry_run) goto out;
+    claims_keep(p, &runs->names);
     TRY(execute_all(p, runs, rounds, err));
     TRY(reporting_run(p, runs, err));
     if (p->settings->command == COMMAND_SUBMISSION) rc = submission_pack(p, runs, err);

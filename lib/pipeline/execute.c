@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "base/process.h"
 #include "pipeline/change.h"
 #include "pipeline/child.h"
+#include "pipeline/counting.h"
 #include "pipeline/stage.h"
 
 // ---- Executions in the store ----
@@ -42,165 +41,6 @@ status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
     return STATUS_OK;
 }
 
-int execute_wanted(const planned_run *r, int rounds) {
-    const int seeds = (int)r->seed_count;
-    return r->once ? 1 : (rounds + seeds - 1) / seeds;
-}
-
-static bool has_text(const yaml_node *root, const char *path, const char *text) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
-}
-
-// `experiment` needs only the model; all other commands also need times.
-static bool needs_times(const pipeline *p, int wanted) {
-    return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
-}
-
-// The kinds of devices of an execution.
-typedef struct kinds {
-    bool cpu, gpu;
-} kinds;
-
-static kinds kinds_of(const yaml_node *train) {
-    const yaml_node *list = yaml_get(train, "run.execution.devices");
-    if (!list) list = yaml_get(train, "run.execution.0.devices"); // it was resumed
-    kinds k = {.cpu = !list || !list->count};
-    for (size_t i = 0; list && i < list->count; i++) {
-        const char *device = list->items[i]->text;
-        *(!device || strcmp(device, "cpu") == 0 ? &k.cpu : &k.gpu) = true;
-    }
-    return k;
-}
-
-// Was it trained on the kinds of devices that DEVICE gives this run's ranks? All kinds give the
-// same model, so if it names none, any will do.
-static bool is_on_device(const planned_run *r, const yaml_node *train) {
-    const char *wanted = words_value(&r->device, "--device");
-    if (!wanted || strcmp(wanted, "auto") == 0) return true;
-    const kinds k = kinds_of(train);
-    return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
-}
-
-// Was it trained with THREADS threads? Does not apply to GPUs.
-static bool is_as_wide(const pipeline *p, const yaml_node *train) {
-    const char *threads = p->settings->values[SETTING_THREADS];
-    return !threads || !kinds_of(train).cpu || has_text(train, "run.execution.threads", threads);
-}
-
-// Does not count unless its times are comparable to the others'. An execution that was stopped and
-// resumed has no times, but still counts if only one execution is needed.
-static const char *why_no_time(const pipeline *p, const planned_runs *runs, const execution *x,
-                               int wanted) {
-    const yaml_node *segments = yaml_get(x->train, "run.execution");
-    if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING))
-        return "was resumed, so it has no times";
-    if (!has_text(x->train, "run.host", runs->host)) return "is from another host";
-    if (!has_text(x->train, "version", runs->version) ||
-        strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)
-        return "is from another version";
-    return is_as_wide(p, x->train) ? NULL : "used another number of threads";
-}
-
-// Returns what it lacks of what this call needs: the device that DEVICE names, the states that
-// STATES asks for, and times; to follow "execution 1". NULL: it counts.
-static const char *why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                           const execution *x, int wanted) {
-    if (!x->finished) return "is not finished";
-    if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
-    if (!is_on_device(r, x->train)) return "was trained on another kind of device";
-    return needs_times(p, wanted) ? why_no_time(p, runs, x, wanted) : NULL;
-}
-
-// The executions of one key, and the indices of those that count.
-typedef struct execution_set {
-    execution_list list;
-    size_t *counting, count;
-} execution_set;
-
-static void release(execution_set *s) {
-    store_release(&s->list);
-    free(s->counting);
-}
-
-// An execution that was not evaluated with the run's views is not finished: it lacks only that.
-static status find_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                              const planned_seed *seed, int wanted, execution_set *s, error *err) {
-    *s = (execution_set){0};
-    status rc = store_read(p->artifacts, seed->key, &s->list, err);
-    for (size_t i = 0; i < s->list.count; i++)
-        s->list.items[i].finished &= s->list.items[i].views >> r->e.tta & 1u;
-    if (rc != STATUS_OK) return rc;
-    s->counting = memory_new(s->list.count, sizeof *s->counting, err);
-    if (!s->counting) {
-        release(s);
-        return STATUS_FAILED;
-    }
-    for (size_t i = 0; i < s->list.count; i++)
-        if (!why_not(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
-    return STATUS_OK;
-}
-
-status execute_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                          int rounds, int *missing, error *err) {
-    const int wanted = execute_wanted(r, rounds);
-    *missing = 0;
-    for (size_t k = 0; k < r->seed_count; k++) {
-        execution_set s;
-        status rc = find_executions(p, runs, r, &r->seeds[k], wanted, &s, err);
-        if (rc != STATUS_OK) return rc;
-        if ((int)s.count < wanted) *missing += wanted - (int)s.count;
-        release(&s);
-    }
-    return STATUS_OK;
-}
-
-static status count_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
-                            error *err) {
-    *missing = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        int own;
-        status rc = execute_missing_of(p, runs, &runs->items[i], rounds, &own, err);
-        if (rc != STATUS_OK) return rc;
-        *missing += own;
-    }
-    return STATUS_OK;
-}
-
-static void take_condition(planned_runs *runs, const char *host, const char *version,
-                           const char *sources) {
-    snprintf(runs->host, sizeof runs->host, "%s", host);
-    snprintf(runs->version, sizeof runs->version, "%s", version);
-    snprintf(runs->sources, sizeof runs->sources, "%s", sources);
-}
-
-status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
-                       error *err) {
-    char host[PROCESS_HOST_BYTES];
-    execution_list first;
-    process_host(host);
-    take_condition(runs, host, cli_version(), cli_sources());
-    status rc = count_missing(p, runs, rounds, missing, err);
-    if (rc != STATUS_OK || !*missing) return rc;
-    // A complete set includes an execution of the first run, so its conditions are among those.
-    rc = store_read(p->artifacts, runs->items[0].seeds[0].key, &first, err);
-    if (rc != STATUS_OK) return rc;
-    const int now = *missing;
-    for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
-        const yaml_node *train = first.items[i].train;
-        if (!train) continue;
-        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"),
-                       yaml_text_at(train, "run.sources"));
-        rc = count_missing(p, runs, rounds, missing, err);
-    }
-    store_release(&first);
-    if (*missing) {
-        take_condition(runs, host, cli_version(), cli_sources());
-        *missing = now;
-    }
-    return rc;
-}
-
 // ---- Checking ----
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
@@ -227,13 +67,13 @@ out:
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        const int wanted = execute_wanted(r, rounds);
+        const int wanted = counting_wanted(r, rounds);
         execution_set s;
-        status rc = find_executions(p, runs, r, &r->seeds[0], wanted, &s, err);
+        status rc = counting_find(p, runs, r, &r->seeds[0], wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
-        release(&s);
+        counting_release(&s);
         if (!there) rc = stage_check_place(p, err);
         // Seeds differ in nothing that could fail: check only the first.
         if (!there && rc == STATUS_OK) rc = check_seed(p, r, &r->seeds[0], number, err);
@@ -256,6 +96,7 @@ typedef struct execution_work {
     bool current; // the one that the link points to
     bool later;   // the link shows a finished execution until this one is finished
     bool resume;
+    const char *round_name;   // of the new execution; NULL: none
     const char *reason;       // why it trains; NULL: unknown
     const yaml_node *trained; // the first train manifest of this key; NULL: none
     char *folder;             // of the execution
@@ -415,6 +256,7 @@ static status run_execution(execution_work *w, error *err) {
     if (w->current && !w->later) TRY(link_to(w, err));
     TRY(keep_experiment(w, err));
     TRY(run_train(w, err));
+    if (w->round_name) TRY(store_note(w->folder, "round", w->round_name, err));
     TRY(run_evaluate(w, err));
     if (w->later) TRY(link_to(w, err));
     TRY(compare_models(w, err));
@@ -458,7 +300,8 @@ static bool any_unfinished(const execution_set *s) {
 
 // A training that continues another one has no times of its own.
 static bool may_go_on(const execution_work *w) {
-    return !needs_times(w->p, w->wanted) && has_text(w->runs->plan, "kind", "runs");
+    return !counting_needs_times(w->p, w->wanted) &&
+           strcmp(yaml_text_at(w->runs->plan, "kind"), "runs") == 0;
 }
 
 // Finds the reason for a new execution of a key that has others; of several that do not count, the
@@ -472,7 +315,7 @@ static void find_reason_to_add(const execution_work *w, const execution_set *s, 
         snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
         snprintf(why, size, "execution %d: execution %d %s", w->number, newest->number,
-                 why_not(w->p, w->runs, w->r, newest, w->wanted));
+                 counting_why_not(w->p, w->runs, w->r, newest, w->wanted));
 }
 
 // A finished execution, or a first one, needs no reason. A run that has no execution yet may begin
@@ -503,9 +346,12 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
                         .round = round,
                         .wanted = wanted,
                         .current = round == 0};
-    status rc = find_executions(p, runs, r, seed, wanted, &s, err);
+    status rc = counting_find(p, runs, r, seed, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s);
+    // One that goes on from a state, or was trained before, is not timed in this round.
+    if ((size_t)round >= s.count && !w.resume && !w.begun)
+        w.round_name = counting_round(runs, r, &s);
     w.trained = first_manifest(&s.list);
     rc = find_reason(&w, &s, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
@@ -514,7 +360,7 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
     // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
-    release(&s);
+    counting_release(&s);
     return rc;
 }
 
@@ -524,7 +370,7 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
         for (size_t k = 0; k < seeds; k++) {
             for (size_t i = 0; i < runs->count; i++) {
                 const planned_run *r = &runs->items[i];
-                const int wanted = execute_wanted(r, rounds);
+                const int wanted = counting_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
                 status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, err);

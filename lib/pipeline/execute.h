@@ -16,21 +16,6 @@
 // Moves run folders of an earlier version into the store, and reports it.
 status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
-// Returns the number of executions per seed that a report of `rounds` rounds needs of this run;
-// several seeds reduce it.
-int execute_wanted(const planned_run *r, int rounds);
-
-// Counts the executions missing for `rounds` rounds. If the question is about speed, only
-// comparable executions count: those of one host, version and sources (runs->host, ->version,
-// ->sources). Sets these to the ones of a set that is already complete, if there is one, else to
-// the present ones.
-status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
-                       error *err) MUST_CHECK;
-
-// The same for one run of the plan, for the conditions in runs->host, ->version and ->sources.
-status execute_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                          int rounds, int *missing, error *err) MUST_CHECK;
-
 // Checks every missing run, without writing anything: device, data, number of classes, model.
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
                      error *err) MUST_CHECK;

@@ -85,7 +85,7 @@ bool store_links_finished(const char *artifacts, const char *place) {
     return finished;
 }
 
-// ---- Removing ----
+// ---- Finding and removing ----
 
 // ARTIFACTS/STUDY/VARIANT/seed-S is the deepest link.
 enum { LINK_DEPTH = 3 };
@@ -97,19 +97,16 @@ static bool is_execution_of(const char *target, const char *key) {
            strncmp(number - STORE_KEY_DIGITS, key, STORE_KEY_DIGITS) == 0;
 }
 
-static status remove_link(const char *path, const char *key, words *removed, error *err) {
+static status find_link(const char *path, const char *key, words *found, error *err) {
     char target[4096];
     const ssize_t length = readlink(path, target, sizeof target - 1);
     if (length < 0) return STATUS_OK;
     target[length] = 0;
-    if (!is_execution_of(target, key)) return STATUS_OK;
-    if (unlink(path) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", path);
-    return words_add(removed, path, err);
+    return is_execution_of(target, key) ? words_add(found, path, err) : STATUS_OK;
 }
 
-static status remove_links_below(const char *folder, int depth, const char *key, words *removed,
-                                 error *err) {
+static status find_links_below(const char *folder, int depth, const char *key, words *found,
+                               error *err) {
     struct stat info;
     status rc = STATUS_OK;
     DIR *open = opendir(folder);
@@ -121,15 +118,23 @@ static status remove_links_below(const char *folder, int depth, const char *key,
         if (!path)
             rc = STATUS_FAILED;
         else if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-            rc = remove_link(path, key, removed, err);
+            rc = find_link(path, key, found, err);
         else if (depth < LINK_DEPTH && S_ISDIR(info.st_mode))
-            rc = remove_links_below(path, depth + 1, key, removed, err);
+            rc = find_links_below(path, depth + 1, key, found, err);
         free(path);
     }
     if (open) closedir(open);
     return rc;
 }
 
+status store_find_links(const char *artifacts, const char *key, words *links, error *err) {
+    return find_links_below(artifacts, 1, key, links, err);
+}
+
 status store_remove_links(const char *artifacts, const char *key, words *removed, error *err) {
-    return remove_links_below(artifacts, 1, key, removed, err);
+    status rc = store_find_links(artifacts, key, removed, err);
+    for (size_t i = 0; rc == STATUS_OK && i < removed->count; i++)
+        if (unlink(removed->items[i]) != 0)
+            rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", removed->items[i]);
+    return rc;
 }

@@ -14,9 +14,9 @@
 #include "experiment/names.h"
 #include "pipeline/store.h"
 
-// A folder's name with a suffix and ".lock" or "-plan.yaml" stays below the 255 bytes of a file
-// name.
-enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
+// A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a
+// file name.
+enum { LONGEST_FOLDER = 130, LONGEST_SUFFIX = 40, HASH_DIGITS = 6, CLAIM_DIGITS = 4 };
 
 // ---- Files ----
 
@@ -149,7 +149,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
 
 // The folder of a file's results has the file's name; other folders next to it are reserved.
 static status check_folder(const char *path, error *err) {
-    static const char *const taken[] = {"data", "machine", "reproduce", "runs"};
+    static const char *const taken[] = {"data", "machine", "reproduce", "runs", "verified"};
     char *name = naming_base(path, err);
     if (!name) return STATUS_FAILED;
     bool bad = !*name || *name == '.';
@@ -255,47 +255,98 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
 
 // ---- Folders ----
 
-// Returns `text` as part of a name, with a hash of the original if it had to change.
-static char *tame(char *text, error *err) {
+// Returns the first `most` characters of `text` that a folder's name may have; with a hash of the
+// whole if that leaves anything out.
+static char *tame(const char *text, size_t most, error *err) {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "=._,-+";
-    char hash[SHA256_TEXT_BYTES];
-    if (sha256_buffer(text, strlen(text), hash, err) != STATUS_OK) return NULL;
-    bool changed = strlen(text) > LONGEST_NAME;
-    for (char *c = text; *c; c++) {
-        if (strchr(good, *c)) continue;
-        *c = '_';
-        changed = true;
+    char hash[SHA256_TEXT_BYTES], *name = memory_new(most + HASH_DIGITS + 2, 1, err);
+    size_t length = 0;
+    if (!name || sha256_buffer(text, strlen(text), hash, err) != STATUS_OK) {
+        free(name);
+        return NULL;
     }
-    if (!changed) return memory_string(text, err);
-    return memory_format(err, "%.*s-%.*s", LONGEST_NAME - HASH_DIGITS, text, HASH_DIGITS, hash);
+    for (const char *c = text; *c && length < most; c++)
+        if (strchr(good, *c)) name[length++] = *c;
+    if (length < strlen(text)) snprintf(name + length, HASH_DIGITS + 2, "-%.*s", HASH_DIGITS, hash);
+    return name;
 }
 
 char *naming_shortened(char *name, error *err) {
     if (!name || strlen(name) <= LONGEST_FOLDER) return name;
-    char *shorter = tame(name, err);
+    char *shorter = tame(name, LONGEST_FOLDER - HASH_DIGITS - 1, err);
     free(name);
     return shorter;
 }
 
-char *naming_joined(const char *prefix, const yaml_node *plan, error *err) {
+char *naming_joined(const yaml_node *plan, error *err) {
     const yaml_node *runs = yaml_find(plan, "runs");
-    char *joined = memory_string(prefix, err);
+    char *joined = memory_string("", err);
     for (size_t i = 0; joined && i < runs->count; i++) {
-        char *longer =
-            memory_format(err, "%s-%s", joined, yaml_find(runs->items[i], "folder")->text);
+        char *longer = memory_format(err, "%s%s%s", joined, i ? "-" : "",
+                                     yaml_find(runs->items[i], "folder")->text);
         free(joined);
         joined = longer;
     }
     return naming_shortened(joined, err);
 }
 
-// Adds "-PART", or ",PART" to an earlier part; NULL stays NULL.
+// ---- Suffixes ----
+
+// Adds "-NAME=VALUE", or ",NAME=VALUE" to an earlier part; NULL stays NULL.
 static char *with_part(char *text, const char *name, const char *value, error *err) {
     if (!text || !value) return text;
-    char *longer = memory_format(err, "%s%c%s%s", text, *text ? ',' : '-', name, value);
+    char *longer = memory_format(err, "%s%s%s%s", text, *text ? "," : "", name, value);
     free(text);
     return longer;
+}
+
+// Takes ownership of the parts.
+static char *suffix_of(char *parts, error *err) {
+    char *tamed = parts && *parts ? tame(parts, LONGEST_SUFFIX, err) : NULL, *suffix = NULL;
+    if (tamed || (parts && !*parts))
+        suffix = memory_format(err, "%s%s", tamed ? "-" : "", tamed ? tamed : "");
+    free(tamed);
+    free(parts);
+    return suffix;
+}
+
+// Does this assignment leave every run as it is, and only choose the seeds or change labels?
+static bool is_of_report(const char *assignment) {
+    static const char *const keys[] = {"seed", "repeats", "name", "title", "target_accuracy"};
+    const size_t length = strcspn(assignment, "= \t");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i]) == length && strncmp(assignment, keys[i], length) == 0) return true;
+    return false;
+}
+
+static char *assignments_of(const settings *s, bool of_report, error *err) {
+    char *text = memory_string("", err);
+    for (size_t i = 0; i < s->assignments.count; i++)
+        if (is_of_report(s->assignments.items[i]) == of_report)
+            text = with_part(text, "", s->assignments.items[i], err);
+    return text;
+}
+
+// The folder's own name: "shapes" for "data/shapes/", and in that folder for ".".
+static char *data_name(const char *folder, error *err) {
+    char *path = realpath(folder, NULL);
+    if (!path) path = memory_string(folder, err);
+    for (size_t end = path ? strlen(path) : 0; end > 1 && path[end - 1] == '/';) path[--end] = 0;
+    char *name = path ? naming_base(path, err) : NULL;
+    free(path);
+    return name;
+}
+
+char *naming_suffix(const settings *s, error *err) {
+    const char *data = s->values[SETTING_DATA], *math = s->values[SETTING_MATH];
+    char *name = data ? data_name(data, err) : NULL;
+    char *text = data && !name ? NULL : assignments_of(s, false, err);
+    text = with_part(text, "data=", name, err);
+    text = with_part(text, "threads=", s->values[SETTING_THREADS], err);
+    if (math && strcmp(math, "exact") != 0) text = with_part(text, "math=", math, err);
+    free(name);
+    return suffix_of(text, err);
 }
 
 // The language of the report; wrong flags are refused later, by `report` itself.
@@ -309,17 +360,11 @@ static char *language_of(const settings *s, error *err) {
     return language;
 }
 
-char *naming_suffix(const settings *s, bool of_report, error *err) {
+char *naming_report_suffix(const settings *s, bool with_language, error *err) {
     char *language = language_of(s, err);
-    char *text = language ? memory_string("", err) : NULL, *tamed;
-    for (size_t i = 0; i < s->assignments.count; i++)
-        text = with_part(text, "", s->assignments.items[i], err);
-    text = with_part(text, "DATA=", s->values[SETTING_DATA], err);
-    text = with_part(text, "THREADS=", s->values[SETTING_THREADS], err);
-    if (language && of_report && strcmp(language, "en") != 0)
+    char *text = language ? assignments_of(s, true, err) : NULL;
+    if (language && with_language && strcmp(language, "en") != 0)
         text = with_part(text, "lang=", language, err);
-    tamed = text ? tame(text, err) : NULL;
-    free(text);
     free(language);
-    return tamed;
+    return suffix_of(text, err);
 }

@@ -31,14 +31,21 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
 // Takes ownership of `name` and returns it as a folder name: if it is too long, cut, with a hash.
 // free() it. NULL stays NULL.
 char *naming_shortened(char *name, error *err) MUST_CHECK;
-// Returns PREFIX-FOLDER-FOLDER… of the plan's runs; cut, with a hash, if it is too long for a
-// folder. free() it.
-char *naming_joined(const char *prefix, const yaml_node *plan, error *err) MUST_CHECK;
+// Returns FOLDER-FOLDER… of the plan's runs; cut, with a hash, if it is too long for a folder.
+// free() it.
+char *naming_joined(const yaml_node *plan, error *err) MUST_CHECK;
 
-// Returns the suffix of plans and reports for settings that change the figures:
-// "-epochs=3,seed=1,THREADS=2"; "" without. Reports in another language also have "lang=zh"; their
-// plan is the same. Other characters than letters, digits and "=._,-+" become '_', with a hash
-// appended. free() it.
-char *naming_suffix(const settings *s, bool of_report, error *err) MUST_CHECK;
+// Names have two suffixes, as the settings of the command line change two things. Both are "" if
+// nothing is set. Characters that a name may not have are left out, and long ones cut; then a hash
+// of the whole is appended.
+//
+// naming_suffix: settings that make other runs, for the folder that has their links and reports:
+// "-epochs=3,data=flowers,threads=2" (SET, EPOCHS, DATA, THREADS, MATH). So the folder of an
+// experiment's own name shows the settings in its file.
+// naming_report_suffix: settings that only choose other seeds or labels of these runs, for plans
+// and reports: "-seed=1,repeats=3"; with `language`, other languages than English: "-lang=zh". A
+// link's own name has the seed. free() them.
+char *naming_suffix(const settings *s, error *err) MUST_CHECK;
+char *naming_report_suffix(const settings *s, bool language, error *err) MUST_CHECK;
 
 #endif

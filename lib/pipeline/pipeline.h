@@ -28,6 +28,8 @@ typedef struct pipeline {
     const logger *log;
     // One line for the user: "train", "artifacts/ddp4/seed-42/train", "running".
     void (*say)(const char *stage, const char *which, const char *what);
+    // Asks the user a question; true: yes. NULL: there is nobody to ask.
+    bool (*ask)(const char *question);
     bool json; // listings are JSON
 
     // State of this call; zeroed at the start, released by pipeline_release.

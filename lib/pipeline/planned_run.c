@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "pipeline/child.h"
+#include "pipeline/naming.h"
 #include "pipeline/stage.h"
 
 // ---- One run ----
@@ -43,7 +44,8 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
         planned_seed *s = &r->seeds[r->seed_count];
         s->seed = first + r->seed_count;
         s->place = memory_format(err, "%s/seed-%llu", folder, (unsigned long long)s->seed);
-        if (!s->place) return STATUS_FAILED;
+        s->own = memory_format(err, "%s/seed-%llu", r->name, (unsigned long long)s->seed);
+        if (!s->place || !s->own) return STATUS_FAILED;
     }
     return STATUS_OK;
 }
@@ -72,8 +74,30 @@ out:
     return rc;
 }
 
-static status read_entry(planned_run *r, const yaml_node *plan, yaml_node *entry,
-                         const char *folder, error *err) {
+// The folders of a plan: `question` is called `folder` now; others get the settings' suffix.
+typedef struct plan_folders {
+    const char *question, *folder;
+    char *suffix;
+} plan_folders;
+
+// Returns the folder of the run's links, below ARTIFACTS, once the settings are in its name. The
+// folders in that of a study have a claim only where the study is the question.
+static char *place_of(const pipeline *p, planned_runs *runs, const planned_run *r,
+                      const plan_folders *f, error *err) {
+    const yaml_node *own = yaml_find(r->entry, "folder");
+    if (!own) return memory_format(err, "%s/%s", f->folder, r->name);
+    const size_t top = strcspn(own->text, "/");
+    const char *below = own->text + top;
+    if (f->question && strlen(f->question) == top && strncmp(own->text, f->question, top) == 0)
+        return memory_format(err, "%s%s", f->folder, below);
+    char *place = memory_format(err, "%.*s%s%s", (int)top, own->text, f->suffix, below);
+    const words file = {.items = (char *[]){(char *)r->file, NULL}, .count = 1};
+    return *below ? place : claims_take(p, &runs->names, place, &file, err);
+}
+
+static status read_entry(const pipeline *p, planned_runs *runs, planned_run *r, yaml_node *entry,
+                         const plan_folders *f, error *err) {
+    const yaml_node *plan = runs->plan;
     const yaml_node *file = yaml_find(entry, "experiment"), *set = yaml_find(entry, "set");
     status rc = STATUS_OK;
     r->entry = entry;
@@ -83,10 +107,9 @@ static status read_entry(planned_run *r, const yaml_node *plan, yaml_node *entry
     TRY(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
     r->tool = memory_string(tools[r->e.strategy], err);
     if (!r->tool) return STATUS_FAILED;
-    if (yaml_find(entry, "folder")) return STATUS_OK;
-    char *own = memory_format(err, "%s/%s", folder, r->name);
-    rc = own ? yaml_put(entry, "folder", yaml_new_string(own, err), err) : STATUS_FAILED;
-    free(own);
+    char *place = place_of(p, runs, r, f, err);
+    rc = place ? yaml_put(entry, "folder", yaml_new_string(place, err), err) : STATUS_FAILED;
+    free(place);
 out:
     return rc;
 }
@@ -140,7 +163,10 @@ static status check_launcher(const pipeline *p, error *err) {
 }
 
 static void release(planned_run *r) {
-    for (size_t i = 0; i < r->seed_count; i++) free(r->seeds[i].place);
+    for (size_t i = 0; r->seeds && i < (size_t)r->e.repeats; i++) {
+        free(r->seeds[i].place);
+        free(r->seeds[i].own);
+    }
     free(r->seeds);
     experiment_release(&r->e);
     words_release(&r->set);
@@ -153,15 +179,18 @@ static void release(planned_run *r) {
 
 // ---- All runs ----
 
-static status resolve(const pipeline *p, planned_runs *runs, const char *folder, error *err) {
+static status resolve(const pipeline *p, planned_runs *runs, const char *question,
+                      const char *folder, error *err) {
     const yaml_node *entries = yaml_find(runs->plan, "runs");
-    status rc = STATUS_OK;
+    const plan_folders f = {question, folder, naming_suffix(p->settings, err)};
+    status rc = f.suffix ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
     TRY(check_launcher(p, err));
     runs->items = memory_new(entries->count, sizeof *runs->items, err);
-    if (!runs->items) return STATUS_FAILED;
+    TRY(runs->items ? STATUS_OK : STATUS_FAILED);
     for (size_t i = 0; i < entries->count; i++) {
         planned_run *r = &runs->items[runs->count++];
-        TRY(read_entry(r, runs->plan, entries->items[i], folder, err));
+        TRY(read_entry(p, runs, r, entries->items[i], &f, err));
         TRY(add_seeds(r, yaml_find(r->entry, "folder")->text, err));
         TRY(check_tool(p, r, err));
         TRY(choose_devices(p, r, err));
@@ -169,6 +198,7 @@ static status resolve(const pipeline *p, planned_runs *runs, const char *folder,
         TRY(data_locate(p, r, err));
     }
 out:
+    free(f.suffix);
     return rc;
 }
 
@@ -191,8 +221,9 @@ static status check_names(const planned_runs *runs, error *err) {
     return STATUS_OK;
 }
 
-status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder, error *err) {
-    status rc = resolve(p, runs, folder, err);
+status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *question,
+                            const char *folder, error *err) {
+    status rc = resolve(p, runs, question, folder, err);
     return rc == STATUS_OK ? check_names(runs, err) : rc;
 }
 
@@ -200,8 +231,11 @@ void planned_runs_release(planned_runs *runs) {
     for (size_t i = 0; i < runs->count; i++) release(&runs->items[i]);
     free(runs->items);
     yaml_free(runs->plan);
+    free(runs->joined);
     free(runs->report);
     free(runs->file);
+    claims_release(&runs->names);
+    words_release(&runs->rounds);
     *runs = (planned_runs){0};
 }
 

@@ -11,13 +11,15 @@
 #include "base/sha256.h"
 #include "base/yaml_tree.h"
 #include "experiment/experiment.h"
+#include "pipeline/claims.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/words.h"
 
 // One seed of an experiment. Each seed has a folder in the store.
 typedef struct planned_seed {
     uint64_t seed;
-    char *place; // of its link, below ARTIFACTS: "ddp4/seed-42"
+    char *place; // of its link, below ARTIFACTS: "ddp4-epochs=3/seed-42"
+    char *own;   // in a submission, whose experiment file has these settings: "ddp4/seed-42"
     char key[SHA256_TEXT_BYTES];
 } planned_seed;
 
@@ -34,7 +36,8 @@ typedef struct planned_run {
     words device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
     size_t seed_count;
-    bool once; // executed once, regardless of the number of rounds
+    bool once;      // executed once, regardless of the number of rounds
+    bool in_rounds; // its executions count only in `rounds` of planned_runs (counting.h)
 } planned_run;
 
 // A plan, its runs, and the report's folder.
@@ -44,17 +47,21 @@ typedef struct planned_runs {
     size_t count;
     // Host, version and sources of the executions that the times come from; "": not recorded.
     char host[256], version[128], sources[32];
+    words rounds; // that count, the next ones included
+    char *joined; // of a comparison: the names of its runs, "single-ddp4"; NULL: not one
     char *report; // the report's folder
     char *file;   // the plan's file
+    claims names; // of the folders of links and of the report
 } planned_runs;
 
 // Makes the plan for the settings' command, and resolves its runs.
 status planned_runs_make(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;
 // With runs->plan, ->report and ->file set, which planned_runs_release frees, reads every
-// experiment and checks everything that needs no data: tools, seeds, names. `folder` is prepended
-// to the runs' own folders; "" for none.
-status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder,
-                            error *err) MUST_CHECK;
+// experiment and checks everything that needs no data: tools, seeds, names. A run without a folder
+// of its own goes into `folder`, in one that has its name; so do those that have theirs in
+// `question`, the same folder before settings changed its name (naming_suffix). NULL: none.
+status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *question,
+                            const char *folder, error *err) MUST_CHECK;
 void planned_runs_release(planned_runs *runs);
 
 // Finds the keys of the runs whose data exist; the other keys stay "". With `distinct`, two runs

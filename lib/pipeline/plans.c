@@ -49,33 +49,48 @@ out:
     return rc;
 }
 
-// Sets the report's folder and the plan's file, below ARTIFACTS. `joined` names the question; with
-// settings that change the figures, both get a suffix.
-static status place(const pipeline *p, planned_runs *runs, const char *joined, const char *report,
-                    error *err) {
-    char *suffix = naming_suffix(p->settings, false, err);
-    char *of_report = naming_suffix(p->settings, true, err);
-    if (suffix && of_report) {
-        runs->report = memory_format(err, "%s/%s%s%s%s", p->artifacts, joined, *report ? "/" : "",
-                                     report, of_report);
-        runs->file = memory_format(err, "%s/%s%splan%s.yaml", p->artifacts, joined,
-                                   *report ? "/" : "-", suffix);
+// Where the results of a question go.
+typedef struct place {
+    char
+        *question; // "explain-single-ddp4"; its runs' folders are below it, unless they have theirs
+    char *folder;  // its name for these settings, "explain-single-ddp4-epochs=3"
+} place;
+
+// Sets the places, the report's folder and the plan's file, below ARTIFACTS, for a question with
+// this name (of which it takes ownership) about these files. A comparison has no folder but that of
+// its report.
+static status put_places(const pipeline *p, planned_runs *runs, place *where, char *question,
+                         const words *files, bool is_report, error *err) {
+    char *suffix = naming_suffix(p->settings, err);
+    char *seeds = naming_report_suffix(p->settings, false, err);
+    char *of_report = naming_report_suffix(p->settings, true, err);
+    const bool good = question && suffix && seeds && of_report;
+    where->question = question;
+    if (good)
+        where->folder =
+            claims_take(p, &runs->names, memory_format(err, "%s%s", question, suffix), files, err);
+    if (where->folder) {
+        const char *between = is_report ? "" : "/report";
+        runs->report =
+            memory_format(err, "%s/%s%s%s", p->artifacts, where->folder, between, of_report);
+        runs->file =
+            is_report ? memory_format(err, "%s/%s%s-plan.yaml", p->artifacts, where->folder, seeds)
+                      : memory_format(err, "%s/%s/plan%s.yaml", p->artifacts, where->folder, seeds);
     }
     free(of_report);
+    free(seeds);
     free(suffix);
     return runs->report && runs->file ? STATUS_OK : STATUS_FAILED;
 }
 
-static status plan_experiment_command(const pipeline *p, planned_runs *runs, char **folder,
+static status plan_experiment_command(const pipeline *p, planned_runs *runs, place *where,
                                       error *err) {
     const words *set = &p->settings->assignments;
     words files = {0};
     bool study;
     status rc;
     TRY(naming_find(p, true, &files, &study, err));
-    *folder = naming_base(files.items[0], err);
-    TRY(*folder ? STATUS_OK : STATUS_FAILED);
-    TRY(place(p, runs, *folder, "report", err));
+    TRY(put_places(p, runs, where, naming_base(files.items[0], err), &files, false, err));
     rc = study ? plan_study(files.items[0], (const char *const *)set->items, set->count,
                             &runs->plan, err)
                : plan_runs(p, &files, runs, err);
@@ -84,30 +99,33 @@ out:
     return rc;
 }
 
-static status plan_compare_command(const pipeline *p, planned_runs *runs, char **folder,
+static status plan_compare_command(const pipeline *p, planned_runs *runs, place *where,
                                    error *err) {
     words files = {0};
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
     TRY(plan_runs(p, &files, runs, err));
-    *folder = naming_joined("compare", runs->plan, err);
-    TRY(*folder ? place(p, runs, *folder, "", err) : STATUS_FAILED);
+    runs->joined = naming_joined(runs->plan, err);
+    TRY(runs->joined ? STATUS_OK : STATUS_FAILED);
+    rc = put_places(p, runs, where, memory_format(err, "compare-%s", runs->joined), &files, true,
+                    err);
 out:
     words_release(&files);
     return rc;
 }
 
-static status plan_explain_command(const pipeline *p, planned_runs *runs, char **folder,
+static status plan_explain_command(const pipeline *p, planned_runs *runs, place *where,
                                    error *err) {
     const words *set = &p->settings->assignments;
     words files = {0};
+    char *question = NULL;
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
     char *from = naming_base(files.items[0], err), *to = naming_base(files.items[1], err);
-    if (from && to) *folder = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
+    if (from && to) question = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
     free(from);
     free(to);
-    TRY(*folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED);
+    TRY(put_places(p, runs, where, question, &files, false, err));
     TRY(plan_ladder(files.items[0], files.items[1], (const char *const *)set->items, set->count,
                     &runs->plan, err));
 out:
@@ -115,29 +133,29 @@ out:
     return rc;
 }
 
-static status plan_reproduce_command(const pipeline *p, planned_runs *runs, char **folder,
+static status plan_reproduce_command(const pipeline *p, planned_runs *runs, place *where,
                                      error *err) {
     const settings *s = p->settings;
     char *list = naming_list(p, err);
+    const words files = {.items = (char *[]){list, NULL}, .count = 1};
     status rc = list ? STATUS_OK : err->code;
     if (rc == STATUS_OK)
         rc = plan_reproduction(list, s->quick, (const char *const *)s->assignments.items,
                                s->assignments.count, &runs->plan, err);
-    if (rc == STATUS_OK) {
-        *folder = memory_string(yaml_find(runs->plan, "name")->text, err);
-        rc = *folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED;
-    }
+    if (rc == STATUS_OK)
+        rc = put_places(p, runs, where, memory_string(yaml_find(runs->plan, "name")->text, err),
+                        &files, false, err);
     free(list);
     return rc;
 }
 
-static status make_plan(const pipeline *p, planned_runs *runs, char **folder, error *err) {
+static status make_plan(const pipeline *p, planned_runs *runs, place *where, error *err) {
     switch (p->settings->command) {
-    case COMMAND_EXPERIMENT: return plan_experiment_command(p, runs, folder, err);
+    case COMMAND_EXPERIMENT: return plan_experiment_command(p, runs, where, err);
     case COMMAND_COMPARE:
-    case COMMAND_SUBMISSION: return plan_compare_command(p, runs, folder, err);
-    case COMMAND_EXPLAIN: return plan_explain_command(p, runs, folder, err);
-    case COMMAND_REPRODUCE: return plan_reproduce_command(p, runs, folder, err);
+    case COMMAND_SUBMISSION: return plan_compare_command(p, runs, where, err);
+    case COMMAND_EXPLAIN: return plan_explain_command(p, runs, where, err);
+    case COMMAND_REPRODUCE: return plan_reproduce_command(p, runs, where, err);
     case COMMAND_VERIFY:
     case COMMAND_GRADE:
     case COMMAND_RUNS:
@@ -148,9 +166,10 @@ static status make_plan(const pipeline *p, planned_runs *runs, char **folder, er
 }
 
 status planned_runs_make(const pipeline *p, planned_runs *runs, error *err) {
-    char *folder = NULL;
-    status rc = make_plan(p, runs, &folder, err);
-    if (rc == STATUS_OK) rc = planned_runs_resolve(p, runs, folder, err);
-    free(folder);
+    place where = {0};
+    status rc = make_plan(p, runs, &where, err);
+    if (rc == STATUS_OK) rc = planned_runs_resolve(p, runs, where.question, where.folder, err);
+    free(where.question);
+    free(where.folder);
     return rc;
 }

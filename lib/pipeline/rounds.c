@@ -9,8 +9,8 @@
 #include "base/duration.h"
 #include "base/memory.h"
 #include "pipeline/busy.h"
+#include "pipeline/counting.h"
 #include "pipeline/estimate.h"
-#include "pipeline/execute.h"
 
 static bool is_listed(const yaml_node *list, const char *place) {
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
@@ -77,7 +77,7 @@ static status estimate_left(const pipeline *p, const planned_runs *runs, const r
     *unknown = 0;
     for (size_t i = 0; i < runs->count; i++) {
         int missing;
-        status rc = execute_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
+        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
         if (rc != STATUS_OK) return rc;
         *unknown += isnan(e[i].train) && missing;
         if (isnan(e[i].train) || !missing) continue;
@@ -108,7 +108,7 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
     duration_text(all, time);
     int most = 0; // several seeds may reduce the rounds
     for (size_t i = 0; i < runs->count; i++) {
-        const int wanted = execute_wanted(&runs->items[i], rounds);
+        const int wanted = counting_wanted(&runs->items[i], rounds);
         if (wanted > most) most = wanted;
     }
     if (most > 1) {
@@ -157,7 +157,7 @@ static status announce(pipeline *p, planned_runs *runs, int before, int *rounds,
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
         p->say("estimate", "finished", finished);
-        rc = execute_missing(p, runs, *rounds, missing, err);
+        rc = counting_missing(p, runs, *rounds, missing, err);
         if (rc == STATUS_OK) rc = say_all(p, runs, e, *rounds, err);
     }
     free(e);
@@ -172,7 +172,7 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     busy_moment begin;
     status rc = STATUS_OK;
     *rounds = s->executions ? s->executions : asks ? before : 1;
-    if (*rounds) TRY(execute_missing(p, runs, *rounds, &missing, err));
+    if (*rounds) TRY(counting_missing(p, runs, *rounds, &missing, err));
     busy_begin(&begin);
     if (missing && (asks || s->dry_run)) {
         TRY(announce(p, runs, before, rounds, &missing, err));

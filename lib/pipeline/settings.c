@@ -18,7 +18,8 @@ enum {
     MOST_THREADS = 1024,
     MOST_STATES = 1000,
     MOST_SEGMENTS = 1000,
-    MOST_MIB = 1 << 20
+    MOST_MIB = 1 << 20,
+    MOST_WEEKS = 10000 // or days, or hours
 };
 
 #define FOR(command) (1u << COMMAND_##command)
@@ -32,7 +33,7 @@ static const struct {
     const char *help;
 } table[SETTINGS] = {
     [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "experiment or study: a name or a file"},
-    [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION),
+    [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS),
                       "experiments separated by blanks; the first is the baseline"},
     [SETTING_A] = {"A", FOR(EXPLAIN), "experiment to start from"},
     [SETTING_B] = {"B", FOR(EXPLAIN), "experiment to end with"},
@@ -41,6 +42,10 @@ static const struct {
                       "keys, or first digits, of kept runs, separated by blanks"},
     [SETTING_SUBMISSION] = {"SUBMISSION", FOR(VERIFY), "archive to verify"},
     [SETTING_SUBMISSIONS] = {"SUBMISSIONS", FOR(GRADE), "archives to verify, or folders of them"},
+    [SETTING_OLDER] = {"OLDER", FOR(CLEAN_RUNS), "only runs of more than this age: 30d, 12h or 2w"},
+    [SETTING_YES] = {"YES", FOR(CLEAN_RUNS), "1: remove without asking"},
+    [SETTING_DROP] = {"DROP", FOR(RUNS), "executions whose times to leave out: \"KEY/3 KEY/5\""},
+    [SETTING_KEEP] = {"KEEP", FOR(RUNS), "executions that were left out, to take back"},
     [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: shorten the runs as the list specifies"},
     [SETTING_SEED] = {"SEED", TRAINS | VERIFIES,
                       "first seed; verify: seed of the choice of segments"},
@@ -100,8 +105,10 @@ static const struct {
     [COMMAND_VERIFY] = {"verify", "check a submission: its files, figures, models and trainings",
                         "SUBMISSION=FILE.tar.gz"},
     [COMMAND_GRADE] = {"grade", "verify many submissions, in one table", "SUBMISSIONS=\"FOLDER\""},
-    [COMMAND_RUNS] = {"runs", "list the runs that are kept", "nothing, or RUNS=\"KEY KEY\""},
-    [COMMAND_CLEAN_RUNS] = {"clean-runs", "remove kept runs that are named", "RUNS=\"KEY KEY\""},
+    [COMMAND_RUNS] = {"runs", "list the runs that are kept; leave executions out",
+                      "nothing, RUNS=\"KEY KEY\", or DROP=KEY/N"},
+    [COMMAND_CLEAN_RUNS] = {"clean-runs", "remove kept runs: shows them, and asks",
+                            "RUNS=\"KEY KEY\", EXPS=\"NAME NAME\" or OLDER=30d"},
 };
 
 const char *settings_command_name(pipeline_command command) {
@@ -273,6 +280,27 @@ static status read_flag(const settings *s, setting which, bool *value, error *er
     return rc;
 }
 
+// Reads "30d" as seconds.
+static status read_age(settings *s, error *err) {
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    const char *text = s->values[SETTING_OLDER];
+    char *end;
+    if (!text) return STATUS_OK;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (isdigit((unsigned char)*text) && *end == units[i].unit && !end[1] && !errno &&
+            number > 0 && number <= MOST_WEEKS)
+            s->older = number * units[i].seconds;
+    if (s->older) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s: '%.60s': expected a number from 1 to %d and h, d or w: 30d",
+                     table[SETTING_OLDER].name, text, MOST_WEEKS);
+}
+
 static status read_values(settings *s, error *err) {
     int64_t executions = 0, checked;
     status rc;
@@ -289,6 +317,8 @@ static status read_values(settings *s, error *err) {
     TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
     TRY(read_flag(s, SETTING_QUICK, &s->quick, err));
     TRY(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
+    TRY(read_flag(s, SETTING_YES, &s->yes, err));
+    TRY(read_age(s, err));
     s->executions = (int)executions;
 out:
     return rc;
@@ -363,8 +393,8 @@ static status check_names(const settings *s, error *err) {
     case COMMAND_VERIFY: return need_names(s, 1, 1, err);
     case COMMAND_COMPARE: return need_two(s, err);
     case COMMAND_SUBMISSION:
-    case COMMAND_GRADE:
-    case COMMAND_CLEAN_RUNS: return need_names(s, 1, SIZE_MAX, err);
+    case COMMAND_GRADE: return need_names(s, 1, SIZE_MAX, err);
+    case COMMAND_CLEAN_RUNS: return need_names(s, !s->values[SETTING_OLDER], SIZE_MAX, err);
     case COMMAND_RUNS:
     case COMMANDS: break;
     }

@@ -38,6 +38,10 @@ typedef enum setting {
     SETTING_RUNS,
     SETTING_SUBMISSION,
     SETTING_SUBMISSIONS,
+    SETTING_OLDER,
+    SETTING_YES,
+    SETTING_DROP,
+    SETTING_KEEP,
     SETTING_QUICK,
     SETTING_SEED,
     SETTING_EPOCHS,
@@ -71,7 +75,8 @@ typedef struct settings {
     words assignments; // for --set: from SET, EPOCHS and SEED, in this order
     int executions;    // 0: not given
     bool resume;       // false with RESUME=0
-    bool quick, dry_run;
+    bool quick, dry_run, yes;
+    int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB
     int64_t segments;    // of each run, to train again
 } settings;

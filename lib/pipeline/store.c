@@ -242,6 +242,31 @@ status store_check_unused(const char *folder, error *err) {
     return STATUS_OK;
 }
 
+// The manifest keeps its time: it says that the outputs were not changed since (recorded.h).
+status store_note(const char *folder, const char *key, const char *value, error *err) {
+    yaml_node *root = NULL;
+    struct stat info;
+    char *path = memory_format(err, "%s/train/manifest.yaml", folder);
+    status rc = path ? manifest_read(path, &root, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    if (stat(path, &info) != 0)
+        TRY(error_system(err, STATUS_FAILED, errno, "cannot read: '%s'", path));
+    yaml_node *run = (yaml_node *)yaml_find(root, "run");
+    if (!run || run->kind != YAML_MAPPING)
+        TRY(yaml_error(root, err, "incomplete manifest: 'run' is missing"));
+    if (strcmp(yaml_text_at(run, key), value ? value : "") == 0) goto out;
+    yaml_remove(run, key);
+    if (value) TRY(yaml_put(run, key, yaml_new_string(value, err), err));
+    TRY(manifest_write_tree(root, path, err));
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, info.st_mtim};
+    if (utimensat(AT_FDCWD, path, times, 0) != 0)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot set the time of '%s'", path);
+out:
+    yaml_free(root);
+    free(path);
+    return rc;
+}
+
 // ---- Experiments ----
 
 // Manifest parameters that an experiment file does not have.

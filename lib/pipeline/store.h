@@ -3,7 +3,7 @@
 //
 //     ARTIFACTS/runs/KEY12/experiment.yaml, models/   the experiment, with all defaults
 //     ARTIFACTS/runs/KEY12/N/{train,evaluate}/        its executions: N = 1, 2, …
-//     ARTIFACTS/EXPERIMENT/seed-S                     a link to the current execution
+//     ARTIFACTS/EXPERIMENT[-SETTINGS]/seed-S          a link to the current execution
 //
 // While a training runs, the link stays on a finished execution.
 //
@@ -81,13 +81,20 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
 status store_keep_experiment(const char *folder, const yaml_node *train, bool *changed,
                              error *err) MUST_CHECK;
 
+// Puts `run.KEY` into the manifest of a finished training, in an execution's folder; NULL takes it
+// out. `run` is no part of the run's key.
+status store_note(const char *folder, const char *key, const char *value, error *err) MUST_CHECK;
+
 // Makes ARTIFACTS/`place` a link to an execution, unless it is one already. A link to another
 // execution is replaced atomically; anything else there is STATUS_FAILED.
 status store_link(const char *artifacts, const char *place, const char *key, int number,
                   error *err) MUST_CHECK;
 // Is ARTIFACTS/`place` a link to an execution that was trained and evaluated?
 bool store_links_finished(const char *artifacts, const char *place);
-// Removes the links to executions of KEY12, in ARTIFACTS, adding their paths to `removed`.
+// Adds the paths of the links to executions of KEY12, in ARTIFACTS, to `links`.
+status store_find_links(const char *artifacts, const char *key, words *links,
+                        error *err) MUST_CHECK;
+// Removes these links, adding their paths to `removed`.
 status store_remove_links(const char *artifacts, const char *key, words *removed,
                           error *err) MUST_CHECK;
 

@@ -93,6 +93,16 @@ static machine_use find_busiest(const run *one) {
     return worst;
 }
 
+// What was left out by hand is not only in the environment, which is folded.
+static void note_left_out(const results *r, document *d, const run *one) {
+    size_t count = 0;
+    for (size_t i = 0; i < one->excluded_count; i++)
+        count += one->executions[one->execution_count + i].left_out;
+    if (count)
+        document_add(d, BLOCK_NOTE, say(r, "%s: %zu of %zu executions were left out by hand."),
+                     one->name, count, one->execution_count + one->excluded_count);
+}
+
 static void note_busy(const results *r, document *d, const run *one) {
     const size_t busy = machine_busy_executions(one);
     if (!busy) return;
@@ -103,7 +113,7 @@ static void note_busy(const results *r, document *d, const run *one) {
                         "of the time in which they were ready to run), so the time is not that of "
                         "the run alone."),
                  busy, run_execution_count(one), one->name, u.others / u.wall, u.cores,
-                 100 * u.waited / (u.waited + u.cpu));
+                 100 * machine_use_without_core(&u));
 }
 
 // 5000 as 5,000.
@@ -158,14 +168,17 @@ static void summary_notes(const results *r, document *d) {
         const run *one = &r->list.runs[i];
         char why[512];
         note_busy(r, d, one);
+        note_left_out(r, d, one);
         note_validation(r, d, one);
         if (one->train && !run_has_time(one)) {
             snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
-                         say(r, one->restarted ? "No times are shown for runs that were restarted: "
-                                                 "%s."
-                                               : "No times are shown for runs that were resumed: "
-                                                 "%s."),
+                         say(r, one->left_out ? "No times are shown: %s."
+                                : one->restarted
+                                    ? "No times are shown for runs that were restarted: "
+                                      "%s."
+                                    : "No times are shown for runs that were resumed: "
+                                      "%s."),
                          why);
         }
         if (strcmp(one->views, views_word(VIEWS_NONE)) != 0)

@@ -2,16 +2,19 @@
 // The distribution of a step's time over its phases.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/bars.h"
 #include "report/plot.h"
 #include "report/sections.h"
+#include "results/execution.h"
 
 static const double tolerance = 0.02; // of the wall time; docs/formats.md
 
 enum { ROWS = RUN_PHASES + 2 };
-static const wording rows[ROWS] = {"load", "copy",   "forward", "backward", "comm",
-                                   "wait", "update", "Sum",     "Wall time"};
+static const wording rows[ROWS] = {"load: the batch", "copy", "forward",
+                                   "backward",        "comm", "wait: other threads or ranks",
+                                   "update",          "Sum",  "Wall time"};
 
 static const char *const metrics[ROWS] = {"sample.load",     "sample.copy", "sample.forward",
                                           "sample.backward", "sample.comm", "sample.wait",
@@ -24,10 +27,33 @@ static bool has_split(const results *r, const run *one) {
     return one->train && !isnan(results_value(r, one->name, "sample.sum"));
 }
 
+// What the runs of the table wait for at the end of their work.
+static wording wait_of(const run *one) {
+    switch (execution_kind_of(one)) {
+    case EXECUTION_REPLICAS: return WORD("wait: other replicas");
+    case EXECUTION_STAGES: return WORD("wait: other stages");
+    case EXECUTION_RANKS: return WORD("wait: other ranks and threads");
+    case EXECUTION_PLAIN: break;
+    }
+    return one->gpus ? WORD("wait: the GPU") : WORD("wait: other threads");
+}
+
+static wording row_label(const results *r, int row) {
+    wording label = NULL;
+    if (row != RUN_WAIT) return rows[row];
+    for (size_t i = 0; i < r->list.count; i++) {
+        if (!has_split(r, &r->list.runs[i])) continue;
+        const wording own = wait_of(&r->list.runs[i]);
+        if (label && strcmp(label, own) != 0) return rows[row];
+        label = own;
+    }
+    return label ? label : rows[row];
+}
+
 status section_time_figure(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     const char *names[RUN_PHASES];
-    for (int p = 0; p < RUN_PHASES; p++) names[p] = say(r, rows[p]);
+    for (int p = 0; p < RUN_PHASES; p++) names[p] = say(r, row_label(r, p));
     bars b = {.id = "split",
               .title = say(r, "Time of a step"),
               .axis = say(r, "µs / sample"),
@@ -53,7 +79,7 @@ out:
 }
 
 static void split_row(const results *r, document *d, int row) {
-    document_cell(d, CELL_STRONG, "%s", say(r, rows[row]));
+    document_cell(d, CELL_STRONG, "%s", say(r, row_label(r, row)));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         if (!has_split(r, one)) continue;
@@ -95,6 +121,14 @@ static void split_note(const results *r, document *d, const run *one) {
                    ? "%s: the phases add up to the wall time within 2 %% (%+.2f %%)."
                    : "%s: the phases do NOT add up to the wall time: %+.2f %%, more than 2 %%."),
         one->name, 100 * off);
+    // A thread that has no core makes the others wait, and is counted in whatever phase it is in.
+    const double no_core = results_value(r, one->name, "no_core");
+    if (no_core >= tolerance)
+        document_add(d, BLOCK_NOTE,
+                     say(r,
+                         "%s: in any of these phases, its threads had no core for %.0f %% of the "
+                         "time in which they were ready to run."),
+                     one->name, 100 * no_core);
 }
 
 status section_time_split(const results *r, document *d, error *err) {

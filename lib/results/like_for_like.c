@@ -144,6 +144,7 @@ static status take(text *out, char **taken) {
 const char *like_no_time(const run *r) {
     if (!r->train) return WORD("%s has no training run");
     if (run_has_time(r)) return WORD("%s has no times");
+    if (r->left_out) return WORD("%s was left out by hand");
     return r->restarted ? WORD("%s was restarted after a process died: its times come from several "
                                "executions")
                         : WORD("%s was resumed: its times come from several executions");
@@ -245,6 +246,7 @@ status like_append_executed(const run *a, const run *b, language l, text *out) {
     text reasons;
     text_init(&reasons, out->err);
     if (!run_has_time(a)) text_format(&reasons, words_in(l, like_no_time(a)), a->folder);
+    if (a->apart) text_append(&reasons, words_in(l, "it is not of a round with the other runs"));
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
         if (!(c->questions & (MADE | EXECUTED)) || agree(a, b, c)) continue;

@@ -30,6 +30,10 @@ bool machine_use_is_busy(const machine_use *u) {
     return used && u->waited > 0.03 * (u->cpu + u->waited);
 }
 
+double machine_use_without_core(const machine_use *u) {
+    return u->waited / (u->cpu + u->waited);
+}
+
 size_t machine_busy_executions(const run *r) {
     size_t busy = 0;
     for (size_t i = 0; i < run_execution_count(r); i++) {

@@ -28,6 +28,9 @@ machine_use machine_use_of(const run *execution);
 // threads are assumed to have waited if 95 % of the processor time was used.
 bool machine_use_is_busy(const machine_use *u);
 
+// Returns the share of the time in which its threads could run that they had no core; NAN: unknown.
+double machine_use_without_core(const machine_use *u);
+
 // Returns the number of a run's executions that count and were disturbed in this way.
 size_t machine_busy_executions(const run *r);
 

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "results/execution.h"
+#include "results/machine_use.h"
 #include "results/steps.h"
 
 // ---- Values computed from the manifest, or differently for a rebuilt run ----
@@ -66,6 +67,12 @@ VALUE(busy, 1 - share_of(r, true, true, true))
 VALUE(copying, share_of(r, true, true, false))
 VALUE(waiting, share_of(r, false, false, true))
 VALUE(exposed_comm, share_of(r, false, true, false))
+
+static double without_core(const run *r) {
+    const machine_use u = machine_use_of(r);
+    return machine_use_without_core(&u);
+}
+VALUE(no_core, without_core(r))
 
 VALUE(replica_copying, execution_copying(r, "replicas", member))
 VALUE(stage_copying, execution_copying(r, "stages", member))
@@ -178,6 +185,8 @@ static const metric_row table[] = {
      .key = "results.epochs.*.phases", .value = copying, MEAN_OF_STEPS},
     {"waiting", "fraction", WORD("Waiting"), SHARE, METRIC_USE,
      .key = "results.epochs.*.phases", .value = waiting, MEAN_OF_STEPS},
+    {"no_core", "fraction", WORD("Without a core"), SHARE, METRIC_USE,
+     .key = "run.execution.machine.waited_seconds", .value = no_core},
     {"exposed_comm", "fraction", WORD("Exposed comm"), SHARE, METRIC_USE,
      .key = "results.epochs.*.phases.comm", .value = exposed_comm, MEAN_OF_STEPS},
     {"sample.#", "µs", WORD("µs / sample"), MS(2), METRIC_TIME, OVER_PHASES,

@@ -161,17 +161,74 @@ static status make_run(const run *executions, size_t counted, size_t count, run 
     return counted > 1 ? take_means(r, err) : STATUS_OK;
 }
 
+// ---- Common rounds ----
+
+// The executions of one run: those that count come first.
+typedef struct span {
+    run *executions;
+    size_t counted, count;
+} span;
+
+static bool has_round(const span *s, const char *round) {
+    for (size_t i = 0; i < s->counted; i++)
+        if (strcmp(s->executions[i].round, round) == 0) return true;
+    return false;
+}
+
+// Has every run that was timed several times an execution of this round?
+static bool is_common(const span *spans, size_t count, const char *round) {
+    for (size_t i = 0; i < count; i++)
+        if (spans[i].counted > 1 && !has_round(&spans[i], round)) return false;
+    return *round != 0;
+}
+
+static size_t count_common(const span *spans, size_t count, const span *of) {
+    size_t common = 0;
+    for (size_t i = 0; i < of->counted; i++)
+        common += is_common(spans, count, of->executions[i].round);
+    return common;
+}
+
+// A run of which executions were added alone, at another hour, would be compared with that hour: of
+// runs that have common rounds, only these count.
+static void keep_common(span *spans, size_t count) {
+    size_t several = 0, common = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].counted < 2) continue;
+        several++;
+        common = count_common(spans, count, &spans[i]);
+    }
+    if (several < 2 || !common) return;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; spans[i].counted > 1 && k < spans[i].counted; k++) {
+            run *one = &spans[i].executions[k];
+            one->excluded = one->apart = !is_common(spans, count, one->round);
+        }
+    for (size_t i = 0; i < count; i++) {
+        size_t end = 0;
+        for (size_t k = 0; k < spans[i].counted; k++)
+            if (!spans[i].executions[k].excluded) move_execution(spans[i].executions, k, end++);
+        spans[i].counted = end;
+    }
+}
+
 status pool_runs(run_list *list, bool apart, error *err) {
     status rc = check_models(list, err);
     if (rc != STATUS_OK) return rc;
+    span *spans = memory_new(list->execution_count, sizeof *spans, err);
     list->runs = memory_new(list->execution_count, sizeof *list->runs, err);
-    if (!list->runs) return STATUS_FAILED;
-    for (size_t first = 0, count; rc == STATUS_OK && first < list->execution_count;
-         first += count) {
+    rc = spans && list->runs ? STATUS_OK : STATUS_FAILED;
+    size_t count = 0;
+    for (size_t first = 0; rc == STATUS_OK && first < list->execution_count; count++) {
         run *executions = &list->executions[first];
-        count = gather_run(executions, list->execution_count - first, apart);
-        const size_t counted = choose_alike(list, executions, count);
-        rc = make_run(executions, counted, count, &list->runs[list->count++], err);
+        const size_t all = gather_run(executions, list->execution_count - first, apart);
+        spans[count] = (span){executions, choose_alike(list, executions, all), all};
+        first += all;
     }
+    if (rc == STATUS_OK) keep_common(spans, count);
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++)
+        rc = make_run(spans[i].executions, spans[i].counted, spans[i].count,
+                      &list->runs[list->count++], err);
+    free(spans);
     return rc;
 }

@@ -75,6 +75,7 @@ void run_init(run *r) {
                .isa = "",
                .math = "",
                .reduce = "",
+               .round = "",
                .seed = -1,
                .steps = -1,
                .samples = -1,
@@ -289,6 +290,8 @@ status run_read_train(run *r, error *err) {
     r->isa = run_text(r->train, "run.isa");
     r->host = run_text(r->train, "run.host");
     r->cpu = run_text(r->train, "run.cpu");
+    r->round = run_text(r->train, "run.round");
+    r->left_out = *run_text(r->train, "run.left_out") != 0;
     snprintf(r->model_content, sizeof r->model_content, "%s",
              run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
     TRY(run_count(r->train, "parameters.seed", &r->seed, err));

@@ -67,6 +67,9 @@ typedef struct run {
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
     bool baseline;                         // of the baseline that all others are compared with
     bool excluded;                         // an execution whose times do not count
+    bool apart;        // for it was not in one round with those of the other runs (pool.h)
+    bool left_out;     // its times were left out by hand (`run.left_out`)
+    const char *round; // of executions in which it was timed (`run.round`); "": none
     // Of a run with several executions: those that count, followed by those excluded. NULL for a
     // single execution.
     const struct run *executions;
@@ -96,7 +99,7 @@ static inline bool run_shares_gpu(const run *r) {
 
 // Can times of this run be shown?
 static inline bool run_has_time(const run *r) {
-    return r->folder && r->segments <= 1;
+    return r->folder && r->segments <= 1 && !r->left_out;
 }
 
 // Returns the entry of the manifest's `list` ("inputs" or "outputs") whose path ends in `name`, or

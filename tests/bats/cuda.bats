@@ -376,7 +376,7 @@ END
     export ARTIFACTS=$WORK/artifacts DATA=$made/data
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
-    [ "$("$BIN/manifest" get artifacts/e/seed-*/train/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    [ "$("$BIN/manifest" get artifacts/e-data=*/seed-*/train/manifest.yaml run.execution.devices.0)" = cuda:0 ]
     LOCKSTEP_EMULATED_DEVICES=0 succeeds "$BIN/pipeline" experiment e.yaml
     [[ $output != *": running"* ]] || fail "$output"
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cpu

@@ -110,7 +110,7 @@ value() {
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     ! grep -q '^\(train\|evaluate\) .*: running' <<<"$output" || fail "$output"
     [ "$(grep -c '^train .*: up to date' <<<"$output")" = 2 ] || fail "$output"
-    [[ $output == *"/report-DATA="*": running (now runs/"* ]] || fail "$output"
+    [[ $output == *"/e-data="*"/report: running (now runs/"* ]] || fail "$output"
 }
 
 @test "a second make adds no execution: THREADS counts on the CPU only" {
@@ -244,9 +244,9 @@ value() {
     write_experiment one.yaml name=one epochs=1
     write_experiment two.yaml name=two epochs=1 strategy=dp world_size=2
     ARTIFACTS=$where DATA=$data/data EXECUTIONS=1 DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec '$BIN/pipeline' compare '$WORK/one.yaml' '$WORK/two.yaml'"
-    [ "$("$BIN/manifest" get "$where/one/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
-    [ "$("$BIN/manifest" get "$where/two/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]
-    [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
+    [ "$("$BIN/manifest" get "$where/one-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
+    [ "$("$BIN/manifest" get "$where/two-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]
+    [ "$("$BIN/manifest" get "$where/two-data=data/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
 }
 
 @test "--print-key: only with --math fast does it depend on the kind of device, and does auto look for one" {

@@ -129,6 +129,43 @@ END
     [ "$(figure out/report.csv slow.seconds_per_epoch)" = 1.27467944 ]
 }
 
+@test "of runs that were timed in common rounds, only these rounds count; the others are named" {
+    local n
+    for n in 1 2 3; do
+        a_run "runs/abc/$n" key=one start="2026-01-01T0$n:00:00Z" round="x-$n"
+        # Alone, on another day and a slower machine.
+        a_run "runs/abc/$((n + 3))" key=one start="2026-02-01T0$n:00:00Z" epochs=2,9,9,9,9 round="y-$n"
+        a_run "runs/xyz/$n" key=two name=other start="2026-01-01T0$n:10:00Z" epochs=2,2,2,2,2 round="x-$n"
+    done
+    succeeds "$REPORT" runs/xyz --baseline runs/abc --out out
+    [ "$(figure out/report.csv tiny.executions)" = 3 ]
+    [ "$(figure out/report.csv tiny.seconds_per_epoch)" = 1 ]
+    says out/report.md "tiny: the times of runs/abc/5/train are excluded: it is not of a round with the other runs."
+    # A run alone has no other to be compared with.
+    succeeds "$REPORT" runs/abc --out alone
+    [ "$(figure alone/report.csv tiny.executions)" = 6 ]
+    # Without any common round all count, as from an earlier version.
+    rm -r runs/xyz
+    three_times runs/xyz key=two name=other
+    succeeds "$REPORT" runs/xyz --baseline runs/abc --out none
+    [ "$(figure none/report.csv tiny.executions)" = 6 ]
+}
+
+@test "an execution that was left out by hand has no times, and the page says so" {
+    three_times runs/abc key=one
+    rm -r runs/abc/2
+    a_run runs/abc/2 key=one epochs=2,9,9,9,9 left_out=2026-03-01T00:00:00Z
+    succeeds "$REPORT" runs/abc --out out --summary
+    [[ $output == *"1.049 s per epoch (2 executions)"* ]] || fail "$output"
+    says out/report.md "tiny: 1 of 3 executions were left out by hand."
+    says out/report.md "tiny: the times of runs/abc/2/train are excluded: runs/abc/2/train was left out by hand."
+    succeeds "$REPORT" runs/abc --out zh --lang zh
+    says zh/report.md "tiny：共 3 次执行，其中 1 次由人工排除。"
+    succeeds "$REPORT" runs/abc/2 --out only --summary
+    [ "$output" = "tiny: test accuracy 0.7000, no times: left out by hand (1 execution)" ] || fail "$output"
+    says only/report.md "No times are shown: tiny was left out by hand."
+}
+
 @test "two executions of one key are compared if one is the baseline" {
     a_run a key=one
     a_run b key=one threads=2 epochs=2,0.5,0.5,0.5,0.5

@@ -142,11 +142,12 @@ effect() {
     # All runs of a seed precede the next seed.
     [ "$(grep -c '^train .*: running' <<<"$output")" -eq 6 ] || fail "$output"
     [[ $(grep '^train ' <<<"$output" | sed -n 2p) == *01-learning-rate/seed-7/train* ]] || fail "$output"
-    # The report of these settings has a separate folder.
-    [ -s "$ARTIFACTS/explain-a-b/report-repeats=3,epochs=1,seed=7/report.html" ] || fail "$(ls "$ARTIFACTS/explain-a-b")"
-    [ ! -e "$ARTIFACTS/explain-a-b/report" ]
-    [ "$("$BIN/manifest" get "$ARTIFACTS/explain-a-b/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
-    grep -q "paired t-test over 3 seeds" "$ARTIFACTS/explain-a-b/report-repeats=3,epochs=1,seed=7/report.md"
+    # The runs of these settings have a separate folder, and in it the report of these seeds.
+    local folder=$ARTIFACTS/explain-a-b-epochs=1
+    [ -s "$folder/report-repeats=3,seed=7/report.html" ] || fail "$(ls "$ARTIFACTS"/explain-*)"
+    [ ! -e "$ARTIFACTS/explain-a-b" ]
+    [ "$("$BIN/manifest" get "$folder/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
+    grep -q "paired t-test over 3 seeds" "$folder/report-repeats=3,seed=7/report.md"
     [ "$(sed -n '/^From a to b/,/^report: /p' <<<"$output" | grep -v '^report: ' | wc -L)" -le 100 ] || fail "$output"
 }
 

@@ -87,15 +87,15 @@ state_of() {
 
 @test "other settings get a separate run, and earlier settings find theirs again" {
     local first
-    first=$(readlink "$ARTIFACTS/tiny/seed-11")
+    first=$(readlink "$ARTIFACTS/tiny-data=data/seed-11")
     succeeds pipeline experiment "$TINY" SET="optimizer.lr=0.02"
     [ "$(trained)" -eq 1 ]
     [[ $output == *"running (optimizer.lr 0.01 → 0.02)"* ]] || fail "$output"
-    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" != "$first" ]
-    grep -q . "$ARTIFACTS/tiny/report-optimizer.lr=0.02,DATA="*/report.html || fail "$output"
+    [ "$(readlink "$ARTIFACTS/tiny-optimizer.lr=0.02,data=data/seed-11")" != "$first" ]
+    [ -s "$ARTIFACTS/tiny-optimizer.lr=0.02,data=data/report/report.html" ] || fail "$output"
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
-    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$first" ]
+    [ "$(readlink "$ARTIFACTS/tiny-data=data/seed-11")" = "$first" ]
     [ "$(kept_runs)" -eq 2 ]
 }
 
@@ -104,7 +104,7 @@ state_of() {
     succeeds pipeline experiment "$WORK/renamed.yaml"
     [ "$(trained)" -eq 0 ]
     [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
-    grep -q renamed "$ARTIFACTS/renamed/report-DATA="*/report.md
+    grep -q renamed "$ARTIFACTS"/renamed-data=*/report/report.md
     [ "$(kept_runs)" -eq 1 ]
     [[ $output != *"reports call it"* ]] || fail "$output"
     # A name that is not the file's is said.
@@ -237,10 +237,10 @@ stop_early() {
 
 @test "the same command resumes a stopped training; RESUME=0 starts over in a separate folder" {
     local train finished
-    finished=$(readlink "$ARTIFACTS/tiny/seed-11")
+    finished=$(readlink "$ARTIFACTS/tiny-data=data/seed-11")
     stop_early 2500
     grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
-    train=$(training_of "$WORK/log")
+    train=$(readlink -f "$(training_of "$WORK/log")")
     [ ! -e "$train/manifest.yaml" ]
     # 2500 epochs take too long: only the start is checked.
     (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
@@ -254,7 +254,7 @@ stop_early() {
     wait $! || true
     [ -s "$train/state.st.zst" ]
     # Nothing replaces the finished run.
-    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$finished" ] || fail "$(cat "$WORK/anew")"
+    [ "$(readlink "$ARTIFACTS/tiny-data=data/seed-11")" = "$finished" ] || fail "$(cat "$WORK/anew")"
     succeeds pipeline runs
     [[ $output == *" 0+2 "*"+N: executions that were stopped or are running"* ]] || fail "$output"
 }
@@ -281,9 +281,9 @@ stop_early() {
     succeeds pipeline experiment "$TINY" EPOCHS=3
     [[ $output == *"running (epochs 2 → 3: continues $ARTIFACTS/runs/"* ]] || fail "$output"
     local gone_on
-    gone_on=$(content "$ARTIFACTS/tiny/seed-11/train/model.st.zst")
+    gone_on=$(content "$ARTIFACTS/tiny-epochs=3,data=data/seed-11/train/model.st.zst")
     ARTIFACTS=$WORK/fresh succeeds pipeline experiment "$TINY" EPOCHS=3
-    [ "$(content "$WORK/fresh/tiny/seed-11/train/model.st.zst")" = "$gone_on" ]
+    [ "$(content "$WORK/fresh/tiny-epochs=3,data=data/seed-11/train/model.st.zst")" = "$gone_on" ]
     # A cosine depends on the number of epochs.
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}"
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}" EPOCHS=3
@@ -307,7 +307,7 @@ stop_early() {
     local rounds
     rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
     [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
-    [ "$(executions "$(readlink "$ARTIFACTS/other/seed-11" | cut -d / -f 3)")" -eq "$rounds" ]
+    [ "$(executions "$(readlink "$ARTIFACTS/other-data=small/seed-11" | cut -d / -f 3)")" -eq "$rounds" ]
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [ "$(trained)" -eq 0 ] || fail "$output"
 }

@@ -73,6 +73,7 @@ did_not_run() {
 @test "a second run does nothing" {
     finished_run
     local before after stage
+    succeeds run_pipeline experiment "$TINY"
     before=$(cd "$ARTIFACTS" && find . -type f ! -name '*.lock' -printf '%p %T@\n' | sort)
     succeeds run_pipeline experiment "$TINY"
     for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
@@ -126,7 +127,7 @@ END
     export SET="strategy=ddp; world_size=2" DATA=$BATS_FILE_TMPDIR/data
     LAUNCHER="$WORK/launch --quietly" succeeds run_pipeline experiment "$TINY"
     [ "$(cat "$WORK/launched")" = "--quietly -n 2" ]
-    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" run.execution.world_size)" = 2 ]
+    [ "$("$BIN/manifest" get "$ARTIFACTS"/tiny-*/seed-7/train/manifest.yaml run.execution.world_size)" = 2 ]
     succeeds run_pipeline experiment "$TINY"
     did_not_run train
 }
@@ -139,7 +140,7 @@ END
     ran train
     ran evaluate
     ran report
-    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" parameters.optimizer.lr)" = 0.02 ]
+    [ "$("$BIN/manifest" get "$ARTIFACTS"/tiny-*/seed-7/train/manifest.yaml parameters.optimizer.lr)" = 0.02 ]
 }
 
 @test "other report flags run only the report again, and another language has its own folder" {
@@ -163,10 +164,10 @@ END
 @test "other THREADS have their own report: its times are not comparable" {
     finished_run
     THREADS=1 succeeds run_pipeline experiment "$TINY"
-    [ -s "$ARTIFACTS/tiny/report-THREADS=1/report.html" ]
-    [ -s "$ARTIFACTS/tiny/plan-THREADS=1.yaml" ]
+    [ -s "$ARTIFACTS/tiny-threads=1/report/report.html" ]
+    [ -s "$ARTIFACTS/tiny-threads=1/plan.yaml" ]
     SET="epochs=1" THREADS=1 succeeds run_pipeline experiment "$TINY"
-    [ -s "$ARTIFACTS/tiny/report-epochs=1,THREADS=1/report.html" ]
+    [ -s "$ARTIFACTS/tiny-epochs=1,threads=1/report/report.html" ]
 }
 
 @test "another seed has a separate folder; repeats run consecutive seeds" {
@@ -321,7 +322,7 @@ start_long() {
     local name="$WORK/an experiment's.yaml"
     write_experiment "$name"
     ARTIFACTS="$WORK/[odd] * folder/" DATA=$BATS_FILE_TMPDIR/data succeeds run_pipeline experiment "$name"
-    grep -q . "$WORK/[odd] * folder/an experiment's/report-DATA="*/report.html || fail "$output"
+    [ -s "$WORK/[odd] * folder/an experiment's-data=data/report/report.html" ] || fail "$output"
     cd "$WORK"
     write_experiment "$WORK/a"$'\t'"tab.yaml"
     TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
@@ -341,14 +342,14 @@ start_long() {
 @test "make experiment passes its settings on, and reports the tool's exit code" {
     export DATA=$BATS_FILE_TMPDIR/data
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="epochs=1; optimizer.lr=0.5" THREADS=1 SEED=3 experiment
-    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-3/train/manifest.yaml" parameters.optimizer.lr)" = 0.5 ]
+    [ "$("$BIN/manifest" get "$ARTIFACTS"/tiny-epochs=1,*/seed-3/train/manifest.yaml parameters.optimizer.lr)" = 0.5 ]
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="optimizer.lr=fast" experiment
     [ "$status" -eq 2 ]
     [[ $output == *"pipeline: --set 'optimizer.lr=fast'"*"Error 2"* ]] || fail "$output"
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's" EXP="isn't" experiment
     [[ $output == *"cannot find experiment: 'isn't'"* ]] || fail "$output"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's one" EXP="$TINY" experiment
-    grep -q . "$WORK/it's one/tiny/report-DATA="*/report.html || fail "$output"
+    [ -s "$WORK/it's one/tiny-data=data/report/report.html" ] || fail "$output"
 }
 
 @test "an experiment file with the name of a reserved folder is refused" {
@@ -443,6 +444,8 @@ models() {
         for rate in 0.01 0.02; do
             succeeds run_pipeline experiment "$WORK/$rate/tiny.yaml"
             did_not_run train
+            report=${lines[-1]#report: }
+            report=${report%/*}
             grep -qE "^tiny,.*|^tiny\\.lr,.*,$rate," <(grep '^tiny.lr,' "$report/report.csv") || fail "$(cat "$report/report.csv")"
         done
     done

@@ -41,9 +41,9 @@ an_experiment() {
     [ "$("$BIN/manifest" get plan.yaml runs.1.tool runs.1.train runs.1.test runs.1.folder runs.1.seeds.0.link \
         runs.1.seeds.0.run runs.1.seeds.0.key baseline | paste -sd ' ')" = "train-ddp $data/shards-2-0 $data/test.st.zst ranks \
 $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(cat plan.yaml)"
-    # Other settings, the same links, other keys.
+    # Other settings, other links and keys.
     succeeds "$BIN/plan" runs ranks.yaml --set epochs=2 --trainings
-    [[ $output == "$ARTIFACTS/ranks/seed-42"$'\t'* && $output != *"$key" ]] || fail "$output"
+    [[ $output == "$ARTIFACTS/ranks-epochs=2/seed-42"$'\t'* && $output != *"$key" ]] || fail "$output"
 }
 
 @test "plan runs: two experiments with the same name or the same content are refused" {

@@ -104,6 +104,21 @@ setup() {
     says out/report.html '<summary class=note>Times are compared only like for like'
 }
 
+@test "a step's time says what it waits for: the batch, other threads or ranks, and a core" {
+    a_run one execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 6, "waited_seconds": 4, "cores": 4}}'
+    a_run ranks key=ranks name=ranks execution='{"vectors_per_reduction": 1}'
+    succeeds "$REPORT" one --out out
+    says out/report.md "| **load: the batch** | 156.25 | 10.0 % |"
+    says out/report.md "| **wait: other threads** | 78.12 | 5.0 % |"
+    says out/report.md "tiny: in any of these phases, its threads had no core for 40 % of the time in which they were ready to run."
+    [ "$(figure out/report.csv tiny.no_core)" = 0.4 ]
+    succeeds "$REPORT" ranks --out ranks-only
+    says ranks-only/report.md "| **wait: other ranks and threads** |"
+    lacks ranks-only/report.md "had no core"
+    succeeds "$REPORT" one ranks --out both --lang zh
+    says both/report.md "| **等待：其他线程或进程** |"
+}
+
 @test "Markdown and LaTeX link the figures, which are separate files" {
     need_program gnuplot
     a_run a

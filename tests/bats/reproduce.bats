@@ -88,11 +88,11 @@ content() {
     [ "${lines[3]}" = $'c\tc.yaml' ]
     [[ ${lines[5]} == $'workers/loader_workers-1\ta.yaml\tepochs=1\tloader_workers=1\t'* ]]
     [ "$("$BIN/manifest" get plan.yaml runs.1.full_epochs runs.1.against runs.4.study | paste -sd ' ')" = "2 b-alone workers" ]
-    # A seed has separate folders; other settings must not replace the existing runs.
+    # A seed is in the name of the link; other settings must not replace the existing runs.
     succeeds "$BIN/plan" reproduction list.yaml --set seed=3
     [[ ${lines[0]} == $'a\t'* && ${lines[4]} == $'workers/'* ]] || fail "$output"
     succeeds "$BIN/plan" reproduction list.yaml --set optimizer.lr=0.5
-    [[ ${lines[0]} == $'rows/a\t'* && ${lines[4]} == $'rows/workers/'* ]] || fail "$output"
+    [[ ${lines[0]} == $'rows-optimizer.lr=0.5/a\t'* && ${lines[4]} == $'rows-optimizer.lr=0.5/workers/'* ]] || fail "$output"
     # The quick run's settings override those that a study sets once.
     succeeds "$BIN/plan" reproduction list.yaml --quick --out quick.yaml
     [ "${#lines[@]}" -eq 5 ] || fail "$output"
@@ -259,8 +259,9 @@ YAML
     [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
     [[ $output == *"estimate  rounds: 10, each run once per round; "* ]] || fail "$output"
     cp kept.yaml "$one/train/manifest.yaml"
+    # Two rounds of all runs; the execution before them is of no round with the others.
     EXECUTIONS=2 succeeds reproduce
-    [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
+    [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 3 ] || fail "$(ls "$one/..")"
 }
 
 @test "QUICK=1 has a separate folder, and its report is marked as shortened" {
@@ -303,7 +304,7 @@ state_has() {
 
 @test "a reproduction that was stopped continues where it stopped" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
-    local pid state=$ARTIFACTS/rows/a/seed-42/train/state.st.zst
+    local pid state=$ARTIFACTS/rows-epochs=1000/a/seed-42/train/state.st.zst
     export SET="epochs=1000"
     in_background "$WORK/log"
     until_there [ -e "$state" ]
@@ -314,10 +315,11 @@ state_has() {
     in_background "$WORK/again"
     until_there grep -q '^train-single: resuming from step ' "$WORK/again"
     grep -q '^train-single: resuming from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
-    grep -Eq "^estimate  $ARTIFACTS/rows/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
+    grep -Eq "^estimate  $ARTIFACTS/rows-epochs=1000/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
     # A state of other work is not continued, and not lost: a new run starts elsewhere.
     local first
     first=$(readlink -f "$state")
+    state=$ARTIFACTS/rows-epochs=1000,optimizer.lr=0.5/a/seed-42/train/state.st.zst
     export SET="epochs=1000; optimizer.lr=0.5"
     in_background "$WORK/other"
     until_there state_has 'lr\":0.5'

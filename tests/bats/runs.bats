@@ -217,7 +217,7 @@ old_run() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/1/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
+    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -226,16 +226,69 @@ old_run() {
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
 }
 
+@test "the links of an experiment's name show its file's settings; other settings have a folder of their own" {
+    succeeds pipeline experiment x EPOCHS=2
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x-epochs=2/report/report.html" ]] || fail "$output"
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    # A seed is in the link's name, so its link is the experiment's; only the report is another.
+    succeeds pipeline experiment x SEED=5 SET="repeats=2; title=a b"
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x/report-repeats=2,title=ab,seed=5-"??????/report.html ]] || fail "$output"
+    [ -s "$ARTIFACTS/x/seed-6/train/model.st.zst" ]
+    # A comparison and a study name their runs' folders alike.
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
+    export EXECUTIONS=1 EPOCHS=2
+    succeeds pipeline compare x y SEED=5
+    [[ ${lines[-1]} == "report: $ARTIFACTS/compare-x-y-epochs=2-seed=5/report.html" ]] || fail "$output"
+    [ -s "$ARTIFACTS/compare-x-y-epochs=2-seed=5-plan.yaml" ]
+    succeeds pipeline experiment s THREADS=1
+    [ -L "$ARTIFACTS/s-epochs=2,threads=1/loader_workers-1/seed-42" ]
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ ! -e "$ARTIFACTS/y" ] && [ ! -e "$ARTIFACTS/s" ]
+}
+
+@test "two experiments of one name, and two data sets of one name, have folders of their own" {
+    local folder
+    for folder in 3 4; do
+        mkdir -p "$folder/shapes"
+        cp -r experiments/models "$folder"
+        sed "s/0.02/0.0$folder/" experiments/x.yaml >"$folder/x.yaml"
+        "$BIN/synth-cifar" --shape 3,12,12 --train 256 --test 64 --seed "$folder" --out "$folder/shapes" -q
+    done
+    succeeds pipeline experiment x
+    succeeds pipeline experiment 3/x.yaml
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x-"????/report/report.html ]] || fail "$output"
+    [[ $output == *"note      $ARTIFACTS/x-"????": not $ARTIFACTS/x, which belongs to $PWD/experiments/x.yaml"* ]] || fail "$output"
+    succeeds pipeline experiment 4/x.yaml
+    succeeds pipeline experiment x
+    trained 0
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ "$(find "$ARTIFACTS" -path '*/x-????/seed-42' | wc -l)" -eq 2 ]
+    for folder in 3 4; do succeeds pipeline experiment x DATA="$folder/shapes"; done
+    succeeds pipeline runs
+    [ "$(grep -c ' data shapes$' <<<"$output")" -eq 2 ] || fail "$output"
+    [ "$(find "$ARTIFACTS" -path '*/x-data=shapes*/seed-42' | wc -l)" -eq 2 ]
+    # So have their archives.
+    for folder in 3 4; do EXECUTIONS=1 succeeds pipeline submission "$folder/x.yaml"; done
+    [ "$(find "$ARTIFACTS" -name 'submission-x*.tar.gz' | wc -l)" -eq 2 ] || fail "$(ls "$ARTIFACTS")"
+    # A name is free again once its file is gone.
+    mv experiments/x.yaml experiments/z.yaml
+    succeeds pipeline experiment 4/x.yaml
+    [[ ${lines[-1]} == "report: $ARTIFACTS/x/report/report.html" ]] || fail "$output"
+}
+
 @test "a run that fails or is stopped leaves the link on the finished run" {
-    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6"
+    sed -i 's/0.02/1e6/' experiments/x.yaml
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
     [[ $output != *"seed-42/train: running"* ]] || fail "$output" # the folder named is that of the failed run
     grep -q "^train  *$ARTIFACTS/runs/[0-9a-f]*/1/train: running" <<<"$output" || fail "$output"
     # Without a finished run, the link shows the run in progress.
-    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SET="optimizer.lr=1e6" SEED=3
+    TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SEED=3
     [ -e "$ARTIFACTS/x/seed-3/train" ]
     # One that succeeds takes it.
-    succeeds pipeline experiment x SET="optimizer.lr=0.01"
+    sed -i 's/1e6/0.01/' experiments/x.yaml
+    succeeds pipeline experiment x
     [ "$(key_of_link x/seed-42)" != "$KEY" ]
     [ -s "$ARTIFACTS/x/seed-42/evaluate/manifest.yaml" ]
 }
@@ -331,6 +384,63 @@ old_run() {
     [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
 }
 
+@test "executions are topped up in whole rounds: every run of the comparison again, in turn" {
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    sed 's/^name: x/name: z/; s/0.02/0.04/' experiments/x.yaml >experiments/z.yaml
+    export EXECUTIONS=2
+    succeeds pipeline experiment x # alone: of no round with another run
+    succeeds pipeline compare x y
+    trained 4
+    [[ $output == *"(execution 3: execution 2 is not of a round with the other runs)"* ]] || fail "$output"
+    local y
+    y=$(key_of_link y/seed-42)
+    [ "$(grep '^train .*running' <<<"$output" | grep -o "$KEY\|y/seed-42\|$y" | tr '\n' ' ')" = "$KEY y/seed-42 $KEY $y " ] || fail "$output"
+    grep -q "x: the times of .*/runs/$KEY/1/train are excluded: it is not of a round" "$ARTIFACTS/compare-x-y/report.md" || fail "$(cat "$ARTIFACTS/compare-x-y/report.md")"
+    succeeds pipeline compare x y
+    trained 0
+    # Rounds that were part of a larger comparison count, too.
+    succeeds pipeline compare x y z
+    trained 6
+    succeeds pipeline compare z y
+    trained 0
+    # A round that was interrupted is completed, not repeated.
+    rm -r "$ARTIFACTS/runs/$y/4"
+    succeeds pipeline compare x y z
+    trained 1
+    # One that lacks an execution which was left out is not: each run is timed once more.
+    succeeds pipeline runs DROP="$y/3"
+    succeeds pipeline compare x y z
+    trained 3
+}
+
+@test "DROP leaves executions out of all times, and KEEP takes them back" {
+    succeeds pipeline experiment x EXECUTIONS=2
+    local written
+    written=$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")
+    succeeds pipeline runs DROP="${KEY:0:8}/2 $KEY/1"
+    # The manifest's time vouches for the outputs, which were not looked at.
+    [ "$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")" = "$written" ]
+    [[ ${lines[0]} == "drop      $ARTIFACTS/runs/$KEY/2: its times are left out"* ]] || fail "$output"
+    grep -Eq "^$KEY +x .* 2-2 " <<<"$output" || fail "$output"
+    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY/2/train"
+    # The model is the same; only a question about times needs others.
+    succeeds pipeline experiment x
+    trained 0
+    [[ $output == *"x: test accuracy 0."*", no times: left out by hand (2 executions)"* ]] || fail "$output"
+    succeeds pipeline experiment x EXECUTIONS=2
+    trained 2
+    [[ $output == *"(execution 3: execution 2 was left out)"* ]] || fail "$output"
+    grep -q '^x: 2 of 4 executions were left out by hand\.$' "$ARTIFACTS/x/report/report.md" || fail "$(cat "$ARTIFACTS/x/report/report.md")"
+    succeeds pipeline runs KEEP="$KEY/1" RUNS="$KEY"
+    [ "$(grep ', left out$' <<<"$output" | cut -c 1-16)" = "  $KEY/2" ] || fail "$output"
+    local before
+    before=$(all_of "$ARTIFACTS/runs")
+    fails_with 3 "run $KEY has no finished execution 9: \`make runs RUNS=$KEY\` lists them" "$BIN/pipeline" runs DROP="$KEY/1 $KEY/9"
+    fails_with 2 "cannot leave out '$KEY': expected KEY/N" "$BIN/pipeline" runs DROP="$KEY/1 $KEY"
+    fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" runs DROP="zz/1"
+    [ "$(all_of "$ARTIFACTS/runs")" = "$before" ]
+}
+
 @test "the estimate covers only missing executions" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=3 succeeds pipeline compare x y
@@ -412,7 +522,8 @@ old_run() {
     grep -Eq '^0123456789ab .* 0\+1 +.* not finished$' <<<"$output" || fail "$output"
     [[ ${lines[-1]} == "3 runs, "* ]] || fail "$output"
     succeeds pipeline runs "$KEY"
-    [[ ${#lines[@]} -eq 3 && ${lines[1]} == "$KEY "* && ${lines[2]} == "1 run, "* ]] || fail "$output"
+    # A run that is asked for is listed with its executions.
+    [[ ${#lines[@]} -eq 4 && ${lines[1]} == "$KEY "* && ${lines[2]} == "  $KEY/1 "*" s/epoch" && ${lines[3]} == "1 run, "* ]] || fail "$output"
     fails_with 3 "no kept run has a key that begins with 'fffffffffffff'" "$BIN/pipeline" runs fffffffffffff
     # Without any experiment file, and without kept runs.
     mkdir -p "$WORK/alone/bin"
@@ -479,15 +590,13 @@ END
 @test "compare RUNS compares kept runs, and trains nothing" {
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
     local other before
-    other=$(key_of_link x/seed-42)
+    other=$(key_of_link x-optimizer.lr=0.5/seed-42)
     [ "$other" != "$KEY" ]
     EXECUTIONS=1 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
     trained 0
     [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
     local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
     grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
-    # The experiment's links and reports refer to its latest settings.
-    [ "$(key_of_link x/seed-42)" = "$other" ]
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=1 succeeds pipeline compare x y
     before=$(all_of "$ARTIFACTS/compare-x-y")
@@ -556,9 +665,10 @@ END
     ln -s "$WORK/precious" "$ARTIFACTS/runs/$five/1/precious"
     local others
     others=$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")
-    succeeds pipeline clean-runs "$five" "${five:0:10}"
-    [ "$output" = "remove    $ARTIFACTS/runs/$five: removed
-remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
+    succeeds pipeline clean-runs "$five" "${five:0:10}" YES=1
+    [[ ${#lines[@]} -eq 5 && ${lines[0]} == "$five  x, "*", 1 execution, "*" KiB" && ${lines[1]} == *"   $ARTIFACTS/x/seed-5" &&
+        ${lines[2]} == "1 run, "*" KiB" && ${lines[3]} == "remove    $ARTIFACTS/runs/$five: removed" &&
+        ${lines[4]} == "remove    $ARTIFACTS/x/seed-5: was a link to it" ]] || fail "$output"
     [ ! -e "$ARTIFACTS/runs/$five" ]
     [ ! -L "$ARTIFACTS/x/seed-5" ] # no link that leads nowhere
     [ -e "$ARTIFACTS/x/seed-6/train" ]
@@ -567,10 +677,48 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     [ "$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")" = "$others" ]
     # By make, with all digits of the key; a removed run is trained again.
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" \
-        RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" clean-runs
+        RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" YES=1 clean-runs
     [ "$(ls -A "$ARTIFACTS/runs")" = "$KEY" ]
     succeeds pipeline experiment x SEED=5
     trained 1
+}
+
+@test "clean-runs shows what would go and asks; without a terminal it needs YES=1" {
+    local before
+    before=$(all_of "$ARTIFACTS")
+    fails_with 2 "nothing was removed: YES=1 removes this run" "$BIN/pipeline" clean-runs "$KEY"
+    [[ $output == "$KEY  x, "*" KiB"*"$ARTIFACTS/x/seed-42"*"1 run, "*" KiB" ]] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    need_program script
+    run script -qec "'$BIN/pipeline' clean-runs $KEY" /dev/null <<<"n"
+    [[ $output == *"remove this run, "*" KiB? [y/N]"*"nothing was removed"* ]] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    run script -qec "'$BIN/pipeline' clean-runs $KEY" /dev/null <<<"y"
+    [ ! -e "$ARTIFACTS/runs/$KEY" ] || fail "$output"
+}
+
+@test "clean-runs selects by experiment, study and age; what another name links to stays" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
+    succeeds pipeline experiment s
+    succeeds pipeline experiment x EPOCHS=2
+    local before
+    before=$(all_of "$ARTIFACTS/runs")
+    export YES=1
+    fails_with 3 "no kept run is of 'nope': .*nothing was removed" "$BIN/pipeline" clean-runs EXPS="s nope"
+    fails_with 2 "OLDER: '30': expected a number from 1 to 10000 and h, d or w" "$BIN/pipeline" clean-runs OLDER=30
+    succeeds pipeline clean-runs EXPS=x OLDER=1h
+    [ "$output" = "remove    $ARTIFACTS: no kept run is selected" ] || fail "$output"
+    [ "$(all_of "$ARTIFACTS/runs")" = "$before" ]
+    sed -i 's/^  start: .*/  start: 2020-01-02T03:04:05Z/' "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
+    # The study's first variant is the experiment's run, which has another name.
+    succeeds pipeline clean-runs EXPS=s
+    [[ $output == "keep      $ARTIFACTS/x/seed-42: links to a run of this name, too"*"1 run, "* ]] || fail "$output"
+    [ "$(find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
+    succeeds pipeline clean-runs OLDER=52w
+    [ ! -e "$ARTIFACTS/runs/$KEY" ]
+    succeeds pipeline clean-runs EXPS=x
+    [[ $output == *"$ARTIFACTS/x-epochs=2/seed-42: was a link to it" ]] || fail "$output"
+    [ -z "$(ls -A "$ARTIFACTS/runs")" ]
 }
 
 @test "clean-runs refuses a word that does not match exactly one run, and removes nothing" {
@@ -605,7 +753,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
         exec {holder}>&-
         [ "$(all_of "$ARTIFACTS")" = "$before" ]
     done
-    succeeds pipeline clean-runs "$KEY" "$five"
+    YES=1 succeeds pipeline clean-runs "$KEY" "$five"
     [ -z "$(ls -A "$ARTIFACTS/runs")" ]
 }
 
@@ -616,7 +764,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment x
     trained 0
     TOOL=pipeline fails_with 1 "cannot remove: '$ARTIFACTS/runs/$KEY': Read-only" \
-        read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY"
+        read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY" YES=1
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
 }
 
@@ -628,7 +776,7 @@ remove    $ARTIFACTS/x/seed-5: was a link to it" ] || fail "$output"
     grep -q "^0123456789ab .* it holds the run of another key, '$KEY" <<<"$output" || fail "$output"
     succeeds pipeline experiment x
     trained 1
-    succeeds pipeline clean-runs "$KEY"
+    succeeds pipeline clean-runs "$KEY" YES=1
     [ "$(ls -A "$ARTIFACTS/runs")" = 0123456789ab ]
     fails_with 1 "holds the run of another key" "$BIN/pipeline" clean-runs 0123456789ab
     [ -s "$ARTIFACTS/runs/0123456789ab/1/train/model.st.zst" ]

@@ -26,7 +26,7 @@ setup() {
 
 # key NAME: the first digits of its run's key. execution NAME: its first execution, in the archive.
 key() {
-    "$BIN/manifest" get "$ARTIFACTS/$1/seed-42/train" key | cut -c 1-12
+    "$BIN/manifest" get "$ARTIFACTS/$1-loader_workers=1/seed-42/train" key | cut -c 1-12
 }
 execution() {
     echo "runs/$(key "$1")/1"
@@ -55,7 +55,7 @@ has() {
     run ! grep -r -- "$FILES" submission-one-two-loader_workers=1/experiments
     grep -qx 'loader_workers: 1' submission-one-two-loader_workers=1/experiments/two.yaml
     grep -qx 'model: small' submission-one-two-loader_workers=1/experiments/two.yaml
-    cmp "submission-one-two-loader_workers=1/$(execution one)/train/model.st.zst" "$ARTIFACTS/one/seed-42/train/model.st.zst"
+    cmp "submission-one-two-loader_workers=1/$(execution one)/train/model.st.zst" "$ARTIFACTS/one-loader_workers=1/seed-42/train/model.st.zst"
     # The report was made from the packed files, and names no other.
     ! grep -F "$BATS_FILE_TMPDIR" submission-one-two-loader_workers=1/report/report.csv || fail "a file outside"
     [ -z "$(find submission-one-two-loader_workers=1 -name '.*')" ] || fail "hidden files"
@@ -76,7 +76,7 @@ has() {
     local first
     first=$(sha256sum <"$ARCHIVE")
     REPORT_FLAGS="--lang zh" submit
-    local chinese=submission-one-two-loader_workers=1,lang=zh
+    local chinese=submission-one-two-loader_workers=1-lang=zh
     tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/README.md" | grep -q '^## 重新运行'
     tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/report/report.md" | grep -q '测试准确率'
     tar xzOf "$ARTIFACTS/$chinese.tar.gz" "$chinese/run-again.sh" | grep -q -- '^run report .* --lang zh$'

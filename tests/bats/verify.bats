@@ -18,7 +18,7 @@ setup() {
 train_otherwise() {
     sed 's/lr: 0.02/lr: 0.05/' "$FILES/one.yaml" >"$FILES/other.yaml"
     pack other STATES=4 "$FILES/other.yaml" "$@" >log 2>&1 || fail "$(cat log)"
-    other=other/other/seed-42
+    other=$(echo other/other*/seed-42)
 }
 
 # take FILE...: from the other training, as if they were of run `one`, in its manifests, too.
@@ -149,7 +149,7 @@ e cat results
     # Or with its own manifest, as one more execution.
     rm -r "$NAME"
     cp -r "$BATS_FILE_TMPDIR/$NAME" .
-    cp -rL other/other/seed-42 "${one%/1}/2"
+    cp -rL "$other" "${one%/1}/2"
     finds_also experiment "one/seed-42: its execution 2 is one of another run"
     # A setting that the experiment does not have.
     rm -r "$NAME"

@@ -264,13 +264,15 @@ static void commands(void **state) {
 
 // ---- Folders ----
 
-// Checks that `line`, as an experiment's settings, gives folders this suffix.
-static void expect_suffix(const char *line, const char *expected) {
+// Checks that `line`, as an experiment's settings, gives folders and reports these suffixes.
+static void expect_suffix(const char *line, const char *expected, const char *of_report) {
     settings s;
     words given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s, false, NULL);
+    char *suffix = naming_suffix(&s, NULL), *seeds = naming_report_suffix(&s, true, NULL);
     assert_string_equal(suffix, expected);
+    assert_string_equal(seeds, of_report);
+    free(seeds);
     free(suffix);
     settings_release(&s);
     words_release(&given);
@@ -280,18 +282,22 @@ static char *suffix_of(const char *line) {
     settings s;
     words given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s, false, NULL);
-    assert_non_null(suffix);
+    char *suffix = naming_suffix(&s, NULL), *seeds = naming_report_suffix(&s, true, NULL);
+    char *both = malloc(strlen(suffix) + strlen(seeds) + 1);
+    assert_non_null(both);
+    stpcpy(stpcpy(both, suffix), seeds);
+    free(seeds);
+    free(suffix);
     settings_release(&s);
     words_release(&given);
-    return suffix;
+    return both;
 }
 
 // Checks that two settings have two folders, whose names are safe and short.
 static void expect_two_folders(const char *one, const char *two) {
     char *a = suffix_of(one), *b = suffix_of(two);
     assert_string_not_equal(a, b);
-    assert_true(strlen(a) < 110 && strlen(b) < 110);
+    assert_true(strlen(a) < 50 && strlen(b) < 50);
     assert_null(strpbrk(a, " /;'\"$()\n"));
     free(a);
     free(b);
@@ -300,15 +306,16 @@ static void expect_two_folders(const char *one, const char *two) {
 static void folders_of_settings(void **state) {
     (void)state;
     char longer[400];
-    expect_suffix("x", "");
-    expect_suffix("x|DEVICE=cpu|EXECUTIONS=4", ""); // the same runs
-    expect_suffix("x|THREADS=3|EPOCHS=3", "-epochs=3,THREADS=3");
-    expect_suffix("x|REPORT_FLAGS=--lang zh", ""); // the plan; the report's folder has it
-    expect_suffix("x|EPOCHS=3|SEED=1", "-epochs=3,seed=1");
-    expect_suffix("x|SET=optimizer.lr=0.5", "-optimizer.lr=0.5");
+    expect_suffix("x", "", "");
+    expect_suffix("x|DEVICE=cpu|EXECUTIONS=4|MATH=exact", "", ""); // the same runs
+    expect_suffix("x|THREADS=3|EPOCHS=3|MATH=fast", "-epochs=3,threads=3,math=fast", "");
+    expect_suffix("x|REPORT_FLAGS=--lang zh", "", "-lang=zh");
+    expect_suffix("x|EPOCHS=3|SEED=1", "-epochs=3", "-seed=1");
+    expect_suffix("x|SET=optimizer.lr=0.5; repeats = 3; seed_x=1", "-optimizer.lr=0.5,seed_x=1",
+                  "-repeats=3-4d05e5");
+    expect_suffix("x|DATA=/a/flowers/", "-data=flowers", "");
     expect_two_folders("x|SET=title=a b", "x|SET=title=a_b");
     expect_two_folders("x|SET=title=$(touch x)", "x|SET=title=\"(touch x)");
-    expect_two_folders("x|DATA=/a/b", "x|DATA=/a_b");
     expect_two_folders("x|EPOCHS=1|DATA=d", "x|EPOCHS=1");
     snprintf(longer, sizeof longer, "x|SET=title=%0300d", 1);
     char *other = strdup(longer);

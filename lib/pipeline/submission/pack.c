@@ -200,7 +200,7 @@ static status describe_run(submission *s, const yaml_node *train, const yaml_nod
     const char *content = yaml_text_at(train, "results.model");
     status rc;
     TRY(words_add(&s->models, content, err));
-    text_format(&s->run_rows, "| %s | `runs/%.*s` | %s | %.2f %% | `%.12s` |\n", seed->place,
+    text_format(&s->run_rows, "| %s | `runs/%.*s` | %s | %.2f %% | `%.12s` |\n", seed->own,
                 STORE_KEY_DIGITS, seed->key, yaml_text_at(train, "tool"),
                 100 * yaml_number_at(evaluate, "results.accuracy"), content);
     if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
@@ -225,11 +225,11 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     status rc;
     TRY(store_read(s->p->artifacts, seed->key, &list, err));
     if (!words_has(&s->packed, seed->key)) {
-        TRY(keep_executions(s, &list, seed->place, err));
+        TRY(keep_executions(s, &list, seed->own, err));
         TRY(words_add(&s->packed, seed->key, err));
     }
     tested = find_evaluated(&list, r->e.tta);
-    TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->place));
+    TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
     TRY(read_stage(tested, views_folder(r->e.tta), &evaluate, err));
     rc = describe_run(s, tested->train, evaluate, seed, err);
 out:
@@ -388,16 +388,31 @@ out:
     return rc;
 }
 
-// Named like the report: other settings make another archive. DATA is left out: a submission
-// contains no local paths.
+// Named like the report: other settings make another archive, and so do other files of the same
+// names. DATA is left out of the name: a submission contains no local paths.
 static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
     settings own = *p->settings;
+    claims taken = {0};
+    words files = {0};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        rc = words_add(&files, runs->items[i].file, err);
     own.values[SETTING_DATA] = NULL;
-    char *joined = naming_joined("submission", runs->plan, err);
-    char *suffix = joined ? naming_suffix(&own, true, err) : NULL;
-    char *name = suffix ? memory_format(err, "%s%s", joined, suffix) : NULL;
+    char *suffix = naming_suffix(&own, err), *of_report = naming_report_suffix(&own, true, err);
+    char *name = suffix && of_report
+                     ? memory_format(err, "submission-%s%s%s", runs->joined, suffix, of_report)
+                     : NULL;
+    if (rc == STATUS_OK) {
+        name = claims_take(p, &taken, name, &files, err);
+    } else {
+        free(name);
+        name = NULL;
+    }
+    if (name) claims_keep(p, &taken);
+    claims_release(&taken);
+    words_release(&files);
+    free(of_report);
     free(suffix);
-    free(joined);
     return name;
 }
 

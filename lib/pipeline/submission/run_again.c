@@ -168,15 +168,14 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     TRY(words_option(&train, "--train", r->train, s->err));
     if (!r->e.validation.samples) TRY(words_option(&train, "--test", r->test, s->err));
     TRY(words_add(&train, "--out", s->err));
-    TRY(words_format(&train, s->err, "%s/%s/train", artifacts, seed->place));
+    TRY(words_format(&train, s->err, "%s/%s/train", artifacts, seed->own));
     TRY(words_add(&evaluate, "evaluate", s->err));
     TRY(words_add(&evaluate, "--model", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/train/model.st.zst", artifacts, seed->place));
+    TRY(words_format(&evaluate, s->err, "%s/%s/train/model.st.zst", artifacts, seed->own));
     TRY(words_option(&evaluate, "--data", r->test, s->err));
     if (r->e.tta != VIEWS_NONE) TRY(words_option(&evaluate, "--tta", views_word(r->e.tta), s->err));
     TRY(words_add(&evaluate, "--out", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->place,
-                     views_folder(r->e.tta)));
+    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta)));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:
@@ -214,11 +213,11 @@ static status write_report(script *s) {
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
             TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
-                             s->runs->items[i].seeds[k].place));
+                             s->runs->items[i].seeds[k].own));
     if (s->runs->count > 1) {
         TRY(words_add(&command, "--baseline", s->err));
         TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
-                         s->runs->items[0].seeds[0].place));
+                         s->runs->items[0].seeds[0].own));
     }
     TRY(words_add(&command, "--out", s->err));
     TRY(words_format(&command, s->err, "%s/report", s->p->artifacts));
@@ -234,7 +233,7 @@ static status write_comparison(script *s, const words *models) {
     status rc = output_format(s->out, s->err, "%s", COMPARISON);
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
-            char *place = shell_quote(s->runs->items[i].seeds[k].place, s->err);
+            char *place = shell_quote(s->runs->items[i].seeds[k].own, s->err);
             rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
                        : STATUS_FAILED;
             free(place);

@@ -314,7 +314,7 @@ out:
 status submission_check_run(pipeline *p, const char *folder, const planned_run *r,
                             const planned_seed *seed, const char *key, bool data, verification *v,
                             error *err) {
-    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->place, .key = key, .v = v};
+    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->own, .key = key, .v = v};
     error why = {0};
     if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
     char *own = store_folder(folder, key, &why);

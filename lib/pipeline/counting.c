@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/counting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+// ---- One execution ----
+
+int counting_wanted(const planned_run *r, int rounds) {
+    const int seeds = (int)r->seed_count;
+    return r->once ? 1 : (rounds + seeds - 1) / seeds;
+}
+
+static bool has_text(const yaml_node *root, const char *path, const char *expected) {
+    return strcmp(yaml_text_at(root, path), expected) == 0;
+}
+
+// `experiment` needs only the model; all other commands also need times.
+bool counting_needs_times(const pipeline *p, int wanted) {
+    return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
+}
+
+// The kinds of devices of an execution.
+typedef struct kinds {
+    bool cpu, gpu;
+} kinds;
+
+static kinds kinds_of(const yaml_node *train) {
+    const yaml_node *list = yaml_get(train, "run.execution.devices");
+    if (!list) list = yaml_get(train, "run.execution.0.devices"); // it was resumed
+    kinds k = {.cpu = !list || !list->count};
+    for (size_t i = 0; list && i < list->count; i++) {
+        const char *device = list->items[i]->text;
+        *(!device || strcmp(device, "cpu") == 0 ? &k.cpu : &k.gpu) = true;
+    }
+    return k;
+}
+
+// Was it trained on the kinds of devices that DEVICE gives this run's ranks? All kinds give the
+// same model, so if it names none, any will do.
+static bool is_on_device(const planned_run *r, const yaml_node *train) {
+    const char *wanted = words_value(&r->device, "--device");
+    if (!wanted || strcmp(wanted, "auto") == 0) return true;
+    const kinds k = kinds_of(train);
+    return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
+}
+
+// Was it trained with THREADS threads? Does not apply to GPUs.
+static bool is_as_wide(const pipeline *p, const yaml_node *train) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    return !threads || !kinds_of(train).cpu || has_text(train, "run.execution.threads", threads);
+}
+
+// Does not count unless its times are comparable to the others'. An execution that was stopped and
+// resumed has no times, but still counts if only one execution is needed.
+static const char *why_no_time(const pipeline *p, const planned_runs *runs, const execution *x,
+                               int wanted) {
+    const yaml_node *segments = yaml_get(x->train, "run.execution");
+    if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING))
+        return "was resumed, so it has no times";
+    if (*yaml_text_at(x->train, "run.left_out")) return "was left out";
+    if (!has_text(x->train, "run.host", runs->host)) return "is from another host";
+    if (!has_text(x->train, "version", runs->version) ||
+        strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)
+        return "is from another version";
+    return is_as_wide(p, x->train) ? NULL : "used another number of threads";
+}
+
+static bool is_in(const words *list, const execution *x) {
+    return x->train && words_has(list, yaml_text_at(x->train, "run.round"));
+}
+
+// It may lack what this call needs: the device that DEVICE names, the states that STATES asks for,
+// and times.
+const char *counting_why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                             const execution *x, int wanted) {
+    if (!x->finished) return "is not finished";
+    if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
+    if (!is_on_device(r, x->train)) return "was trained on another kind of device";
+    const char *why = counting_needs_times(p, wanted) ? why_no_time(p, runs, x, wanted) : NULL;
+    if (why || !r->in_rounds || is_in(&runs->rounds, x)) return why;
+    return "is not of a round with the other runs";
+}
+
+void counting_release(execution_set *s) {
+    store_release(&s->list);
+    free(s->counting);
+}
+
+status counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                     const planned_seed *seed, int wanted, execution_set *s, error *err) {
+    *s = (execution_set){0};
+    status rc = store_read(p->artifacts, seed->key, &s->list, err);
+    for (size_t i = 0; i < s->list.count; i++)
+        s->list.items[i].finished &= s->list.items[i].views >> r->e.tta & 1u;
+    if (rc != STATUS_OK) return rc;
+    s->counting = memory_new(s->list.count, sizeof *s->counting, err);
+    if (!s->counting) {
+        counting_release(s);
+        return STATUS_FAILED;
+    }
+    for (size_t i = 0; i < s->list.count; i++)
+        if (!counting_why_not(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
+    return STATUS_OK;
+}
+
+status counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                           int rounds, int *missing, error *err) {
+    const int wanted = counting_wanted(r, rounds);
+    *missing = 0;
+    for (size_t k = 0; k < r->seed_count; k++) {
+        execution_set s;
+        status rc = counting_find(p, runs, r, &r->seeds[k], wanted, &s, err);
+        if (rc != STATUS_OK) return rc;
+        if ((int)s.count < wanted) *missing += wanted - (int)s.count;
+        counting_release(&s);
+    }
+    return STATUS_OK;
+}
+
+// ---- Common rounds ----
+
+// One seed of a run: the rounds of its executions, and of those that count.
+typedef struct unit {
+    words seen, counting;
+} unit;
+
+// The units that are timed in rounds together.
+typedef struct units {
+    unit *items;
+    size_t count;
+    char plan[9]; // begins the names of their own rounds: a hash of their keys
+} units;
+
+static void release_units(units *u) {
+    for (size_t i = 0; i < u->count; i++) {
+        words_release(&u->items[i].seen);
+        words_release(&u->items[i].counting);
+    }
+    free(u->items);
+}
+
+// Runs that need fewer executions than others take no part: those that are executed once, and those
+// with more seeds. Nor does a run alone.
+static void choose_runs(planned_runs *runs, int rounds) {
+    int most = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const int wanted = counting_wanted(&runs->items[i], rounds);
+        if (wanted > most) most = wanted;
+    }
+    for (size_t i = 0; i < runs->count; i++)
+        count += counting_wanted(&runs->items[i], rounds) == most;
+    for (size_t i = 0; i < runs->count; i++)
+        runs->items[i].in_rounds =
+            most > 1 && count > 1 && counting_wanted(&runs->items[i], rounds) == most;
+}
+
+static status read_unit(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                        const planned_seed *seed, int wanted, unit *u, error *err) {
+    planned_run alone = *r;
+    execution_set s;
+    size_t at = 0;
+    alone.in_rounds = false;
+    status rc = counting_find(p, runs, &alone, seed, wanted, &s, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && i < s.list.count; i++) {
+        const bool counts = at < s.count && s.counting[at] == i;
+        const yaml_node *train = s.list.items[i].train;
+        const char *round = train ? yaml_text_at(train, "run.round") : "";
+        at += counts;
+        if (*round) rc = words_add(&u->seen, round, err);
+        if (rc == STATUS_OK && *round && counts) rc = words_add(&u->counting, round, err);
+    }
+    counting_release(&s);
+    return rc;
+}
+
+static status read_units(const pipeline *p, const planned_runs *runs, int rounds, units *u,
+                         error *err) {
+    char hash[SHA256_TEXT_BYTES];
+    text keys;
+    size_t all = 0;
+    status rc = STATUS_OK;
+    *u = (units){0};
+    text_init(&keys, err);
+    for (size_t i = 0; i < runs->count; i++) all += runs->items[i].seed_count;
+    u->items = memory_new(all, sizeof *u->items, err);
+    TRY(u->items ? STATUS_OK : STATUS_FAILED);
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        for (size_t k = 0; r->in_rounds && k < r->seed_count; k++) {
+            text_append(&keys, r->seeds[k].key);
+            TRY(read_unit(p, runs, r, &r->seeds[k], counting_wanted(r, rounds),
+                          &u->items[u->count++], err));
+        }
+    }
+    TRY(text_status(&keys));
+    TRY(sha256_buffer(text_string(&keys), keys.length, hash, err));
+    snprintf(u->plan, sizeof u->plan, "%.8s", hash);
+out:
+    text_release(&keys);
+    return rc;
+}
+
+// Has every unit a counting execution of this round? `open`: or none, finished or not?
+static bool have_all(const units *u, const char *round, bool open) {
+    for (size_t i = 0; i < u->count; i++)
+        if (!words_has(&u->items[i].counting, round) &&
+            !(open && !words_has(&u->items[i].seen, round)))
+            return false;
+    return true;
+}
+
+// The number of a round "PLAN-NUMBER" of these units; 0: it is another plan's.
+static int number_of(const units *u, const char *round) {
+    const size_t length = strlen(u->plan);
+    return strncmp(round, u->plan, length) == 0 && round[length] == '-' ? atoi(round + length + 1)
+                                                                        : 0;
+}
+
+// Adds the rounds that are complete, or, with `open`, those of this plan that were interrupted.
+static status add_rounds(planned_runs *runs, const units *u, bool open, size_t most, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < u->count; i++) {
+        const words *own = &u->items[i].counting;
+        for (size_t k = 0; rc == STATUS_OK && k < own->count; k++) {
+            const char *round = own->items[k];
+            if (words_has(&runs->rounds, round) || !have_all(u, round, open)) continue;
+            if (open && (runs->rounds.count >= most || !number_of(u, round))) continue;
+            rc = words_add(&runs->rounds, round, err);
+        }
+    }
+    return rc;
+}
+
+// Finds the rounds that count: complete ones, interrupted ones, then new ones up to `rounds`.
+static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, error *err) {
+    units u;
+    int last = 0;
+    size_t most = 0;
+    status rc;
+    words_release(&runs->rounds);
+    choose_runs(runs, rounds);
+    TRY(read_units(p, runs, rounds, &u, err));
+    for (size_t i = 0; i < runs->count; i++)
+        if (runs->items[i].in_rounds) most = (size_t)counting_wanted(&runs->items[i], rounds);
+    TRY(add_rounds(runs, &u, false, most, err));
+    TRY(add_rounds(runs, &u, true, most, err));
+    for (size_t i = 0; i < u.count; i++)
+        for (size_t k = 0; k < u.items[i].seen.count; k++)
+            if (number_of(&u, u.items[i].seen.items[k]) > last)
+                last = number_of(&u, u.items[i].seen.items[k]);
+    while (rc == STATUS_OK && runs->rounds.count < most)
+        rc = words_format(&runs->rounds, err, "%s-%d", u.plan, ++last);
+out:
+    release_units(&u);
+    return rc;
+}
+
+const char *counting_round(const planned_runs *runs, const planned_run *r, const execution_set *s) {
+    for (size_t i = 0; r->in_rounds && i < runs->rounds.count; i++) {
+        bool has = false;
+        for (size_t k = 0; k < s->list.count && !has; k++) {
+            const yaml_node *train = s->list.items[k].train;
+            has = train && strcmp(yaml_text_at(train, "run.round"), runs->rounds.items[i]) == 0;
+        }
+        if (!has) return runs->rounds.items[i];
+    }
+    return NULL;
+}
+
+// ---- Missing executions ----
+
+static status count_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
+                            error *err) {
+    status found = find_rounds(p, runs, rounds, err);
+    if (found != STATUS_OK) return found;
+    *missing = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        int own;
+        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &own, err);
+        if (rc != STATUS_OK) return rc;
+        *missing += own;
+    }
+    return STATUS_OK;
+}
+
+static void take_condition(planned_runs *runs, const char *host, const char *version,
+                           const char *sources) {
+    snprintf(runs->host, sizeof runs->host, "%s", host);
+    snprintf(runs->version, sizeof runs->version, "%s", version);
+    snprintf(runs->sources, sizeof runs->sources, "%s", sources);
+}
+
+status counting_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
+                        error *err) {
+    char host[PROCESS_HOST_BYTES];
+    execution_list first;
+    process_host(host);
+    take_condition(runs, host, cli_version(), cli_sources());
+    status rc = count_missing(p, runs, rounds, missing, err);
+    if (rc != STATUS_OK || !*missing) return rc;
+    // A complete set includes an execution of the first run, so its conditions are among those.
+    rc = store_read(p->artifacts, runs->items[0].seeds[0].key, &first, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
+        const yaml_node *train = first.items[i].train;
+        if (!train) continue;
+        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"),
+                       yaml_text_at(train, "run.sources"));
+        rc = count_missing(p, runs, rounds, missing, err);
+    }
+    store_release(&first);
+    if (rc == STATUS_OK && *missing) {
+        take_condition(runs, host, cli_version(), cli_sources());
+        rc = count_missing(p, runs, rounds, missing, err);
+    }
+    return rc;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// counting.h - which executions in the store count for a plan, and how many it lacks.
+//
+// Several runs that are timed several times are compared within rounds: a round executes every run
+// once, one after the other. `run.round` in a manifest names the round of an execution, and an
+// execution counts only if every run of the plan has one of the same round. So a run that has too
+// few is not topped up alone, at another hour than the others: whole rounds are added. A round that
+// was interrupted is completed.
+#ifndef LOCKSTEP_PIPELINE_COUNTING_H
+#define LOCKSTEP_PIPELINE_COUNTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/planned_run.h"
+#include "pipeline/store.h"
+
+// Returns the number of executions per seed that a report of `rounds` rounds needs of this run;
+// several seeds reduce it.
+int counting_wanted(const planned_run *r, int rounds);
+// Are times needed, and not only a model?
+bool counting_needs_times(const pipeline *p, int wanted);
+
+// The executions of one key, and the indices of those that count.
+typedef struct execution_set {
+    execution_list list;
+    size_t *counting, count;
+} execution_set;
+
+// Reads the executions of a seed. One that was not evaluated with the run's views is not finished:
+// it lacks only that.
+status counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                     const planned_seed *seed, int wanted, execution_set *s, error *err) MUST_CHECK;
+void counting_release(execution_set *s);
+// Returns what an execution lacks to count, to follow "execution 1"; NULL: it counts.
+const char *counting_why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                             const execution *x, int wanted);
+// Returns the round that a new execution of the set belongs to; NULL: none.
+const char *counting_round(const planned_runs *runs, const planned_run *r, const execution_set *s);
+
+// Counts the executions missing for `rounds` rounds. If the question is about speed, only
+// comparable executions count: those of one host, version and sources (runs->host, ->version,
+// ->sources), in common rounds (runs->rounds). Sets these to the ones of a set that is already
+// complete, if there is one, else to the present ones.
+status counting_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
+                        error *err) MUST_CHECK;
+// The same for one run of the plan, once counting_missing has decided these.
+status counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                           int rounds, int *missing, error *err) MUST_CHECK;
+
+#endif

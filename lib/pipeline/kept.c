@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/kept.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/printable.h"
+#include "data/manifest.h"
+#include "pipeline/store.h"
+
+// ---- One run ----
+
+// The size of a tree in bytes; unreadable entries count as 0.
+static uint64_t size_of(const char *path) {
+    struct stat info;
+    uint64_t bytes = 0;
+    if (lstat(path, &info)) return 0;
+    if (!S_ISDIR(info.st_mode)) return (uint64_t)info.st_size;
+    DIR *folder = opendir(path);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        char *below = memory_format(NULL, "%s/%s", path, e->d_name);
+        if (below) bytes += size_of(below);
+        free(below);
+    }
+    if (folder) closedir(folder);
+    return bytes;
+}
+
+static void copy_text(const yaml_node *root, const char *path, char *text, size_t size) {
+    snprintf(text, size, "%s", yaml_text_at(root, path));
+    (void)printable(text, true);
+}
+
+// Of several evaluations, that without views.
+static void read_evaluation(const char *folder, kept_run *w) {
+    for (int v = 0; v < VIEWS_KINDS && isnan(w->accuracy); v++) {
+        yaml_node *root = NULL;
+        char *path =
+            memory_format(NULL, "%s/%s/manifest.yaml", folder, views_folder((test_views)v));
+        if (path && manifest_read(path, &root, NULL) == STATUS_OK)
+            w->accuracy = yaml_number_at(root, "results.accuracy");
+        yaml_free(root);
+        free(path);
+    }
+}
+
+static bool is_left_out(const execution *x) {
+    return *yaml_text_at(x->train, "run.left_out") != 0;
+}
+
+// The geometric mean over the executions, as in a report; one that was stopped and resumed has no
+// time.
+static double mean_seconds(const execution_list *list) {
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const yaml_node *segments =
+            list->items[i].train ? yaml_get(list->items[i].train, "run.execution") : NULL;
+        if (segments && is_left_out(&list->items[i])) continue;
+        const double one = segments && segments->kind == YAML_MAPPING
+                               ? yaml_number_at(list->items[i].train, "results.seconds_per_epoch")
+                               : NAN;
+        if (!(one > 0)) continue;
+        sum += log(one);
+        count++;
+    }
+    return count ? exp(sum / (double)count) : NAN;
+}
+
+// Appends "data shapes" for a run of other data than those that its experiment names (DATA).
+static void append_own_data(const yaml_node *train, char *text, size_t size) {
+    static const char fetched[] = "../../../../data/"; // from an execution's train folder
+    const char *path = yaml_text_at(train, "inputs.0.path"), *end = strrchr(path, '/');
+    const bool inside = strncmp(path, fetched, strlen(fetched)) == 0;
+    const char *begin = end;
+    if (!end || (inside && strncmp(path + strlen(fetched), "shards-", 7) != 0)) return;
+    while (begin > path && begin[-1] != '/') begin--;
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%sdata %.*s", used && text[used - 1] != ' ' ? ", " : "",
+             (int)(end - begin), begin);
+    (void)printable(text, true);
+}
+
+static void read_execution(const execution *x, const origins *known, kept_run *w) {
+    if (!x->train) {
+        w->unfinished++;
+        return;
+    }
+    w->executions++;
+    w->left_out += is_left_out(x);
+    copy_text(x->train, "run.start", w->date, sizeof w->date);
+    if (w->executions > 1) return;
+    const yaml_node *parameters = yaml_find(x->train, "parameters");
+    copy_text(x->train, "parameters.name", w->name, sizeof w->name);
+    if (parameters) origins_describe(known, w->name, parameters, w->differs, sizeof w->differs);
+    append_own_data(x->train, w->differs, sizeof w->differs);
+    read_evaluation(x->folder, w);
+}
+
+// A run without a finished execution has only its experiment file, and the time of its last state.
+static void name_unfinished(const char *folder, const execution_list *list, kept_run *w) {
+    struct stat info;
+    struct tm utc;
+    yaml_node *root = NULL;
+    char *path = memory_format(NULL, "%s/experiment.yaml", folder);
+    if (path && yaml_read_file(path, &root, NULL) == STATUS_OK)
+        copy_text(root, "name", w->name, sizeof w->name);
+    snprintf(w->differs, sizeof w->differs, "not finished");
+    for (size_t i = 0; i < list->count; i++) {
+        char *train = memory_format(NULL, "%s/train", list->items[i].folder);
+        if (train && (stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0) &&
+            gmtime_r(&info.st_mtime, &utc))
+            (void)strftime(w->date, sizeof w->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        free(train);
+    }
+    yaml_free(root);
+    free(path);
+}
+
+status kept_read(const pipeline *p, const origins *known, const char *key, kept_run *w,
+                 error *err) {
+    execution_list list;
+    error unusable = {0};
+    *w = (kept_run){.key = key, .accuracy = NAN, .seconds = NAN};
+    char *folder = store_folder(p->artifacts, key, err);
+    if (store_read(p->artifacts, key, &list, &unusable) != STATUS_OK) {
+        snprintf(w->differs, sizeof w->differs, "%.*s", (int)sizeof w->differs - 1,
+                 unusable.message);
+        free(folder);
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < list.count; i++) read_execution(&list.items[i], known, w);
+    w->seconds = mean_seconds(&list);
+    if (folder) w->bytes = size_of(folder);
+    if (folder && !w->executions) name_unfinished(folder, &list, w);
+    free(folder);
+    store_release(&list);
+    return folder ? STATUS_OK : STATUS_FAILED;
+}
+
+// ---- Selecting ----
+
+void kept_show_size(uint64_t bytes, char text[16]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    double value = (double)bytes;
+    int unit = 0;
+    for (; value >= 1000 && unit < 3; unit++) value /= 1024;
+    snprintf(text, 16, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static bool is_among(const char *key, char **keys, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
+status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) {
+    const words *names = &p->settings->names;
+    status rc = STATUS_OK;
+    if (!names->count ||
+        (p->settings->command == COMMAND_CLEAN_RUNS && p->settings->values[SETTING_EXPS]))
+        return store_keys(p->artifacts, keys, count, err);
+    *count = 0;
+    *keys = memory_new(names->count, sizeof **keys, err);
+    if (!*keys) return STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < names->count; i++) {
+        char *key;
+        rc = store_find(p->artifacts, names->items[i], &key, err);
+        if (rc != STATUS_OK) break;
+        // A run that is named twice is listed once.
+        if (is_among(key, *keys, *count))
+            free(key);
+        else
+            (*keys)[(*count)++] = key;
+    }
+    if (rc != STATUS_OK) store_keys_free(*keys, *count);
+    return rc;
+}
+
+// ---- Leaving out ----
+
+// Finds the execution that "KEY/N" names, and checks that nothing fills its folder.
+static status find_execution(const pipeline *p, const char *word, char **folder, error *err) {
+    const char *slash = strrchr(word, '/');
+    execution_list list = {0};
+    char *digits = memory_format(err, "%.*s", slash ? (int)(slash - word) : 0, word), *key = NULL;
+    status rc = digits ? STATUS_OK : STATUS_FAILED;
+    *folder = NULL;
+    TRY(rc);
+    if (!*digits)
+        TRY(error_set(err, STATUS_USAGE,
+                      "cannot leave out '%s': expected KEY/N, the execution N of a run", word));
+    TRY(store_find(p->artifacts, digits, &key, err));
+    TRY(store_read(p->artifacts, key, &list, err));
+    for (size_t i = 0; i < list.count && !*folder; i++) {
+        const execution *x = &list.items[i];
+        char number[16];
+        snprintf(number, sizeof number, "%d", x->number);
+        if (!x->train || strcmp(number, slash + 1) != 0) continue;
+        TRY(store_check_unused(x->folder, err));
+        *folder = memory_string(x->folder, err);
+        TRY(*folder ? STATUS_OK : STATUS_FAILED);
+    }
+    if (!*folder)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot leave out '%s': run %s has no finished execution %s: `make runs "
+                       "RUNS=%s` lists them",
+                       word, key, slash + 1, digits);
+out:
+    store_release(&list);
+    free(key);
+    free(digits);
+    return rc;
+}
+
+static status find_executions(const pipeline *p, setting which, words *folders, error *err) {
+    words given = {0};
+    status rc = words_options(&given, p->settings->values[which], err);
+    for (size_t i = 0; rc == STATUS_OK && i < given.count; i++) {
+        char *folder;
+        rc = find_execution(p, given.items[i], &folder, err);
+        if (rc == STATUS_OK) rc = words_add(folders, folder, err);
+        free(folder);
+    }
+    words_release(&given);
+    return rc;
+}
+
+status kept_mark(pipeline *p, error *err) {
+    words drop = {0}, keep = {0};
+    char now[32];
+    const time_t clock = time(NULL);
+    struct tm utc;
+    status rc;
+    TRY(find_executions(p, SETTING_DROP, &drop, err));
+    TRY(find_executions(p, SETTING_KEEP, &keep, err));
+    if (!gmtime_r(&clock, &utc) || !strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc)) *now = 0;
+    for (size_t i = 0; i < drop.count; i++) {
+        TRY(store_note(drop.items[i], "left_out", now, err));
+        p->say("drop", drop.items[i], "its times are left out; KEEP takes them back");
+    }
+    for (size_t i = 0; i < keep.count; i++) {
+        TRY(store_note(keep.items[i], "left_out", NULL, err));
+        p->say("keep", keep.items[i], "its times count");
+    }
+out:
+    words_release(&keep);
+    words_release(&drop);
+    return rc;
+}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/row.h"
 #include "base/cli.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -30,6 +31,7 @@ static const struct quantity_info {
     [QUANTITY_REPEATS] = {"repeats", STATED_COUNT, 1, false},
     [QUANTITY_TOTAL_SECONDS] = {"total_seconds", STATED_FIGURE, 0, true},
     [QUANTITY_SECONDS_PER_EPOCH] = {"seconds_per_epoch", STATED_FIGURE, 0, true},
+    [QUANTITY_IMAGES_PER_SECOND] = {"images_per_second", STATED_FIGURE, 0, true},
     [QUANTITY_BATCH_MS] = {"batch_ms", STATED_FIGURE, 0, true},
     [QUANTITY_LOAD_SECONDS] = {"load_seconds_per_step", STATED_FIGURE, 0, false},
     [QUANTITY_UPDATE_SECONDS] = {"update_seconds_per_step", STATED_FIGURE, 0, false},
@@ -61,8 +63,9 @@ static const struct {
 static const char *const topics[] = {"time", "measured", "source", "communication", "code"};
 static const char *const strategies[] = {"single", "dp", "ddp", "mp"};
 
-#define BIT(q)       QUANTITY_BIT(QUANTITY_##q)
-#define TIME_FIGURES (BIT(TOTAL_SECONDS) | BIT(SECONDS_PER_EPOCH) | BIT(BATCH_MS))
+#define BIT(q) QUANTITY_BIT(QUANTITY_##q)
+#define TIME_FIGURES \
+    (BIT(TOTAL_SECONDS) | BIT(SECONDS_PER_EPOCH) | BIT(IMAGES_PER_SECOND) | BIT(BATCH_MS))
 
 #define FIGURES (TIME_FIGURES | BIT(ACCURACY) | BIT(TRAIN_LOSS))
 
@@ -194,16 +197,14 @@ status field_labels(const yaml_node *mapping, const char **row_labels, error *er
 }
 
 status field_basis(const yaml_node *mapping, quantity *basis, error *err) {
-    static const quantity bases[] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
-                                     QUANTITY_BATCH_MS};
-    const char *words[COUNT(bases)];
+    const char *words[TIME_BASES];
     size_t index = 0;
-    for (size_t i = 0; i < COUNT(bases); i++) words[i] = quantities[bases[i]].key;
+    for (size_t i = 0; i < TIME_BASES; i++) words[i] = quantities[time_bases[i]].key;
     const yaml_node *node = yaml_find(mapping, "basis");
     *basis = QUANTITIES;
     if (!node) return STATUS_OK;
-    status rc = field_word(node, "basis", words, COUNT(words), &index, err);
-    if (rc == STATUS_OK) *basis = bases[index];
+    status rc = field_word(node, "basis", words, TIME_BASES, &index, err);
+    if (rc == STATUS_OK) *basis = time_bases[index];
     return rc;
 }
 

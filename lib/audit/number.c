@@ -70,6 +70,13 @@ out:
     return rc;
 }
 
+stated stated_inverse(const stated *s) {
+    stated inverse = *s;
+    inverse.value = 1 / s->value;
+    inverse.range = interval_divide(interval_exact(1), s->range);
+    return inverse;
+}
+
 interval interval_add(interval a, interval b) {
     return (interval){a.low + b.low, a.high + b.high};
 }

@@ -33,6 +33,9 @@ typedef enum stated_kind {
 status stated_read(const yaml_node *node, const char *key, stated_kind kind, double min, bool above,
                    stated *s, error *err) MUST_CHECK;
 
+// The inverse of a value above 0, with the text of the value itself.
+stated stated_inverse(const stated *s);
+
 // Interval arithmetic. Products and quotients require operands >= 0. A quotient by a range that
 // reaches zero has no upper end: INFINITY.
 interval interval_add(interval a, interval b);

@@ -67,16 +67,79 @@ static stated product(const stated *x, const stated *y) {
     return p;
 }
 
+// The quotient of two given values; "" as its text.
+static stated quotient(const stated *x, const stated *y) {
+    stated q = {.given = x->given && y->given};
+    if (!q.given) return q;
+    q.value = x->value / y->value;
+    q.range = interval_divide(x->range, y->range);
+    return q;
+}
+
+// The total without the seconds besides its epochs. Not given if nothing is left of it.
+static stated time_in_epochs(const claim_row *r) {
+    const stated *total = &r->values[QUANTITY_TOTAL_SECONDS];
+    const stated *other = &r->values[QUANTITY_OTHER_SECONDS];
+    stated left = {.given = total->given && other->given && total->value > other->value};
+    if (!left.given) return left;
+    left.value = total->value - other->value;
+    left.range = interval_subtract(total->range, other->range);
+    left.range.low = fmax(0, left.range.low);
+    return left;
+}
+
+stated row_epoch(const claim_row *r) {
+    const stated *v = r->values, in_epochs = time_in_epochs(r);
+    if (v[QUANTITY_SECONDS_PER_EPOCH].given) return v[QUANTITY_SECONDS_PER_EPOCH];
+    stated epoch = quotient(&in_epochs, &v[QUANTITY_EPOCHS]);
+    if (epoch.given)
+        snprintf(epoch.text, sizeof epoch.text, "(%.12s - %.12s) / %.8s",
+                 v[QUANTITY_TOTAL_SECONDS].text, v[QUANTITY_OTHER_SECONDS].text,
+                 v[QUANTITY_EPOCHS].text);
+    if (epoch.given) return epoch;
+    epoch = quotient(&v[QUANTITY_SAMPLES], &v[QUANTITY_IMAGES_PER_SECOND]);
+    epoch.range.low /= TIME_SLACK;
+    epoch.range.high *= TIME_SLACK;
+    if (epoch.given)
+        snprintf(epoch.text, sizeof epoch.text, "(%.16s / %.16s)", v[QUANTITY_SAMPLES].text,
+                 v[QUANTITY_IMAGES_PER_SECOND].text);
+    return epoch;
+}
+
+stated row_mean_epoch(const claim_row *r) {
+    return quotient(&r->values[QUANTITY_TOTAL_SECONDS], &r->values[QUANTITY_EPOCHS]);
+}
+
+// Adds the seconds besides the epochs, if the row states them.
+static stated add_other(const claim_row *r, stated epochs) {
+    const stated *other = &r->values[QUANTITY_OTHER_SECONDS];
+    if (!epochs.given || !other->given) return epochs;
+    epochs.value += other->value;
+    epochs.range = interval_add(epochs.range, other->range);
+    return epochs;
+}
+
 stated row_total(const claim_row *r) {
-    const stated *v = r->values;
+    const stated *v = r->values, epoch = row_epoch(r);
     if (v[QUANTITY_TOTAL_SECONDS].given) return v[QUANTITY_TOTAL_SECONDS];
-    stated of_epochs = product(&v[QUANTITY_SECONDS_PER_EPOCH], &v[QUANTITY_EPOCHS]);
-    if (of_epochs.given) return of_epochs;
+    stated of_epochs = product(&epoch, &v[QUANTITY_EPOCHS]);
+    if (of_epochs.given) return add_other(r, of_epochs);
     stated steps = row_steps(r), all_steps = product(&steps, &v[QUANTITY_EPOCHS]);
     stated seconds = v[QUANTITY_BATCH_MS];
     seconds.value /= 1000;
     seconds.range = interval_divide(seconds.range, interval_exact(1000));
-    return product(&all_steps, &seconds);
+    return add_other(r, product(&all_steps, &seconds));
+}
+
+interval row_sum(const stated_list *l, const stated_list *by, double *value) {
+    interval sum = {0, 0};
+    *value = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        double weight = by ? by->items[i].value : 1;
+        *value += weight * l->items[i].value;
+        sum = interval_add(sum, interval_multiply(l->items[i].range, interval_exact(weight)));
+    }
+    return sum;
 }
 
 bool statement_compares(const claim_statement *s) {
@@ -88,14 +151,21 @@ bool statements_share_rows(const claim_statement *s, const claim_statement *t) {
 }
 
 const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
-                                         QUANTITY_BATCH_MS};
+                                         QUANTITY_IMAGES_PER_SECOND, QUANTITY_BATCH_MS};
 
 const char *time_basis_name(quantity basis) {
     return basis == QUANTITY_TOTAL_SECONDS       ? WORD("in total")
            : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("per epoch")
-                                                 : WORD("per batch");
+           : basis == QUANTITY_BATCH_MS          ? WORD("per batch")
+                                                 : WORD("in throughput");
 }
 
 const char *time_basis_unit(quantity basis) {
-    return basis == QUANTITY_BATCH_MS ? "ms" : "s";
+    return basis == QUANTITY_BATCH_MS ? "ms" : basis == QUANTITY_IMAGES_PER_SECOND ? "img/s" : "s";
+}
+
+stated row_time(const claim_row *r, quantity basis) {
+    if (basis == QUANTITY_SECONDS_PER_EPOCH) return row_epoch(r);
+    if (basis != QUANTITY_IMAGES_PER_SECOND) return r->values[basis];
+    return stated_inverse(&r->values[basis]);
 }

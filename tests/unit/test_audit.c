@@ -299,6 +299,194 @@ static void scaled_ddp_is_consistent(void **state) {
           "  - {kind: effective_batch, of: d, batch: 256}\n");
 }
 
+// ---- Rows that state everything ---------------------------------------------------------------
+
+// One arm, and a faster one that spent half of its total starting up. Batches take less than the
+// epoch that they are in, and load and update less than a batch; the first epoch warms up.
+#define STATES_ALL                                                                              \
+    HEAD "common: {samples: 50000, test_samples: 10000, epochs: 5, lr: 0.1, dataset: cifar10, " \
+         "loader_workers: 0, over: one}\n"                                                      \
+         "rows:\n"                                                                              \
+         "  - {name: one, strategy: single, devices: 1, batch: 100, global_batch: 100, "        \
+         "load_seconds_per_step: 0.0040, update_seconds_per_step: 0.0200, batch_ms: 25.0, "     \
+         "seconds_per_epoch: 13.08, images_per_second: 3823, total_seconds: 69.03, "            \
+         "accuracy: 90.00}\n"                                                                   \
+         "  - {name: two, strategy: ddp, devices: 2, batch: 50, global_batch: 100, "            \
+         "load_seconds_per_step: 0.0030, update_seconds_per_step: 0.0130, batch_ms: 18.5, "     \
+         "seconds_per_epoch: 9.79, epoch_seconds: [12.59, 9.09, 9.09, 9.09, 9.09], "            \
+         "images_per_second: 5107, total_seconds: 97.03, other_seconds: 48.08, "                \
+         "accuracy: 90.20, class_accuracies: [90.30, 90.10], class_samples: [5000, 5000], "     \
+         "speed_up: 1.34}\n"
+
+// The text with the first `old` replaced.
+static const char *with(char *out, size_t size, const char *yaml, const char *old,
+                        const char *instead) {
+    const char *at = strstr(yaml, old);
+    if (!at) fail_msg("'%s' is not in\n%s", old, yaml);
+    snprintf(out, size, "%.*s%s%s", (int)(at - yaml), yaml, instead, at + strlen(old));
+    return out;
+}
+
+static void rows_that_state_everything(void **state) {
+    (void)state;
+    static const struct altered {
+        const char *from, *to, *finding;
+    } rows[] = {
+        {"total_seconds: 97.03", "total_seconds: 117.03",
+         "the sum of 5 epochs + 48.08 s = 97.03 s, stated 117.03 s"},
+        {"other_seconds: 48.08", "other_seconds: 28.08",
+         "the sum of 5 epochs + 28.08 s = 77.03 s, stated 97.03 s"},
+        {"[12.59, 9.09,", "[12.59, 29.09,",
+         "the sum of 5 epochs + 48.08 s = 117 s, stated 97.03 s"},
+        {"seconds_per_epoch: 9.79", "seconds_per_epoch: 19.79",
+         "5 epochs took from 9.09 to 12.59 s, stated 19.79 s"},
+        {"total_seconds: 69.03", "total_seconds: 89.03",
+         "5 epochs x 13.08 s = 65.4 s, stated 89.03"},
+        {"seconds_per_epoch: 13.08", "seconds_per_epoch: 11.08",
+         "5 epochs x 11.08 s = 55.4 s, stated 69.03 s"},
+        {"batch_ms: 18.5", "batch_ms: 28.5", "500 steps/epoch x 28.5 ms = 14.25 s, stated 9.79 s"},
+        {"load_seconds_per_step: 0.0030", "load_seconds_per_step: 0.0130",
+         "0.0130 + 0.0130 s = 0.026 s, stated 0.0185 s"},
+        {"images_per_second: 3823", "images_per_second: 2823",
+         "50000 images / 2823 img/s = 17.71 s, stated 13.08 s"},
+        {"batch: 50,", "batch: 60,", "60 per rank x 2 ranks = 120 per step, stated 100"},
+        {"accuracy: 90.00", "accuracy: 90.005", "no whole number of samples gives its accuracy"},
+        {"[90.30,", "[80.30,", "10000 samples of 2 classes: 85.20 %, stated 90.20 %"},
+        {"speed_up: 1.34", "speed_up: 1.54", "13.08 / 9.79 s per epoch: 1.34 times as fast"},
+    };
+    char yaml[4096];
+    clean(STATES_ALL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        // Without the speed-up, the rows alone count.
+        const bool speed_up = strncmp(rows[i].from, "speed_up", 8) == 0;
+        const char *base = STATES_ALL;
+        char alone[4096];
+        if (!speed_up) base = with(alone, sizeof alone, base, "speed_up: 1.34", "");
+        finds(with(yaml, sizeof yaml, base, rows[i].from, rows[i].to), FINDING_ARITHMETIC,
+              rows[i].finding, NULL);
+    }
+}
+
+static void statements_about_rows_that_state_everything(void **state) {
+    (void)state;
+    static const struct altered {
+        const char *statement, *finding;
+    } statements[] = {
+        {"kind: speedup, of: two, than: one, ratio: 1.34, basis: seconds_per_epoch", NULL},
+        {"kind: speedup, of: two, than: one, ratio: 1.34", NULL},
+        {"kind: slower, of: two, than: one, ratio: 1.41, basis: total_seconds", NULL},
+        {"kind: faster, of: two, than: one, by_percent: 34, basis: images_per_second", NULL},
+        {"kind: faster, of: two, than: one, by_percent: 54, basis: images_per_second",
+         "5107 / 3823 img/s in throughput: 33.6 % faster, stated 54 %"},
+        {"kind: difference, of: two, than: one, images_per_second: 1284, batch_ms: -6.5", NULL},
+        {"kind: difference, of: two, than: one, images_per_second: 1384",
+         "5107 - 3823 = 1284, stated 1384"},
+        // The time besides the epochs is not divided; communication counts in every step.
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, batch_ms: 10.25, "
+         "seconds_per_epoch: 5.40, total_seconds: 75.1, images_per_second: 9267",
+         NULL},
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, total_seconds: 95.1",
+         "(97.03 - 48.08) / 2 + 48.08 = 72.56 s, stated 95.1 s"},
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, images_per_second: 4000",
+         "5107 x 2 = 10214 img/s, stated 4000 img/s"},
+    };
+    char yaml[4096], rows[3072];
+    (void)with(rows, sizeof rows, STATES_ALL, "speed_up: 1.34", "");
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        snprintf(yaml, sizeof yaml, "%s" STATEMENTS "  - {%s}\n", rows, statements[i].statement);
+        if (statements[i].finding)
+            finds(yaml, FINDING_ARITHMETIC, statements[i].finding, NULL);
+        else
+            clean(yaml);
+    }
+    finds(STATES_ALL STATEMENTS
+          "  - {kind: projection, of: two, devices: 4, total_seconds: 72.56}\n",
+          FINDING_UNSUPPORTED, "(97.03 - 48.08) / 2 + 48.08 = 72.56 s in total, stated 72.56",
+          "nothing is left for communication");
+    // Two statements, each true of another time.
+    clean(STATES_ALL STATEMENTS "  - {kind: faster, of: two, than: one, ratio: 1.34}\n"
+                                "  - {kind: slower, of: two, than: one, ratio: 1.41}\n");
+    // A mean of five runs is one of five times as many samples.
+#define OF_FIVE(repeats)                                                               \
+    HEAD "common: {test_samples: 10000" repeats "}\n"                                  \
+         "rows: [{name: a, accuracy: 92.10}, {name: b, accuracy: 91.60}]\n" STATEMENTS \
+         "  - {kind: accuracy_difference, points: 0.50, of: a, than: b}\n"
+    clean(OF_FIVE(", repeats: 5"));
+    finds(OF_FIVE(""), FINDING_UNSUPPORTED, "not shown to differ in accuracy", NULL);
+}
+
+// Two times of one comparison: the reason is the one of these two.
+static void ratios_of_rows_that_state_everything(void **state) {
+    (void)state;
+#define RATIOS(x, y, basis)                                                                    \
+    HEAD "common: {samples: 50000, epochs: 5, global_batch: 100}\n"                            \
+         "rows: [{name: one, devices: 1, " x "}, {name: two, devices: 2, " y "}]\n" STATEMENTS \
+         "  - {kind: slower, of: two, than: one, basis: " basis "}\n"
+    // (97.03 - 48.08) / 5 = 9.79; without other_seconds, the total says 1.41 and the epoch 0.75.
+    clean(RATIOS("seconds_per_epoch: 13.08, total_seconds: 69.03",
+                 "seconds_per_epoch: 9.79, total_seconds: 97.03, other_seconds: 48.08",
+                 "total_seconds"));
+    clean(RATIOS("batch_ms: 26.00, total_seconds: 69.03",
+                 "batch_ms: 19.50, total_seconds: 97.03, other_seconds: 48.08", "total_seconds"));
+    clean(RATIOS("images_per_second: 3823, total_seconds: 69.03",
+                 "images_per_second: 5107, total_seconds: 97.03, other_seconds: 48.08",
+                 "total_seconds"));
+    // Counted over the whole total, too: 250000 / 97.03.
+    clean(RATIOS("images_per_second: 3823, seconds_per_epoch: 13.08, total_seconds: 69.03",
+                 "images_per_second: 2577, seconds_per_epoch: 9.79, total_seconds: 97.03, "
+                 "other_seconds: 48.08",
+                 "total_seconds"));
+#define ALONE(x, y, basis)                                                                     \
+    HEAD "rows: [{name: one, devices: 1, " x "}, {name: two, devices: 2, " y "}]\n" STATEMENTS \
+         "  - {kind: slower, of: two, than: one, basis: " basis "}\n"
+    finds(ALONE("seconds_per_epoch: 10.00, total_seconds: 50.00",
+                "seconds_per_epoch: 10.00, total_seconds: 80.00, other_seconds: 10.00",
+                "total_seconds"),
+          FINDING_ARITHMETIC, "(80.00 - 10.00) / 50.00 s in total = 1.4\n",
+          "both arms took the same number of epochs");
+    finds(ALONE("batch_ms: 10.00, total_seconds: 50.00", "batch_ms: 10.00, total_seconds: 80.00",
+                "total_seconds"),
+          FINDING_ARITHMETIC, "10.00 / 10.00 ms per batch = 1\n",
+          "both arms took the same number of steps");
+    finds(ALONE("images_per_second: 1000, seconds_per_epoch: 50.0",
+                "images_per_second: 1000, seconds_per_epoch: 80.0", "seconds_per_epoch"),
+          FINDING_ARITHMETIC, "1000 / 1000 img/s in throughput = 1\n",
+          "both arms took the same number of images");
+}
+
+// Lists of some epochs, and batch sizes that times imply.
+static void terms_that_explain_a_time(void **state) {
+    (void)state;
+#define LISTED(list, total)                                                               \
+    HEAD "rows: [{name: a, epochs: 4, seconds_per_epoch: 10.0, epoch_seconds: " list ", " \
+         "total_seconds: " total "}]\n"
+    clean(LISTED("[30.0, 10.0, 10.0, 10.0]", "60.0"));       // the usual epoch, after a warm-up
+    clean(LISTED("[10.0, 10.0]", "40.0"));                   // the first two
+    clean(LISTED("[30.0, 10.0, 10.0, 10.0, 10.0]", "40.0")); // a warm-up that is none of the four
+    finds(LISTED("[10.0, 10.0]", "15.0"), FINDING_ARITHMETIC,
+          "the sum of 2 epochs = 20 s, stated 15.0 s", NULL);
+    finds(LISTED("[30.0, 10.0, 10.0, 10.0]", "40.0"), FINDING_ARITHMETIC,
+          "the sum of 4 epochs = 60 s, stated 40.0 s", NULL);
+    // Up to a tenth of an epoch is in no batch, although the row states the rest of its total.
+    clean(HEAD "rows: [{name: a, samples: 50000, batch: 100, epochs: 10, batch_ms: 10.00, "
+               "seconds_per_epoch: 5.40, total_seconds: 60.0, other_seconds: 6.0}]\n");
+    // 1000 x 10 ms in 1 s imply a batch of 10 in both, with and without other seconds or workers.
+    clean(HEAD "common: {samples: 1000, epochs: 1}\n"
+               "rows: [{name: a, batch_ms: 10.0, total_seconds: 1.00}, "
+               "{name: b, batch_ms: 10.0, total_seconds: 2.00, other_seconds: 1.00}]\n");
+    clean(HEAD "common: {samples: 10000, epochs: 1, load_seconds_per_step: 0.0080, "
+               "update_seconds_per_step: 0.0020}\n"
+               "rows: [{name: a, loader_workers: 0, total_seconds: 10.0}, "
+               "{name: b, loader_workers: 4, total_seconds: 2.0}]\n");
+    // The total of the like-for-like comparison has the other seconds, too.
+    finds(HEAD
+          "rows: [{name: a, devices: 1, epochs: 2, seconds_per_epoch: 10.0, other_seconds: 5}, "
+          "{name: b, devices: 2, epochs: 4, seconds_per_epoch: 5.0}]\n" STATEMENTS
+          "  - {kind: faster, of: b, than: a}\n",
+          FINDING_ARMS, "in total: 4 x 5.0 s = 20 s; 2 x 10.0 s + 5 s = 25 s: 0.8 times the time",
+          NULL);
+}
+
 // ---- Faults ------------------------------------------------------------------------------------
 
 static void times_that_do_not_add_up(void **state) {
@@ -685,6 +873,10 @@ int main(void) {
         cmocka_unit_test(rounding_and_dropped_batches_are_not_findings),
         cmocka_unit_test(rounded_figures_have_no_findings_but_errors_do),
         cmocka_unit_test(scaled_ddp_is_consistent),
+        cmocka_unit_test(rows_that_state_everything),
+        cmocka_unit_test(statements_about_rows_that_state_everything),
+        cmocka_unit_test(ratios_of_rows_that_state_everything),
+        cmocka_unit_test(terms_that_explain_a_time),
         cmocka_unit_test(times_that_do_not_add_up),
         cmocka_unit_test(load_and_update),
         cmocka_unit_test(arms_that_imply_different_batches),

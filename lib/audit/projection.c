@@ -18,7 +18,10 @@ static projected project(const claim_statement *s, quantity q) {
     const stated *had = &s->of->values[QUANTITY_DEVICES];
     const stated *other = &s->of->values[QUANTITY_OTHER_SECONDS];
     projected p = {.from = row_time(s->of, q), .to = s->values[q]};
-    if (q == QUANTITY_IMAGES_PER_SECOND) p.to = stated_inverse(&p.to);
+    if (q == QUANTITY_IMAGES_PER_SECOND) {
+        p.from = stated_inverse(&s->of->values[q]); // not that of the batches, which are compared
+        p.to = stated_inverse(&p.to);
+    }
     p.factor = s->values[QUANTITY_DEVICES].value / (had->given ? had->value : 1);
     const interval factor = interval_exact(p.factor);
     p.fixed = p.plain = interval_divide(p.from.range, factor);

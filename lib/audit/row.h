@@ -49,7 +49,7 @@ extern const quantity time_bases[TIME_BASES];
 const char *time_basis_name(quantity basis); // "in total", "per epoch": to be translated
 const char *time_basis_unit(quantity basis); // "s", "ms", "img/s"
 // The row's time by that basis: row_epoch(), or as stated. That of a throughput is the time of an
-// image, with the throughput as its text.
+// image, as stated or of the batches, with the throughput as its text.
 stated row_time(const claim_row *r, quantity basis);
 
 #endif

@@ -138,6 +138,77 @@ static void numbers_cover_the_values_that_round_to_them(void **state) {
     assert_string_equal(number("x: 8.70", STATED_FIGURE).text, "8.70");
 }
 
+// A form with its unit, the values that it stands for, and how a finding quotes it.
+static void numbers_have_units(void **state) {
+    (void)state;
+    static const struct form {
+        const char *yaml;
+        printed_unit unit;
+        double low, high;
+        const char *text;
+    } forms[] = {
+        {"x: 93.02%", PRINTED_PERCENT, 93.015, 93.025, "93.02"},
+        {"x: \"93.02 %\"", PRINTED_PERCENT, 93.015, 93.025, "93.02"},
+        {"x: 93.5 ± 0.2", PRINTED_PERCENT, 93.2, 93.8, "(93.5 ± 0.2 = 93.3–93.7)"},
+        {"x: 93.5% +/- 0.2%", PRINTED_PERCENT, 93.2, 93.8, "(93.5% +/- 0.2% = 93.3–93.7)"},
+        {"x: 8.27", PRINTED_ERROR, 91.725, 91.735, "(8.27 = 91.73)"},
+        {"x: 0.8%", PRINTED_ERROR, 99.15, 99.25, "(0.8% = 99.2)"},
+        // Cut off or rounded: 2:36.9 is printed as 2m36s by many.
+        {"x: 2m36s", PRINTED_SECONDS, 155.5, 157, "(2m36s = 156)"},
+        {"x: 2 min 36 s", PRINTED_SECONDS, 155.5, 157, "(2 min 36 s = 156)"},
+        {"x: 0:02:36", PRINTED_SECONDS, 155.5, 157, "(0:02:36 = 156)"},
+        {"x: 2:36", PRINTED_SECONDS, 155.5, 157, "(2:36 = 156)"},
+        {"x: 0:01:18.741640", PRINTED_SECONDS, 78.7416395, 78.7416405,
+         "(0:01:18.741640 = 78.74164)"},
+        {"x: 1.5h", PRINTED_SECONDS, 5220, 5580, "(1.5h = 5400)"},
+        {"x: 78.7s", PRINTED_SECONDS, 78.65, 78.75, "78.7"},
+        {"x: ~80 s", PRINTED_SECONDS, 72, 88, "~80"},
+        {"x: 12 ms", PRINTED_SECONDS, 0.0115, 0.0125, "(12 ms = 0.012)"},
+        {"x: 19.2 ms", PRINTED_MS, 19.15, 19.25, "19.2"},
+        {"x: 12.3 ± 0.1 ms", PRINTED_MS, 12.1, 12.5, "(12.3 ± 0.1 ms = 12.2–12.4)"},
+        {"x: 1.83x", PRINTED_TIMES, 1.825, 1.835, "1.83"},
+        {"x: 332 images/s", PRINTED_IMAGE_RATE, 331.5, 332.5, "332"},
+        {"x: 1.2k samples/sec", PRINTED_IMAGE_RATE, 1150, 1250, "(1.2k samples/sec = 1200)"},
+        {"x: 12.5it/s", PRINTED_BATCH_RATE, 1000 / 12.55, 1000 / 12.45, "(12.5it/s = 80)"},
+        {"x: 1.25s/it", PRINTED_BATCH_RATE, 1245, 1255, "(1.25s/it = 1250)"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const stated s = number(forms[i].yaml, STATED_IN(forms[i].unit));
+        if (fabs(s.range.low - forms[i].low) > 1e-9 || fabs(s.range.high - forms[i].high) > 1e-9)
+            fail_msg("%s: %.9g to %.9g", forms[i].yaml, s.range.low, s.range.high);
+        assert_string_equal(s.text, forms[i].text);
+    }
+}
+
+static void other_forms_are_refused_with_the_right_one(void **state) {
+    (void)state;
+#define ROW(figure) HEAD "rows: [{name: a, " figure "}]\n"
+    refuses(ROW("accuracy: 92,4, epochs: 2"), "a comma ends a value here: write 92.4");
+    refuses(ROW("accuracy: 92,4, train_loss: 0,4"), "a comma ends a value here: write 0.4");
+    refuses(ROW("samples: 50,000"), "write 50000, or with a decimal point 50.000");
+    refuses(HEAD "rows:\n  - name: a\n    accuracy: 92,4\n", "got '92,4': write 92.4");
+    refuses(ROW("total_seconds: 2m36x"), "got '2m36x': write 156, 2m36s or 0:02:36");
+    refuses(ROW("total_seconds: 36s2m"), "expected a number, got '36s2m'");
+    refuses(ROW("total_seconds: 2:75"), "expected a number, got '2:75'");
+    refuses(ROW("error: 0.08"), "below 1, with its sign");
+    refuses(ROW("error: 120"), "got 120");
+    refuses(ROW("error: 7, accuracy: 93"), "leave one");
+    refuses(ROW("throughput: 332"), "its unit is missing: write 332 images/s");
+    // A mean of runs is not a proportion of one test set.
+    clean(ROW("accuracy: 93.525 ± 0.203, test_samples: 1000"));
+    // Rows may be called by numbers.
+    finds(HEAD "rows: [{name: 1, devices: 1, total_seconds: 80}, "
+               "{name: 8, devices: 8, total_seconds: 1m20s}]\n" STATEMENTS
+               "  - {kind: speedup, of: 8, than: 1, ratio: 6.7x}\n",
+          FINDING_ARITHMETIC, "80 / (1m20s = 80) s in total: 1 times as fast, stated 6.7", NULL);
+    // Iterations of a known batch are images.
+    finds(HEAD "common: {global_batch: 200}\n"
+               "rows: [{name: a, devices: 1, throughput: 1000 images/s}, "
+               "{name: b, devices: 2, throughput: 10 it/s}]\n" STATEMENTS
+               "  - {kind: speedup, of: b, than: a, ratio: 3.0}\n",
+          FINDING_ARITHMETIC, "2000 / 1000 img/s in throughput: 2 times as fast, stated 3.0", NULL);
+}
+
 static void intervals(void **state) {
     (void)state;
     interval a = {1, 2}, b = {4, 5};
@@ -865,6 +936,8 @@ static void tally(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_cover_the_values_that_round_to_them),
+        cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(other_forms_are_refused_with_the_right_one),
         cmocka_unit_test(intervals),
         cmocka_unit_test(proportions),
         cmocka_unit_test(bad_files_are_refused),

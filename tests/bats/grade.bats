@@ -63,6 +63,9 @@ assert all(one["outcome"] == "not graded" for one in others), others' "$output" 
 @test "verify: a folder that was unpacked" {
     succeeds "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" SEGMENTS=1 "$NAME"
     [[ ${lines[-1]} == "$NAME: equal" ]] || fail "$output"
+    # Its report remembers the packed runs.
+    succeeds "$BIN/report" "$NAME/report" --why one.accuracy
+    [[ $output == *"recomputed  0."*": agrees"* ]] || fail "$output"
     ln -s /etc/passwd "$NAME/data/link"
     fails_with 3 "file 'data/link': it is no plain file" "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" "$NAME"
     fails_with 3 "'$WORK': a folder without the plan.yaml" "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" "$WORK"

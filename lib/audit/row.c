@@ -106,6 +106,16 @@ stated row_epoch(const claim_row *r) {
     return epoch;
 }
 
+stated row_listed_epoch(const claim_row *r) {
+    const stated_list *list = &r->series[SERIES_EPOCH_SECONDS];
+    stated listed = {.given = list->count > 0, .range = {INFINITY, 0}};
+    for (size_t i = 0; i < list->count; i++) {
+        listed.range.low = fmin(listed.range.low, list->items[i].range.low);
+        listed.range.high = fmax(listed.range.high, list->items[i].range.high);
+    }
+    return listed;
+}
+
 stated row_mean_epoch(const claim_row *r) {
     return quotient(&r->values[QUANTITY_TOTAL_SECONDS], &r->values[QUANTITY_EPOCHS]);
 }

@@ -32,6 +32,8 @@ static const double TIME_SLACK = 1.1;
 stated row_epoch(const claim_row *r);
 // The total divided by the epochs.
 stated row_mean_epoch(const claim_row *r);
+// From the shortest to the longest epoch that the row lists.
+stated row_listed_epoch(const claim_row *r);
 // Total seconds: as stated, else computed from epochs, else from batches.
 stated row_total(const claim_row *r);
 

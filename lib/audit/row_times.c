@@ -88,6 +88,7 @@ static const stated *check_epoch_parts(findings *a, const claim_row *r, const ep
     p.working = e->total;
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
+    p.range.high = fmax(p.range.high, row_listed_epoch(r).range.high * epochs->range.high);
     p.other = &v[QUANTITY_OTHER_SECONDS];
     p.slack = slack_in_total(r, false);
     return check_whole(a, r, &p) ? p.whole : NULL;
@@ -95,10 +96,18 @@ static const stated *check_epoch_parts(findings *a, const claim_row *r, const ep
 
 // ---- Implied batch sizes -----------------------------------------------------------------------
 
+static void cover(interval *span, bool given, interval range) {
+    if (!given) return;
+    span->low = fmin(span->low, range.low);
+    span->high = fmax(span->high, range.high);
+}
+
 // Seconds per epoch, from its steps alone up to all that the row may count in.
 static stated epoch_span(const claim_row *r) {
     stated span = row_epoch(r);
     if (!span.given) span = row_mean_epoch(r);
+    const stated listed = row_listed_epoch(r);
+    cover(&span.range, listed.given, listed.range);
     span.range.low /= TIME_SLACK;
     return span;
 }
@@ -331,12 +340,6 @@ static bool check_phases(findings *a, const claim_row *r) {
 
 // ---- Throughput --------------------------------------------------------------------------------
 
-static void cover(interval *span, bool given, interval range) {
-    if (!given) return;
-    span->low = fmin(span->low, range.low);
-    span->high = fmax(span->high, range.high);
-}
-
 // Reports count a throughput over the epochs alone, or over all that the total has.
 static bool check_throughput(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS], *samples = &v[QUANTITY_SAMPLES];
@@ -352,6 +355,7 @@ static bool check_throughput(findings *a, const claim_row *r) {
     interval span = {INFINITY, 0}, one = {p.range.low / TIME_SLACK, p.range.high * TIME_SLACK};
     cover(&span, epoch->given, epoch->range);
     cover(&span, whole, row_mean_epoch(r).range);
+    cover(&span, row_listed_epoch(r).given, row_listed_epoch(r).range);
     cover(&span, whole,
           interval_divide(interval_subtract(total->range, other->range), epochs->range));
     if (interval_meet(one, span)) return false;
@@ -375,6 +379,9 @@ static bool check_images_per_batch(findings *a, const claim_row *r) {
         interval_multiply(rate->range, interval_divide(ms->range, interval_exact(1000)));
     images.low /= TIME_SLACK;
     images.high *= TIME_SLACK;
+    // Counted over more than the steps, it is lower: check_throughput() compares it with that.
+    if (r->values[QUANTITY_SECONDS_PER_EPOCH].given || r->values[QUANTITY_TOTAL_SECONDS].given)
+        images.high = INFINITY;
     if (interval_meet(images, batch.range)) return false;
     const double value = rate->value * ms->value / 1000;
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r),

@@ -214,15 +214,26 @@ static interval left_for(const claim_row *r, const struct time_pair *p) {
     const stated *other = &r->values[QUANTITY_OTHER_SECONDS];
     const bool total = p->whole == QUANTITY_TOTAL_SECONDS, known = total && other->given;
     const bool rate = p->part == QUANTITY_IMAGES_PER_SECOND;
+    const stated listed = row_listed_epoch(r), *epochs = &r->values[QUANTITY_EPOCHS];
     interval left = row_time(r, p->whole).range, whole = left;
     if (known) left = interval_subtract(left, other->range);
     left.low = fmax(0, left.low);
+    // The usual epoch may be any that the row lists.
+    if (listed.given && (!total || epochs->given)) {
+        const double times = total ? epochs->value : 1;
+        left.low = fmin(left.low, times * listed.range.low);
+        left.high = fmax(left.high, times * listed.range.high);
+    }
     if (!known) left.low /= TIME_SLACK;
     if (total && p->part != QUANTITY_SECONDS_PER_EPOCH &&
         (known || r->values[QUANTITY_SECONDS_PER_EPOCH].given))
         left.low /= TIME_SLACK;
     if (rate) left.high = fmax(left.high, whole.high) * TIME_SLACK;
     if (rate && !total) left.high = fmax(left.high, TIME_SLACK * row_mean_epoch(r).range.high);
+    // Over more than the steps, which the other pairs compare.
+    if (p->whole == QUANTITY_BATCH_MS &&
+        (r->values[QUANTITY_SECONDS_PER_EPOCH].given || r->values[QUANTITY_TOTAL_SECONDS].given))
+        left.high = INFINITY;
     return left;
 }
 

@@ -538,6 +538,25 @@ static void terms_that_explain_a_time(void **state) {
           "the sum of 2 epochs = 20 s, stated 15.0 s", NULL);
     finds(LISTED("[30.0, 10.0, 10.0, 10.0]", "40.0"), FINDING_ARITHMETIC,
           "the sum of 4 epochs = 60 s, stated 40.0 s", NULL);
+    // The warm-up is in no batch, and not in the time of a usual epoch.
+#define WARM(total)                                                                       \
+    HEAD "common: {samples: 50000, global_batch: 100, epochs: 4}\n"                       \
+         "rows: [{name: a, devices: 1, batch_ms: 20.0, seconds_per_epoch: 10.0, "         \
+         "total_seconds: 40.0, other_seconds: 0}, {name: b, devices: 2, batch_ms: 20.0, " \
+         "images_per_second: 5000, seconds_per_epoch: 10.0, "                             \
+         "epoch_seconds: [30.0, 10.0, 10.0, 10.0], total_seconds: " total                 \
+         ", other_seconds: 20}]\n" STATEMENTS "  - {kind: slower, of: b, than: a, ratio: 2}\n"
+    clean(WARM("80.0"));
+    finds(WARM("90.0"), FINDING_ARITHMETIC, "the sum of 4 epochs + 20 s = 80 s, stated 90.0", NULL);
+    // A throughput over the whole total is below that of the batches; none is above it.
+#define RATE(rate, rest)                                                                     \
+    HEAD "rows: [{name: a, samples: 50000, global_batch: 100, epochs: 10, batch_ms: 10.00, " \
+         "images_per_second: " rate rest "}]\n"
+    clean(RATE("5000", ", total_seconds: 100.0, other_seconds: 50.0"));
+    finds(RATE("5000", ""), FINDING_ARITHMETIC,
+          "5000 img/s x 10.00 ms = 50 images per batch, stated 100: 2 times more", NULL);
+    finds(RATE("20000", ", total_seconds: 100.0, other_seconds: 50.0"), FINDING_ARITHMETIC,
+          "10 epochs x 50000 images / 20000 img/s = 25 s, stated 100.0 s", NULL);
     // Up to a tenth of an epoch is in no batch, although the row states the rest of its total.
     clean(HEAD "rows: [{name: a, samples: 50000, batch: 100, epochs: 10, batch_ms: 10.00, "
                "seconds_per_epoch: 5.40, total_seconds: 60.0, other_seconds: 6.0}]\n");

@@ -93,31 +93,35 @@ stated row_epoch(const claim_row *r) {
     if (v[QUANTITY_SECONDS_PER_EPOCH].given) return v[QUANTITY_SECONDS_PER_EPOCH];
     stated epoch = quotient(&in_epochs, &v[QUANTITY_EPOCHS]);
     if (epoch.given)
-        snprintf(epoch.text, sizeof epoch.text, "(%.12s - %.12s) / %.8s",
+        snprintf(epoch.text, sizeof epoch.text, "(%.30s - %.30s) / %.8s",
                  v[QUANTITY_TOTAL_SECONDS].text, v[QUANTITY_OTHER_SECONDS].text,
                  v[QUANTITY_EPOCHS].text);
     if (epoch.given) return epoch;
     epoch = quotient(&v[QUANTITY_SAMPLES], &v[QUANTITY_IMAGES_PER_SECOND]);
+    if (v[QUANTITY_OTHER_SECONDS].given) { // which it may include
+        const double epochs = v[QUANTITY_EPOCHS].given ? v[QUANTITY_EPOCHS].value : 1;
+        epoch.range.low = fmax(0, epoch.range.low - v[QUANTITY_OTHER_SECONDS].range.high / epochs);
+    }
     epoch.range.low /= TIME_SLACK;
     epoch.range.high *= TIME_SLACK;
     if (epoch.given)
-        snprintf(epoch.text, sizeof epoch.text, "(%.16s / %.16s)", v[QUANTITY_SAMPLES].text,
+        snprintf(epoch.text, sizeof epoch.text, "(%.30s / %.30s)", v[QUANTITY_SAMPLES].text,
                  v[QUANTITY_IMAGES_PER_SECOND].text);
     return epoch;
 }
 
 stated row_listed_epoch(const claim_row *r) {
     const stated_list *list = &r->series[SERIES_EPOCH_SECONDS];
-    stated listed = {.given = list->count > 0, .range = {INFINITY, 0}};
-    for (size_t i = 0; i < list->count; i++) {
-        listed.range.low = fmin(listed.range.low, list->items[i].range.low);
-        listed.range.high = fmax(listed.range.high, list->items[i].range.high);
+    if (!list->count) return (stated){0};
+    const stated *least = &list->items[0], *most = &list->items[0];
+    for (size_t i = 1; i < list->count; i++) {
+        if (list->items[i].value < least->value) least = &list->items[i];
+        if (list->items[i].value > most->value) most = &list->items[i];
     }
+    stated listed = {.given = true, .value = most->value, .is_range = true};
+    listed.range = (interval){least->range.low, most->range.high};
+    snprintf(listed.text, sizeof listed.text, "%.30s–%.30s", least->text, most->text);
     return listed;
-}
-
-stated row_mean_epoch(const claim_row *r) {
-    return quotient(&r->values[QUANTITY_TOTAL_SECONDS], &r->values[QUANTITY_EPOCHS]);
 }
 
 // Adds the seconds besides the epochs, if the row states them.
@@ -127,6 +131,19 @@ static stated add_other(const claim_row *r, stated epochs) {
     epochs.value += other->value;
     epochs.range = interval_add(epochs.range, other->range);
     return epochs;
+}
+
+stated row_mean_epoch(const claim_row *r) {
+    const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
+    if (v[QUANTITY_TOTAL_SECONDS].given) return quotient(&v[QUANTITY_TOTAL_SECONDS], epochs);
+    const stated_list *list = &r->series[SERIES_EPOCH_SECONDS];
+    stated sum = product(&v[QUANTITY_SECONDS_PER_EPOCH], epochs);
+    if (list->count && epochs->value == (double)list->count) {
+        sum.given = true;
+        sum.range = row_sum(list, NULL, &sum.value);
+    }
+    sum = add_other(r, sum);
+    return quotient(&sum, epochs);
 }
 
 stated row_total(const claim_row *r) {
@@ -139,6 +156,11 @@ stated row_total(const claim_row *r) {
     seconds.value /= 1000;
     seconds.range = interval_divide(seconds.range, interval_exact(1000));
     return add_other(r, product(&all_steps, &seconds));
+}
+
+bool row_has_longer_time(const claim_row *r) {
+    return r->values[QUANTITY_SECONDS_PER_EPOCH].given || r->values[QUANTITY_TOTAL_SECONDS].given ||
+           r->values[QUANTITY_OTHER_SECONDS].given || r->series[SERIES_EPOCH_SECONDS].count;
 }
 
 interval row_sum(const stated_list *l, const stated_list *by, double *value) {

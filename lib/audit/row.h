@@ -30,12 +30,15 @@ static const double TIME_SLACK = 1.1;
 // the stated throughput: with TIME_SLACK to either side, as it may leave out or include more than
 // an epoch does.
 stated row_epoch(const claim_row *r);
-// The total divided by the epochs.
+// The total divided by the epochs: as stated, else that of the epochs and other seconds.
 stated row_mean_epoch(const claim_row *r);
-// From the shortest to the longest epoch that the row lists.
+// From the shortest to the longest epoch that the row lists; its value is the longest.
 stated row_listed_epoch(const claim_row *r);
 // Total seconds: as stated, else computed from epochs, else from batches.
 stated row_total(const claim_row *r);
+
+// Does the row state a time besides that of its batches, over which a throughput may be counted?
+bool row_has_longer_time(const claim_row *r);
 
 // The sum of a list, each item weighted by the item of another list (NULL: by 1).
 interval row_sum(const stated_list *l, const stated_list *by, double *value);

@@ -75,20 +75,23 @@ typedef struct epoch_parts {
 // Returns the stated time that the finding is about; NULL if there is none.
 static const stated *check_epoch_parts(findings *a, const claim_row *r, const epoch_parts *e) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
+    const stated *epoch = &v[QUANTITY_SECONDS_PER_EPOCH], listed = row_listed_epoch(r);
+    stated usual = epoch->given ? *epoch : listed;
     parts p = {.what = e->in_epoch,
                .working = e->epoch,
                .value = e->value,
                .range = e->range,
-               .whole = &v[QUANTITY_SECONDS_PER_EPOCH],
+               .whole = &usual,
                .slack = TIME_SLACK};
-    if (p.whole->given && check_whole(a, r, &p)) return p.whole;
+    if (listed.given) usual.range.low = listed.range.low; // a mean also has those that warmed up
+    if (usual.given && check_whole(a, r, &p)) return epoch;
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return NULL;
     p.what = e->in_total;
     p.working = e->total;
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
-    p.range.high = fmax(p.range.high, row_listed_epoch(r).range.high * epochs->range.high);
+    p.range.high = fmax(p.range.high, listed.range.high * epochs->range.high);
     p.other = &v[QUANTITY_OTHER_SECONDS];
     p.slack = slack_in_total(r, false);
     return check_whole(a, r, &p) ? p.whole : NULL;
@@ -151,6 +154,7 @@ static stated implied_by_batch_time(const claim_row *r) {
 
 static stated implied_by_phases(const claim_row *r) {
     const stated step = step_of_phases(r);
+    if (r->values[QUANTITY_BATCH_MS].given) return (stated){0}; // which has all of a step
     return step.given ? implied_batch(r, step.range, step.value) : step;
 }
 
@@ -201,20 +205,12 @@ void check_implied_batches(findings *a) {
 // The time per epoch that the row states lies among those that it lists, whether it is their mean,
 // their median or that of an epoch after the first.
 static bool check_among_epochs(findings *a, const claim_row *r) {
-    const stated *epoch = &r->values[QUANTITY_SECONDS_PER_EPOCH];
-    const stated_list *list = &r->series[SERIES_EPOCH_SECONDS];
-    const stated *least = &list->items[0], *most = &list->items[0];
-    for (size_t i = 1; i < list->count; i++) {
-        if (list->items[i].value < least->value) least = &list->items[i];
-        if (list->items[i].value > most->value) most = &list->items[i];
-    }
-    if (!epoch->given ||
-        interval_meet((interval){least->range.low, most->range.high}, epoch->range))
-        return false;
+    const stated *epoch = &r->values[QUANTITY_SECONDS_PER_EPOCH], listed = row_listed_epoch(r);
+    if (!epoch->given || interval_meet(listed.range, epoch->range)) return false;
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r),
                 "'%s': its time per epoch is not among those of its epochs", r->name);
-    finding_arithmetic(a, "%zu epochs took from %s to %s s, stated %s s", list->count, least->text,
-                       most->text, epoch->text);
+    finding_arithmetic(a, "%zu epochs took %s s, stated %s s",
+                       r->series[SERIES_EPOCH_SECONDS].count, listed.text, epoch->text);
     finding_consequence(a, "no mean or median of these epochs is the stated time");
     return true;
 }
@@ -332,8 +328,11 @@ static bool check_phases(findings *a, const claim_row *r) {
     e.range = interval_multiply(steps.range, e.range);
     const stated *whole = check_epoch_parts(a, r, &e);
     if (!whole) return false;
-    const double times = whole == &v[QUANTITY_TOTAL_SECONDS] ? epochs->value : 1;
-    if (whole->value < times * e.value) say_workers(a, r, times * e.range.low);
+    const bool total = whole == &v[QUANTITY_TOTAL_SECONDS];
+    const double times = total ? epochs->value : 1;
+    const double least = times * e.range.low;
+    if ((whole->given ? whole->range.high : row_listed_epoch(r).range.high) < least)
+        say_workers(a, r, least);
     say_implied(a, r, implied_by_phases(r));
     return true;
 }
@@ -354,7 +353,7 @@ static bool check_throughput(findings *a, const claim_row *r) {
                .whole = epoch};
     interval span = {INFINITY, 0}, one = {p.range.low / TIME_SLACK, p.range.high * TIME_SLACK};
     cover(&span, epoch->given, epoch->range);
-    cover(&span, whole, row_mean_epoch(r).range);
+    cover(&span, row_mean_epoch(r).given, row_mean_epoch(r).range);
     cover(&span, row_listed_epoch(r).given, row_listed_epoch(r).range);
     cover(&span, whole,
           interval_divide(interval_subtract(total->range, other->range), epochs->range));
@@ -380,8 +379,7 @@ static bool check_images_per_batch(findings *a, const claim_row *r) {
     images.low /= TIME_SLACK;
     images.high *= TIME_SLACK;
     // Counted over more than the steps, it is lower: check_throughput() compares it with that.
-    if (r->values[QUANTITY_SECONDS_PER_EPOCH].given || r->values[QUANTITY_TOTAL_SECONDS].given)
-        images.high = INFINITY;
+    if (row_has_longer_time(r)) images.high = INFINITY;
     if (interval_meet(images, batch.range)) return false;
     const double value = rate->value * ms->value / 1000;
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r),

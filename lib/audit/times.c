@@ -231,9 +231,7 @@ static interval left_for(const claim_row *r, const struct time_pair *p) {
     if (rate) left.high = fmax(left.high, whole.high) * TIME_SLACK;
     if (rate && !total) left.high = fmax(left.high, TIME_SLACK * row_mean_epoch(r).range.high);
     // Over more than the steps, which the other pairs compare.
-    if (p->whole == QUANTITY_BATCH_MS &&
-        (r->values[QUANTITY_SECONDS_PER_EPOCH].given || r->values[QUANTITY_TOTAL_SECONDS].given))
-        left.high = INFINITY;
+    if (p->whole == QUANTITY_BATCH_MS && row_has_longer_time(r)) left.high = INFINITY;
     return left;
 }
 

@@ -410,7 +410,7 @@ static void rows_that_state_everything(void **state) {
         {"[12.59, 9.09,", "[12.59, 29.09,",
          "the sum of 5 epochs + 48.08 s = 117 s, stated 97.03 s"},
         {"seconds_per_epoch: 9.79", "seconds_per_epoch: 19.79",
-         "5 epochs took from 9.09 to 12.59 s, stated 19.79 s"},
+         "5 epochs took 9.09–12.59 s, stated 19.79 s"},
         {"total_seconds: 69.03", "total_seconds: 89.03",
          "5 epochs x 13.08 s = 65.4 s, stated 89.03"},
         {"seconds_per_epoch: 13.08", "seconds_per_epoch: 11.08",
@@ -548,6 +548,9 @@ static void terms_that_explain_a_time(void **state) {
          ", other_seconds: 20}]\n" STATEMENTS "  - {kind: slower, of: b, than: a, ratio: 2}\n"
     clean(WARM("80.0"));
     finds(WARM("90.0"), FINDING_ARITHMETIC, "the sum of 4 epochs + 20 s = 80 s, stated 90.0", NULL);
+    finds(HEAD "rows: [{name: a, samples: 50000, global_batch: 100, epochs: 2, batch_ms: 10.0, "
+               "epoch_seconds: [12.7, 8.0], total_seconds: 20.7}]\n",
+          FINDING_ARITHMETIC, "500 steps/epoch x 10.0 ms = 5 s, stated 8.0–12.7 s", NULL);
     // A throughput over the whole total is below that of the batches; none is above it.
 #define RATE(rate, rest)                                                                     \
     HEAD "rows: [{name: a, samples: 50000, global_batch: 100, epochs: 10, batch_ms: 10.00, " \
@@ -557,6 +560,11 @@ static void terms_that_explain_a_time(void **state) {
           "5000 img/s x 10.00 ms = 50 images per batch, stated 100: 2 times more", NULL);
     finds(RATE("20000", ", total_seconds: 100.0, other_seconds: 50.0"), FINDING_ARITHMETIC,
           "10 epochs x 50000 images / 20000 img/s = 25 s, stated 100.0 s", NULL);
+    // A batch also has what is neither load nor update.
+    clean(HEAD
+          "common: {samples: 1000, epochs: 1, update_seconds_per_step: 0.0040}\n"
+          "rows: [{name: a, load_seconds_per_step: 0.0050, batch_ms: 10.0, total_seconds: 1.00}, "
+          "{name: b, load_seconds_per_step: 0.0010, batch_ms: 10.0, total_seconds: 1.00}]\n");
     // Up to a tenth of an epoch is in no batch, although the row states the rest of its total.
     clean(HEAD "rows: [{name: a, samples: 50000, batch: 100, epochs: 10, batch_ms: 10.00, "
                "seconds_per_epoch: 5.40, total_seconds: 60.0, other_seconds: 6.0}]\n");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // report - writes a report about finished runs, explains its figures, and checks them against
 // bands.
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/json.h"
@@ -11,6 +13,7 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "report/report.h"
+#include "results/recall.h"
 #include "results/verify.h"
 
 // Raised when equal inputs give a different report than before.
@@ -31,6 +34,11 @@ static const char NOTES[] =
     "figures/ and manifest.yaml; --why, --check, --answer and --summary also work\n"
     "without it.\n"
     "\n"
+    "--why FIGURE explains a figure: how it is computed, from which files, and where\n"
+    "their inputs came from. Its DIR may be the folder of a report, or a file in it:\n"
+    "its manifest records the runs. Without one, it is the current folder. Paths are\n"
+    "then printed as from the folder in which the report was made.\n"
+    "\n"
     "--json prints {\"why\": [line], \"answer\": [line], \"summary\": [line],\n"
     "\"check\": [{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, with the keys of the\n"
     "given options.\n"
@@ -41,7 +49,8 @@ static const char NOTES[] =
     "executions of one run ended in different models.\n"
     "\n"
     "Example:\n"
-    "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp";
+    "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp\n"
+    "  report cmp --why ddp4.speedup";
 
 static status write_manifest(const char *folder, manifest *m, error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", folder);
@@ -146,6 +155,28 @@ static status check_options(const options *o, results_options *ro, error *err) {
     return STATUS_OK;
 }
 
+// The runs of a report, if the only DIR is one. Its own paths are relative to the folder that it
+// was made in, where the work goes on.
+static status recall(const cli_list *operands, const options *o, results_options *ro, recalled *of,
+                     error *err) {
+    const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check;
+    status rc = STATUS_OK;
+    if (operands->count > 1 || (operands->count && !asks)) return rc;
+    if (asks) TRY(recall_report(operands->count ? operands->items[0] : ".", of, err));
+    if (!of->found && !operands->count)
+        return error_set(err, STATUS_USAGE,
+                         "missing arguments: expected the folders of runs%s (see 'report --help')",
+                         asks ? ", or of a report: report artifacts/EXP/report --why FIGURE" : "");
+    if (!of->found) return rc;
+    if (chdir(of->base) != 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot enter '%s'", of->base);
+    const logger *log = ro->log;
+    *ro = of->options;
+    ro->log = log;
+out:
+    return rc;
+}
+
 static status run_tool(void *options_of_main, const cli_call *call, error *err) {
     const options *o = options_of_main;
     results_options ro = {.folders = call->operands->items,
@@ -156,8 +187,10 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
                           .collectives = o->collectives,
                           .test = o->test};
     results r = {0};
+    recalled of = {0};
     manifest m = {0};
     status rc;
+    TRY(recall(call->operands, o, &ro, &of, err));
     TRY(check_options(o, &ro, err));
     TRY(results_open(&r, &ro, err));
     TRY(error_status(err)); // failures that no call returned
@@ -186,6 +219,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
 out:
     manifest_release(&m);
     results_release(&r);
+    recall_release(&of);
     return rc;
 }
 
@@ -220,11 +254,10 @@ int main(int argc, char **argv) {
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
                  "DIR... --out DIR --collectives DIR\n"
                  "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
-                 "DIR... --why FIGURE\n"
+                 "{DIR... | REPORT} --why FIGURE\n"
                  "DIR... --check BANDS",
         .options = table,
         .notes = NOTES,
-        .operands_min = 1,
         .operands_max = 100000,
     };
     return cli_main(&tool, argc, argv, run_tool, &o);

@@ -29,10 +29,18 @@ static bool can_be_tested(const claim_row *r) {
     return r->measured && accuracy->given && !accuracy->is_range;
 }
 
+// The test samples that the accuracy is a proportion of: in a mean of several runs, those of all
+// runs. That calls fewer differences chance; whether arms are equal is asked of one run's samples.
+static double tested_samples(const claim_statement *s, const claim_row *r) {
+    const stated *repeats = &r->values[QUANTITY_REPEATS];
+    const bool all = repeats->given && s->kind == STATEMENT_ACCURACY_DIFFERENCE;
+    return r->values[QUANTITY_TEST_SAMPLES].value * (all ? repeats->value : 1);
+}
+
 static double z_of(const claim_statement *s) {
-    const stated *x = s->of->values, *y = s->than->values;
-    return proportions_z(x[QUANTITY_ACCURACY].value / 100, x[QUANTITY_TEST_SAMPLES].value,
-                         y[QUANTITY_ACCURACY].value / 100, y[QUANTITY_TEST_SAMPLES].value);
+    return proportions_z(s->of->values[QUANTITY_ACCURACY].value / 100, tested_samples(s, s->of),
+                         s->than->values[QUANTITY_ACCURACY].value / 100,
+                         tested_samples(s, s->than));
 }
 
 static bool has_z(const claim_statement *s) {
@@ -79,7 +87,7 @@ static void check_noise(findings *a, const claim_statement *s) {
                       : "'%s' and '%s' are not equal in accuracy",
                 s->of->name, s->than->name);
     finding_arithmetic(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text,
-                       y->text, x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z,
+                       y->text, x->value - y->value, finding_show(tested_samples(s, s->of)).text, z,
                        z_p_value(z));
     finding_arithmetic(a,
                        "z treats the images of the two as independent: on the same images it would "

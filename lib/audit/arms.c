@@ -27,17 +27,20 @@ static int differences(const claim_row *x, const claim_row *y) {
 
 // ---- Consequences ------------------------------------------------------------------------------
 
-// "80 x 1.80 s = 144 s", or only the total if the claim states one.
+// "80 x 1.80 s = 144 s", "80 x 1.80 s + 6 s = 150 s", or only the total if the claim states one.
 static phrase say_total(const findings *a, const claim_row *r) {
     phrase p;
-    stated total = row_total(r);
-    const stated *epochs = &r->values[QUANTITY_EPOCHS];
-    const stated *seconds = &r->values[QUANTITY_SECONDS_PER_EPOCH];
-    if (!r->values[QUANTITY_TOTAL_SECONDS].given && seconds->given)
-        return finding_say(a, "%s x %s s = %s s", epochs->text, seconds->text,
-                           finding_show(total.value).text);
-    snprintf(p.text, sizeof p.text, "%s s", finding_show(total.value).text);
-    return p;
+    stated total = row_total(r), epoch = row_epoch(r);
+    const stated *epochs = &r->values[QUANTITY_EPOCHS], *other = &r->values[QUANTITY_OTHER_SECONDS];
+    const shown sum = finding_show(total.value);
+    if (r->values[QUANTITY_TOTAL_SECONDS].given || !epoch.given) {
+        snprintf(p.text, sizeof p.text, "%s s", sum.text);
+        return p;
+    }
+    if (other->given)
+        return finding_say(a, "%s x %s s + %s s = %s s", epochs->text, epoch.text, other->text,
+                           sum.text);
+    return finding_say(a, "%s x %s s = %s s", epochs->text, epoch.text, sum.text);
 }
 
 // An epoch may be faster although the whole training is slower.

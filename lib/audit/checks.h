@@ -7,7 +7,9 @@
 
 // Checks of the whole claim.
 void check_sources(findings *a); // rows that were not measured, or have no source
-void check_sums(findings *a);    // a row's times that must add up, batch sizes, accuracies
+void check_sums(findings *a);    // each row's times, batch sizes and accuracies
+void check_row_times(findings *a, const claim_row *r); // the first contradiction among its times
+void check_implied_batches(findings *a); // the batch sizes that the times of all rows imply
 
 // Checks of one statement; each ignores the kinds that it does not cover.
 void check_names(findings *a, const claim_statement *s); // statements about rows that do not exist

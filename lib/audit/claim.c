@@ -50,12 +50,14 @@ static status check_experiments(const yaml_node *node, error *err) {
 // Converts a fraction (an accuracy of at most 1) to percent.
 static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
     if (!accuracy->given) return STATUS_OK;
-    if (accuracy->value <= 1) {
+    if (accuracy->value <= 1 && !accuracy->has_unit) {
+        char as_printed[STATED_TEXT_BYTES];
+        snprintf(as_printed, sizeof as_printed, "%s",
+                 node->kind == YAML_SCALAR ? node->text : accuracy->text);
         accuracy->value *= 100;
         accuracy->range.low *= 100;
         accuracy->range.high *= 100;
-        if (!strchr(accuracy->text, ' '))
-            snprintf(accuracy->text, sizeof accuracy->text, "%.6g", accuracy->value);
+        stated_explain(accuracy, as_printed, accuracy->range);
     }
     if (accuracy->value > 100)
         return yaml_error(node, err, "'accuracy': expected percent, or a fraction, got %s",
@@ -212,8 +214,8 @@ static status read_statement(claim *c, const yaml_node *node, error *err) {
     TRY(field_name(node, "note", false, &s.note, err));
     TRY(check_given(node, &s, err));
     if (says) TRY(field_topics(node, &s.topics, err));
-    if (s.kind == STATEMENT_CODE && s.values[QUANTITY_ACCURACY].given)
-        TRY(to_percent(node, &s.values[QUANTITY_ACCURACY], err));
+    if (s.kind == STATEMENT_CODE && yaml_find(node, "accuracy"))
+        TRY(to_percent(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
     if (list) return add_list(c, node, &s, same, err);
     TRY(find_rows(c, node, &s, err));
     rc = add_statement(c, &s, err);

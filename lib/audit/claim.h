@@ -27,10 +27,11 @@ typedef enum quantity {
     // Figures.
     QUANTITY_TOTAL_SECONDS,
     QUANTITY_SECONDS_PER_EPOCH,
+    QUANTITY_IMAGES_PER_SECOND, // over all devices
     QUANTITY_BATCH_MS,
     QUANTITY_LOAD_SECONDS,   // per step
     QUANTITY_UPDATE_SECONDS, // per step
-    QUANTITY_OTHER_SECONDS,  // part of the total, but of no step
+    QUANTITY_OTHER_SECONDS,  // part of the total, but of no epoch
     QUANTITY_ACCURACY,       // percent
     QUANTITY_TRAIN_LOSS,
     QUANTITY_SPEED_UP, // over the row `over`: a statement of kind speedup

@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/row.h"
 #include "base/cli.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 // The limits keep an audit fast, as checks compare all rows and statements with each other.
 enum { MAX_ITEMS = 1000, MAX_LINE = 120 };
+
+#define FIGURE(unit) STATED_IN(PRINTED_##unit)
 
 // ---- Keys --------------------------------------------------------------------------------------
 
@@ -28,21 +31,38 @@ static const struct quantity_info {
     [QUANTITY_LOADER_WORKERS] = {"loader_workers", STATED_COUNT, 0, false},
     [QUANTITY_TEST_SAMPLES] = {"test_samples", STATED_COUNT, 1, false},
     [QUANTITY_REPEATS] = {"repeats", STATED_COUNT, 1, false},
-    [QUANTITY_TOTAL_SECONDS] = {"total_seconds", STATED_FIGURE, 0, true},
-    [QUANTITY_SECONDS_PER_EPOCH] = {"seconds_per_epoch", STATED_FIGURE, 0, true},
-    [QUANTITY_BATCH_MS] = {"batch_ms", STATED_FIGURE, 0, true},
-    [QUANTITY_LOAD_SECONDS] = {"load_seconds_per_step", STATED_FIGURE, 0, false},
-    [QUANTITY_UPDATE_SECONDS] = {"update_seconds_per_step", STATED_FIGURE, 0, false},
-    [QUANTITY_OTHER_SECONDS] = {"other_seconds", STATED_FIGURE, 0, false},
-    [QUANTITY_ACCURACY] = {"accuracy", STATED_FIGURE, 0, false},
+    [QUANTITY_TOTAL_SECONDS] = {"total_seconds", FIGURE(SECONDS), 0, true},
+    [QUANTITY_SECONDS_PER_EPOCH] = {"seconds_per_epoch", FIGURE(SECONDS), 0, true},
+    [QUANTITY_IMAGES_PER_SECOND] = {"images_per_second", FIGURE(IMAGE_RATE), 0, true},
+    [QUANTITY_BATCH_MS] = {"batch_ms", FIGURE(MS), 0, true},
+    [QUANTITY_LOAD_SECONDS] = {"load_seconds_per_step", FIGURE(SECONDS), 0, false},
+    [QUANTITY_UPDATE_SECONDS] = {"update_seconds_per_step", FIGURE(SECONDS), 0, false},
+    [QUANTITY_OTHER_SECONDS] = {"other_seconds", FIGURE(SECONDS), 0, false},
+    [QUANTITY_ACCURACY] = {"accuracy", FIGURE(PERCENT), 0, false},
     [QUANTITY_TRAIN_LOSS] = {"train_loss", STATED_FIGURE, 0, false},
-    [QUANTITY_SPEED_UP] = {"speed_up", STATED_FIGURE, 0, true},
-    [QUANTITY_BY_PERCENT] = {"by_percent", STATED_FIGURE, 0, false},
-    [QUANTITY_RATIO] = {"ratio", STATED_FIGURE, 0, true},
-    [QUANTITY_POINTS] = {"points", STATED_FIGURE, -100, false},
-    [QUANTITY_MS] = {"ms", STATED_FIGURE, 0, false},
-    [QUANTITY_COMMUNICATION_MS] = {"communication_ms", STATED_FIGURE, 0, false},
+    [QUANTITY_SPEED_UP] = {"speed_up", FIGURE(TIMES), 0, true},
+    [QUANTITY_BY_PERCENT] = {"by_percent", FIGURE(PERCENT), 0, false},
+    [QUANTITY_RATIO] = {"ratio", FIGURE(TIMES), 0, true},
+    [QUANTITY_POINTS] = {"points", FIGURE(PERCENT), -100, false},
+    [QUANTITY_MS] = {"ms", FIGURE(MS), 0, false},
+    [QUANTITY_COMMUNICATION_MS] = {"communication_ms", FIGURE(MS), 0, false},
     [QUANTITY_NEEDS_DEVICES] = {"needs_devices", STATED_COUNT, 1, false},
+};
+
+// Other keys of a row's quantities, and how they state them. A throughput is one of images or, by
+// its unit, of batches.
+static const struct {
+    const char *key;
+    quantity of;
+    stated_kind kind;
+    bool needs_unit;
+} others[] = {
+    {"error", QUANTITY_ACCURACY, FIGURE(ERROR), false},
+    {"samples_per_second", QUANTITY_IMAGES_PER_SECOND, FIGURE(IMAGE_RATE), false},
+    {"iterations_per_second", QUANTITY_BATCH_MS, FIGURE(BATCH_RATE), false},
+    {"steps_per_second", QUANTITY_BATCH_MS, FIGURE(BATCH_RATE), false},
+    {"batches_per_second", QUANTITY_BATCH_MS, FIGURE(BATCH_RATE), false},
+    {"throughput", QUANTITY_IMAGES_PER_SECOND, FIGURE(IMAGE_RATE), true},
 };
 
 static const char *const labels[LABELS] = {"strategy", "dataset",   "model", "optimizer",
@@ -51,18 +71,19 @@ static const struct {
     const char *key;
     stated_kind kind;
 } series_keys[SERIES_KINDS] = {
-    [SERIES_EPOCH_SECONDS] = {"epoch_seconds", STATED_FIGURE},
+    [SERIES_EPOCH_SECONDS] = {"epoch_seconds", FIGURE(SECONDS)},
     [SERIES_EPOCH_LOSSES] = {"epoch_losses", STATED_FIGURE},
-    [SERIES_CLASS_ACCURACIES] = {"class_accuracies", STATED_FIGURE},
+    [SERIES_CLASS_ACCURACIES] = {"class_accuracies", FIGURE(PERCENT)},
     [SERIES_CLASS_SAMPLES] = {"class_samples", STATED_COUNT},
-    [SERIES_UTILIZATION] = {"utilization", STATED_FIGURE},
+    [SERIES_UTILIZATION] = {"utilization", FIGURE(PERCENT)},
 };
 // The topics that are not keys of a row.
 static const char *const topics[] = {"time", "measured", "source", "communication", "code"};
 static const char *const strategies[] = {"single", "dp", "ddp", "mp"};
 
-#define BIT(q)       QUANTITY_BIT(QUANTITY_##q)
-#define TIME_FIGURES (BIT(TOTAL_SECONDS) | BIT(SECONDS_PER_EPOCH) | BIT(BATCH_MS))
+#define BIT(q) QUANTITY_BIT(QUANTITY_##q)
+#define TIME_FIGURES \
+    (BIT(TOTAL_SECONDS) | BIT(SECONDS_PER_EPOCH) | BIT(IMAGES_PER_SECOND) | BIT(BATCH_MS))
 
 #define FIGURES (TIME_FIGURES | BIT(ACCURACY) | BIT(TRAIN_LOSS))
 
@@ -102,9 +123,16 @@ void field_add_keys(key_list *list, const char *const *keys, size_t count) {
     for (size_t i = 0; i < count; i++) list->keys[list->count++] = keys[i];
 }
 
+// Statements of differences and projections have only the quantities' own keys.
+static bool has_others(unsigned set) {
+    return (set & OF_ROWS) == OF_ROWS;
+}
+
 void field_add_quantities(key_list *list, unsigned set) {
     for (int q = 0; q < QUANTITIES; q++)
         if (set >> q & 1u) list->keys[list->count++] = quantities[q].key;
+    for (size_t i = 0; has_others(set) && i < COUNT(others); i++)
+        list->keys[list->count++] = others[i].key;
 }
 
 // ---- Values ------------------------------------------------------------------------------------
@@ -148,21 +176,69 @@ status field_text(const yaml_node *mapping, const char *key, const char **text, 
     return node ? yaml_string(node, key, text, err) : STATUS_OK;
 }
 
+// "(error 8.27 = 91.73)", "(12.5 it/s = 80)".
+static void explain_other(stated *s, const yaml_node *node, stated_kind kind) {
+    char as_printed[STATED_TEXT_BYTES];
+    const bool list = node->kind != YAML_SCALAR, batches = kind == FIGURE(BATCH_RATE);
+    if (kind == FIGURE(IMAGE_RATE) || list) return;
+    snprintf(as_printed, sizeof as_printed, "%s%s%s", batches ? "" : "error ", node->text,
+             batches && !s->has_unit ? " it/s" : "");
+    stated_explain(s, as_printed, s->range);
+}
+
+// Reads a quantity that is stated by another key. `given`: the quantities of the mapping so far.
+static status read_other(const yaml_node *node, size_t i, unsigned *given, stated *values,
+                         error *err) {
+    const char *key = others[i].key;
+    quantity of = others[i].of;
+    stated_kind kind = others[i].kind;
+    printed_figure p;
+    stated s;
+    if (others[i].needs_unit && node->kind == YAML_SCALAR &&
+        printed_read(node->text, PRINTED_BATCH_RATE, &p) && p.has_unit) {
+        of = QUANTITY_BATCH_MS;
+        kind = FIGURE(BATCH_RATE);
+    }
+    status rc = stated_read(node, key, kind, quantities[of].min, quantities[of].above, &s, err);
+    if (rc != STATUS_OK) return rc;
+    if (others[i].needs_unit && !s.has_unit)
+        return yaml_error(node, err, "'%s': its unit is missing: write %s images/s or %s it/s", key,
+                          node->text ? node->text : "332", node->text ? node->text : "12");
+    if (kind == FIGURE(ERROR) && s.value > 100)
+        return yaml_error(node, err, "'%s': expected percent, got %s", key, node->text);
+    if (*given & QUANTITY_BIT(of))
+        return yaml_error(node, err, "'%s': '%s' is stated by another key, too: leave one", key,
+                          quantities[of].key);
+    *given |= QUANTITY_BIT(of);
+    explain_other(&s, node, kind);
+    values[of] = s;
+    return STATUS_OK;
+}
+
 status field_quantities(const yaml_node *mapping, unsigned set, bool any, stated *values,
                         error *err) {
+    unsigned given = 0;
     status rc = STATUS_OK;
     for (int q = 0; q < QUANTITIES && rc == STATUS_OK; q++) {
         const struct quantity_info *info = &quantities[q];
         const yaml_node *node = set >> q & 1u ? yaml_find(mapping, info->key) : NULL;
-        if (node)
-            rc = stated_read(node, info->key, info->kind, any ? -1e15 : info->min,
-                             !any && info->above, &values[q], err);
+        if (!node) continue;
+        rc = stated_read(node, info->key, info->kind, any ? -1e15 : info->min, !any && info->above,
+                         &values[q], err);
+        given |= QUANTITY_BIT(q);
+    }
+    for (size_t i = 0; has_others(set) && i < COUNT(others) && rc == STATUS_OK; i++) {
+        const yaml_node *node = yaml_find(mapping, others[i].key);
+        if (node) rc = read_other(node, i, &given, values, err);
     }
     return rc;
 }
 
 status field_line(const yaml_node *node, const char *key, const char **line, error *err) {
-    status rc = yaml_string(node, key, line, err);
+    const yaml_type type = node->kind == YAML_SCALAR ? yaml_scalar_type(node) : YAML_NULL;
+    status rc = STATUS_OK;
+    *line = node->text;
+    if (type != YAML_INTEGER && type != YAML_NUMBER) rc = yaml_string(node, key, line, err);
     if (rc != STATUS_OK) return rc;
     bool good = **line && strlen(*line) <= MAX_LINE;
     for (const char *p = *line; *p; p++)
@@ -194,16 +270,14 @@ status field_labels(const yaml_node *mapping, const char **row_labels, error *er
 }
 
 status field_basis(const yaml_node *mapping, quantity *basis, error *err) {
-    static const quantity bases[] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
-                                     QUANTITY_BATCH_MS};
-    const char *words[COUNT(bases)];
+    const char *words[TIME_BASES];
     size_t index = 0;
-    for (size_t i = 0; i < COUNT(bases); i++) words[i] = quantities[bases[i]].key;
+    for (size_t i = 0; i < TIME_BASES; i++) words[i] = quantities[time_bases[i]].key;
     const yaml_node *node = yaml_find(mapping, "basis");
     *basis = QUANTITIES;
     if (!node) return STATUS_OK;
-    status rc = field_word(node, "basis", words, COUNT(words), &index, err);
-    if (rc == STATUS_OK) *basis = bases[index];
+    status rc = field_word(node, "basis", words, TIME_BASES, &index, err);
+    if (rc == STATUS_OK) *basis = time_bases[index];
     return rc;
 }
 

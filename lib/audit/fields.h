@@ -20,7 +20,7 @@ extern const statement_info statement_infos[STATEMENT_KINDS];
 
 // A list of known keys.
 typedef struct key_list {
-    const char *keys[(int)TOPICS + (int)SERIES_KINDS + 12];
+    const char *keys[(int)TOPICS + (int)SERIES_KINDS + 20];
     size_t count;
 } key_list;
 void field_add_keys(key_list *list, const char *const *keys, size_t count);
@@ -34,7 +34,8 @@ status field_word(const yaml_node *node, const char *key, const char *const *wor
                   size_t *index, error *err) MUST_CHECK;
 // Checks for a sequence of at least `min` items.
 status field_list(const yaml_node *node, const char *key, size_t min, error *err) MUST_CHECK;
-// Reads a name or condition. These are printed, so they must be one short line.
+// Reads a name or condition, which may be a number. These are printed, so they must be one short
+// line.
 status field_line(const yaml_node *node, const char *key, const char **line, error *err) MUST_CHECK;
 // The same for a key of a mapping. Leaves *name unchanged if the key is missing.
 status field_name(const yaml_node *mapping, const char *key, bool required, const char **name,

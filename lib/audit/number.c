@@ -6,44 +6,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The relative tolerance of "about".
-static const double ABOUT = 0.1;
-
-// Half a unit of the last digit of "504.28", "1.5e-3".
-static double half_unit(const char *text) {
-    const char *point = strchr(text, '.'), *exponent = strpbrk(text, "eE");
-    size_t end = exponent ? (size_t)(exponent - text) : strlen(text);
-    size_t decimals = point ? end - (size_t)(point - text) - 1 : 0;
-    double power = exponent ? strtod(exponent + 1, NULL) : 0;
-    return 0.5 * pow(10, power - (double)decimals);
+void stated_explain(stated *s, const char *as_printed, interval meaning) {
+    if (s->is_range)
+        snprintf(s->text, sizeof s->text, "(%.30s = %.7g–%.7g)", as_printed, meaning.low,
+                 meaning.high);
+    else
+        snprintf(s->text, sizeof s->text, "(%.30s = %.7g)", as_printed, s->value);
 }
 
-static double slack(stated_kind kind, const char *text, double value, bool about) {
-    if (kind == STATED_COUNT || kind == STATED_SETTING) return 0;
-    double half = half_unit(text);
-    return about ? fmax(ABOUT * fabs(value), 2 * half) : half;
+// A count or a setting is an exact number.
+static status read_exact(const yaml_node *node, const char *key, stated_kind kind, stated *s,
+                         error *err) {
+    yaml_node number = *node;
+    if (kind == STATED_SETTING && node->kind == YAML_SCALAR && !node->quoted &&
+        node->text[0] == '~' && node->text[1])
+        number.text++;
+    status rc = yaml_number(&number, key, &s->value, err);
+    if (rc == STATUS_OK && kind == STATED_COUNT && s->value != floor(s->value))
+        rc = yaml_error(node, err, "'%s': expected a whole number, got %s", key, node->text);
+    s->range = interval_exact(s->value);
+    if (rc == STATUS_OK) snprintf(s->text, sizeof s->text, "%.40s", node->text);
+    return rc;
+}
+
+static status read_figure(const yaml_node *node, const char *key, printed_unit unit, stated *s,
+                          error *err) {
+    printed_figure p;
+    double ignored;
+    const char *forms = printed_forms(unit);
+    if (node->kind != YAML_SCALAR || !printed_read(node->text, unit, &p)) {
+        status rc = yaml_number(node, key, &ignored, err);
+        if (rc == STATUS_OK) rc = yaml_error(node, err, "'%s': got '%.40s'", key, node->text);
+        const error why = *err;
+        const bool more = rc == STATUS_INPUT && *forms && !strstr(why.message, ": write ");
+        return more ? error_set(err, rc, "%s: write %s", why.message, forms) : rc;
+    }
+    s->value = p.value;
+    s->range = p.range;
+    s->is_range = p.deviation > 0;
+    s->has_unit = p.has_unit;
+    if (p.length)
+        snprintf(s->text, sizeof s->text, "%.*s", (int)p.length, node->text);
+    else
+        stated_explain(s, node->text, (interval){p.value - p.deviation, p.value + p.deviation});
+    return STATUS_OK;
 }
 
 static status read_scalar(const yaml_node *node, const char *key, stated_kind kind, double min,
                           bool above, stated *s, error *err) {
-    yaml_node number = *node;
-    bool about = node->kind == YAML_SCALAR && !node->quoted && node->text[0] == '~' &&
-                 node->text[1] && kind != STATED_COUNT;
-    if (about) number.text++;
-    status rc = yaml_number(&number, key, &s->value, err);
+    status rc = kind < STATED_FIGURE
+                    ? read_exact(node, key, kind, s, err)
+                    : read_figure(node, key, (printed_unit)(kind - STATED_FIGURE), s, err);
     if (rc != STATUS_OK) return rc;
     if (s->value < min || (above && s->value == min))
         return yaml_error(node, err, "'%s': expected a number %s %g, got %s", key,
                           above ? "above" : "of at least", min, node->text);
-    if (kind == STATED_COUNT && s->value != floor(s->value))
-        return yaml_error(node, err, "'%s': expected a whole number, got %s", key, node->text);
-    if (fabs(s->value) > 1e15 || strlen(node->text) >= STATED_TEXT_BYTES / 2 - 4)
+    if (fabs(s->value) > 1e15 || strlen(node->text) > 30)
         return yaml_error(node, err, "'%s': expected a number of ordinary size, got %.40s", key,
                           node->text);
-    double half = slack(kind, number.text, s->value, about);
-    s->range = (interval){s->value - half, s->value + half};
     if (min == 0 && s->range.low < 0) s->range.low = 0;
-    snprintf(s->text, sizeof s->text, "%s", node->text);
     s->given = true;
     return STATUS_OK;
 }
@@ -58,16 +79,26 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
     status rc;
     TRY(read_scalar(node->items[0], key, kind, min, above, &low, err));
     TRY(read_scalar(node->items[1], key, kind, min, above, &high, err));
+    if (low.is_range || high.is_range)
+        return yaml_error(node, err, "'%s': expected [LOWEST, HIGHEST], got a ± b in a list", key);
     if (low.value > high.value)
         return yaml_error(node, err, "'%s': expected [LOWEST, HIGHEST], got %s above %s", key,
                           low.text, high.text);
     s->given = s->is_range = true;
+    s->has_unit = high.has_unit;
     s->value = (low.value + high.value) / 2;
     s->range = (interval){low.range.low, high.range.high};
     size_t used = (size_t)snprintf(s->text, sizeof s->text, "%s", low.text);
-    snprintf(s->text + used, sizeof s->text - used, "–%.24s", high.text);
+    snprintf(s->text + used, sizeof s->text - used, "–%.40s", high.text);
 out:
     return rc;
+}
+
+stated stated_inverse(const stated *s) {
+    stated inverse = *s;
+    inverse.value = 1 / s->value;
+    inverse.range = interval_divide(interval_exact(1), s->range);
+    return inverse;
 }
 
 interval interval_add(interval a, interval b) {

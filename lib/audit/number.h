@@ -10,28 +10,38 @@
 
 #include "base/error.h"
 #include "base/interval.h"
+#include "base/printed.h"
 #include "base/yaml_tree.h"
 
-enum { STATED_TEXT_BYTES = 48 };
+enum { STATED_TEXT_BYTES = 80 };
 
 typedef struct stated {
     bool given;
-    double value;                 // as printed; the middle of a range
-    interval range;               // all values that it may stand for
-    bool is_range;                // given as [LOWEST, HIGHEST]
-    char text[STATED_TEXT_BYTES]; // as printed: "504.28", "~2.5", "78–82"
+    double value;   // as printed; the middle of a range
+    interval range; // all values that it may stand for
+    bool is_range;  // given as [LOWEST, HIGHEST], or as a ± b
+    bool has_unit;  // printed with one: 93.02%
+    // As printed, and what it means if that is another number: "504.28", "~2.5", "78–82",
+    // "(2m36s = 156)", "(93.5 ± 0.2 = 93.3–93.7)".
+    char text[STATED_TEXT_BYTES];
 } stated;
 
 typedef enum stated_kind {
     STATED_COUNT,   // a whole number, exact
     STATED_SETTING, // exact: chosen, not measured
-    STATED_FIGURE   // rounded to the printed digits
+    STATED_FIGURE,  // rounded to the printed digits: a mere number, or STATED_IN(a unit)
 } stated_kind;
+#define STATED_IN(unit) ((stated_kind)((int)STATED_FIGURE + (int)(unit)))
 
-// Reads 504.28, ~2.5 ("about": within a tenth) or [78, ~82] (lowest to highest). Fails with
+// Reads a number, or a figure with a unit (printed.h), or [78, ~82] (lowest to highest). Fails with
 // STATUS_INPUT, also for a value below `min`, or equal to it if `above`.
 status stated_read(const yaml_node *node, const char *key, stated_kind kind, double min, bool above,
                    stated *s, error *err) MUST_CHECK;
+
+// Sets the text to "(PRINTED = MEANING)"; `meaning` is that of a range.
+void stated_explain(stated *s, const char *as_printed, interval meaning);
+// The inverse of a value above 0, with the text of the value itself.
+stated stated_inverse(const stated *s);
 
 // Interval arithmetic. Products and quotients require operands >= 0. A quotient by a range that
 // reaches zero has no upper end: INFINITY.

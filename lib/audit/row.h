@@ -22,8 +22,26 @@ bool row_batch_is_ambiguous(const claim_row *r);
 // given without samples and batch.
 stated row_steps(const claim_row *r);
 
+// A time may exceed its parts by this factor: an epoch its batches, and a total its epochs, if the
+// row does not state the rest of it (other_seconds).
+static const double TIME_SLACK = 1.1;
+
+// Seconds per epoch: as stated, else of the total without its other seconds, else of the samples at
+// the stated throughput: with TIME_SLACK to either side, as it may leave out or include more than
+// an epoch does.
+stated row_epoch(const claim_row *r);
+// The total divided by the epochs: as stated, else that of the epochs and other seconds.
+stated row_mean_epoch(const claim_row *r);
+// From the shortest to the longest epoch that the row lists; its value is the longest.
+stated row_listed_epoch(const claim_row *r);
 // Total seconds: as stated, else computed from epochs, else from batches.
 stated row_total(const claim_row *r);
+
+// Does the row state a time besides that of its batches, over which a throughput may be counted?
+bool row_has_longer_time(const claim_row *r);
+
+// The sum of a list, each item weighted by the item of another list (NULL: by 1).
+interval row_sum(const stated_list *l, const stated_list *by, double *value);
 
 // Does the statement compare two rows, both of which exist?
 bool statement_compares(const claim_statement *s);
@@ -31,9 +49,12 @@ bool statement_compares(const claim_statement *s);
 bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 
 // The times that can be compared, in order of preference.
-enum { TIME_BASES = 3 };
+enum { TIME_BASES = 4 };
 extern const quantity time_bases[TIME_BASES];
-const char *time_basis_name(quantity basis); // "in total", "an epoch", "a batch": to be translated
-const char *time_basis_unit(quantity basis); // "s", "ms"
+const char *time_basis_name(quantity basis); // "in total", "per epoch": to be translated
+const char *time_basis_unit(quantity basis); // "s", "ms", "img/s"
+// The row's time by that basis: row_epoch(), or as stated. That of a throughput is the time of an
+// image, as stated or of the batches, with the throughput as its text.
+stated row_time(const claim_row *r, quantity basis);
 
 #endif

@@ -7,9 +7,6 @@
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// Two bases of one comparison may differ by this: a total includes start-up and evaluation.
-static const double OVERHEAD = 0.1;
-
 // How much longer the first row took than the second, by one basis.
 typedef struct time_ratio {
     bool given;
@@ -18,11 +15,11 @@ typedef struct time_ratio {
 } time_ratio;
 
 static time_ratio ratio_of(const claim_statement *s, quantity basis) {
-    const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
-    time_ratio t = {.given = of->given && than->given};
+    const stated of = row_time(s->of, basis), than = row_time(s->than, basis);
+    time_ratio t = {.given = of.given && than.given};
     if (!t.given) return t;
-    t.value = of->value / than->value;
-    t.range = interval_divide(of->range, than->range);
+    t.value = of.value / than.value;
+    t.range = interval_divide(of.range, than.range);
     return t;
 }
 
@@ -118,11 +115,11 @@ static phrase say_amount(const findings *a, const claim_statement *s, double val
 // A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %".
 static void say_basis(findings *a, const claim_statement *s, quantity basis) {
     time_ratio t = ratio_of(s, basis);
-    const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
-    bool slower = s->kind == STATEMENT_SLOWER;
+    const bool slower = s->kind == STATEMENT_SLOWER, speed = basis == QUANTITY_IMAGES_PER_SECOND;
     if (!t.given) return;
-    const stated *above = slower ? of : than, *below = slower ? than : of;
-    finding_arithmetic(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
+    const stated above = row_time(slower != speed ? s->of : s->than, basis);
+    const stated below = row_time(slower != speed ? s->than : s->of, basis);
+    finding_arithmetic(a, "%s / %s %s %s: %s", above.text, below.text, time_basis_unit(basis),
                        finding_text(a, time_basis_name(basis)),
                        say_amount(a, s, amount(s, 0, t.value)).text);
 }
@@ -170,45 +167,111 @@ static void check_amount(findings *a, const claim_statement *s) {
 
 // ---- Several figures for one comparison --------------------------------------------------------
 
-// Must two bases give the same ratio? A total and an epoch must if both rows had the same number of
-// epochs; a batch and one of these, if they also had the same number of steps.
-static bool must_agree(const claim_statement *s, quantity x, quantity y) {
-    bool total = x == QUANTITY_TOTAL_SECONDS || y == QUANTITY_TOTAL_SECONDS;
-    bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
+// Two times of a row, of which the first is made of the second, and why both arms must have the
+// same ratio of them. The second of the last pair may be counted over more than the first.
+static const struct time_pair {
+    quantity whole, part;
+    const char *so;
+} time_pairs[] = {
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
+     WORD("one of these times is wrong: both arms took the same number of epochs, so the ratios "
+          "must be equal")},
+    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_BATCH_MS,
+     WORD("one of these times is wrong: both arms took the same number of steps, so the ratios "
+          "must be equal")},
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_BATCH_MS,
+     WORD("one of these times is wrong: both arms took the same number of steps, so the ratios "
+          "must be equal")},
+    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_IMAGES_PER_SECOND,
+     WORD("one of these figures is wrong: both arms took the same number of images, so the ratios "
+          "must be equal")},
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_IMAGES_PER_SECOND,
+     WORD("one of these figures is wrong: both arms took the same number of images, so the ratios "
+          "must be equal")},
+    {QUANTITY_BATCH_MS, QUANTITY_IMAGES_PER_SECOND,
+     WORD("one of these figures is wrong: both arms had the same batch, so the ratios must be "
+          "equal")},
+};
+enum { TIME_PAIRS = sizeof time_pairs / sizeof *time_pairs };
+
+// The numbers of epochs, images per epoch and images per batch by which two times differ must be
+// the same in both arms; unless stated, they count as the same.
+static bool must_agree(const claim_statement *s, const struct time_pair *p) {
+    const bool total = p->whole == QUANTITY_TOTAL_SECONDS, batch = p->whole == QUANTITY_BATCH_MS;
     if (total && rows_differ(s->of, s->than, QUANTITY_EPOCHS)) return false;
-    if (!batch) return true;
+    if (p->part != QUANTITY_SECONDS_PER_EPOCH && !batch &&
+        rows_differ(s->of, s->than, QUANTITY_SAMPLES))
+        return false;
+    if (p->part != QUANTITY_BATCH_MS && !batch) return true;
     return !row_batch_is_ambiguous(s->of) && !row_batch_is_ambiguous(s->than) &&
-           !rows_differ_in_batch(s->of, s->than) && !rows_differ(s->of, s->than, QUANTITY_SAMPLES);
+           !rows_differ_in_batch(s->of, s->than);
 }
 
-static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
-    time_ratio t = ratio_of(s, x), u = ratio_of(s, y);
-    if (!t.given || !u.given || !must_agree(s, x, y)) return false;
-    interval wide = {t.range.low / (1 + OVERHEAD), t.range.high * (1 + OVERHEAD)};
-    return !interval_meet(wide, u.range);
+// What is left of a row's time for the part that it is made of. Besides its epochs, a total has the
+// stated other seconds, or up to a tenth; an epoch has up to a tenth besides its steps. A
+// throughput may be counted over any of these.
+static interval left_for(const claim_row *r, const struct time_pair *p) {
+    const stated *other = &r->values[QUANTITY_OTHER_SECONDS];
+    const bool total = p->whole == QUANTITY_TOTAL_SECONDS, known = total && other->given;
+    const bool rate = p->part == QUANTITY_IMAGES_PER_SECOND;
+    const stated listed = row_listed_epoch(r), *epochs = &r->values[QUANTITY_EPOCHS];
+    interval left = row_time(r, p->whole).range, whole = left;
+    if (known) left = interval_subtract(left, other->range);
+    left.low = fmax(0, left.low);
+    // The usual epoch may be any that the row lists.
+    if (listed.given && (!total || epochs->given)) {
+        const double times = total ? epochs->value : 1;
+        left.low = fmin(left.low, times * listed.range.low);
+        left.high = fmax(left.high, times * listed.range.high);
+    }
+    if (!known) left.low /= TIME_SLACK;
+    if (total && p->part != QUANTITY_SECONDS_PER_EPOCH &&
+        (known || r->values[QUANTITY_SECONDS_PER_EPOCH].given))
+        left.low /= TIME_SLACK;
+    if (rate) left.high = fmax(left.high, whole.high) * TIME_SLACK;
+    if (rate && !total) left.high = fmax(left.high, TIME_SLACK * row_mean_epoch(r).range.high);
+    // Over more than the steps, which the other pairs compare.
+    if (p->whole == QUANTITY_BATCH_MS && row_has_longer_time(r)) left.high = INFINITY;
+    return left;
+}
+
+static bool bases_differ(const claim_statement *s, const struct time_pair *p) {
+    const time_ratio whole = ratio_of(s, p->whole), part = ratio_of(s, p->part);
+    if (!whole.given || !part.given || !must_agree(s, p)) return false;
+    return !interval_meet(interval_divide(left_for(s->of, p), left_for(s->than, p)), part.range);
+}
+
+// A line such as "(97.03 - 48.08) / 69.03 s in total = 0.7091".
+static void say_ratio(findings *a, const claim_statement *s, quantity basis, bool net) {
+    const claim_row *rows[] = {s->of, s->than};
+    phrase texts[2];
+    double values[2];
+    for (int i = 0; i < 2; i++) {
+        const stated time = row_time(rows[i], basis);
+        const stated *other = &rows[i]->values[QUANTITY_OTHER_SECONDS];
+        const bool less = net && basis == QUANTITY_TOTAL_SECONDS && other->given;
+        texts[i] = less ? finding_say(a, "(%s - %s)", time.text, other->text) : (phrase){0};
+        if (!less) snprintf(texts[i].text, sizeof texts[i].text, "%s", time.text);
+        values[i] = time.value - (less ? other->value : 0);
+    }
+    const bool speed = basis == QUANTITY_IMAGES_PER_SECOND;
+    finding_arithmetic(a, "%s / %s %s %s = %.4g", texts[speed].text, texts[!speed].text,
+                       time_basis_unit(basis), finding_text(a, time_basis_name(basis)),
+                       values[0] / values[1]);
 }
 
 // Reports once per pair of rows, however many statements are about the pair.
 static void check_bases(findings *a, const claim_statement *s) {
-    bool differ = false;
+    const struct time_pair *p = time_pairs;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
         if (is_about_time(t) && statements_share_rows(s, t)) return;
-    for (int i = 0; i < TIME_BASES; i++)
-        for (int k = 0; k < i; k++) differ |= bases_differ(s, time_bases[k], time_bases[i]);
-    if (!differ) return;
+    while (p < time_pairs + TIME_PAIRS && !bases_differ(s, p)) p++;
+    if (p == time_pairs + TIME_PAIRS) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                 "'%s' and '%s': one comparison, different ratios", s->of->name, s->than->name);
-    for (int i = 0; i < TIME_BASES; i++) {
-        time_ratio t = ratio_of(s, time_bases[i]);
-        if (t.given)
-            finding_arithmetic(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
-                               s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
-                               finding_text(a, time_basis_name(time_bases[i])), t.value);
-    }
-    finding_consequence(
-        a,
-        "one of these times is wrong: both arms took the same number of steps, so the ratios must "
-        "be equal");
+    say_ratio(a, s, p->whole, p->part != QUANTITY_IMAGES_PER_SECOND);
+    say_ratio(a, s, p->part, false);
+    finding_consequence(a, p->so, NULL);
 }
 
 // Can both statements be true, in any reading of either?
@@ -227,10 +290,26 @@ static bool about_one_basis(const claim_statement *s, const claim_statement *t) 
     return s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis;
 }
 
+static bool follows(const claim_statement *s, quantity basis) {
+    const time_ratio t = ratio_of(s, basis);
+    return has_basis(s, basis) && agrees(s, &t);
+}
+
+// Does each follow from another time of the rows, two times that do not contradict each other?
+static bool are_of_two_times(const claim_statement *s, const claim_statement *t) {
+    for (int i = 0; i < TIME_PAIRS; i++) {
+        const struct time_pair *p = &time_pairs[i];
+        if (bases_differ(s, p)) continue;
+        if (follows(s, p->whole) && follows(t, p->part)) return true;
+        if (follows(s, p->part) && follows(t, p->whole)) return true;
+    }
+    return false;
+}
+
 static void check_others(findings *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
         if (!is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given) continue;
-        if (!about_one_basis(s, t) || compatible(s, t)) continue;
+        if (!about_one_basis(s, t) || compatible(s, t) || are_of_two_times(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
         finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                     "'%s' and '%s': two figures for the same thing", s->of->name, s->than->name);

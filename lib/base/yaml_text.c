@@ -200,7 +200,13 @@ static status close_mapping(reader *r) {
     status rc = STATUS_OK;
     for (size_t i = 1; i < mapping->count && rc == STATUS_OK; i++) {
         const yaml_node *item = sorted[i].item;
-        if (!strcmp(sorted[i - 1].key, sorted[i].key))
+        char hint[4 * WORD_SHOWN];
+        if (strcmp(sorted[i - 1].key, sorted[i].key) != 0) continue;
+        const char *split = yaml_split_number(mapping, item, hint, sizeof hint);
+        if (split)
+            rc = error_set(r->err, STATUS_INPUT, "%s:%d:%d: '%.*s': a comma ends a value here%s",
+                           r->name, item->key_line, item->key_column, WORD_SHOWN, split, hint);
+        else
             rc = error_set(r->err, STATUS_INPUT,
                            "%s:%d:%d: duplicate key '%.*s': first used in line %d", r->name,
                            item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,

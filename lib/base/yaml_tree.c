@@ -368,10 +368,41 @@ static void describe_value(const yaml_node *node, char *text, size_t size) {
              node->text[length] ? "…" : "");
 }
 
+// The way out for "92,4" and "50,000", where a number is expected; "" for anything else.
+static void hint_comma(const char *text, char *hint, size_t size) {
+    const char *comma = skip_digits(text + (*text == '-' || *text == '+' || *text == '~'));
+    const char *rest = comma + 1;
+    *hint = 0;
+    if (comma == text || *comma != ',' || skip_digits(rest) == rest) return;
+    const int length = (int)(comma - text);
+    if (skip_digits(rest) - rest == 3)
+        snprintf(hint, size, ": write %.*s%s, or with a decimal point %.*s.%s", length, text, rest,
+                 length, text, rest);
+    else
+        snprintf(hint, size, ": write %.*s.%s, with a decimal point", length, text, rest);
+}
+
+const char *yaml_split_number(const yaml_node *mapping, const yaml_node *item, char *hint,
+                              size_t size) {
+    char text[2 * WORD_SHOWN];
+    size_t at = 0;
+    *hint = 0;
+    while (mapping->items[at] != item) at++;
+    const yaml_node *before = at ? mapping->items[at - 1] : NULL;
+    if (!before || before->kind != YAML_SCALAR || item->kind != YAML_SCALAR ||
+        yaml_scalar_type(item) != YAML_NULL)
+        return NULL;
+    snprintf(text, sizeof text, "%.*s,%.*s", WORD_SHOWN - 1, before->text, WORD_SHOWN - 1,
+             mapping->keys[at]);
+    hint_comma(text, hint, size);
+    return *hint ? mapping->keys[at - 1] : NULL;
+}
+
 static status wrong(const yaml_node *node, const char *key, const char *expected, error *err) {
-    char got[WORD_SHOWN + 32];
+    char got[WORD_SHOWN + 32], hint[4 * WORD_SHOWN];
     describe_value(node, got, sizeof got);
-    return yaml_error(node, err, "'%s': expected %s, got %s", key, expected, got);
+    hint_comma(node->kind == YAML_SCALAR ? node->text : "", hint, sizeof hint);
+    return yaml_error(node, err, "'%s': expected %s, got %s%s", key, expected, got, hint);
 }
 
 static bool has_type(const yaml_node *node, yaml_type type) {
@@ -442,6 +473,10 @@ status yaml_check_keys_among(const yaml_node *mapping, const char *const *known,
         if (k < count) continue;
         const yaml_node *item = mapping->items[i];
         describe_place(item->file, item->key_line, item->key_column, place, sizeof place);
+        const char *split = yaml_split_number(mapping, item, hint, sizeof hint);
+        if (split)
+            return error_set(err, STATUS_INPUT, "%s'%.*s': a comma ends a value here%s", place,
+                             WORD_SHOWN, split, hint);
         if (!*hint_about(key, known, count, HINT_KEYS, hint) &&
             !*hint_about(key, paths, path_count, HINT_KEYS, hint))
             hint_list("the keys are", known, count, hint);

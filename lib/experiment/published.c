@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/printed.h"
 #include "experiment/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -52,48 +53,80 @@ static status put_text(yaml_node *entry, const char *key, const char *value, err
     return *value ? yaml_put(entry, key, yaml_new_string(value, err), err) : STATUS_OK;
 }
 
-// A number, or "~" and a number.
-static status check_number(const yaml_node *node, const char *key, error *err) {
-    yaml_node number = *node;
-    double ignored;
+// Returns a figure that the report can show: a number as printed, or what another form of it means
+// (printed.h): 156 for 2m36s, [93.3, 93.7] for 93.5 ± 0.2.
+static yaml_node *plain_figure(const yaml_node *figure, const char *key, printed_unit unit,
+                               error *err) {
+    yaml_node number = *figure;
+    printed_figure p;
+    double value;
     if (number.kind == YAML_SCALAR && !number.quoted && number.text[0] == '~') number.text++;
-    return yaml_number(&number, key, &ignored, err);
+    if (number.kind != YAML_SCALAR || !printed_read(number.text, unit, &p)) {
+        if (yaml_number(&number, key, &value, err) == STATUS_OK)
+            (void)yaml_error(figure, err, "'%s': write %s", key, printed_forms(unit));
+        return NULL;
+    }
+    if (unit == PRINTED_PERCENT && !p.has_unit && p.value <= 1) { // a fraction
+        p.value *= 100;
+        p.deviation *= 100;
+        p.length = 0;
+    }
+    if (p.deviation > 0) {
+        yaml_node *range = yaml_new(YAML_SEQUENCE, err);
+        status rc = yaml_append(range, yaml_new_number(p.value - p.deviation, err), err);
+        if (rc == STATUS_OK)
+            rc = yaml_append(range, yaml_new_number(p.value + p.deviation, err), err);
+        if (rc == STATUS_OK) return range;
+        yaml_free(range);
+        return NULL;
+    }
+    if (p.length == strlen(number.text) && !number.quoted) return yaml_copy(figure, err);
+    return yaml_new_number(p.value, err);
 }
 
-// One or two such numbers: a figure that the report could not show is an error before training.
-static status check_figure(const yaml_node *figure, const char *key, error *err) {
-    if (figure->kind != YAML_SEQUENCE) return check_number(figure, key, err);
-    if (figure->count != 2)
-        return yaml_error(figure, err, "'%s': expected a number or [LOWEST, HIGHEST]", key);
-    status rc = check_number(figure->items[0], key, err);
-    return rc == STATUS_OK ? check_number(figure->items[1], key, err) : rc;
-}
-
-static status put_figure(yaml_node *entry, const char *key, const yaml_node *figure, error *err) {
+// One or two such figures: one that the report could not show is an error before training.
+static status put_figure(yaml_node *entry, const char *key, const yaml_node *figure,
+                         printed_unit unit, error *err) {
     if (!figure) return STATUS_OK;
-    status rc = check_figure(figure, key, err);
-    yaml_node *copy = rc == STATUS_OK ? yaml_copy(figure, err) : NULL;
-    if (!copy) return rc == STATUS_OK ? STATUS_FAILED : rc;
-    copy->flow = true;
-    return yaml_put(entry, key, copy, err);
+    if (figure->kind == YAML_SEQUENCE && figure->count != 2)
+        return yaml_error(figure, err, "'%s': expected a number or [LOWEST, HIGHEST]", key);
+    const bool range = figure->kind == YAML_SEQUENCE;
+    yaml_node *put = range ? yaml_new(YAML_SEQUENCE, err) : plain_figure(figure, key, unit, err);
+    status rc = put ? STATUS_OK : STATUS_INPUT;
+    for (size_t i = 0; range && rc == STATUS_OK && i < 2; i++)
+        rc = yaml_append(put, plain_figure(figure->items[i], key, unit, err), err);
+    if (rc != STATUS_OK) {
+        yaml_free(put);
+        return error_status(err) != STATUS_OK ? error_status(err) : STATUS_FAILED;
+    }
+    put->flow = true;
+    return yaml_put(entry, key, put, err);
 }
 
+// The key of a row, that of an entry, and how the row prints the figure.
 static status put_figures(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
                           error *err) {
-    static const char *const keys[][2] = {{"accuracy", "accuracy"},
-                                          {"seconds_per_epoch", "seconds_per_epoch"},
-                                          {"total_seconds", "total_seconds"},
-                                          {"train_loss", "train_loss"},
-                                          {"batch_ms", "batch_ms"},
-                                          {"load_seconds_per_step", "load_seconds"},
-                                          {"update_seconds_per_step", "update_seconds"},
-                                          {"speed_up", "speed_up"}};
+    static const struct {
+        const char *key, *as;
+        printed_unit unit;
+    } keys[] = {{"accuracy", "accuracy", PRINTED_PERCENT},
+                {"error", "accuracy", PRINTED_ERROR},
+                {"seconds_per_epoch", "seconds_per_epoch", PRINTED_SECONDS},
+                {"total_seconds", "total_seconds", PRINTED_SECONDS},
+                {"train_loss", "train_loss", PRINTED_NUMBER},
+                {"batch_ms", "batch_ms", PRINTED_MS},
+                {"iterations_per_second", "batch_ms", PRINTED_BATCH_RATE},
+                {"steps_per_second", "batch_ms", PRINTED_BATCH_RATE},
+                {"batches_per_second", "batch_ms", PRINTED_BATCH_RATE},
+                {"load_seconds_per_step", "load_seconds", PRINTED_SECONDS},
+                {"update_seconds_per_step", "update_seconds", PRINTED_SECONDS},
+                {"speed_up", "speed_up", PRINTED_TIMES}};
     const yaml_node *losses = value_of(claim, row, "epoch_losses");
     status rc = STATUS_OK;
     for (size_t i = 0; i < COUNT(keys); i++)
-        TRY(put_figure(entry, keys[i][1], value_of(claim, row, keys[i][0]), err));
+        TRY(put_figure(entry, keys[i].as, value_of(claim, row, keys[i].key), keys[i].unit, err));
     if (losses && losses->kind == YAML_SEQUENCE && losses->count && !yaml_find(entry, "train_loss"))
-        rc = put_figure(entry, "train_loss", losses->items[losses->count - 1], err);
+        rc = put_figure(entry, "train_loss", losses->items[losses->count - 1], PRINTED_NUMBER, err);
 out:
     return rc;
 }
@@ -123,7 +156,7 @@ static status put_projection(yaml_node *entry, const yaml_node *claim, const yam
         if (s->kind != YAML_MAPPING || strcmp(text_of(yaml_find(s, "kind")), "projection") != 0 ||
             strcmp(text_of(yaml_find(s, "of")), text_of(yaml_find(row, "name"))) != 0)
             continue;
-        return put_figure(entry, "projected_speed_up", yaml_find(s, "ratio"), err);
+        return put_figure(entry, "projected_speed_up", yaml_find(s, "ratio"), PRINTED_TIMES, err);
     }
     return STATUS_OK;
 }

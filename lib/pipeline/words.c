@@ -114,6 +114,13 @@ bool words_has(const words *w, const char *word) {
     return false;
 }
 
+void words_cut(words *w, size_t count) {
+    while (w->count > count) {
+        free(w->items[--w->count]);
+        w->items[w->count] = NULL;
+    }
+}
+
 void words_release(words *w) {
     for (size_t i = 0; i < w->count; i++) free(w->items[i]);
     free(w->items);

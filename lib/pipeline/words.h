@@ -30,6 +30,7 @@ status words_options(words *w, const char *text, error *err) MUST_CHECK;
 // Returns the value of the last `option` in `w`, "--lang zh" or "--lang=zh"; NULL if there is none.
 const char *words_value(const words *w, const char *option);
 bool words_has(const words *w, const char *word);
+void words_cut(words *w, size_t count); // drops all words after the first `count`
 void words_release(words *w);
 
 #endif

@@ -107,13 +107,46 @@ void figures_release(figure_list *list) {
     *list = (figure_list){0};
 }
 
-const char *figures_nearest(const figure_list *list, const char *id, error *err) {
+static const char *nearest(const figure_list *list, const char *id, error *err) {
     const char **ids = memory_new(list->count, sizeof *ids, err);
     if (!ids) return NULL;
     for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
-    const char *nearest = cli_nearest(id, ids, list->count);
+    const char *found = cli_nearest(id, ids, list->count);
     free(ids);
-    return nearest;
+    return found;
+}
+
+// How a wrong id is like a right one.
+static bool has_metric(const figure *f, const char *id) {
+    const char *dot = strchr(id, '.');
+    return strcmp(f->metric, id) == 0 || (dot && strcmp(f->metric, dot + 1) == 0);
+}
+
+static bool contains(const figure *f, const char *id) {
+    return strstr(f->id, id) != NULL;
+}
+
+static void append_like(const figure_list *list, const char *id,
+                        bool (*like)(const figure *, const char *), text *out) {
+    enum { MOST = 8 };
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < list->count; i++) count += like(&list->items[i], id);
+    for (size_t i = 0; i < list->count && shown < MOST; i++) {
+        if (!like(&list->items[i], id)) continue;
+        const bool last = shown + 1 == count;
+        text_format(out, "%s'%s'", !shown ? "" : last ? " or " : ", ", list->items[i].id);
+        shown++;
+    }
+    if (count > shown) text_format(out, ", or %zu others", count - shown);
+}
+
+void figures_append_near(const figure_list *list, const char *id, text *out, error *err) {
+    append_like(list, id, has_metric, out);
+    const char *misspelt = out->length ? NULL : nearest(list, id, err);
+    if (misspelt)
+        text_format(out, "'%s'", misspelt);
+    else if (!out->length && strlen(id) > 1)
+        append_like(list, id, contains, out);
 }
 
 // ---- Figures of one run ----

@@ -55,8 +55,10 @@ const figure *figures_find(const figure_list *list, const char *id);
 const figure *figures_of(const figure_list *list, const char *owner, const char *metric);
 // A figure of a group: a joint metric, that of its only run, or the mean over its repeats.
 const figure *figures_of_repeats(const figure_list *list, const group *g, const char *metric);
-// Returns the id nearest to a misspelt one; NULL if none is near.
-const char *figures_nearest(const figure_list *list, const char *id, error *err);
+// Appends ids that a wrong one may mean: "'tiny.accuracy' or 'other.accuracy'". Its metric may be
+// right, without a run or with another; else it may be misspelt, or a part of an id. Appends
+// nothing if there is none.
+void figures_append_near(const figure_list *list, const char *id, text *out, error *err);
 
 // Writes comma-separated values (RFC 4180, but lines end in a line feed), one figure per line.
 void figures_to_csv(const figure_list *list, text *out);

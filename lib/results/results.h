@@ -68,10 +68,11 @@ status results_record(const results *r, manifest *m, error *err) MUST_CHECK;
 // Records a file as an input, with the hash of its bytes on disk.
 status results_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
 
-// Explains a figure: the files that it comes from, its value when recomputed from them, and where
-// their inputs came from. Writes the text to `out` also with STATUS_FINDING, which means that a
-// file is not the recorded one, or that the figure comes out differently. For an unknown figure the
-// status is STATUS_USAGE and the message names the nearest.
+// Explains a figure: its value, and that of each figure that it is made of, when recomputed from
+// the files; then these files, their hashes, and where their inputs came from. Writes the text to
+// `out` also with STATUS_FINDING, which means that a file is not the recorded one, or that the
+// figure comes out differently. For an unknown figure the status is STATUS_USAGE and the message
+// names those that it may mean.
 status results_why(const results *r, const char *id, text *out, error *err) MUST_CHECK;
 
 // Checks figures against a file of bands, each "METRIC: [LOW, HIGH]" or "RUN.METRIC: [LOW, HIGH]".

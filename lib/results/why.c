@@ -12,9 +12,12 @@
 #include "results/rebuild.h"
 #include "results/results.h"
 
-// The output, and the first thing on the way that is not as recorded.
+// The arithmetic, which comes first; the files behind it, with their hashes, which come last; and
+// the first thing on the way that is not as recorded.
 typedef struct trail {
-    text *out;
+    text *out, files;
+    text *at;         // the one of these that is being written
+    bool several;     // figures: the files of each have a heading
     char broken[512]; // "" while everything agrees
 } trail;
 
@@ -27,7 +30,7 @@ static void write_line(trail *t, int depth, const char *what, const char *format
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    text_format(t->out, "%*s%-11s %s\n", 2 * depth, "", what, line);
+    text_format(t->at, "%*s%-11s %s\n", 2 * depth, "", what, line);
 }
 
 static void break_trail(trail *t, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -132,11 +135,15 @@ static bool has_file(const figure *f) {
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {
     const bool same = strcmp(b->recorded, b->found) == 0;
+    t->at = &t->files;
     write_line(t, depth, "file", "%s  content %s%s", b->file, b->found,
                same ? ", as recorded" : "");
-    if (same) return;
-    write_line(t, depth, "BUT", "the manifest records %s", *b->recorded ? b->recorded : "nothing");
-    break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
+    if (!same) {
+        write_line(t, depth, "BUT", "the manifest records %s",
+                   *b->recorded ? b->recorded : "nothing");
+        break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
+    }
+    t->at = t->out;
 }
 
 static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b,
@@ -167,7 +174,7 @@ static status write_recomputed(trail *t, int depth, const figure *f, error *err)
                        ? "nothing to recompute it from: this is a setting of the run"
                        : "no file to recompute it from: the tool measured it");
     } else {
-        compare_file(t, depth, &b);
+        compare_file(t, 1, &b);
         compare_value(t, depth, f, &b, recomputed);
     }
 out:
@@ -219,11 +226,15 @@ static status explain_run_figure(const results *whole, trail *t, int depth, cons
     if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
     const bool tested = metric_is_tested(f->row, r);
     write_value(t, depth, f);
-    write_line(t, depth + 1, "manifest", "%s", f->source);
+    if (t->several) text_format(&t->files, "files of %s\n", f->id);
     status rc = write_recomputed(t, depth + 1, f, err);
     if (rc != STATUS_OK) return rc;
-    return walk_inputs(t, depth + 1, tested ? r->evaluation : r->folder,
-                       tested ? r->evaluate : r->train, err);
+    write_line(t, depth + 1, "manifest", "%s", f->source);
+    t->at = &t->files;
+    rc =
+        walk_inputs(t, 1, tested ? r->evaluation : r->folder, tested ? r->evaluate : r->train, err);
+    t->at = t->out;
+    return rc;
 }
 
 static status explain_group(const results *r, trail *t, const group *g, const char *metric,
@@ -249,17 +260,30 @@ static status explain_joint_figure(const results *r, trail *t, const figure *f, 
     return explain_group(r, t, f->of, f->part, err);
 }
 
+// Names the figures that may have been meant.
+static status unknown_figure(const results *r, const char *id, error *err) {
+    text near;
+    text_init(&near, err);
+    figures_append_near(&r->figures, id, &near, err);
+    status rc = text_status(&near);
+    if (rc == STATUS_OK)
+        rc = error_set(err, STATUS_USAGE, "no such figure: '%s'%s%s%s; report.csv lists them all",
+                       id, near.length ? ": did you mean " : "", text_string(&near),
+                       near.length ? "?" : "");
+    text_release(&near);
+    return rc;
+}
+
 status results_why(const results *r, const char *id, text *out, error *err) {
     const figure *f = figures_find(&r->figures, id);
-    if (!f) {
-        const char *nearest = figures_nearest(&r->figures, id, err);
-        return error_set(err, STATUS_USAGE, "no such figure: '%s'%s%s%s; report.csv lists them all",
-                         id, nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                         nearest ? "'?" : "");
-    }
-    trail t = {.out = out};
+    if (!f) return unknown_figure(r, id, err);
+    trail t = {.out = out, .at = out, .several = !f->run || is_pooled(f)};
+    text_init(&t.files, err);
     status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
+    text_append(out, text_string(&t.files));
+    if (rc == STATUS_OK) rc = text_status(&t.files);
     if (rc == STATUS_OK && *t.broken)
         rc = error_set(err, STATUS_FINDING, "figure '%s' is not confirmed: %s", id, t.broken);
+    text_release(&t.files);
     return rc == STATUS_OK ? text_status(out) : rc;
 }

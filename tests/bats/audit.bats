@@ -49,6 +49,28 @@ audits() {
     [ -z "$stderr" ]
 }
 
+@test "audit takes figures as reports print them, and quotes them with what they mean" {
+    printed() {
+        cat <<END
+schema: lockstep.claim/1
+name: printed
+common: {samples: 50000, epochs: 12, test_samples: 10000}
+rows:
+  - {name: 1, strategy: single, devices: 1, seconds_per_epoch: 2m36s, total_seconds: ${1:-0:31:12}, accuracy: 93.02%}
+  - {name: 8, strategy: ddp, devices: 8, throughput: 2.5k images/s, total_seconds: 4 min, error: 7.1}
+statements:
+  - {kind: speedup, of: 8, than: 1, ratio: 7.8x}
+END
+    }
+    printed >good.yaml
+    succeeds "$BIN/audit" good.yaml
+    printed 0:51:12 >bad.yaml
+    fails_with 4 '^audit: ' "$BIN/audit" bad.yaml
+    [[ $output == *"12 epochs x (2m36s = 156) s = 1872 s, stated (0:51:12 = 3072) s: 1.64 times more"* ]] || fail "$output"
+    printed | sed 's/93.02%/93,02/' >comma.yaml
+    fails_with 3 "comma.yaml:5:[0-9]*: 'accuracy': a comma ends a value here: write 93.02" "$BIN/audit" comma.yaml
+}
+
 @test "audit of one wrong figure prints by how much it is off, and exits 4" {
     claim 25.0 > bad.yaml
     fails_with 4 '^audit: [0-9]+ findings in 1 claim$' "$BIN/audit" bad.yaml

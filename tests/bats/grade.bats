@@ -13,35 +13,62 @@ setup() {
     begin_verifying
 }
 
-@test "grade: a table of all, with copies named" {
-    mkdir -p handed/{Ann,Ben,Cid,Dan}
+@test "grade: a table of all that lies in the folder, with copies named" {
+    mkdir -p handed/{Ann,Ben,Cid,Dan,Eve/src,Fay,Gus}
     cp "$ARCHIVE" handed/Ann/
-    pack ben STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || fail "$(cat log)"
-    cp ben/submission-one-two.tar.gz handed/Ben/
+    pack ben STATES=4 REPORT_FLAGS="--author 'Li Ming' --student 20231122" "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || fail "$(cat log)"
+    tar xzf ben/submission-one-two.tar.gz -C handed/Ben
     sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
     repack
-    mv "$NAME.tar.gz" handed/Cid/
+    mv "$NAME.tar.gz" handed/Cid/SUBMISSION-2023112233-BY-A-STUDENT-OF-A-LONG-NAME.TAR.GZ
     echo text >handed/Dan/x.tar.gz
+    touch handed/Eve/src/{train,model}.py handed/Fay/report.pdf
+    cp "$ARCHIVE" handed/Fay/x.zip
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed SEGMENTS=1
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ ${stderr_lines[-1]} == "pipeline: 2 of 4 submissions contradict their files" ]] || fail "$stderr"
-    local n=submission-one-two.tar.gz
-    grep -Eq "^handed/Ann/$n( +equal){7} +handed/Cid/$n$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/Ben/$n( +equal){7} *$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/Cid/$n +equal +different( +equal){5} +handed/Ann/$n$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/Dan/x.tar.gz( +refused){7} *$" <<<"$output" || fail "$output"
-    grep -q "^handed/Cid/$n: figures: 1 of " <<<"$output" || fail "$output"
+    [[ ${stderr_lines[-1]} == "pipeline: 2 of 5 submissions contradict their files" ]] || fail "$stderr"
+    local n=submission-one-two.tar.gz accuracy
+    accuracy=$("$BIN/manifest" get "$BATS_FILE_TMPDIR/$one/evaluate" results.accuracy | awk '{ printf "%.2f %%", 100 * $1 }')
+    grep -Eq "^verdict +submission +author +accuracy +found$" <<<"$output" || fail "$output"
+    # Of each: verdict, submission, author, accuracy, and what was found, in 100 columns.
+    sed -n '/^verdict/,/^handed/p' <<<"$output" | sed '$d' >table
+    ! grep -qE '.{101}' table || fail "$output"
+    grep -Eq "^equal +(…d|handed)/Ann/$n +$accuracy +same execution as 2 others$" table || fail "$output"
+    grep -Eq "^equal +handed/Ben/submission-one-two +Li Ming 20231122 +$accuracy *$" table || fail "$output"
+    grep -Eq "^different +…[A-Z0-9-]*LONG-NAME.TAR.GZ +$accuracy +figures; same execution" table || fail "$output"
+    grep -Eq "^refused +handed/Dan/x.tar.gz +no submission$" table || fail "$output"
+    grep -Eq "^not graded +handed/Eve +no submission among" table || fail "$output"
+    grep -Eq "^not graded +handed/Fay/report.pdf +no archive" table || fail "$output"
+    grep -Eq "^not graded +handed/Gus +an empty folder$" table || fail "$output"
+    grep -q "^handed/Ann/$n: same execution as handed/Cid/SUB.*NAME.TAR.GZ, handed/Fay/x.zip$" <<<"$output" || fail "$output"
+    grep -q "NAME.TAR.GZ: figures: 1 of .*the first is one.accuracy: 0.9923 there, 0\.[0-9]* by the files" <<<"$output" || fail "$output"
     # A folder for each, although the archives have one name.
-    [ -s "$WORK/teacher/verified/submission-one-two-3/report/report.html" ] || fail "$(ls "$WORK/teacher/verified")"
+    [ -s "$WORK/teacher/verified/submission-one-two-2/report/report.html" ] || fail "$(ls "$WORK/teacher/verified")"
     [ -z "$(find "$WORK/teacher" -maxdepth 1 -name '.work-*')" ] || fail "the work folder was left"
-    run --separate-stderr "$BIN/pipeline" --json grade ARTIFACTS="$WORK/teacher" handed/Ann handed/Dan SEGMENTS=1
+    # The copies in ARTIFACTS/verified are no submissions of their own.
+    mkdir only
+    mv handed/Ann teacher only/
+    run --separate-stderr "$BIN/pipeline" --json grade ARTIFACTS="$WORK/only/teacher" only/Ann handed/Dan only SEGMENTS=1
     "$PYTHON" -c '
 import json, sys
-ann, dan = json.loads(sys.argv[1])
-assert ann["outcome"] == "equal" and len(ann["checks"]) == 11, ann
-assert dan["outcome"] == "refused" and dan["refused"], dan' "$output" || fail "$output"
+ann, dan, again, *others = json.loads(sys.argv[1])
+assert ann["outcome"] == "equal" and len(ann["checks"]) == 11 and len(ann["accuracy"]) == 2, ann
+assert dan["outcome"] == "refused" and dan["refused"], dan
+assert again["submission"] == "only/Ann/submission-one-two.tar.gz", again
+assert all(one["outcome"] == "not graded" for one in others), others' "$output" || fail "$output"
     mkdir empty
     fails_with 3 "'empty': no submission there" "$BIN/pipeline" grade empty
+}
+
+@test "verify: a folder that was unpacked" {
+    succeeds "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" SEGMENTS=1 "$NAME"
+    [[ ${lines[-1]} == "$NAME: equal" ]] || fail "$output"
+    # Its report remembers the packed runs.
+    succeeds "$BIN/report" "$NAME/report" --why one.accuracy
+    [[ $output == *"recomputed  0."*": agrees"* ]] || fail "$output"
+    ln -s /etc/passwd "$NAME/data/link"
+    fails_with 3 "file 'data/link': it is no plain file" "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" "$NAME"
+    fails_with 3 "'$WORK': a folder without the plan.yaml" "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" "$WORK"
 }
 
 # hand_in NAME SCRIPT: the submission as handed/NAME.tar.gz, after the script has changed each of its
@@ -69,9 +96,8 @@ hand_in() {
     hand_in record "year=11; $time"
     hand_in times "year=12; $record"
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$BATS_FILE_TMPDIR/teacher" handed SEGMENTS=1
-    local outcomes='( +(equal|different|not shown)){7}'
-    grep -Eq "^handed/neither.tar.gz$outcomes *$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/original.tar.gz$outcomes +handed/record.tar.gz  handed/times.tar.gz$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/record.tar.gz$outcomes +handed/original.tar.gz$" <<<"$output" || fail "$output"
-    grep -Eq "^handed/times.tar.gz$outcomes +handed/original.tar.gz$" <<<"$output" || fail "$output"
+    ! grep -q "neither.*same" <<<"$output" || fail "$output"
+    grep -q "^handed/original.tar.gz: same execution as handed/record.tar.gz, handed/times.tar.gz$" <<<"$output" || fail "$output"
+    grep -q "^handed/record.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
+    grep -q "^handed/times.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
 }

@@ -96,3 +96,50 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
     done
     walks single dp mp ddp
 }
+
+@test "--why takes the folder of a report, or a file in it, and remembers its runs" {
+    a_run a key=one
+    a_run b name=other
+    mkdir deep
+    succeeds "$REPORT" a b --baseline a --out deep/out --title "--why a" --author=b
+    succeeds "$REPORT" deep/out --why other.accuracy_difference
+    local first=$output
+    for place in deep/out/ ./deep/out/report.html deep/out/report.csv "$PWD/deep/out"; do
+        succeeds "$REPORT" "$place" --why other.accuracy_difference
+        [ "$output" = "$first" ] || fail "$place" "$output"
+    done
+    # In the report's folder, as if it were given; from anywhere.
+    (cd deep/out && succeeds "$REPORT" --why other.accuracy_difference && [[ $output == *"made by     train-"* ]]) || fail "$output"
+    (cd / && succeeds "$REPORT" "$OLDPWD/deep/out" --json --why tiny.accuracy) || fail "$output"
+    # Its plan names the runs.
+    printf 'schema: lockstep.plan/1\nkind: runs\nruns:\n  - {name: planned, keys: [%s]}\n' "$(key_of one)" >plan.yaml
+    succeeds "$REPORT" a --plan plan.yaml --out planned
+    succeeds "$REPORT" planned --why planned.accuracy
+    # A report that was moved no longer finds its runs.
+    mv deep/out elsewhere
+    fails_with 3 "'elsewhere': its run 'a' is not where it was: name the folders of its runs instead: report DIR" \
+        "$REPORT" elsewhere --why tiny.accuracy
+    fails_with 2 'missing arguments: expected the folders of runs, or of a report' "$REPORT" --why tiny.accuracy
+    fails_with 3 "it was written by 'report'" "$REPORT" planned --summary
+}
+
+@test "--why begins with the arithmetic, and ends with the hashes" {
+    a_run a
+    a_run b name=other right=60
+    succeeds "$REPORT" a b --baseline a --why other.accuracy_difference
+    [[ $output == "other.accuracy_difference = -0.1 "*"recomputed  0.7 (70 of 100 correct): agrees"*"recomputed  0.6 (60 of 100 correct): agrees"*"files of tiny.accuracy"* ]] || fail "$output"
+    [[ ${output%%files of*} != *content* ]] || fail "$output"
+    succeeds "$REPORT" a --why tiny.accuracy
+    [[ ${lines[1]} == "  recomputed  0.7 (70 of 100 correct): agrees" ]] || fail "$output"
+}
+
+@test "--why offers the figures that a name may mean" {
+    a_run a
+    a_run b name=other
+    fails_with 2 "no such figure: 'accuracy': did you mean 'tiny.accuracy' or 'other.accuracy'\?" "$REPORT" a b --why accuracy
+    # The folder's name instead of the run's; a part of a name; a misspelt one.
+    fails_with 2 "did you mean 'tiny.accuracy'\?" "$REPORT" a --why a.accuracy
+    fails_with 2 "did you mean 'tiny.confusion.cat.cat', .* or 'tiny.confusion.dog.dog'\?" "$REPORT" a --why confusion
+    fails_with 2 "did you mean 'tiny.accuracy'\?" "$REPORT" a --why tiny.acuracy
+    fails_with 2 "no such figure: 'zzz'; report.csv" "$REPORT" a --why zzz
+}

@@ -77,12 +77,12 @@ finds() {
 
 @test "a figure of report.csv, and a figure of the page" {
     sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
-    finds figures "1 of [0-9]* lines .*the first is one.accuracy"
+    finds figures "1 of [0-9]* lines .*the first is one.accuracy: 0.9923 there, 0\.[0-9]* by the files"
     cp "$BATS_FILE_TMPDIR/$NAME/report/report.csv" "$NAME/report/"
     local right
     right=$("$BIN/manifest" get "$one/evaluate" results.accuracy | awk '{ printf "%.2f", 100 * $1 }')
     sed -i "s/$right&nbsp;%/99.23\\&nbsp;%/" "$NAME/report/report.html"
-    finds report "report.html: its text"
+    finds report "report.html: its text is not what the files give: '.*99.23.*' there, '.*$right.*' by the files"
 }
 
 @test "an accuracy in a manifest" {
@@ -92,6 +92,8 @@ finds() {
     sign "$one/evaluate"
     finds_also figures "the report cannot be made again: .*'accuracy' is 0.9923 in .*, and 0\.[0-9]* in .*predictions"
     grep -q '^files *equal  ' <<<"$output" || fail "$output"
+    # It is not said of the predictions, which are those of the model.
+    grep -q "^test *different  one/seed-42: the packed model gives .* %, and its recorded predictions, but the manifest says an accuracy of 99.23 %" <<<"$output" || fail "$output"
 }
 
 @test "predictions that the model does not make" {
@@ -164,7 +166,7 @@ e cat results
     data=$("$BIN/manifest" get "$one/train" inputs.0.source)
     sed -i "s/$data/$(printf '0%.0s' {1..64})/" "$one/train/manifest.yaml"
     sign "$one/train"
-    finds_also data "one/seed-42: its training or test data are not those of the data set"
+    finds_also data "one/seed-42: its training data are not those of the data set"
     cp "$BATS_FILE_TMPDIR/$one/train/manifest.yaml" "$one/train/"
     local state
     state=$(find "$one/train/states" -name '*.st.zst' | sort | sed -n 2p)

@@ -138,6 +138,77 @@ static void numbers_cover_the_values_that_round_to_them(void **state) {
     assert_string_equal(number("x: 8.70", STATED_FIGURE).text, "8.70");
 }
 
+// A form with its unit, the values that it stands for, and how a finding quotes it.
+static void numbers_have_units(void **state) {
+    (void)state;
+    static const struct form {
+        const char *yaml;
+        printed_unit unit;
+        double low, high;
+        const char *text;
+    } forms[] = {
+        {"x: 93.02%", PRINTED_PERCENT, 93.015, 93.025, "93.02"},
+        {"x: \"93.02 %\"", PRINTED_PERCENT, 93.015, 93.025, "93.02"},
+        {"x: 93.5 ± 0.2", PRINTED_PERCENT, 93.2, 93.8, "(93.5 ± 0.2 = 93.3–93.7)"},
+        {"x: 93.5% +/- 0.2%", PRINTED_PERCENT, 93.2, 93.8, "(93.5% +/- 0.2% = 93.3–93.7)"},
+        {"x: 8.27", PRINTED_ERROR, 91.725, 91.735, "(8.27 = 91.73)"},
+        {"x: 0.8%", PRINTED_ERROR, 99.15, 99.25, "(0.8% = 99.2)"},
+        // Cut off or rounded: 2:36.9 is printed as 2m36s by many.
+        {"x: 2m36s", PRINTED_SECONDS, 155.5, 157, "(2m36s = 156)"},
+        {"x: 2 min 36 s", PRINTED_SECONDS, 155.5, 157, "(2 min 36 s = 156)"},
+        {"x: 0:02:36", PRINTED_SECONDS, 155.5, 157, "(0:02:36 = 156)"},
+        {"x: 2:36", PRINTED_SECONDS, 155.5, 157, "(2:36 = 156)"},
+        {"x: 0:01:18.741640", PRINTED_SECONDS, 78.7416395, 78.7416405,
+         "(0:01:18.741640 = 78.74164)"},
+        {"x: 1.5h", PRINTED_SECONDS, 5220, 5580, "(1.5h = 5400)"},
+        {"x: 78.7s", PRINTED_SECONDS, 78.65, 78.75, "78.7"},
+        {"x: ~80 s", PRINTED_SECONDS, 72, 88, "~80"},
+        {"x: 12 ms", PRINTED_SECONDS, 0.0115, 0.0125, "(12 ms = 0.012)"},
+        {"x: 19.2 ms", PRINTED_MS, 19.15, 19.25, "19.2"},
+        {"x: 12.3 ± 0.1 ms", PRINTED_MS, 12.1, 12.5, "(12.3 ± 0.1 ms = 12.2–12.4)"},
+        {"x: 1.83x", PRINTED_TIMES, 1.825, 1.835, "1.83"},
+        {"x: 332 images/s", PRINTED_IMAGE_RATE, 331.5, 332.5, "332"},
+        {"x: 1.2k samples/sec", PRINTED_IMAGE_RATE, 1150, 1250, "(1.2k samples/sec = 1200)"},
+        {"x: 12.5it/s", PRINTED_BATCH_RATE, 1000 / 12.55, 1000 / 12.45, "(12.5it/s = 80)"},
+        {"x: 1.25s/it", PRINTED_BATCH_RATE, 1245, 1255, "(1.25s/it = 1250)"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const stated s = number(forms[i].yaml, STATED_IN(forms[i].unit));
+        if (fabs(s.range.low - forms[i].low) > 1e-9 || fabs(s.range.high - forms[i].high) > 1e-9)
+            fail_msg("%s: %.9g to %.9g", forms[i].yaml, s.range.low, s.range.high);
+        assert_string_equal(s.text, forms[i].text);
+    }
+}
+
+static void other_forms_are_refused_with_the_right_one(void **state) {
+    (void)state;
+#define ROW(figure) HEAD "rows: [{name: a, " figure "}]\n"
+    refuses(ROW("accuracy: 92,4, epochs: 2"), "a comma ends a value here: write 92.4");
+    refuses(ROW("accuracy: 92,4, train_loss: 0,4"), "a comma ends a value here: write 0.4");
+    refuses(ROW("samples: 50,000"), "write 50000, or with a decimal point 50.000");
+    refuses(HEAD "rows:\n  - name: a\n    accuracy: 92,4\n", "got '92,4': write 92.4");
+    refuses(ROW("total_seconds: 2m36x"), "got '2m36x': write 156, 2m36s or 0:02:36");
+    refuses(ROW("total_seconds: 36s2m"), "expected a number, got '36s2m'");
+    refuses(ROW("total_seconds: 2:75"), "expected a number, got '2:75'");
+    refuses(ROW("error: 0.08"), "below 1, with its sign");
+    refuses(ROW("error: 120"), "got 120");
+    refuses(ROW("error: 7, accuracy: 93"), "leave one");
+    refuses(ROW("throughput: 332"), "its unit is missing: write 332 images/s");
+    // A mean of runs is not a proportion of one test set.
+    clean(ROW("accuracy: 93.525 ± 0.203, test_samples: 1000"));
+    // Rows may be called by numbers.
+    finds(HEAD "rows: [{name: 1, devices: 1, total_seconds: 80}, "
+               "{name: 8, devices: 8, total_seconds: 1m20s}]\n" STATEMENTS
+               "  - {kind: speedup, of: 8, than: 1, ratio: 6.7x}\n",
+          FINDING_ARITHMETIC, "80 / (1m20s = 80) s in total: 1 times as fast, stated 6.7", NULL);
+    // Iterations of a known batch are images.
+    finds(HEAD "common: {global_batch: 200}\n"
+               "rows: [{name: a, devices: 1, throughput: 1000 images/s}, "
+               "{name: b, devices: 2, throughput: 10 it/s}]\n" STATEMENTS
+               "  - {kind: speedup, of: b, than: a, ratio: 3.0}\n",
+          FINDING_ARITHMETIC, "2000 / 1000 img/s in throughput: 2 times as fast, stated 3.0", NULL);
+}
+
 static void intervals(void **state) {
     (void)state;
     interval a = {1, 2}, b = {4, 5};
@@ -297,6 +368,221 @@ static void scaled_ddp_is_consistent(void **state) {
           "  - {name: d, strategy: ddp, devices: 4, batch: 64, global_batch: 256, samples: 51200,\n"
           "     epochs: 2, batch_ms: 5.000, total_seconds: 2.00}\n" STATEMENTS
           "  - {kind: effective_batch, of: d, batch: 256}\n");
+}
+
+// ---- Rows that state everything ---------------------------------------------------------------
+
+// One arm, and a faster one that spent half of its total starting up. Batches take less than the
+// epoch that they are in, and load and update less than a batch; the first epoch warms up.
+#define STATES_ALL                                                                              \
+    HEAD "common: {samples: 50000, test_samples: 10000, epochs: 5, lr: 0.1, dataset: cifar10, " \
+         "loader_workers: 0, over: one}\n"                                                      \
+         "rows:\n"                                                                              \
+         "  - {name: one, strategy: single, devices: 1, batch: 100, global_batch: 100, "        \
+         "load_seconds_per_step: 0.0040, update_seconds_per_step: 0.0200, batch_ms: 25.0, "     \
+         "seconds_per_epoch: 13.08, images_per_second: 3823, total_seconds: 69.03, "            \
+         "accuracy: 90.00}\n"                                                                   \
+         "  - {name: two, strategy: ddp, devices: 2, batch: 50, global_batch: 100, "            \
+         "load_seconds_per_step: 0.0030, update_seconds_per_step: 0.0130, batch_ms: 18.5, "     \
+         "seconds_per_epoch: 9.79, epoch_seconds: [12.59, 9.09, 9.09, 9.09, 9.09], "            \
+         "images_per_second: 5107, total_seconds: 97.03, other_seconds: 48.08, "                \
+         "accuracy: 90.20, class_accuracies: [90.30, 90.10], class_samples: [5000, 5000], "     \
+         "speed_up: 1.34}\n"
+
+// The text with the first `old` replaced.
+static const char *with(char *out, size_t size, const char *yaml, const char *old,
+                        const char *instead) {
+    const char *at = strstr(yaml, old);
+    if (!at) fail_msg("'%s' is not in\n%s", old, yaml);
+    snprintf(out, size, "%.*s%s%s", (int)(at - yaml), yaml, instead, at + strlen(old));
+    return out;
+}
+
+static void rows_that_state_everything(void **state) {
+    (void)state;
+    static const struct altered {
+        const char *from, *to, *finding;
+    } rows[] = {
+        {"total_seconds: 97.03", "total_seconds: 117.03",
+         "the sum of 5 epochs + 48.08 s = 97.03 s, stated 117.03 s"},
+        {"other_seconds: 48.08", "other_seconds: 28.08",
+         "the sum of 5 epochs + 28.08 s = 77.03 s, stated 97.03 s"},
+        {"[12.59, 9.09,", "[12.59, 29.09,",
+         "the sum of 5 epochs + 48.08 s = 117 s, stated 97.03 s"},
+        {"seconds_per_epoch: 9.79", "seconds_per_epoch: 19.79",
+         "5 epochs took 9.09–12.59 s, stated 19.79 s"},
+        {"total_seconds: 69.03", "total_seconds: 89.03",
+         "5 epochs x 13.08 s = 65.4 s, stated 89.03"},
+        {"seconds_per_epoch: 13.08", "seconds_per_epoch: 11.08",
+         "5 epochs x 11.08 s = 55.4 s, stated 69.03 s"},
+        {"batch_ms: 18.5", "batch_ms: 28.5", "500 steps/epoch x 28.5 ms = 14.25 s, stated 9.79 s"},
+        {"load_seconds_per_step: 0.0030", "load_seconds_per_step: 0.0130",
+         "0.0130 + 0.0130 s = 0.026 s, stated 0.0185 s"},
+        {"images_per_second: 3823", "images_per_second: 2823",
+         "50000 images / 2823 img/s = 17.71 s, stated 13.08 s"},
+        {"batch: 50,", "batch: 60,", "60 per rank x 2 ranks = 120 per step, stated 100"},
+        {"accuracy: 90.00", "accuracy: 90.005", "no whole number of samples gives its accuracy"},
+        {"[90.30,", "[80.30,", "10000 samples of 2 classes: 85.20 %, stated 90.20 %"},
+        {"speed_up: 1.34", "speed_up: 1.54", "13.08 / 9.79 s per epoch: 1.34 times as fast"},
+    };
+    char yaml[4096];
+    clean(STATES_ALL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        // Without the speed-up, the rows alone count.
+        const bool speed_up = strncmp(rows[i].from, "speed_up", 8) == 0;
+        const char *base = STATES_ALL;
+        char alone[4096];
+        if (!speed_up) base = with(alone, sizeof alone, base, "speed_up: 1.34", "");
+        finds(with(yaml, sizeof yaml, base, rows[i].from, rows[i].to), FINDING_ARITHMETIC,
+              rows[i].finding, NULL);
+    }
+}
+
+static void statements_about_rows_that_state_everything(void **state) {
+    (void)state;
+    static const struct altered {
+        const char *statement, *finding;
+    } statements[] = {
+        {"kind: speedup, of: two, than: one, ratio: 1.34, basis: seconds_per_epoch", NULL},
+        {"kind: speedup, of: two, than: one, ratio: 1.34", NULL},
+        {"kind: slower, of: two, than: one, ratio: 1.41, basis: total_seconds", NULL},
+        {"kind: faster, of: two, than: one, by_percent: 34, basis: images_per_second", NULL},
+        {"kind: faster, of: two, than: one, by_percent: 54, basis: images_per_second",
+         "5107 / 3823 img/s in throughput: 33.6 % faster, stated 54 %"},
+        {"kind: difference, of: two, than: one, images_per_second: 1284, batch_ms: -6.5", NULL},
+        {"kind: difference, of: two, than: one, images_per_second: 1384",
+         "5107 - 3823 = 1284, stated 1384"},
+        // The time besides the epochs is not divided; communication counts in every step.
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, batch_ms: 10.25, "
+         "seconds_per_epoch: 5.40, total_seconds: 75.1, images_per_second: 9267",
+         NULL},
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, total_seconds: 95.1",
+         "(97.03 - 48.08) / 2 + 48.08 = 72.56 s, stated 95.1 s"},
+        {"kind: projection, of: two, devices: 4, communication_ms: 1.0, images_per_second: 4000",
+         "5107 x 2 = 10214 img/s, stated 4000 img/s"},
+    };
+    char yaml[4096], rows[3072];
+    (void)with(rows, sizeof rows, STATES_ALL, "speed_up: 1.34", "");
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        snprintf(yaml, sizeof yaml, "%s" STATEMENTS "  - {%s}\n", rows, statements[i].statement);
+        if (statements[i].finding)
+            finds(yaml, FINDING_ARITHMETIC, statements[i].finding, NULL);
+        else
+            clean(yaml);
+    }
+    finds(STATES_ALL STATEMENTS
+          "  - {kind: projection, of: two, devices: 4, total_seconds: 72.56}\n",
+          FINDING_UNSUPPORTED, "(97.03 - 48.08) / 2 + 48.08 = 72.56 s in total, stated 72.56",
+          "nothing is left for communication");
+    // Two statements, each true of another time.
+    clean(STATES_ALL STATEMENTS "  - {kind: faster, of: two, than: one, ratio: 1.34}\n"
+                                "  - {kind: slower, of: two, than: one, ratio: 1.41}\n");
+    // A mean of five runs is one of five times as many samples.
+#define OF_FIVE(repeats)                                                               \
+    HEAD "common: {test_samples: 10000" repeats "}\n"                                  \
+         "rows: [{name: a, accuracy: 92.10}, {name: b, accuracy: 91.60}]\n" STATEMENTS \
+         "  - {kind: accuracy_difference, points: 0.50, of: a, than: b}\n"
+    clean(OF_FIVE(", repeats: 5"));
+    finds(OF_FIVE(""), FINDING_UNSUPPORTED, "not shown to differ in accuracy", NULL);
+}
+
+// Two times of one comparison: the reason is the one of these two.
+static void ratios_of_rows_that_state_everything(void **state) {
+    (void)state;
+#define RATIOS(x, y, basis)                                                                    \
+    HEAD "common: {samples: 50000, epochs: 5, global_batch: 100}\n"                            \
+         "rows: [{name: one, devices: 1, " x "}, {name: two, devices: 2, " y "}]\n" STATEMENTS \
+         "  - {kind: slower, of: two, than: one, basis: " basis "}\n"
+    // (97.03 - 48.08) / 5 = 9.79; without other_seconds, the total says 1.41 and the epoch 0.75.
+    clean(RATIOS("seconds_per_epoch: 13.08, total_seconds: 69.03",
+                 "seconds_per_epoch: 9.79, total_seconds: 97.03, other_seconds: 48.08",
+                 "total_seconds"));
+    clean(RATIOS("batch_ms: 26.00, total_seconds: 69.03",
+                 "batch_ms: 19.50, total_seconds: 97.03, other_seconds: 48.08", "total_seconds"));
+    clean(RATIOS("images_per_second: 3823, total_seconds: 69.03",
+                 "images_per_second: 5107, total_seconds: 97.03, other_seconds: 48.08",
+                 "total_seconds"));
+    // Counted over the whole total, too: 250000 / 97.03.
+    clean(RATIOS("images_per_second: 3823, seconds_per_epoch: 13.08, total_seconds: 69.03",
+                 "images_per_second: 2577, seconds_per_epoch: 9.79, total_seconds: 97.03, "
+                 "other_seconds: 48.08",
+                 "total_seconds"));
+#define ALONE(x, y, basis)                                                                     \
+    HEAD "rows: [{name: one, devices: 1, " x "}, {name: two, devices: 2, " y "}]\n" STATEMENTS \
+         "  - {kind: slower, of: two, than: one, basis: " basis "}\n"
+    finds(ALONE("seconds_per_epoch: 10.00, total_seconds: 50.00",
+                "seconds_per_epoch: 10.00, total_seconds: 80.00, other_seconds: 10.00",
+                "total_seconds"),
+          FINDING_ARITHMETIC, "(80.00 - 10.00) / 50.00 s in total = 1.4\n",
+          "both arms took the same number of epochs");
+    finds(ALONE("batch_ms: 10.00, total_seconds: 50.00", "batch_ms: 10.00, total_seconds: 80.00",
+                "total_seconds"),
+          FINDING_ARITHMETIC, "10.00 / 10.00 ms per batch = 1\n",
+          "both arms took the same number of steps");
+    finds(ALONE("images_per_second: 1000, seconds_per_epoch: 50.0",
+                "images_per_second: 1000, seconds_per_epoch: 80.0", "seconds_per_epoch"),
+          FINDING_ARITHMETIC, "1000 / 1000 img/s in throughput = 1\n",
+          "both arms took the same number of images");
+}
+
+// Lists of some epochs, and batch sizes that times imply.
+static void terms_that_explain_a_time(void **state) {
+    (void)state;
+#define LISTED(list, total)                                                               \
+    HEAD "rows: [{name: a, epochs: 4, seconds_per_epoch: 10.0, epoch_seconds: " list ", " \
+         "total_seconds: " total "}]\n"
+    clean(LISTED("[30.0, 10.0, 10.0, 10.0]", "60.0"));       // the usual epoch, after a warm-up
+    clean(LISTED("[10.0, 10.0]", "40.0"));                   // the first two
+    clean(LISTED("[30.0, 10.0, 10.0, 10.0, 10.0]", "40.0")); // a warm-up that is none of the four
+    finds(LISTED("[10.0, 10.0]", "15.0"), FINDING_ARITHMETIC,
+          "the sum of 2 epochs = 20 s, stated 15.0 s", NULL);
+    finds(LISTED("[30.0, 10.0, 10.0, 10.0]", "40.0"), FINDING_ARITHMETIC,
+          "the sum of 4 epochs = 60 s, stated 40.0 s", NULL);
+    // The warm-up is in no batch, and not in the time of a usual epoch.
+#define WARM(total)                                                                       \
+    HEAD "common: {samples: 50000, global_batch: 100, epochs: 4}\n"                       \
+         "rows: [{name: a, devices: 1, batch_ms: 20.0, seconds_per_epoch: 10.0, "         \
+         "total_seconds: 40.0, other_seconds: 0}, {name: b, devices: 2, batch_ms: 20.0, " \
+         "images_per_second: 5000, seconds_per_epoch: 10.0, "                             \
+         "epoch_seconds: [30.0, 10.0, 10.0, 10.0], total_seconds: " total                 \
+         ", other_seconds: 20}]\n" STATEMENTS "  - {kind: slower, of: b, than: a, ratio: 2}\n"
+    clean(WARM("80.0"));
+    finds(WARM("90.0"), FINDING_ARITHMETIC, "the sum of 4 epochs + 20 s = 80 s, stated 90.0", NULL);
+    finds(HEAD "rows: [{name: a, samples: 50000, global_batch: 100, epochs: 2, batch_ms: 10.0, "
+               "epoch_seconds: [12.7, 8.0], total_seconds: 20.7}]\n",
+          FINDING_ARITHMETIC, "500 steps/epoch x 10.0 ms = 5 s, stated 8.0–12.7 s", NULL);
+    // A throughput over the whole total is below that of the batches; none is above it.
+#define RATE(rate, rest)                                                                     \
+    HEAD "rows: [{name: a, samples: 50000, global_batch: 100, epochs: 10, batch_ms: 10.00, " \
+         "images_per_second: " rate rest "}]\n"
+    clean(RATE("5000", ", total_seconds: 100.0, other_seconds: 50.0"));
+    finds(RATE("5000", ""), FINDING_ARITHMETIC,
+          "5000 img/s x 10.00 ms = 50 images per batch, stated 100: 2 times more", NULL);
+    finds(RATE("20000", ", total_seconds: 100.0, other_seconds: 50.0"), FINDING_ARITHMETIC,
+          "10 epochs x 50000 images / 20000 img/s = 25 s, stated 100.0 s", NULL);
+    // A batch also has what is neither load nor update.
+    clean(HEAD
+          "common: {samples: 1000, epochs: 1, update_seconds_per_step: 0.0040}\n"
+          "rows: [{name: a, load_seconds_per_step: 0.0050, batch_ms: 10.0, total_seconds: 1.00}, "
+          "{name: b, load_seconds_per_step: 0.0010, batch_ms: 10.0, total_seconds: 1.00}]\n");
+    // Up to a tenth of an epoch is in no batch, although the row states the rest of its total.
+    clean(HEAD "rows: [{name: a, samples: 50000, batch: 100, epochs: 10, batch_ms: 10.00, "
+               "seconds_per_epoch: 5.40, total_seconds: 60.0, other_seconds: 6.0}]\n");
+    // 1000 x 10 ms in 1 s imply a batch of 10 in both, with and without other seconds or workers.
+    clean(HEAD "common: {samples: 1000, epochs: 1}\n"
+               "rows: [{name: a, batch_ms: 10.0, total_seconds: 1.00}, "
+               "{name: b, batch_ms: 10.0, total_seconds: 2.00, other_seconds: 1.00}]\n");
+    clean(HEAD "common: {samples: 10000, epochs: 1, load_seconds_per_step: 0.0080, "
+               "update_seconds_per_step: 0.0020}\n"
+               "rows: [{name: a, loader_workers: 0, total_seconds: 10.0}, "
+               "{name: b, loader_workers: 4, total_seconds: 2.0}]\n");
+    // The total of the like-for-like comparison has the other seconds, too.
+    finds(HEAD
+          "rows: [{name: a, devices: 1, epochs: 2, seconds_per_epoch: 10.0, other_seconds: 5}, "
+          "{name: b, devices: 2, epochs: 4, seconds_per_epoch: 5.0}]\n" STATEMENTS
+          "  - {kind: faster, of: b, than: a}\n",
+          FINDING_ARMS, "in total: 4 x 5.0 s = 20 s; 2 x 10.0 s + 5 s = 25 s: 0.8 times the time",
+          NULL);
 }
 
 // ---- Faults ------------------------------------------------------------------------------------
@@ -677,6 +963,8 @@ static void tally(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_cover_the_values_that_round_to_them),
+        cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(other_forms_are_refused_with_the_right_one),
         cmocka_unit_test(intervals),
         cmocka_unit_test(proportions),
         cmocka_unit_test(bad_files_are_refused),
@@ -685,6 +973,10 @@ int main(void) {
         cmocka_unit_test(rounding_and_dropped_batches_are_not_findings),
         cmocka_unit_test(rounded_figures_have_no_findings_but_errors_do),
         cmocka_unit_test(scaled_ddp_is_consistent),
+        cmocka_unit_test(rows_that_state_everything),
+        cmocka_unit_test(statements_about_rows_that_state_everything),
+        cmocka_unit_test(ratios_of_rows_that_state_everything),
+        cmocka_unit_test(terms_that_explain_a_time),
         cmocka_unit_test(times_that_do_not_add_up),
         cmocka_unit_test(load_and_update),
         cmocka_unit_test(arms_that_imply_different_batches),

@@ -368,6 +368,25 @@ static void published_figures_stay_with_their_runs(void **state) {
     write_claim("");
 }
 
+// Other forms become the number that they mean.
+static void published_figures_have_units(void **state) {
+    (void)state;
+    write_claim("  - {name: one, experiment: a, accuracy: 93.02%, total_seconds: 2m36s, "
+                "seconds_per_epoch: [12 s, 1m]}\n"
+                "  - {name: two, experiment: b, error: 8.5, iterations_per_second: 12.5, "
+                "total_seconds: 93.5 ± 0.25}\n");
+    yaml_node *plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 10\n" SGD);
+    assert_string_equal(text_at(plan, "runs.0.published.0.accuracy"), "93.02");
+    assert_string_equal(text_at(plan, "runs.0.published.0.total_seconds"), "156");
+    assert_string_equal(text_at(plan, "runs.0.published.0.seconds_per_epoch.1"), "60");
+    assert_string_equal(text_at(plan, "runs.1.published.0.accuracy"), "91.5");
+    assert_string_equal(text_at(plan, "runs.1.published.0.batch_ms"), "80");
+    assert_string_equal(text_at(plan, "runs.1.published.0.total_seconds.0"), "93.25");
+    assert_string_equal(text_at(plan, "runs.1.published.0.total_seconds.1"), "93.75");
+    yaml_free(plan);
+    write_claim("");
+}
+
 // A figure that no report could show is reported at its place in the claim, before any training.
 static void published_figures_are_numbers(void **state) {
     (void)state;
@@ -765,6 +784,7 @@ int main(void) {
         cmocka_unit_test(every_pattern_of_tensors_is_a_factor),
         cmocka_unit_test(patterns_that_cannot_change_one_by_one),
         cmocka_unit_test(published_figures_stay_with_their_runs),
+        cmocka_unit_test(published_figures_have_units),
         cmocka_unit_test(published_figures_are_numbers),
         cmocka_unit_test(rungs_that_are_files_show_their_figures),
         cmocka_unit_test(with_batch_norm_virtual_shards_are_a_factor),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The commands `verify` and `grade`: submissions are verified one after another, and compared with
 // each other.
-#include <fts.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,73 +8,19 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/replay/replay.h"
-#include "pipeline/submission/verify.h"
+#include "pipeline/submission/grade_table.h"
 #include "pipeline/work.h"
-
-typedef struct grading {
-    verification *items;
-    size_t count;
-    words names; // of the folders below ARTIFACTS/verified
-    uint64_t choice;
-} grading;
-
-// ---- Archives ----
-
-// Returns the ending of an archive's name; NULL if it has none.
-static const char *find_ending(const char *name) {
-    static const char *const endings[] = {".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar", ".zip"};
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t own = strlen(endings[i]);
-        if (length > own && strcmp(name + length - own, endings[i]) == 0)
-            return name + length - own;
-    }
-    return NULL;
-}
-
-static int by_name(const FTSENT **a, const FTSENT **b) {
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-// Adds the archives in a folder and below it, in the order of their names; a file is added itself.
-static status find_archives(const char *name, words *archives, error *err) {
-    char *const roots[] = {(char *)name, NULL};
-    const size_t before = archives->count;
-    status rc = STATUS_OK;
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
-    if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", name);
-    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));)
-        if (entry->fts_info == FTS_F && (entry->fts_level == 0 || find_ending(entry->fts_name)))
-            rc = words_add(archives, entry->fts_path, err);
-    fts_close(walk);
-    if (rc == STATUS_OK && archives->count == before)
-        rc = error_set(err, STATUS_INPUT, "cannot verify: '%s': no submission there", name);
-    return rc;
-}
-
-// Returns the archive's name without its ending, with '_' for unusual characters.
-static char *folder_name(const char *archive, error *err) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "=._,-+";
-    const char *slash = strrchr(archive, '/');
-    char *name = memory_string(slash ? slash + 1 : archive, err);
-    if (!name) return NULL;
-    const char *ending = find_ending(name);
-    if (ending) name[ending - name] = 0;
-    for (char *c = name; *c; c++)
-        if (!strchr(plain, *c) || (c == name && *c == '.')) *c = '_';
-    return name;
-}
 
 // Adds a name that no archive before it has.
 static status add_name(grading *g, const char *archive, error *err) {
-    char *name = folder_name(archive, err);
+    char *name = handed_in_folder_name(archive, err);
     status rc = name ? STATUS_OK : STATUS_FAILED;
     for (int number = 2; rc == STATUS_OK && words_has(&g->names, name); number++) {
-        char *base = folder_name(archive, err);
+        char *base = handed_in_folder_name(archive, err);
         free(name);
         name = base ? memory_format(err, "%s-%d", base, number) : NULL;
         free(base);
@@ -87,14 +32,6 @@ static status add_name(grading *g, const char *archive, error *err) {
 }
 
 // ---- Comparing submissions ----
-
-// Returns the next submission after `from` that has a trace of `v`; g->count if there is none.
-static size_t find_copy(const grading *g, const verification *v, size_t from) {
-    for (size_t i = from; i < g->count; i++)
-        for (size_t k = 0; &g->items[i] != v && k < v->traces.count; k++)
-            if (words_has(&g->items[i].traces, v->traces.items[k])) return i;
-    return g->count;
-}
 
 // STATUS_FAILED if a check could not be made, STATUS_FINDING if a submission was refuted or
 // refused.
@@ -133,35 +70,32 @@ static void print_one(const grading *g) {
     printf("%s: %s\n", v->archive, check_outcome_name(verification_outcome(v, CHECK_SUBJECTS)));
 }
 
-static void print_row(const grading *g, const verification *v, int width) {
-    printf("%-*s", width, v->archive);
-    for (int s = 0; s < CHECK_SUBJECTS; s++)
-        printf("  %-10s", v->refused
-                              ? "refused"
-                              : check_outcome_name(verification_outcome(v, (check_subject)s)));
-    for (size_t i = find_copy(g, v, 0); i < g->count; i = find_copy(g, v, i + 1))
-        printf("  %s", g->items[i].archive);
-    putchar('\n');
+static void print_copies(const grading *g, const verification *v) {
+    const char *before = ": same execution as ";
+    const size_t first = grade_find_copy(g, v, 0);
+    if (first < g->count) fputs(v->archive, stdout);
+    for (size_t i = first; i < g->count; i = grade_find_copy(g, v, i + 1)) {
+        printf("%s%s", before, g->items[i].archive);
+        before = ", ";
+    }
+    if (first < g->count) putchar('\n');
 }
 
 // The table, and then every finding.
 static void print_table(const grading *g) {
-    size_t width = strlen("submission");
-    for (size_t i = 0; i < g->count; i++)
-        if (width < strlen(g->items[i].archive)) width = strlen(g->items[i].archive);
-    printf("%-*s", (int)width, "submission");
-    for (int s = 0; s < CHECK_SUBJECTS; s++)
-        printf("  %-10s", check_subject_name((check_subject)s));
-    puts("  same execution as");
-    for (size_t i = 0; i < g->count; i++) print_row(g, &g->items[i], (int)width);
+    bool recorded = false;
+    grade_print_rows(g);
     for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
+        recorded = recorded || v->recorded;
         if (v->refused) printf("%s: refused: %s\n", v->archive, v->refused);
         for (size_t k = 0; k < v->count; k++)
             if (v->checks[k].outcome == CHECK_DIFFERENT)
                 printf("%s: %s: %s\n", v->archive, check_subject_name(v->checks[k].subject),
                        v->checks[k].text);
+        print_copies(g, v);
     }
+    if (recorded) puts("(accuracy): as recorded; its model was not tested again");
     printf("not shown: who trained the models, and how long it took; segments chosen by "
            "SEED=%llu\n",
            (unsigned long long)g->choice);
@@ -187,8 +121,32 @@ out:
 static status put_copies(yaml_node *object, const grading *g, const verification *v, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = yaml_put(object, "same_execution", list, err);
-    for (size_t i = find_copy(g, v, 0); rc == STATUS_OK && i < g->count; i = find_copy(g, v, i + 1))
+    for (size_t i = grade_find_copy(g, v, 0); rc == STATUS_OK && i < g->count;
+         i = grade_find_copy(g, v, i + 1))
         rc = yaml_append(list, json_new_string(g->items[i].archive, err), err);
+    return rc;
+}
+
+// "accuracy": [lowest, highest], a fraction.
+static status put_accuracy(yaml_node *object, const verification *v, error *err) {
+    yaml_node *ends = v->accuracies ? yaml_new(YAML_SEQUENCE, err) : NULL;
+    if (!v->accuracies) return STATUS_OK;
+    status rc = yaml_put(object, v->recorded ? "accuracy_recorded" : "accuracy", ends, err);
+    if (rc == STATUS_OK) rc = yaml_append(ends, yaml_new_number(v->lowest, err), err);
+    if (rc == STATUS_OK) rc = yaml_append(ends, yaml_new_number(v->highest, err), err);
+    return rc;
+}
+
+static status put_others(yaml_node *list, const handed_in *in, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < in->others.count; i++) {
+        yaml_node *item = yaml_new(YAML_MAPPING, err);
+        TRY(yaml_append(list, item, err));
+        TRY(yaml_put(item, "submission", json_new_string(in->others.items[i], err), err));
+        TRY(yaml_put(item, "outcome", json_new_string("not graded", err), err));
+        TRY(yaml_put(item, "refused", json_new_string(in->reasons.items[i], err), err));
+    }
+out:
     return rc;
 }
 
@@ -197,17 +155,18 @@ static status print_json(const grading *g, error *err) {
     status rc = list ? STATUS_OK : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < g->count; i++) {
         const verification *v = &g->items[i];
-        const char *outcome =
-            v->refused ? "refused" : check_outcome_name(verification_outcome(v, CHECK_SUBJECTS));
         yaml_node *item = yaml_new(YAML_MAPPING, err);
         TRY(yaml_append(list, item, err));
         TRY(yaml_put(item, "submission", json_new_string(v->archive, err), err));
-        TRY(yaml_put(item, "outcome", json_new_string(outcome, err), err));
+        TRY(yaml_put(item, "outcome", json_new_string(grade_verdict(v), err), err));
+        if (v->author) TRY(yaml_put(item, "author", json_new_string(v->author, err), err));
+        TRY(put_accuracy(item, v, err));
         if (v->refused) TRY(yaml_put(item, "refused", json_new_string(v->refused, err), err));
         if (v->report) TRY(yaml_put(item, "report", json_new_string(v->report, err), err));
         TRY(put_checks(item, v, err));
         TRY(put_copies(item, g, v, err));
     }
+    TRY(put_others(list, g->in, err));
     rc = json_print(list, err);
 out:
     yaml_free(list);
@@ -246,14 +205,14 @@ static void release(grading *g) {
     words_release(&g->names);
 }
 
-static status verify_and_print(pipeline *p, const words *archives, void (*print)(const grading *),
+static status verify_and_print(pipeline *p, const handed_in *in, void (*print)(const grading *),
                                error *err) {
-    grading g = {0};
+    grading g = {.in = in};
     status rc;
     TRY(data_check_own(p, err));
     work_remove_old(p);
-    TRY(verify_all(p, archives, &g, err));
-    if (g.count == 1 && g.items[0].refused)
+    TRY(verify_all(p, &in->archives, &g, err));
+    if (g.count == 1 && !in->others.count && g.items[0].refused)
         TRY(error_set(err, STATUS_INPUT, "%s", g.items[0].refused));
     if (p->json)
         TRY(print_json(&g, err));
@@ -266,15 +225,19 @@ out:
 }
 
 status pipeline_verify(pipeline *p, error *err) {
-    return verify_and_print(p, &p->settings->names, print_one, err);
+    const handed_in in = {.archives = p->settings->names};
+    return verify_and_print(p, &in, print_one, err);
 }
 
 status pipeline_grade(pipeline *p, error *err) {
-    words archives = {0};
-    status rc = STATUS_OK;
+    handed_in in = {0};
+    char *verified = memory_format(err, "%s/verified", p->artifacts);
+    status rc = verified ? STATUS_OK : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < p->settings->names.count; i++)
-        rc = find_archives(p->settings->names.items[i], &archives, err);
-    if (rc == STATUS_OK) rc = verify_and_print(p, &archives, print_table, err);
-    words_release(&archives);
+        rc = handed_in_look(&in, p->settings->names.items[i], verified, err);
+    for (size_t i = 0; i < in.others.count; i++) (void)printable(in.others.items[i], true);
+    if (rc == STATUS_OK) rc = verify_and_print(p, &in, print_table, err);
+    handed_in_release(&in);
+    free(verified);
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/source/archive.h"
+#include "pipeline/copy.h"
+#include "pipeline/submission/page.h"
 
 // No file of a submission has a longer path or name; every file system has room for these.
 enum { BUFFER_BYTES = 1 << 16, PATH_BYTES = 1000, NAME_BYTES = 200 };
@@ -116,11 +119,79 @@ out:
     return rc;
 }
 
-status unpack_archive(const char *archive, const char *folder, error *err) {
+static status unpack_archive(const char *archive, const char *folder, error *err) {
     const int fd = open(archive, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_system(err, STATUS_INPUT, errno, "cannot read submission: '%s'", archive);
     status rc = unpack_all(fd, archive, folder, err);
     close(fd);
     return rc;
+}
+
+// ---- Folders ----
+
+bool unpack_is_folder(const char *path) {
+    static const char *const files[] = {PAGE_PLAN, "run-again.sh"};
+    struct stat info;
+    bool found = false;
+    char *experiments = memory_format(NULL, "%s/experiments", path);
+    const bool folder = experiments && stat(experiments, &info) == 0 && S_ISDIR(info.st_mode);
+    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
+        char *file = memory_format(NULL, "%s/%s", path, files[i]);
+        found = found || (file && access(file, F_OK) == 0);
+        free(file);
+    }
+    free(experiments);
+    return found;
+}
+
+static status copy_member(const FTSENT *entry, const char *from, const char *folder, error *err) {
+    const char *name = entry->fts_path + strlen(from);
+    status rc = STATUS_FAILED;
+    name += strspn(name, "/");
+    char *path = memory_format(err, "%s/%s", folder, name);
+    const char *why = path ? bad_place(path, name) : NULL;
+    if (entry->fts_info != FTS_F) why = "it is no plain file";
+    if (why)
+        rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': file '%.200s': %s", from, name, why);
+    else if (path) {
+        char *slash = strrchr(path, '/');
+        *slash = 0;
+        rc = output_make_folder(path, err);
+        *slash = '/';
+        if (rc == STATUS_OK) rc = copy_file(entry->fts_path, path, err);
+    }
+    free(path);
+    return rc;
+}
+
+static status copy_folder(const char *from, const char *folder, error *err) {
+    char *const roots[] = {(char *)from, NULL};
+    uint64_t bytes = 0;
+    int members = 0;
+    status rc = STATUS_OK;
+    if (!unpack_is_folder(from))
+        return error_set(err, STATUS_INPUT,
+                         "cannot read submission: '%s': a folder without the plan.yaml and the "
+                         "experiments/ of a submission",
+                         from);
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
+    if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", from);
+    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
+        if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP) continue;
+        if (entry->fts_info == FTS_F) bytes += (uint64_t)entry->fts_statp->st_size;
+        if (++members > ARCHIVE_MAX_MEMBERS || bytes > ARCHIVE_MAX_BYTES)
+            rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': too many or too large files",
+                           from);
+        else
+            rc = copy_member(entry, from, folder, err);
+    }
+    fts_close(walk);
+    return rc;
+}
+
+status unpack_submission(const char *archive, const char *folder, error *err) {
+    struct stat info;
+    const bool is_folder = stat(archive, &info) == 0 && S_ISDIR(info.st_mode);
+    return is_folder ? copy_folder(archive, folder, err) : unpack_archive(archive, folder, err);
 }

@@ -74,10 +74,18 @@ status verification_add_failure(verification *v, check_subject s, status rc, con
                             "%s: %s", name, text);
 }
 
+void verification_add_accuracy(verification *v, double accuracy, bool again) {
+    if (!v->accuracies || accuracy < v->lowest) v->lowest = accuracy;
+    if (!v->accuracies || accuracy > v->highest) v->highest = accuracy;
+    v->accuracies++;
+    v->recorded = v->recorded || !again;
+}
+
 void verification_release(verification *v) {
     for (size_t i = 0; i < v->count; i++) free(v->checks[i].text);
     free(v->checks);
     free(v->archive);
+    free(v->author);
     free(v->report);
     free(v->refused);
     words_release(&v->traces);
@@ -236,7 +244,7 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     TRY(work_open(p, err));
     folder = memory_format(err, "%s/unpacked/%s", p->work.path, name);
     TRY(folder ? STATUS_OK : STATUS_FAILED);
-    rc = unpack_archive(archive, folder, &why);
+    rc = unpack_submission(archive, folder, &why);
     if (rc == STATUS_INPUT) {
         error ignored;
         (void)!work_remove_tree(folder, &ignored); // gigabytes, if many are refused

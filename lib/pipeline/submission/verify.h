@@ -40,7 +40,8 @@ typedef struct check {
 } check;
 
 typedef struct verification {
-    char *archive;   // as given
+    char *archive;   // as given: the file, or the folder that it was unpacked to
+    char *author;    // with the student number, as the report states them; NULL: it does not
     char *report;    // the report that was made again; NULL: none
     uint64_t choice; // the seed that chooses the segments
     check *checks;
@@ -48,13 +49,19 @@ typedef struct verification {
     // Properties that no two executions share: the time and machine of each training, and its
     // times of steps. For comparing submissions with each other.
     words traces;
+    // Of its runs: the lowest and the highest, as the packed models give it, or `recorded` if a
+    // model was not tested again; `accuracies` is their number.
+    double lowest, highest;
+    size_t accuracies;
+    bool recorded;
     char *refused; // the archive is no submission: why; else NULL
     bool failed;   // a check failed at run time, such as for want of memory, and was not shown
 } verification;
 
-// Verifies one archive. Its files and the report made again stay in ARTIFACTS/verified/`name`,
-// which is replaced. Its author must not know `choice` in advance. A contradiction is a check with
-// CHECK_DIFFERENT, not a failure; nor is an archive that is no submission: `refused` says why.
+// Verifies one archive, or a folder that one was unpacked to. Its files and the report made again
+// stay in ARTIFACTS/verified/`name`, which is replaced. Its author must not know `choice` in
+// advance. A contradiction is a check with CHECK_DIFFERENT, not a failure; nor is an archive that
+// is no submission: `refused` says why.
 status verify_archive(pipeline *p, const char *archive, const char *name, uint64_t choice,
                       verification *v, error *err) MUST_CHECK;
 void verification_release(verification *v);

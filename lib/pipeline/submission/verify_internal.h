@@ -15,12 +15,15 @@ status verification_add(verification *v, check_subject s, check_outcome o, error
 status verification_add_failure(verification *v, check_subject s, status rc, const char *name,
                                 const error *why, error *err) MUST_CHECK;
 
+// Adds the accuracy of a run, as recorded or as its model gives it (`again`).
+void verification_add_accuracy(verification *v, double accuracy, bool again);
+
 // `folder` is that of the unpacked submission.
 
 // CHECK_FILES; also fills v->traces.
 status submission_check_files(const char *folder, verification *v, error *err) MUST_CHECK;
-// CHECK_FIGURES and CHECK_REPORT. The author's report moves to FOLDER/report-author. `test`: for
-// the pictures; NULL: none.
+// CHECK_FIGURES and CHECK_REPORT; also fills v->author. The author's report moves to
+// FOLDER/report-author. `test`: for the pictures; NULL: none.
 status submission_check_page(const pipeline *p, const char *folder, const char *test,
                              verification *v, error *err) MUST_CHECK;
 // All others, for one seed of an experiment in FOLDER/experiments. `key` names its run; NULL: there

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 #include "data/manifest.h"
 #include "pipeline/copy.h"
 #include "pipeline/submission/page.h"
@@ -61,23 +62,54 @@ static size_t count_others(const char *text, const char *other, size_t *lines, c
     return missing;
 }
 
-// The id of a figure is the first field of its line.
+// The first field of a line is the id of a figure.
+static int id_length(const char *line) {
+    return (int)strcspn(line, ",\n");
+}
+
+// The fourth field, its value.
+static const char *value_of(const char *line, int *length) {
+    const char *value = line;
+    for (int i = 0; i < 3; i++) {
+        value += strcspn(value, ",\n");
+        if (*value == ',') value++;
+    }
+    *length = (int)strcspn(value, ",\n");
+    return value;
+}
+
+// Names the first line of the author's that the files do not give, and what they give instead.
+static status edited_figures(page *p, const char *line, const char *again, size_t count,
+                             size_t lines, error *err) {
+    const int id = id_length(line);
+    int length, other_length;
+    const char *value = value_of(line, &length), *other = find_line(again, line, (size_t)id + 1);
+    const char *there = other ? value_of(other, &other_length) : NULL;
+    if (!there)
+        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
+                                "%zu of %zu lines of report.csv are not what the files give; the "
+                                "first is %.*s, which they do not give",
+                                count, lines, id, line);
+    const bool same = length == other_length && strncmp(value, there, (size_t)length) == 0;
+    return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
+                            "%zu of %zu lines of report.csv are not what the files give; the first "
+                            "is %.*s: %.*s there, %.*s by the files%s",
+                            count, lines, id, line, length, value, other_length, there,
+                            same ? ", and another field" : "");
+}
+
 static status differing_figures(page *p, const char *author, const char *again, error *err) {
     size_t lines, count;
     const char *line;
     count = count_others(author, again, &lines, &line);
-    if (count)
-        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
-                                "%zu of %zu lines of report.csv are not what the files give; the "
-                                "first is %.*s",
-                                count, lines, (int)strcspn(line, ",\n"), line);
+    if (count) return edited_figures(p, line, again, count, lines, err);
     count = count_others(again, author, &lines, &line);
     if (!count)
         return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
                                 "the lines of report.csv are in another order, or repeated");
     return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
                             "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
-                            (int)strcspn(line, ",\n"), line);
+                            id_length(line), line);
 }
 
 static status compare_figures(page *p, error *err) {
@@ -113,6 +145,23 @@ static void cut_drawings(char *text) {
     memmove(to, text, strlen(text) + 1);
 }
 
+enum { EXCERPT_BYTES = 48, EXCERPT_BEFORE = 16 };
+
+static size_t common_length(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
+// Copies the text around the place of a difference, on one line.
+static void excerpt(const char *string, size_t at, char out[EXCERPT_BYTES]) {
+    const char *begin = string + (at > EXCERPT_BEFORE ? at - EXCERPT_BEFORE : 0);
+    while ((*begin & 0xC0) == 0x80) begin++; // a character of UTF-8 is not cut
+    snprintf(out, EXCERPT_BYTES, "%s", begin);
+    for (char *c = out; *c; c++)
+        if (*c == '\n' || *c == '\t') *c = ' ';
+}
+
 static status compare_text(page *p, const char *name, bool *equal, error *err) {
     char *author = NULL, *again = NULL;
     status rc;
@@ -121,9 +170,15 @@ static status compare_text(page *p, const char *name, bool *equal, error *err) {
     cut_drawings(author);
     cut_drawings(again);
     if (strcmp(author, again) != 0) {
+        char mine[EXCERPT_BYTES], theirs[EXCERPT_BYTES];
+        const size_t at = common_length(author, again);
+        excerpt(author, at, theirs);
+        excerpt(again, at, mine);
         *equal = false;
         rc = verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT, err,
-                              "%s: its text is not what the files give", name);
+                              "%s: its text is not what the files give: '%s' there, '%s' by the "
+                              "files",
+                              name, theirs, mine);
     }
 out:
     free(author);
@@ -169,10 +224,21 @@ out:
     return rc;
 }
 
+static status note_author(page *p, error *err) {
+    const char *author = yaml_text_at(p->other, "parameters.author");
+    const char *student = yaml_text_at(p->other, "parameters.student");
+    if (!*author && !*student) return STATUS_OK;
+    p->v->author = memory_format(err, "%s%s%s", author, *author && *student ? " " : "", student);
+    if (!p->v->author) return STATUS_FAILED;
+    (void)printable(p->v->author, true);
+    return STATUS_OK;
+}
+
 static status make_again(page *p, const pipeline *pipe, const char *test, error *err) {
     words options = {0};
     status rc;
     TRY(read_manifest(p->author, &p->other, err));
+    TRY(note_author(p, err));
     TRY(page_options_of_manifest(p->other, &options, err));
     TRY(page_make(pipe, p->folder, &options, test, err));
     TRY(read_manifest(p->again, &p->mine, err));

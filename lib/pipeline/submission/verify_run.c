@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Checks one run of a submission: its settings, its data, its model and its training.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ typedef struct checked_run {
     char *model;      // the execution whose model is packed; NULL: none
     char *states;     // likewise with its states
     yaml_node *train, *evaluate;
+    double accuracy; // that the packed model gives; NAN: it was not tested again
     verification *v;
 } checked_run;
 
@@ -161,10 +163,12 @@ static status check_data(checked_run *c, bool *equal, error *err) {
     status rc;
     TRY(content_of(c, "train.st.zst", train, err));
     TRY(content_of(c, "test.st.zst", test, err));
-    *equal = strcmp(input_content(c->train, 0), train) == 0 && has_input(c->evaluate, test);
+    const bool same_train = strcmp(input_content(c->train, 0), train) == 0;
+    *equal = same_train && has_input(c->evaluate, test);
     rc = *equal ? add(c, CHECK_DATA, CHECK_EQUAL, err, "trained and tested with the data set")
                 : add(c, CHECK_DATA, CHECK_DIFFERENT, err,
-                      "its training or test data are not those of the data set");
+                      same_train ? "its test data are not those of the data set"
+                                 : "its training data are not those of the data set");
 out:
     return rc;
 }
@@ -197,17 +201,33 @@ out:
     return rc;
 }
 
-static status compare_predictions(checked_run *c, const yaml_node *again, error *err) {
+// What was edited, or the model that does not belong to the record; NULL: nothing.
+static char *find_edited(const checked_run *c, const yaml_node *again, error *err) {
     static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
-    const double accuracy = yaml_number_at(again, figure);
-    const bool equal = strcmp(manifest_output_content(again, file),
-                              manifest_output_content(c->evaluate, file)) == 0 &&
-                       has_input(c->evaluate, manifest_output_content(c->train, "model.st.zst")) &&
-                       strcmp(yaml_text_at(again, figure), yaml_text_at(c->evaluate, figure)) == 0;
-    return verification_add(c->v, CHECK_TEST, equal ? CHECK_EQUAL : CHECK_DIFFERENT, err,
-                            "%s: the packed model gives %.2f %%%s", c->name, 100 * accuracy,
-                            equal ? ", and the recorded predictions"
-                                  : ", and not the recorded predictions");
+    const yaml_node *there = c->evaluate;
+    if (strcmp(manifest_output_content(again, file), manifest_output_content(there, file)) != 0)
+        return memory_string("not the recorded predictions", err);
+    if (!has_input(there, manifest_output_content(c->train, "model.st.zst")))
+        return memory_string("its recorded predictions, which the manifest says are of another "
+                             "model than that of the training",
+                             err);
+    if (strcmp(yaml_text_at(again, figure), yaml_text_at(there, figure)) != 0)
+        return memory_format(err,
+                             "its recorded predictions, but the manifest says an accuracy of "
+                             "%.2f %%",
+                             100 * yaml_number_at(there, figure));
+    return memory_string("", err);
+}
+
+static status compare_predictions(checked_run *c, const yaml_node *again, error *err) {
+    char *edited = find_edited(c, again, err);
+    if (!edited) return STATUS_FAILED;
+    c->accuracy = yaml_number_at(again, "results.accuracy");
+    status rc = verification_add(c->v, CHECK_TEST, *edited ? CHECK_DIFFERENT : CHECK_EQUAL, err,
+                                 "%s: the packed model gives %.2f %%, and %s", c->name,
+                                 100 * c->accuracy, *edited ? edited : "the recorded predictions");
+    free(edited);
+    return rc;
 }
 
 static status check_test(checked_run *c, error *err) {
@@ -314,7 +334,8 @@ out:
 status submission_check_run(pipeline *p, const char *folder, const planned_run *r,
                             const planned_seed *seed, const char *key, bool data, verification *v,
                             error *err) {
-    checked_run c = {.p = p, .r = r, .seed = seed, .name = seed->own, .key = key, .v = v};
+    checked_run c = {
+        .p = p, .r = r, .seed = seed, .name = seed->own, .key = key, .accuracy = NAN, .v = v};
     error why = {0};
     if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
     char *own = store_folder(folder, key, &why);
@@ -326,6 +347,9 @@ status submission_check_run(pipeline *p, const char *folder, const planned_run *
         rc = add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "its run is not packed");
     else
         rc = check_all(&c, data, err);
+    const double recorded = yaml_number_at(c.evaluate, "results.accuracy");
+    if (!isnan(c.accuracy) || !isnan(recorded))
+        verification_add_accuracy(v, isnan(c.accuracy) ? recorded : c.accuracy, !isnan(c.accuracy));
     yaml_free(c.train);
     yaml_free(c.evaluate);
     free(c.model);

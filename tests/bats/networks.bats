@@ -15,8 +15,9 @@ setup() {
 # $seed no rounding decides whether a ReLU passes a value, or which value of a pool is the largest. From many others' it
 # does; a gradient then goes to another place.
 same_step() {
-    local rate folder model=$1 count=$2 init=() python=$ROOT/tests/python logits=(torch_peer.py) training=(torch_training.py)
-    [ -z "${3:-}" ] || logits=(torch_models.py "$3") training=(torch_models.py "$3" training)
+    local rate folder model=$1 count=$2 init=() peers=$ROOT/tests/python
+    local logits=("$peers/torch_peer.py") training=("$peers/torch_training.py")
+    [ -z "${3:-}" ] || logits=("$peers/torch_models.py" "$3") training=("${logits[@]}" training)
     "$BIN/synth-cifar" -q --train "$count" --test "$count" --shape "${shape:-3,32,32}" --out "$WORK/few"
     for rate in 1e-30 0.5; do
         folder=$WORK/step-$rate
@@ -39,11 +40,11 @@ EOT
         succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" \
             --out "$folder" "${init[@]}"
     done
-    succeeds "$PYTHON" "$python/${training[@]}" "$WORK/step-0.5/model.st.zst" "$WORK/step-1e-30/model.st.zst" \
+    succeeds "$PYTHON" "${training[@]}" "$WORK/step-0.5/model.st.zst" "$WORK/step-1e-30/model.st.zst" \
         "$WORK/few/train.st.zst" "$WORK/order" \
         "{\"batch\": $count, \"lr\": 0.5, \"momentum\": 0.85, \"nesterov\": true, \"weight_decay\": 0.001}"
     succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/step-0.5/model.st.zst" --out "$WORK/evaluate"
-    succeeds "$PYTHON" "$python/${logits[@]}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
+    succeeds "$PYTHON" "${logits[@]}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
 }
 
 @test "airbench94: the logits, and one step of training, are PyTorch's" {

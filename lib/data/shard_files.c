@@ -62,6 +62,26 @@ static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, erro
     return rc;
 }
 
+// A folder without shards: often that of the data sets, or one of pictures.
+static status refuse_folder(const char *folder, error *err) {
+    char *path = memory_format(err, "%s/train.st.zst", folder);
+    status rc;
+    if (!path) return STATUS_FAILED;
+    if (access(path, F_OK) == 0)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot read dataset: '%s': no shard-*-of-*.st.zst in this folder; pass a "
+                       "file of it, such as '%s'",
+                       folder, path);
+    else
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot read dataset: '%s': no shard-*-of-*.st.zst in this folder; pass a "
+                       "dataset file, or a folder that 'shard' wrote; 'import-images' makes a "
+                       "dataset of pictures",
+                       folder);
+    free(path);
+    return rc;
+}
+
 status shard_files_list(const char *folder, char ***paths, int *count, error *err) {
     bool found[SHARDS_MAX] = {false};
     int shards = 0;
@@ -70,11 +90,7 @@ status shard_files_list(const char *folder, char ***paths, int *count, error *er
     *count = 0;
     status rc = scan(folder, found, &shards, err);
     if (rc != STATUS_OK) return rc;
-    if (!shards)
-        return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': no shard-*-of-*.st.zst in this folder; pass a "
-                         "dataset file, or a folder that 'shard' wrote",
-                         folder);
+    if (!shards) return refuse_folder(folder, err);
     for (int v = 0; v < shards; v++) {
         if (found[v]) continue;
         shard_files_name(v, shards, name);

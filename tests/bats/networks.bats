@@ -8,15 +8,16 @@ setup() {
     need_python
     need_torch
     need_program zstd
-    PEER=$ROOT/tests/python/torch_peer.py
 }
 
-# same_step MODEL COUNT COMMAND...: one step from the same weights on the same COUNT images of $shape; the command compares
-# it, and its loss, with PyTorch's. From the weights of $seed no rounding decides whether a ReLU passes a value, or which
-# value of a pool is the largest. From many others' it does, here, in PyTorch or in both; a gradient then goes to another
-# place.
+# same_step MODEL COUNT [NAME]: one step from the same weights on the same COUNT images of $shape; it, its loss, and the logits
+# afterwards, are PyTorch's, of the network that the model file describes or torch_models.py defines. From the weights of
+# $seed no rounding decides whether a ReLU passes a value, or which value of a pool is the largest. From many others' it
+# does; a gradient then goes to another place.
 same_step() {
-    local rate folder model=$1 count=$2 init=()
+    local rate folder model=$1 count=$2 init=() peers=$ROOT/tests/python
+    local logits=("$peers/torch_peer.py") training=("$peers/torch_training.py")
+    [ -z "${3:-}" ] || logits=("$peers/torch_models.py" "$3") training=("${logits[@]}" training)
     "$BIN/synth-cifar" -q --train "$count" --test "$count" --shape "${shape:-3,32,32}" --out "$WORK/few"
     for rate in 1e-30 0.5; do
         folder=$WORK/step-$rate
@@ -39,32 +40,32 @@ EOT
         succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" \
             --out "$folder" "${init[@]}"
     done
-    succeeds "${@:3}" step "$WORK/step-1e-30/model.st.zst" "$WORK/step-0.5/model.st.zst" \
+    succeeds "$PYTHON" "${training[@]}" "$WORK/step-0.5/model.st.zst" "$WORK/step-1e-30/model.st.zst" \
         "$WORK/few/train.st.zst" "$WORK/order" \
         "{\"batch\": $count, \"lr\": 0.5, \"momentum\": 0.85, \"nesterov\": true, \"weight_decay\": 0.001}"
     succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/step-0.5/model.st.zst" --out "$WORK/evaluate"
-    succeeds "${@:3}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
+    succeeds "$PYTHON" "${logits[@]}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
 }
 
 @test "airbench94: the logits, and one step of training, are PyTorch's" {
     local seed=7
-    same_step "$ROOT/experiments/models/airbench94.yaml" 50 "$PYTHON" "$PEER"
+    same_step "$ROOT/experiments/models/airbench94.yaml" 16
 }
 
 @test "airbench95: the logits, and one step of training, are PyTorch's" {
     local seed=7
-    same_step "$ROOT/experiments/models/airbench95.yaml" 8 "$PYTHON" "$PEER"
+    same_step "$ROOT/experiments/models/airbench95.yaml" 8
 }
 
 # named MODEL PARAMETERS COUNT SEED: the network of the model file is the one that torch_models.py defines.
 named() {
-    local seed=$4 definition=("$PYTHON" "$ROOT/tests/python/torch_models.py" "$1")
-    succeeds "${definition[@]}" parameters "$2"
-    same_step "$ROOT/experiments/models/$1.yaml" "$3" "${definition[@]}"
+    local seed=$4
+    succeeds "$PYTHON" "$ROOT/tests/python/torch_models.py" "$1" parameters "$2"
+    same_step "$ROOT/experiments/models/$1.yaml" "$3" "$1"
 }
 
 @test "wrn-16-4: parameters, logits and one step of training are those of its definition in PyTorch" {
-    named wrn-16-4 2748890 8 7
+    named wrn-16-4 2748890 4 7
 }
 
 @test "resnet18: parameters, logits and one step of training are those of its definition in PyTorch" {
@@ -76,7 +77,7 @@ named() {
 large() {
     local shape=3,$1,$1 seed=$2 normalize='{mean: [0.2, 0.3, 0.1], std: [0.2, 0.25, 0.3]}'
     sed "s/224, 224/$1, $1/" "$ROOT/tests/fixtures/large.yaml" >"$WORK/large.yaml"
-    same_step "$WORK/large.yaml" 6 "$PYTHON" "$PEER"
+    same_step "$WORK/large.yaml" 6
 }
 
 @test "images of 64x64: the logits, the loss, and one step of training, are PyTorch's" {

@@ -124,6 +124,16 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     nothing_in "$WORK/b"
 }
 
+# The folder of fetch-cifar, synth-cifar or import-images, or that of the pictures.
+@test "a folder without shards: the message names the dataset in it, or the tool that makes one" {
+    need_tool train-single
+    mkdir -p "$WORK/pictures/cat"
+    local go=("$BIN/train-single" --experiment "$ROOT/experiments/quickstart.yaml" --out "$WORK/run" --train)
+    fails_with 3 "no shard.*such as '$TRAIN'" "${go[@]}" "$BATS_FILE_TMPDIR/data"
+    fails_with 3 "'$WORK/pictures': no shard.*'import-images' makes a dataset of pictures" "${go[@]}" "$WORK/pictures"
+    nothing_in "$WORK/run"
+}
+
 @test "a full disk is an error, and no shard is left" {
     TOOL=shard fails_with 1 "'$WORK/a/shard-0000[01]-of-00002.st.zst'" bash -c \
         "trap '' XFSZ; ulimit -f 200; '$BIN/shard' --shards 2 --in '$TRAIN' --out '$WORK/a'"

@@ -101,3 +101,34 @@ unfinished() {
     [ ! -e "$1/model.st.zst" ] || { fail "$1/model.st.zst exists"; return 1; }
     [ ! -e "$1/manifest.yaml" ] || fail "$1/manifest.yaml exists"
 }
+
+# smooth KEY=VALUE...: in run/, 21 steps with these keys of the experiment; the order in order.u32. The networks smooth.yaml
+# and norms.yaml have no kinks (tests/python/torch_peer.py).
+smooth() {
+    cat >smooth.yaml <<'END'
+schema: lockstep.model/1
+name: smooth
+input: [3, 32, 32]
+layers: [conv: {out: 8, kernel: 5, stride: 2}, gelu, avg_pool: {size: 2}, flatten, dropout: {p: 0.3},
+         linear: {out: 10}]
+END
+    cat >norms.yaml <<'END'
+schema: lockstep.model/1
+name: norms
+input: [3, 32, 32]
+layers: [conv: {out: 8, kernel: 5, stride: 2, bias: false}, batch_norm: {momentum: 0.3}, gelu, avg_pool: {size: 2},
+         flatten, linear: {out: 12, bias: false}, batch_norm, silu, linear: {out: 10}]
+END
+    write_experiment e.yaml model=smooth.yaml virtual_shards=1 global_batch=48 epochs=3 "$@"
+    rm -rf run
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --dump-order order.u32
+}
+
+# follows_torch OPTIONS OTHER...: the run is PyTorch's training from the same weights with OPTIONS, and not one that differs
+# by an OTHER: arguments of tests/python/torch_training.py, without braces.
+follows_torch() {
+    local other others=()
+    for other in "${@:2}"; do others+=("{$other}"); done
+    succeeds "$PYTHON" "$ROOT/tests/python/torch_training.py" run/model.st.zst - "$train" order.u32 \
+        "{\"batch\": 48, \"seed\": 11, $1}" "${others[@]}"
+}

@@ -75,7 +75,7 @@ def main():
             net = torch_peer.Net(json.loads(metadata["model"]))
             safetensors_writer.save(os.path.join(FOLDER, model + "-init.safetensors"), net.state_dict())
             samples = torch_training.Data(data, json.loads(metadata["normalize"]))
-            curve = torch_training.losses(net, samples, order, {"batch": 64, "lr": lr, "momentum": 0.9})
+            curve = list(torch_training.losses(net, samples, order, {"batch": 64, "lr": lr, "momentum": 0.9}))
             tensors[model] = torch.tensor(curve, dtype=torch.float64)
             print(f"{model}: loss {curve[0]:.6f} to {curve[-1]:.6f} in {len(curve)} steps")
     tensors["order"] = ("U32", [len(order)], struct.pack(f"<{len(order)}I", *order))

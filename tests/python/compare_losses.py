@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the losses of a run, step by step, with PyTorch's.
+"""Compares the losses of a run, step by step, with PyTorch's of a golden file.
 
-    compare_losses.py STEPS EXPECTED [NAME]
+    compare_losses.py STEPS GOLDEN NAME
 
-STEPS: the run's steps.st.zst, uncompressed. EXPECTED: text, one loss per line; with NAME, a safetensors file
-that holds them as tensor NAME. Bounds of the relative difference: 1e-5 in the first 10 steps, 1e-3 in the others (two
+STEPS: the run's steps.st.zst, uncompressed. GOLDEN: a safetensors file that holds them as tensor NAME. Bounds of the relative difference: 1e-5 in the first 10 steps, 1e-3 in the others (two
 runs diverge after a ReLU input rounds to the other side of zero). Prints the largest of both. Standard library only.
 """
 import sys
@@ -21,14 +20,10 @@ def read(path):
 
 
 def main():
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
     ours = read(sys.argv[1])["loss"][2]
-    if len(sys.argv) == 4:
-        theirs = read(sys.argv[2])[sys.argv[3]][2]
-    else:
-        with open(sys.argv[2], encoding="ascii") as file:
-            theirs = [float(line) for line in file]
+    theirs = read(sys.argv[2])[sys.argv[3]][2]
     if len(ours) != len(theirs) or len(ours) < STEPS:
         sys.exit(f"{len(ours)} losses against {len(theirs)}; at least {STEPS} are compared")
     differences = [abs(a - b) / abs(b) for a, b in zip(ours, theirs)]

@@ -75,7 +75,7 @@ def by_torch(folder, data, predictions):
     network = model.load()
     assert not network.training and tuple(shape[1:]) == model.INPUT
     with torch.no_grad():
-        theirs = network(model.normalize(images)).reshape(-1).tolist()
+        theirs = network.double()(model.normalize(images).double()).reshape(-1).tolist()
     compare(logits, theirs)
 
 

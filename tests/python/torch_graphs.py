@@ -6,10 +6,10 @@
                                               those that differ
     torch_graphs.py show NUMBER               print a network
 
-The number of a network is the seed of its layers, weights, images and settings. PyTorch in double is the judge. An
-error is a distance from its values, of a tensor relative to the way that the step should have taken it, and must not
-be more than four times PyTorch's own in single precision, or a small bound. Networks are avoided of which some
-value is so close to a ReLU's zero, or to another of its pool's window, that rounding decides about the gradient.
+The number of a network is the seed of its layers, weights, images and settings. The rule is that of torch_peer.py. An
+error is a distance from PyTorch's values in double, of a tensor relative to the way that the step should have taken it.
+Networks are avoided of which some value is so close to a ReLU's zero, or to another of its pool's window, that rounding
+decides about the gradient.
 Prints a line for each network, and the errors of all. Needs PyTorch and the standard library.
 """
 import json
@@ -24,10 +24,8 @@ import torch
 from torch import nn
 
 import safetensors_writer
-from torch_peer import Net, load, make_layer, read
+from torch_peer import BOUND, FACTOR, Net, exact_and_moved, load, make_layer, read
 
-FACTOR = 4             # times PyTorch's error
-BOUND = 5e-5           # of the way, or of the largest logit
 SMALL = 0.1            # a way counts as at least this part of the furthest: that of a bias before a norm is none
 CLOSE = 2e-6           # to a kink, in units of a value's size
 
@@ -270,32 +268,34 @@ class Work:
                          "weight_decay": self.options.choice([0.0, 0.001])}
         self.smoothing = self.options.choice([0.0, 0.1])
 
-    def pixels(self, dtype):
-        mean, std = [torch.tensor(v, dtype=torch.float32).to(dtype).view(1, -1, 1, 1) for v in (self.mean, self.std)]
-        return self.images.to(dtype).div(255).sub(mean).div(std)
+    def pixels(self):
+        mean, std = [torch.tensor(v).double().view(1, -1, 1, 1) for v in (self.mean, self.std)]
+        return self.images.double().div(255).sub(mean).div(std)
 
-    def run(self, dtype):
+    def run(self, after):
         """Logits in inference, tensors after a step, and whether rounding might decide."""
         net = Net(self.graph.description())
         load(net, self.net.state_dict())
-        net = net.to(dtype)
-        x = self.pixels(dtype)
+        net = net.double()
+        after(net)
+        x = self.pixels()
         with torch.no_grad():
-            logits = net.eval()(x).double()
+            logits = net.eval()(x)
         kinks = watch_kinks(net.train())
         optimizer = torch.optim.SGD(net.parameters(), **self.settings)
         nn.functional.cross_entropy(net(x), self.labels, label_smoothing=self.smoothing).backward()
         optimizer.step()
-        return logits, {name: value.double() for name, value in net.state_dict().items()}, bool(kinks)
+        after(net)
+        return logits, dict(net.state_dict()), bool(kinks)
 
 
 def prepare(number):
-    """The network's work and the judge's results."""
+    """The network's work and PyTorch's results, of which the first is exact."""
     for attempt in range(40):
         work = Work(number, attempt)
-        logits, after, kinks = work.run(torch.float64)
-        if not kinks:
-            return work, logits, after
+        results = exact_and_moved(work.run)
+        if not any(kinks for _, _, kinks in results):
+            return work, [result[:2] for result in results]
     return None
 
 
@@ -338,7 +338,7 @@ optimizer: {json.dumps(dict(settings, kind="sgd"))}
 
 
 def lockstep(work, binaries, folder):
-    """As Work.run."""
+    """The logits, and the tensors after the step."""
     write_files(work, folder)
     data, init = f"{folder}/data.safetensors", f"{folder}/init.safetensors"
     run(f"{binaries}/evaluate", "-q", "--model", init, "--architecture", f"{folder}/model.yaml", "--data", data,
@@ -372,21 +372,21 @@ def errors(work, exact, logits, after):
 
 
 def compare(number, binaries, folder):
-    """The largest error of Lockstep and of PyTorch, and what is wrong."""
+    """The largest error of Lockstep, how far roundings move PyTorch, and what is wrong."""
     prepared = prepare(number)
     if not prepared:
         return None
-    work, exact = prepared[0], prepared[1:]
+    work, (exact, *moved) = prepared
     os.makedirs(folder)
     ours = lockstep(work, binaries, folder)
-    theirs = work.run(torch.float32)[:2]
-    if set(ours[1]) != {name for name, value in theirs[1].items() if not name.endswith("num_batches_tracked")}:
+    if set(ours[1]) != {name for name in exact[1] if not name.endswith("num_batches_tracked")}:
         sys.exit(f"network {number}: other tensors than PyTorch's")
     our = errors(work, exact, *ours)
-    their = errors(work, exact, theirs[0], {name: theirs[1][name] for name in ours[1]})
-    wrong = [f"{name}: off by {our[name]:.2g}, PyTorch by {their[name]:.2g}"
-             for name in our if not our[name] <= max(FACTOR * their[name], BOUND)]
-    return max(our.values()), max(their.values()), wrong
+    moves = [errors(work, exact, logits, {name: after[name] for name in ours[1]}) for logits, after in moved]
+    far = {name: max(move[name] for move in moves) for name in our}
+    wrong = [f"{name}: off by {our[name]:.2g}, roundings move it by {far[name]:.2g}"
+             for name in our if not our[name] <= max(FACTOR * far[name], BOUND)]
+    return max(our.values()), max(far.values()), wrong
 
 
 def main():
@@ -398,7 +398,7 @@ def main():
     if len(sys.argv) != 5:
         sys.exit(__doc__)
     binaries, folder, first, count = *sys.argv[1:3], *map(int, sys.argv[3:])
-    ours, theirs, failed, left_out = [], [], 0, 0
+    ours, moved, failed, left_out = [], [], 0, 0
     for number in range(first, first + count):
         result = compare(number, binaries, f"{folder}/{number}")
         if not result:
@@ -408,11 +408,11 @@ def main():
         if not result[2]:
             shutil.rmtree(f"{folder}/{number}")
         ours.append(result[0])
-        theirs.append(result[1])
+        moved.append(result[1])
         failed += bool(result[2])
-        print(f"network {number}: off by at most {result[0]:.2g}, PyTorch by {result[1]:.2g}"
+        print(f"network {number}: off by at most {result[0]:.2g}, roundings move it by {result[1]:.2g}"
               + "".join(f"\n    {line}" for line in result[2]), flush=True)
-    for who, values in ("Lockstep", sorted(ours)), ("PyTorch", sorted(theirs)):
+    for who, values in ("Lockstep", sorted(ours)), ("roundings", sorted(moved)):
         if values:
             print(f"{who}: median {values[len(values) // 2]:.2g}, largest {values[-1]:.2g}")
     print(f"{len(ours)} networks compared, {failed} too far off, {left_out} left out")

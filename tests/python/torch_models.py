@@ -3,8 +3,8 @@
 """Networks of experiments/models, defined in PyTorch's own terms instead of from the model file.
 
     torch_models.py NAME parameters COUNT            check the number of parameters
-    torch_models.py NAME logits MODEL DATA PREDICTIONS
-    torch_models.py NAME step BEFORE AFTER DATA ORDER OPTIONS    as those of torch_peer.py
+    torch_models.py NAME logits ARGUMENT...          as torch_peer.py logits
+    torch_models.py NAME training ARGUMENT...        as torch_training.py
 
 NAME is resnet18 or wrn-16-4. Needs PyTorch and the standard library.
 """
@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 import torch_peer
+import torch_training
 
 
 def conv3(inputs, outputs, stride=1):
@@ -107,7 +108,7 @@ def main():
     elif command == "logits":
         torch_peer.compare_logits(*arguments, make=lambda description: make())
     else:
-        torch_peer.compare_step(*arguments, make=lambda description: make())
+        torch_training.compare(*arguments, make=lambda description: make())
 
 
 if __name__ == "__main__":

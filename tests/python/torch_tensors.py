@@ -71,9 +71,9 @@ def check_dirac(w, default):
         sys.exit("dirac: not that of torch.nn.init")
 
 
-def first_images(data, normalize, dtype=torch.float32):
+def first_images(data, normalize):
     """Those that whitening takes."""
-    images, _, ids = samples(data, normalize, dtype)
+    images, _, ids = samples(data, normalize)
     return images[torch.tensor(ids).argsort()][:5000]
 
 
@@ -101,7 +101,7 @@ def check_draws(kind, name, w, seed):
 def initialise(net, seed, kinds, images):
     """Gives the tensors of `net` the values that a training begins with; kinds: those of single tensors, by name."""
     for layer, module in net.named_modules():
-        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm)):
             module.reset_parameters()
         if not isinstance(module, (nn.Conv2d, nn.Linear)):
             continue

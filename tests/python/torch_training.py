@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training in PyTorch, over the samples of a run and with its random draws.
+"""Training in PyTorch, over the samples of a run and with its random draws, by the rule in torch_peer.py.
 
-    torch_training.py losses MODEL INIT DATA ORDER OPTIONS   train from INIT; print the loss of every step; with average
-                                                             or tensors, compare the weights at the end with MODEL
-    torch_training.py recipe MODEL DATA ORDER OPTIONS        train from the initial values of the options, in double
-                                                             and in float; compare the losses in the steps.st.zst next
-                                                             to MODEL, and MODEL, with those of double; the errors of
-                                                             float are the yardstick
+    torch_training.py MODEL INIT DATA ORDER OPTIONS [OTHER...]
 
-MODEL is a model.st.zst, whose metadata hold the network and the normalisation; DATA a data set; ORDER the ids in the
-order of training. OPTIONS is JSON: batch, and optionally
+Compares the losses in the steps.st.zst next to MODEL, and MODEL, with those of PyTorch; and fails if the same limits
+let a training pass that differs by the keys of an OTHER.
+
+MODEL is a model.st.zst, whose metadata hold the network and the normalisation; INIT the file of the initial weights, or
+`-` for those that OPTIONS draw; DATA a data set; ORDER the ids in the order of training. OPTIONS is JSON: batch, and
+optionally
     kind (sgd, adam, adamw), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
     points, one_cycle (the arguments of OneCycleLR), cosine (true), milestones, gamma, warmup_epochs    of the rate
     lr_scaling, as in an experiment: the lr is then that of base_batch
@@ -19,9 +18,12 @@ order of training. OPTIONS is JSON: batch, and optionally
     seed, augment, mixup, classes, as in an experiment
 Needs PyTorch and the standard library.
 """
+import copy
 import fnmatch
+import itertools
 import json
 import math
+import os
 import sys
 
 import torch
@@ -29,13 +31,10 @@ from torch import nn
 
 from random_draws import dropped
 from torch_augment import augment, mix
-from torch_peer import load, network, normalised, read, read_order, run_command, steps_of
+from torch_peer import BOUND, FACTOR, LOSS_BOUND, Net, exact_and_moved, load, network, normalised, read, read_order
 from torch_tensors import first_images, initialise
 
 ARGUMENTS = ("lr", "momentum", "nesterov", "weight_decay", "betas", "eps")
-FACTOR = 4             # times the error of single precision
-BOUND = 1e-5           # of the way of a tensor
-LOSS_BOUND = 1e-6      # of a loss
 
 
 class Data:
@@ -213,10 +212,10 @@ def cut(order, samples, o):
     return steps, -(-used // o["batch"])
 
 
-def losses(net, data, order, o):
-    """Trains over `order`, which lists ids epoch after epoch. The loss of every step."""
+def losses(net, data, order, o, after=lambda net: None):
+    """Trains over `order`, which lists ids epoch after epoch, and yields the loss of every step."""
     steps, per_epoch = cut(order, len(data.ids), o)
-    total, result = len(steps), []
+    total = len(steps)
     scheduled = rates(o, per_epoch, total)
     optimizer = make_optimizer(net, o)
     average = Average(net, o["average"]) if "average" in o else None
@@ -224,6 +223,7 @@ def losses(net, data, order, o):
     if "shards" in o:
         split_norms(net, o["shards"])
     net.train()
+    after(net)
     for step, (epoch, ids) in enumerate(steps):
         for layer in dropout:
             layer.ids, layer.epoch = ids, epoch
@@ -238,12 +238,12 @@ def losses(net, data, order, o):
         if "clip_norm" in o:
             torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])
         optimizer.step()
-        result.append(loss.item())
+        after(net)
         if average:
             average.take(net, step + 1, total)
+        yield loss.item()
     if average:
         net.load_state_dict(average.state)
-    return result
 
 
 def doubles(net):
@@ -251,82 +251,85 @@ def doubles(net):
             if value.dtype.is_floating_point}
 
 
-def print_losses(model, init, data, order, options):
-    net, normalize = network(model)
-    load(net, read(init)[0])
-    o, begins = json.loads(options), doubles(net)
-    for loss in losses(net, Data(data, normalize), read_order(order), o):
-        print(f"{loss:.9g}")
-    if "average" in o:
-        compare_weights(net, model)
-    if "tensors" in o:
-        compare_ways(net, begins, model, o)
+# ---- The comparison ----
 
-
-def compare_weights(net, model):
-    """The weights at the end are those of the file, but for rounding."""
-    ours = net.state_dict()
-    for name, theirs in read(model)[0].items():
-        distance = ((ours[name] - theirs).norm() / theirs.norm().clamp(min=1e-3)).item()
-        if not distance <= 1e-3:
-            sys.exit(f"{name} differs by {distance:.3g}")
-
-
-def compare_ways(net, begins, model, o):
-    """The same, measured by the way of each parameter; one that is never trained keeps its bits."""
-    ours, theirs = doubles(net), {name: value.double() for name, value in read(model)[0].items()}
-    for name, _ in net.named_parameters():
-        way, off = [(ours[name] - other).norm().item() for other in (begins[name], theirs[name])]
-        if settings_of(name, o)["trained_epochs"] == 0:
-            if not torch.equal(theirs[name], begins[name]):
-                sys.exit(f"{name}: it has changed")
-        elif way == 0 or not off <= 0.01 * way:
-            sys.exit(f"{name}: off by {off:.3g} after a way of {way:.3g}")
-
-
-# ---- A recipe ----
-
-class Trained:
-    """A training from the initial values of the options: losses, and tensors at the beginning and the end."""
-
-    def __init__(self, model, data, order, o, dtype):
-        net, normalize = network(model)
+def beginning(init, net, data, normalize, o):
+    """The network in double, with the weights that the training begins with."""
+    if init == "-":
         kinds = {name: settings_of(name, o)["init"] for name, _ in net.named_parameters()}
-        initialise(net, o["seed"], kinds, first_images(data, normalize, torch.float64))
-        net = net.to(dtype)
-        self.begins = doubles(net)
-        self.losses = losses(net, Data(data, normalize), read_order(order), o)
-        self.ends = doubles(net)
+        initialise(net, o["seed"], kinds, first_images(data, normalize))
+    else:
+        load(net, read(init)[0])
+    return net.double()
 
 
-def compare_recipe(model, data, order, options):
+class Comparison:
+    """Of a run with trainings in PyTorch, from the weights of `net`."""
+
+    def __init__(self, model, net, data, order):
+        self.net, self.data, self.order, self.begins, self.nearest = net, data, order, doubles(net), 0
+        self.losses = read(os.path.join(os.path.dirname(model), "steps.st.zst"))[0]["loss"].tolist()
+        self.tensors = {name: value.double() for name, value in read(model)[0].items()}
+
+    def train(self, o, after=lambda net: None):
+        """The losses, one by one, and a function for the tensors after the last one."""
+        net = copy.deepcopy(self.net)
+        return losses(net, self.data, self.order, o, after), lambda: doubles(net)
+
+    def measure(self, o):
+        """Sets the limit of each step's loss, which does not fall, and of each tensor. The exact training."""
+        def run(after):
+            values, ends = self.train(o, after)
+            return list(values), ends()
+        (rights, ends), *moved = exact_and_moved(run)
+        far = [max(abs(other - right) for other in others) / right
+               for right, *others in zip(rights, *[values for values, _ in moved])]
+        self.limits = [max(FACTOR * most, LOSS_BOUND) for most in itertools.accumulate(far, max)]
+        self.tensor_limits = {name: max(FACTOR * max(self.off(far[name], name, right) for _, far in moved), BOUND)
+                              for name, right in ends.items()}
+        return rights, lambda: ends
+
+    def off(self, value, name, right):
+        """In parts of the tensor's way, or of its size if it is constant."""
+        way = (right - self.begins[name]).norm().item() or right.norm().item() or 1
+        return (value - right).norm().item() / way
+
+    def beyond(self, what, off, limit):
+        self.nearest = max(self.nearest, off / limit)
+        return "" if off <= limit else f"{what} is off by {off:.2g}, more than {limit:.2g}"
+
+    def difference(self, rights, ends):
+        """Where the run leaves a training, or nothing."""
+        for step, (loss, right, limit) in enumerate(zip(self.losses, rights, self.limits), 1):
+            found = self.beyond(f"step {step}: the loss", abs(loss - right) / right, limit)
+            if found:
+                return found
+        found = [self.beyond(name, self.off(self.tensors[name], name, right), self.tensor_limits[name])
+                 for name, right in ends().items()]
+        return ", ".join(filter(None, found))
+
+
+def compare(model, init, data, order, options, *others, make=Net):
+    torch.set_num_threads(1)
     o = json.loads(options)
-    exact, single = [Trained(model, data, order, o, dtype) for dtype in (torch.float64, torch.float32)]
-    ours = steps_of(model)
-    if len(ours) != len(exact.losses):
-        sys.exit(f"{len(ours)} steps instead of {len(exact.losses)}")
-    mine, yardstick = 0, 0
-    for step, (loss, right, other) in enumerate(zip(ours, exact.losses, single.losses), 1):
-        off = abs(loss - right) / right
-        mine, yardstick = max(mine, off), max(yardstick, abs(other - right) / right)
-        if not off <= max(FACTOR * yardstick, LOSS_BOUND):
-            sys.exit(f"step {step}: the loss is off by {off:.2g}, PyTorch's by {yardstick:.2g} at most until then")
-    print(f"{len(ours)} losses from {exact.losses[0]:.4g} to {exact.losses[-1]:.4g}: off by at most {mine:.2g}, "
-          f"PyTorch by {yardstick:.2g}")
-    compare_tensors(exact, {name: value.double() for name, value in read(model)[0].items()}, single.ends)
-
-
-def compare_tensors(exact, ours, theirs):
-    """Errors relative to the way of a tensor; a constant one's to its size."""
-    if set(ours) != set(theirs):
-        sys.exit("other tensors than PyTorch's")
-    for name, right in exact.ends.items():
-        way = (right - exact.begins[name]).norm().item() or right.norm().item()
-        mine, their = [(tensors[name] - right).norm().item() / way for tensors in (ours, theirs)]
-        print(f"{name}: off by {mine:.2g} of its way, PyTorch by {their:.2g}")
-        if not mine <= max(FACTOR * their, BOUND):
-            sys.exit(f"more than {FACTOR} times PyTorch's error")
+    net, normalize = network(model, make)
+    comparison = Comparison(model, beginning(init, net, data, normalize, o), Data(data, normalize), read_order(order))
+    rights, ends = comparison.measure(o)
+    if len(comparison.losses) != len(rights) or set(comparison.tensors) != set(ends()):
+        sys.exit(f"{len(comparison.losses)} steps instead of {len(rights)}, or other tensors")
+    wrong = comparison.difference(rights, ends)
+    if wrong:
+        sys.exit(wrong)
+    print(f"{len(rights)} losses from {rights[0]:.4g} to {rights[-1]:.4g}, {len(ends())} tensors: "
+          f"off by at most {comparison.nearest:.2g} of a limit")
+    for other in others:
+        found = comparison.difference(*comparison.train({**o, **json.loads(other)}))
+        print(f"with {other}: {found or 'no difference'}")
+        if not found:
+            sys.exit("the comparison would let this pass")
 
 
 if __name__ == "__main__":
-    run_command({"losses": (print_losses, 5), "recipe": (compare_recipe, 4)}, __doc__)
+    if len(sys.argv) < 6:
+        sys.exit(__doc__)
+    compare(*sys.argv[1:])

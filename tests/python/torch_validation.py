@@ -36,7 +36,7 @@ def model_of(state, averaged):
 def accuracies(run, files, data, left_out, o):
     """Of each epoch, by the samples that are left out."""
     metadata = read(os.path.join(run, "model.st.zst"))[1]
-    net, normalize = Net(json.loads(metadata["model"])), json.loads(metadata["normalize"])
+    net, normalize = Net(json.loads(metadata["model"])).double(), json.loads(metadata["normalize"])
     tensors, _ = read(data)
     rows = [i for i, sample in enumerate(tensors["ids"].tolist()) if sample in left_out]
     x, y = normalised(tensors["images"][rows], normalize), tensors["labels"][rows].long()

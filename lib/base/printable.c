@@ -2,9 +2,10 @@
 #include "base/printable.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/memory.h"
 
 // Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
@@ -81,18 +82,17 @@ size_t printable(char *string, bool one_line) {
 }
 
 char *printable_escaped(const char *string, error *err) {
-    text out;
-    text_init(&out, err);
-    text_append(&out, "");
-    for (const char *from = string; *from;) {
+    enum { ESCAPE = 4 }; // bytes of \xNN
+    char *escaped = memory_new(ESCAPE * strlen(string) + 1, 1, err), *to = escaped;
+    for (const char *from = string; escaped && *from;) {
         uint32_t code;
         const size_t length = decode((const unsigned char *)from, &code);
-        if (length && !is_control(code, true))
-            text_bytes(&out, from, length);
-        else
-            for (size_t i = 0; i < (length ? length : 1); i++)
-                text_format(&out, "\\x%02x", (unsigned char)from[i]);
-        from += length ? length : 1;
+        const size_t bytes = length ? length : 1;
+        const bool shown = length && !is_control(code, true);
+        for (size_t i = 0; i < bytes; i++)
+            to += sprintf(to, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
+        from += bytes;
     }
-    return text_take(&out);
+    if (escaped) *to = 0;
+    return escaped;
 }

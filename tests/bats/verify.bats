@@ -53,6 +53,19 @@ finds() {
     grep -q "^$1 *different  .*$2" <<<"$output" || fail "$output"
 }
 
+@test "an honest submission of own data that are not here: nothing is said to differ" {
+    cd "$WORK"
+    "$PYTHON" "$ROOT/tests/python/make_images.py" classes pictures 3 8 12
+    "$BIN/import-images" -q --from pictures --size 12 --out data/mine
+    ARTIFACTS=$WORK/own EXECUTIONS=1 EPOCHS=1 succeeds "$BIN/pipeline" submission mine
+    [[ $(cat own/*/report.md) == *"Wrong predictions"* ]] || fail "the test shows nothing"
+    mkdir teacher
+    cd teacher
+    run --separate-stderr "$BIN/pipeline" verify ARTIFACTS=verified SUBMISSION="$(echo ../own/submission-*.tar.gz)"
+    [[ $output == *"figures     equal "* && $output == *"report      not shown  it shows test images, and the data set is not here"* ]] || fail "$output" "$stderr"
+    ! grep -q ' different  ' <<<"$output" || fail "$output"
+}
+
 @test "an honest submission: everything is equal, and the rest is named" {
     succeeds verifies "$ARCHIVE" CIFAR10_FROM=
     [ "$(grep -c '^[a-z]* *equal  ' <<<"$output")" = 11 ] || fail "$output"

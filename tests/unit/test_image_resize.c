@@ -14,7 +14,7 @@
 
 static void expect(int width, int height, int channels, int orientation, const char *pixels,
                    int size, const char *square) {
-    image i = {width, height, channels, orientation, (uint8_t *)(uintptr_t)pixels};
+    image i = {width, height, channels, orientation, (uint8_t *)(uintptr_t)pixels, ""};
     uint8_t got[64];
     error err = {0};
     const size_t bytes = (size_t)(size * size * channels);
@@ -60,7 +60,7 @@ static void one_colour_is_kept(void **state) {
     for (size_t w = 0; w < sizeof sides / sizeof *sides; w++)
         for (size_t h = 0; h < sizeof sides / sizeof *sides; h++)
             for (int size = 1; size <= 64; size += 21) {
-                const image i = {sides[w], sides[h], 1, 1, white};
+                const image i = {sides[w], sides[h], 1, 1, white, ""};
                 memset(square, 0, sizeof square);
                 assert_int_equal(image_square(&i, size, square, NULL), STATUS_OK);
                 for (int k = 0; k < size * size; k++) assert_int_equal(square[k], 255);
@@ -71,7 +71,7 @@ static void extreme_shapes_are_cheap(void **state) {
     (void)state;
     uint8_t *line = calloc(IMAGE_MAX_SIDE, 1), *square = calloc(IMAGE_RESIZE_MAX, IMAGE_RESIZE_MAX);
     line[IMAGE_MAX_SIDE / 2] = line[IMAGE_MAX_SIDE / 2 - 1] = 200;
-    const image i = {1, IMAGE_MAX_SIDE, 1, 1, line};
+    const image i = {1, IMAGE_MAX_SIDE, 1, 1, line, ""};
     assert_int_equal(image_square(&i, IMAGE_RESIZE_MAX, square, NULL), STATUS_OK);
     assert_int_equal(square[IMAGE_RESIZE_MAX / 2 * IMAGE_RESIZE_MAX], 200);
     free(line);

@@ -75,7 +75,7 @@ static void check_contains(const char *path, const char *wanted) {
 static void check_exports(const model *m, const layer *l) {
     float values[1000] = {0};
     error err;
-    char wanted[100], file[FILE_PATH_SIZE];
+    char wanted[160], file[FILE_PATH_SIZE];
     output *out = NULL;
     trained_model t = {.model = *m,
                        .normalization = {.channels = 2, .mean = {0, 0}, .std = {1, 1}},

@@ -17,6 +17,7 @@
 
 typedef struct page {
     const char *folder;      // of the submission
+    const char *test;        // its test data; NULL: they are not here
     char *author, *again;    // folders of both reports
     yaml_node *mine, *other; // their manifests: ours and the author's
     verification *v;
@@ -204,9 +205,22 @@ static bool same(const page *p, const char *path) {
     return strcmp(yaml_text_at(p->mine, path), yaml_text_at(p->other, path)) == 0;
 }
 
+// Without its test data a report that is made again has no pictures of wrong predictions, and lacks
+// their section.
+static status lacks_pictures(const page *p, bool *lacks, error *err) {
+    *lacks = false;
+    if (p->test) return STATUS_OK;
+    char *drawn = memory_format(err, "%s/figures/mistakes-1.svg", p->author);
+    if (!drawn) return STATUS_FAILED;
+    *lacks = access(drawn, F_OK) == 0;
+    free(drawn);
+    return STATUS_OK;
+}
+
 // Another version may word or compute something else.
 static status compare(page *p, error *err) {
     const char *version = yaml_text_at(p->other, "version");
+    bool lacks;
     status rc;
     if (!same(p, "version") || !same(p, "bits")) {
         TRY(verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN, err,
@@ -219,6 +233,11 @@ static status compare(page *p, error *err) {
     if (!same(p, "key"))
         return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err,
                                 "its options or inputs are others, or gnuplot is missing here");
+    TRY(lacks_pictures(p, &lacks, err));
+    if (lacks)
+        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err,
+                                "it shows test images, and the data set is not here: read the "
+                                "report that was made again");
     rc = compare_texts(p, err);
 out:
     return rc;
@@ -234,13 +253,13 @@ static status note_author(page *p, error *err) {
     return STATUS_OK;
 }
 
-static status make_again(page *p, const pipeline *pipe, const char *test, error *err) {
+static status make_again(page *p, const pipeline *pipe, error *err) {
     words options = {0};
     status rc;
     TRY(read_manifest(p->author, &p->other, err));
     TRY(note_author(p, err));
     TRY(page_options_of_manifest(p->other, &options, err));
-    TRY(page_make(pipe, p->folder, &options, test, err));
+    TRY(page_make(pipe, p->folder, &options, p->test, err));
     TRY(read_manifest(p->again, &p->mine, err));
     rc = compare(p, err);
 out:
@@ -250,7 +269,7 @@ out:
 
 status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
                              verification *v, error *err) {
-    page p = {.folder = folder, .v = v};
+    page p = {.folder = folder, .test = test, .v = v};
     error why = {0}, ignored;
     p.author = memory_format(err, "%s/" PAGE_FOLDER "-author", folder);
     p.again = memory_format(err, "%s/" PAGE_FOLDER, folder);
@@ -262,7 +281,7 @@ status submission_check_page(const pipeline *pipe, const char *folder, const cha
                  ? verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, err, "it has no report")
                  : error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
     else if (rc == STATUS_OK)
-        rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, test, &why),
+        rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, &why),
                                       "the report cannot be made again", &why, err);
     if (rc == STATUS_OK && p.mine) v->report = memory_format(err, "%s/report.html", p.again);
     yaml_free(p.mine);

@@ -3,36 +3,32 @@
 #include "base/json.h"
 #include "train/model_import.h"
 
-// Other programs use keys of these names, too.
-static status refuse_metadata(const char *path, const char *key, const char *text,
-                              const char *options, const error *why, error *err) {
-    return error_set(err, STATUS_INPUT,
-                     "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was not "
-                     "written by this program (%s); give %s",
-                     path, key, text, why->message, options);
-}
+typedef status reader(const yaml_node *tree, void *target, error *err);
 
-static status read_metadata(const tensor_file *f, const char *path, const char *key,
-                            const char *options, const char **text, error *err) {
-    *text = tensor_file_metadata(f, key);
-    if (*text) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot use checkpoint: '%s': it has no '%s' in its metadata; give %s", path,
-                     key, options);
-}
-
-status model_import_architecture(const tensor_file *f, const char *path, model *m, error *err) {
-    static const char key[] = "model", options[] = "--architecture MODEL.yaml";
-    const char *text;
+// Reads the JSON of a key. Other programs use keys of these names, too. `options` can be given
+// instead.
+static status read_key(const tensor_file *f, const char *path, const char *key, const char *options,
+                       reader *read, void *target, error *err) {
+    const char *text = tensor_file_metadata(f, key);
     yaml_node *tree = NULL;
     error why = {0};
-    status rc = read_metadata(f, path, key, options, &text, err);
-    if (rc != STATUS_OK) return rc;
-    rc = json_to_yaml(text, key, &tree, &why);
-    if (rc == STATUS_OK) rc = model_from_yaml(m, tree, &why);
+    if (!text)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use checkpoint: '%s': it has no '%s' in its metadata; give %s",
+                         path, key, options);
+    status rc = json_to_yaml(text, key, &tree, &why);
+    if (rc == STATUS_OK) rc = read(tree, target, &why);
     yaml_free(tree);
-    if (rc == STATUS_INPUT) return refuse_metadata(path, key, text, options, &why, err);
+    if (rc == STATUS_INPUT)
+        return error_set(err, rc,
+                         "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was "
+                         "not written by this program (%s); give %s",
+                         path, key, text, why.message, options);
     return rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message);
+}
+
+static status read_model(const yaml_node *tree, void *target, error *err) {
+    return model_from_yaml(target, tree, err);
 }
 
 static status read_numbers(const yaml_node *tree, const char *key, int *count,
@@ -52,7 +48,9 @@ static status read_numbers(const yaml_node *tree, const char *key, int *count,
     return STATUS_OK;
 }
 
-static status read_normalization(const yaml_node *tree, normalization *n, error *err) {
+static status read_normalization(const yaml_node *tree, void *target, error *err) {
+    normalization *n = target;
+    char why[NORMALIZATION_WHY_BYTES];
     int deviations;
     status rc;
     TRY(read_numbers(tree, "mean", &n->channels, n->mean, err));
@@ -60,23 +58,16 @@ static status read_normalization(const yaml_node *tree, normalization *n, error 
     if (deviations != n->channels)
         return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels,
                          deviations);
-    char why[NORMALIZATION_WHY_BYTES];
     if (!normalization_check(n, why)) return error_set(err, STATUS_INPUT, "%s", why);
 out:
     return rc;
 }
 
+status model_import_architecture(const tensor_file *f, const char *path, model *m, error *err) {
+    return read_key(f, path, "model", "--architecture MODEL.yaml", read_model, m, err);
+}
+
 status model_import_normalization(const tensor_file *f, const char *path, normalization *n,
                                   error *err) {
-    static const char key[] = "normalize", options[] = "--mean and --std";
-    const char *text;
-    yaml_node *tree = NULL;
-    error why = {0};
-    status rc = read_metadata(f, path, key, options, &text, err);
-    if (rc != STATUS_OK) return rc;
-    rc = json_to_yaml(text, key, &tree, &why);
-    if (rc == STATUS_OK) rc = read_normalization(tree, n, &why);
-    yaml_free(tree);
-    if (rc == STATUS_INPUT) return refuse_metadata(path, key, text, options, &why, err);
-    return rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message);
+    return read_key(f, path, "normalize", "--mean and --std", read_normalization, n, err);
 }

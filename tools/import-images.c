@@ -8,8 +8,8 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "base/printable.h"
 #include "base/shell_words.h"
+#include "base/text.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -161,8 +161,8 @@ out:
 // Appends what was left out. A manifest is UTF-8; names of files may be anything.
 static status append_left(yaml_node *list, const image_left *left, error *err) {
     yaml_node *one = yaml_new(YAML_MAPPING, err);
-    char *path = printable_escaped(left->path, err);
-    char *why = printable_escaped(left->why ? left->why : "?", err);
+    char *path = text_escaped(left->path, err);
+    char *why = text_escaped(left->why ? left->why : "?", err);
     status rc;
     TRY(yaml_append(list, one, err));
     TRY(yaml_put(one, "path", path ? yaml_new_string(path, err) : NULL, err));

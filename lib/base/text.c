@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 void text_init(text *t, error *err) {
     *t = (text){.err = err};
@@ -113,6 +114,12 @@ void text_base64(text *t, const void *bytes, size_t count) {
             four[k] = i + k > count ? '=' : digits[group >> (18 - 6 * k) & 63];
         text_bytes(t, four, sizeof four);
     }
+}
+
+char *text_escaped(const char *string, error *err) {
+    char *escaped = memory_new(PRINTABLE_ESCAPE * strlen(string) + 1, 1, err);
+    if (escaped) printable_escape(string, escaped);
+    return escaped;
 }
 
 size_t text_columns(const char *string) {

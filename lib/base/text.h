@@ -35,6 +35,9 @@ const char *text_string(const text *t);
 char *text_take(text *t) MUST_CHECK;
 status text_status(const text *t) MUST_CHECK;
 
+// Returns a copy as of printable_escape; free() it. NULL, with `err` filled, if there is no memory.
+char *text_escaped(const char *string, error *err) MUST_CHECK;
+
 // Returns the columns that a string takes on a terminal: a CJK character, whose first byte is
 // TEXT_WIDE or more, takes two.
 enum { TEXT_WIDE = 0xE3 };

@@ -13,6 +13,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/text.h"
 
 static void assert_shown(const char *string, const char *expected, bool one_line) {
     char copy[64];
@@ -60,7 +61,7 @@ static void messages_are_printable(void **state) {
 }
 
 static void assert_escaped(const char *string, const char *expected) {
-    char *shown = printable_escaped(string, NULL);
+    char *shown = text_escaped(string, NULL);
     assert_string_equal(shown, expected);
     free(shown);
 }

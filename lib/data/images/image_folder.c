@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "data/images/image_names.h"
 #include "data/labels.h"
 
@@ -156,7 +157,7 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     bool plain = utf8;
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
-    char *shown = printable_escaped(name, err);
+    char *shown = text_escaped(name, err);
     if (!shown) return STATUS_FAILED;
     error_set(err, STATUS_INPUT, "cannot import '%s': the class name '%s' %s", f->path, shown,
               utf8            ? "contains control characters: rename the folder"
@@ -343,14 +344,14 @@ static status hash_one(const image_folder *f, const image_file *file, sha256 *al
     return STATUS_OK;
 }
 
-status image_folder_hash(const image_folder *f, char text[SHA256_TEXT_BYTES], error *err) {
+status image_folder_hash(const image_folder *f, char hash[SHA256_TEXT_BYTES], error *err) {
     sha256 *all = sha256_new(err);
     if (!all) return STATUS_FAILED;
     status rc = STATUS_OK;
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; rc == STATUS_OK && i < f->lists[k].count; i++)
             rc = hash_one(f, &f->lists[k].files[i], all, err);
-    sha256_finish(all, text);
+    sha256_finish(all, hash);
     sha256_free(all);
     return rc;
 }

@@ -325,7 +325,7 @@ END
     export ARTIFACTS=$WORK/artifacts DATA=$made/data
     write_experiment d.yaml name=d model=./net.yaml strategy=ddp world_size=2 global_batch=32
     succeeds "$BIN/pipeline" experiment d.yaml DEVICE=cuda:0,cpu
-    grep -qF "| **Device** | cpu+cuda, math: exact |" artifacts/d/report*/report.md || fail "$(cat artifacts/d/report*/report.md)"
+    grep -qF "| **Device** | cpu+cuda, math: exact |" artifacts/d-data=*/report*/report.md || fail "$(cat artifacts/d-data=*/report*/report.md)"
     for given in "DEVICE=cuda:0,cpu" ""; do
         succeeds "$BIN/pipeline" experiment d.yaml $given
         [[ $output != *"train"*": running"* ]] || fail "$given" "$output"

@@ -35,7 +35,7 @@ typedef struct arguments {
 static const char NOTES[] =
     "DIR contains one folder of .jpg, .jpeg and .png files per class; or it contains\n"
     "train/ and test/ (or val/), each with such folders, and then nothing is split.\n"
-    "An archive (.zip, .tar, .tar.gz, …) of such a folder is read as the folder is.\n"
+    "An archive (such as .zip or .tar.gz) of such a folder is read as the folder is.\n"
     "Every picture is resized so that its shorter side is N, and cropped to the\n"
     "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
     "[N,C,H,W] and labels y, or x_train, y_train, x_test and y_test (or such names\n"

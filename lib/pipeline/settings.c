@@ -42,7 +42,7 @@ static const struct {
                       "keys, or first digits, of kept runs, separated by blanks"},
     [SETTING_SUBMISSION] = {"SUBMISSION", FOR(VERIFY), "archive, or unpacked folder, to verify"},
     [SETTING_SUBMISSIONS] = {"SUBMISSIONS", FOR(GRADE),
-                             "archives and unpacked folders to verify, or folders of them"},
+                             "archives, unpacked or not, or folders of them"},
     [SETTING_OLDER] = {"OLDER", FOR(CLEAN_RUNS), "only runs of more than this age: 30d, 12h or 2w"},
     [SETTING_YES] = {"YES", FOR(CLEAN_RUNS), "1: remove without asking"},
     [SETTING_DROP] = {"DROP", FOR(RUNS), "executions whose times to leave out: \"KEY/3 KEY/5\""},

@@ -644,7 +644,7 @@ blocks() {
     [[ $stderr == *"to train on these images: lockstep experiment data/small/true.yaml" ]] || fail "$stderr"
     succeeds "$BIN/lockstep" experiment small EPOCHS=1
     TOOL=pipeline fails_with 3 "cannot find experiment: 'smal'" "$BIN/pipeline" experiment smal DATA=data/small
-    [ -s "artifacts/true/report-epochs=1/report.html" ] || fail "$(find artifacts -maxdepth 2)"
+    [ -s "artifacts/true-epochs=1/report/report.html" ] || fail "$(find artifacts -maxdepth 2)"
     # One split on standard output is no folder to train from.
     "$IMPORT" -q --from 'my pictures' --name stream --size 4 --split train --out - >stream.st.zst
     [ -z "$(find . -name 'stream.yaml')" ]

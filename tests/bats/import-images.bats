@@ -232,6 +232,44 @@ END
     fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
 }
 
+# The layouts of Roboflow, Kaggle, YOLO, COCO and Pascal VOC, whose labels are in files.
+@test "folders whose names are those of splits are no classes, unless --classes names them" {
+    local folder
+    make_images classes f 2 3
+    # no_classes MESSAGE FOLDER...: pictures in these folders, beside those that are there, are refused.
+    no_classes() {
+        for folder in "${@:2}"; do
+            mkdir -p "s/$folder"
+            cp f/c000/*.png "s/$folder"
+        done
+        fails_with 3 "$1" "$IMPORT" --from s --size 4 --out "$OUT"
+        rm -r s
+    }
+    mkdir -p s/train
+    touch s/train/_classes.csv
+    no_classes "'test' and 'train' are names of parts of a data set, not of classes: sort the pictures into a folder for each class; labels in .csv and other files are not read. If they are classes, name all with --classes$" train valid test
+    no_classes "'test' and 'train' are names" train test
+    no_classes "'test' and 'train' are names" train test extra
+    no_classes "'train2017' and 'val2017' are names" train2017 val2017
+    no_classes "'x/train' is the name of a part of a data set, not of a class: .* are not read$" x/train
+    no_classes "'images' and 'masks' are names" images masks
+    mkdir -p s/labels/{train,val}
+    touch s/labels/{train,val}/00.txt
+    no_classes "'images/train' and 'images/val' are names" images/{train,val}
+    mkdir -p s/{train,valid}/labels
+    touch s/{train,valid}/labels/00.txt
+    no_classes "'train/images' and 'train/labels' are names" {train,valid}/images
+    mkdir s s/Annotations s/Sets
+    touch s/Annotations/00.xml
+    no_classes "class 'Annotations' has no .jpg, .jpeg or .png, but 'Annotations/00.xml' and the like: .*labels in files are not read" JPEGImages
+    # Classes with such names.
+    mv f/c000 f/train
+    succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
+    mv f/c001 f/test
+    succeeds "$IMPORT" -q --from f --size 4 --classes train,test --out "$OUT"
+    [ "$(value results.classes)" = 2 ]
+}
+
 @test "a class name that is not UTF-8 is shown, with what to do" {
     make_images classes f 2 2
     mv f/c001 f/$'caf\xe9' || skip "the file system refuses such names"
@@ -315,7 +353,7 @@ END
     rm f/c001/*
     fails_with 3 "class 'c001' has no .jpg, .jpeg or .png" "$IMPORT" --from f --size 4 --out "$OUT"
     rm -r f/c001
-    fails_with 3 "1 folders in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
+    fails_with 3 "1 folder in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
     fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"

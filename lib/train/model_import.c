@@ -171,10 +171,12 @@ static size_t length_of_layer(const char *name) {
 }
 
 // What is beside the wrapped network is left out as a whole: "criterion.*".
-static status refuse_unknown(const import *i, const tensor *t, error *err) {
+static status refuse_unknown(const import *i, const tensor_file *f, const tensor *t, error *err) {
     char have[TENSOR_SHAPE_TEXT_BYTES], way[REMEDY_BYTES];
     const char *name = bare(i, t->name);
     const size_t length = is_wrapped(i, t->name) ? length_of_layer(name) : strcspn(name, ".");
+    const status rc = model_import_check(f, i->path, err);
+    if (rc != STATUS_OK) return rc;
     tensor_shape_text(have, t->type, t->rank, t->shape);
     if (!i->knows_any)
         return error_set(err, STATUS_INPUT,
@@ -187,7 +189,7 @@ static status refuse_unknown(const import *i, const tensor *t, error *err) {
                      remedy(i, name, length, "leaves it out", way));
 }
 
-static status match_tensor(import *i, const tensor *t, error *err) {
+static status match_tensor(import *i, const tensor_file *f, const tensor *t, error *err) {
     const char *name = bare(i, t->name);
     if (ends_with(name, BATCHES_TRACKED)) return STATUS_OK;
     const model_tensor *found = find(i->m, name, i->taken_off);
@@ -196,7 +198,7 @@ static status match_tensor(import *i, const tensor *t, error *err) {
         if (found) i->kept[at] = true;
         return STATUS_OK;
     }
-    if (!found) return refuse_unknown(i, t, err);
+    if (!found) return refuse_unknown(i, f, t, err);
     if (i->source[at])
         return error_set(err, STATUS_INPUT,
                          "cannot use checkpoint: '%s': tensors '%s' and '%s' are both '%s'",
@@ -330,7 +332,7 @@ import i = {.m = m, .path = path, .except = except };
     TRY(rc);
     choose_wrapper(&i, f);
     TRY(apply_except(&i, f, err));
-    for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, &f->tensors[t], err));
+    for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, f, &f->tensors[t], err));
     TRY(copy_all(&i, parameters, buffers, err));
     log_changes(&i, log);
 out:

@@ -27,6 +27,10 @@ status model_import(const model *m, float *parameters, float *buffers, const ten
                     const char *path, const cli_list *except, const logger *log,
                     error *err) MUST_CHECK;
 
+// STATUS_INPUT, saying what the file is, for this program's tensor files that hold no model, such
+// as a data set. The other functions call it before they refuse the content.
+status model_import_check(const tensor_file *f, const char *path, error *err) MUST_CHECK;
+
 // Reads the model and the normalisation from a checkpoint's metadata. STATUS_INPUT, naming the
 // option to give, if the file has none, or those of another program (a PyTorch checkpoint).
 status model_import_architecture(const tensor_file *f, const char *path, model *m,

@@ -437,6 +437,11 @@ bad() {
     bad "array 'y' does not hold integers but floats \(<f4\): pass y.astype\(int\)" x=6,4,4='|u1' y=6='<f4'
     bad "array 'y' has the shape \[N, 3\]: one-hot labels: pass y.argmax\(1\)" x=6,4,4='|u1' y=6,3='<f4'=0,1,0
     bad "array 'y' holds labels from 1 to 3: pass y - 1" x=6,4,4='|u1' y=6='<i8'=1,2,3
+    bad "array 'y' holds labels from 0 to 10, but not 1 to 4: pass numpy.unique\(y, return_inverse=True\)\[1\]$" \
+        x=6,4,4='|u1' y=6='<i8'=0,5,10
+    bad "array 'y_train' holds labels from 3 to 7, but not 4: pass numpy.unique\(y_train, return_inverse=True\)\[1\], and so for y_test$" \
+        x_train=6,4,4='|u1' y_train=6='<i8'=3,5,6,7 x_test=6,4,4='|u1' y_test=6='<i8'=3,5,6,7
+    bad "array 'y' holds no label but 0, expected 2 to 1000 classes$" x=6,4,4='|u1' y=6='<i8'=0
     bad "array 'y': element 1 is -1, not a label from 0 to 999" x=6,4,4='|u1' y=6='|i1'=0,-1
     nothing_in "$OUT"
 }

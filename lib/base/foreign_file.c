@@ -126,7 +126,10 @@ static bool is_torch(const ends *e, foreign_wanted wanted, char what[WHAT_BYTES]
 // Returns what a zip archive holds, or NULL if that is wanted.
 static const char *zip_content(const ends *e, foreign_wanted wanted) {
     if (has(e, "model.weights.h5")) return "a Keras archive (.keras), whose weights are HDF5";
-    if (!has(e, ".npy")) return wanted == WANTED_FILES ? NULL : "a zip archive";
+    if (!has(e, ".npy"))
+        return wanted == WANTED_FILES    ? NULL
+               : wanted == WANTED_ARRAYS ? "a zip archive without arrays and pictures"
+                                         : "a zip archive";
     return wanted == WANTED_TENSORS ? "an archive of NumPy arrays (.npz), for import-images" : NULL;
 }
 

@@ -189,6 +189,12 @@ static status refuse_unknown(const import *i, const tensor_file *f, const tensor
                      remedy(i, name, length, "leaves it out", way));
 }
 
+static int count_kept(const import *i) {
+    int kept = 0;
+    for (int k = 0; k < i->m->tensor_count; k++) kept += i->kept[k];
+    return kept;
+}
+
 static status match_tensor(import *i, const tensor_file *f, const tensor *t, error *err) {
     const char *name = bare(i, t->name);
     if (ends_with(name, BATCHES_TRACKED)) return STATUS_OK;
@@ -277,6 +283,13 @@ static status copy(const import *i, const tensor *t, const model_tensor *want, f
     return STATUS_OK;
 }
 
+static status refuse_nothing(const import *i, error *err) {
+    return error_set(err, STATUS_USAGE,
+                     "cannot use checkpoint: '%s': --init-except matches all tensors of model "
+                     "'%s': take --init away, or name fewer",
+                     i->path, i->m->name);
+}
+
 static status copy_all(import *i, float *parameters, float *buffers, error *err) {
     const model *m = i->m;
     const bool all = !i->except || i->except->count == 0;
@@ -305,8 +318,7 @@ static void append(char text[CHANGES_BYTES], const char *format, const char *wor
 
 static void log_changes(const import *i, const logger *log) {
     char text[CHANGES_BYTES] = "", count[16];
-    int kept = 0;
-    for (int k = 0; k < i->m->tensor_count; k++) kept += i->kept[k];
+    const int kept = count_kept(i);
     snprintf(count, sizeof count, "%d", kept);
     if (*i->wrapper) append(text, "prefix '%s' is removed from the names", i->wrapper);
     for (int p = 0; p < PREFIXES; p++)
@@ -333,6 +345,7 @@ import i = {.m = m, .path = path, .except = except };
     choose_wrapper(&i, f);
     TRY(apply_except(&i, f, err));
     for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, f, &f->tensors[t], err));
+    if (count_kept(&i) == m->tensor_count) TRY(refuse_nothing(&i, err));
     TRY(copy_all(&i, parameters, buffers, err));
     log_changes(&i, log);
 out:

@@ -184,12 +184,13 @@ END
     grep -aq "${long%?}B.running_mean" names.onnx
 }
 
-@test "--init-except: a pattern that matches nothing is refused, with a near name" {
+@test "--init-except: a pattern that matches nothing is refused, with a near name, and patterns that match all" {
     local go=("$BIN/train-single" --experiment e.yaml --train "$train" --out out)
     fails_with 2 "'--init-except fc3' matches no tensor of model 'lenet-bn' or of the file: did you mean 'fc3.\*'\?" \
         "${go[@]}" --init ours.safetensors --init-except fc3
     fails_with 2 "'--init-except fc3.wieght' .*: did you mean 'fc3.weight'\?" \
         "${go[@]}" --init ours.safetensors --init-except 'fc1.*' --init-except fc3.wieght
+    fails_with 2 "--init-except matches all tensors of model 'lenet-bn': take --init away" "${go[@]}" --init ours.safetensors --init-except '*'
     fails_with 2 "'--init-except' needs --init MODEL" "${go[@]}" --init-except fc3.weight
     nothing_in out
 }

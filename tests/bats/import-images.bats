@@ -225,6 +225,15 @@ END
     mv w/flowers/train w/flowers/seg_train/train
     fails_with 3 "'flowers/holdout' and 'flowers/seg_train' hold folders instead of pictures: .*name them 'train' and 'test'" \
         "$IMPORT" --from w --size 4 --out "$OUT"
+    # The split inside the classes; pictures in one more folder; several trainings.
+    mkdir -p c/{cat,dog}
+    for names in cat dog; do cp -r one/c000 "c/$names/train"; done
+    fails_with 3 "'cat/train' is a folder inside a class folder: move its pictures into 'train/cat'" "$IMPORT" --from c --size 4 --out "$OUT"
+    for names in cat dog; do mv "c/$names/train" "c/$names/images"; done
+    fails_with 3 "'cat/images' is a folder inside a class folder: move its pictures into 'cat'$" "$IMPORT" --from c --size 4 --out "$OUT"
+    mkdir -p fold{1,2} folds
+    for names in fold1 fold2; do cp -r one "$names/train"; mv "$names" folds; done
+    fails_with 3 "'fold1' and 'fold2' hold folders instead of pictures" "$IMPORT" --from folds --size 4 --out "$OUT"
     mkdir t
     cp -r one t/train
     cp -r one t/Training
@@ -354,6 +363,8 @@ END
     fails_with 3 "class 'c001' has no .jpg, .jpeg or .png" "$IMPORT" --from f --size 4 --out "$OUT"
     rm -r f/c001
     fails_with 3 "1 folder in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
+    touch f/c001.tar.gz
+    fails_with 3 "1 folder in it, .*: unpack 'c001.tar.gz' and the like$" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
     fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"
@@ -442,7 +453,9 @@ bad() {
     bad "array 'y_train' holds labels from 3 to 7, but not 4: pass numpy.unique\(y_train, return_inverse=True\)\[1\], and so for y_test$" \
         x_train=6,4,4='|u1' y_train=6='<i8'=3,5,6,7 x_test=6,4,4='|u1' y_test=6='<i8'=3,5,6,7
     bad "array 'y' holds no label but 0, expected 2 to 1000 classes$" x=6,4,4='|u1' y=6='<i8'=0
-    bad "array 'y': element 1 is -1, not a label from 0 to 999" x=6,4,4='|u1' y=6='|i1'=0,-1
+    bad "array 'y': element 0 is 2000, not a label from 0 to 999: pass numpy.unique\(y, return_inverse=True\)\[1\]$" \
+        x=6,4,4='|u1' y=6='<i8'=2000,2001
+    bad "array 'y': element 1 is -1, not a label from 0 to 999$" x=6,4,4='|u1' y=6='|i1'=0,-1
     nothing_in "$OUT"
 }
 
@@ -466,6 +479,8 @@ bad() {
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
     fails_with 3 "'text.npz': it is text that begins with 'text'" "$IMPORT" --from text.npz --out "$OUT"
+    "$PYTHON" -c 'import zipfile; zipfile.ZipFile("zips.zip", "w").writestr("cat.zip", "")'
+    fails_with 3 "'zips.zip': it is a zip archive without arrays and pictures" "$IMPORT" --from zips.zip --out "$OUT"
     printf 'MATLAB 5.0 MAT-file, Platform: GLNXA64 \1\2\0\0' >train_32x32.mat
     fails_with 3 "it is a MATLAB file: read it with scipy.io.loadmat, and save numpy.savez" "$IMPORT" --from train_32x32.mat --out "$OUT"
     printf 'PAR1\025\0\025' >mnist.parquet

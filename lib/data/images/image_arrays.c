@@ -235,8 +235,10 @@ static status check_labels(const char *path, const pictures *p, bool seen[LABELS
         if (!(label >= 0 && label < LABELS_MAX_CLASSES))
             return error_set(err, STATUS_INPUT,
                              "cannot import '%s': array '%s': element %u is %.0f, not a label from "
-                             "0 to %d",
-                             path, a->name, i, label, LABELS_MAX_CLASSES - 1);
+                             "0 to %d%s%s%s",
+                             path, a->name, i, label, LABELS_MAX_CLASSES - 1,
+                             label > 0 ? ": pass numpy.unique(" : "", label > 0 ? a->name : "",
+                             label > 0 ? ", return_inverse=True)[1]" : "");
         seen[(int)label] = true;
     }
     return STATUS_OK;

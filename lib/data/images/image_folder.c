@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -214,12 +215,27 @@ static status check_no_parts(const image_folder *f, const size_t *folders, size_
                      count > 1 ? ". If they are classes, name all with --classes" : "");
 }
 
+// The number of classes is impossible: perhaps they are still packed.
+static status refuse_count(const image_folder *f, size_t count, error *err) {
+    static const char *const endings[] = {".zip", ".tar", ".tgz", ".gz",
+                                          ".xz",  ".bz2", ".7z",  ".rar"};
+    const char *packed = NULL;
+    for (size_t k = 0; k < f->tree.count && count < 2 && !packed; k++) {
+        const image_entry *e = &f->tree.entries[k];
+        const char *dot = e->folder || e->hidden ? NULL : strrchr(e->path, '.');
+        for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+            if (strcasecmp(dot, endings[i]) == 0) packed = e->path;
+    }
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': %zu folder%s in it, expected one for each of 2 to %d "
+                     "classes, with its pictures in it%s%s%s",
+                     f->path, count, count == 1 ? "" : "s", LABELS_MAX_CLASSES,
+                     packed ? ": unpack '" : "", packed ? packed : "",
+                     packed ? "' and the like" : "");
+}
+
 static status take_classes(image_folder *f, const size_t *folders, size_t count, error *err) {
-    if (count < 2 || count > LABELS_MAX_CLASSES)
-        return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': %zu folder%s in it, expected one for each of 2 to %d "
-                         "classes, with its pictures in it",
-                         f->path, count, count == 1 ? "" : "s", LABELS_MAX_CLASSES);
+    if (count < 2 || count > LABELS_MAX_CLASSES) return refuse_count(f, count, err);
     f->classes = memory_new(count, sizeof *f->classes, err);
     if (!f->classes) return STATUS_FAILED;
     f->class_count = (int)count;
@@ -298,6 +314,18 @@ static status no_test(const image_folder *f, size_t train, size_t other, error *
 }
 
 static status unknown_parts(const image_folder *f, size_t one, size_t other, error *err) {
+    size_t inner = one + 1;
+    while (!is_folder(f, inner)) inner = image_tree_end(&f->tree, inner);
+    const bool is_class = image_role_of(name_at(f, one)) == ROLE_NONE && !is_nested(f, inner);
+    const image_role role = is_class ? image_role_of(name_at(f, inner)) : ROLE_NONE;
+    const bool content = role == ROLE_CONTENT;
+    if (role != ROLE_NONE)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': '%s' is a folder inside a class folder: move its "
+                         "pictures into '%s%s%s'%s",
+                         f->path, f->tree.entries[inner].path, content ? "" : name_at(f, inner),
+                         content ? "" : "/", name_at(f, one),
+                         content ? "" : ", since the split comes first");
     return error_set(err, STATUS_INPUT,
                      "cannot import '%s': '%s' and '%s' hold folders instead of pictures: if they "
                      "are training and test pictures, name them 'train' and 'test'; else put the "

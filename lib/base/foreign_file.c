@@ -78,8 +78,8 @@ static const char *const usual_ways[WANTED_KINDS] = {
     [WANTED_TENSORS] = "pass a tensor file: .st.zst or .safetensors",
     [WANTED_ARRAYS] = "pass arrays that NumPy saved: .npz or .npy",
     [WANTED_FILES] = "pass the published files, or an archive of them",
-    [WANTED_CLAIM] = "pass a claim: YAML that begins with 'schema: lockstep.claim/1' and has the "
-                     "figures as rows, like experiments/R001/claim.yaml",
+    [WANTED_CLAIM] = ("pass a claim: YAML that begins with 'schema: lockstep.claim/1' and has the "
+                      "figures as rows, like experiments/R001/claim.yaml"),
 };
 
 // ---- Files of PyTorch, ONNX and Keras ----

@@ -260,6 +260,7 @@ END
     no_classes "'test' and 'train' are names" train test
     no_classes "'test' and 'train' are names" train test extra
     no_classes "'train2017' and 'val2017' are names" train2017 val2017
+    no_classes "'cars_test' and 'cars_train' are names" cars_train cars_test
     no_classes "'x/train' is the name of a part of a data set, not of a class: .* are not read$" x/train
     no_classes "'images' and 'masks' are names" images masks
     mkdir -p s/labels/{train,val}
@@ -270,8 +271,12 @@ END
     no_classes "'train/images' and 'train/labels' are names" {train,valid}/images
     mkdir s s/Annotations s/Sets
     touch s/Annotations/00.xml
-    no_classes "class 'Annotations' has no .jpg, .jpeg or .png, but 'Annotations/00.xml' and the like: .*labels in files are not read" JPEGImages
+    no_classes "class 'Annotations' has no .jpg, .jpeg or .png, but 'Annotations/00.xml' and the like: .*files with other endings are not read" JPEGImages
     # Classes with such names.
+    cp -r f g
+    mv g/c000 g/test_good
+    mv g/c001 g/test_bad
+    succeeds "$IMPORT" -q --from g --size 4 --out "$OUT"
     mv f/c000 f/train
     succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
     mv f/c001 f/test

@@ -155,8 +155,8 @@ static status no_picture(const image_folder *f, size_t at, error *err) {
                      class, other ? ", but '" : "", other ? f->tree.entries[other].path : "",
                      other ? "' and the like: " : "",
                      pictures ? CONVERT
-                     : other  ? "if it is no class, move it out of the way; labels in files are "
-                                "not read"
+                     : other  ? "if it is no class, move it out of the way; files with other "
+                                "endings are not read"
                               : "");
 }
 
@@ -192,13 +192,28 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     return STATUS_INPUT;
 }
 
+// Returns how many bytes of the names are the same word: "cars_" of cars_train and cars_test.
+static size_t shared_word(const image_folder *f, const size_t *folders, size_t count) {
+    const char *first = name_at(f, folders[0]);
+    size_t shared = strlen(first);
+    for (size_t k = 1; k < count; k++) {
+        const char *name = name_at(f, folders[k]);
+        size_t same = 0;
+        while (same < shared && name[same] == first[same]) same++;
+        shared = same;
+    }
+    while (shared && !strchr("_- ", first[shared - 1])) shared--;
+    return count > 1 ? shared : 0;
+}
+
 // Folders are no classes if all have names of parts of a data set, or one is for training and one
 // for testing: the classes are then in a file beside the pictures.
 static status check_no_parts(const image_folder *f, const size_t *folders, size_t count,
                              error *err) {
     size_t named[2] = {0}, parts = 0, of[IMAGE_ROLES] = {0};
+    const size_t shared = count ? shared_word(f, folders, count) : 0;
     for (size_t k = 0; k < count; k++) {
-        const image_role role = image_role_of(name_at(f, folders[k]));
+        const image_role role = image_role_of(name_at(f, folders[k]) + shared);
         of[role]++;
         if (role != ROLE_NONE && parts++ < 2) named[parts - 1] = folders[k];
     }

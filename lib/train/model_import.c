@@ -170,6 +170,24 @@ static size_t length_of_layer(const char *name) {
     return dot ? (size_t)(dot - name) : strlen(name);
 }
 
+status model_import_check(const tensor_file *f, const char *path, error *err) {
+    static const struct {
+        const char *tensors[2], *what;
+    } others[] = {
+        {{"images", "labels"}, "a data set"},
+        {{"logits", "labels"}, "predictions"},
+        {{"loss", "digest"}, "the steps of a run"},
+        {{"steps.loss", "steps.digest"}, "the state of a run, for --resume"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tensor_file_find(f, others[i].tensors[0]) && tensor_file_find(f, others[i].tensors[1]))
+            return error_set(err, STATUS_INPUT,
+                             "cannot use checkpoint: '%s': it is %s, not a model: pass a run's "
+                             "model.st.zst",
+                             path, others[i].what);
+    return STATUS_OK;
+}
+
 // What is beside the wrapped network is left out as a whole: "criterion.*".
 static status refuse_unknown(const import *i, const tensor_file *f, const tensor *t, error *err) {
     char have[TENSOR_SHAPE_TEXT_BYTES], way[REMEDY_BYTES];

@@ -3,24 +3,6 @@
 #include "base/json.h"
 #include "train/model_import.h"
 
-status model_import_check(const tensor_file *f, const char *path, error *err) {
-    static const struct {
-        const char *tensors[2], *what;
-    } others[] = {
-        {{"images", "labels"}, "a data set"},
-        {{"logits", "labels"}, "predictions"},
-        {{"loss", "digest"}, "the steps of a run"},
-        {{"steps.loss", "steps.digest"}, "the state of a run, for --resume"},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tensor_file_find(f, others[i].tensors[0]) && tensor_file_find(f, others[i].tensors[1]))
-            return error_set(err, STATUS_INPUT,
-                             "cannot use checkpoint: '%s': it is %s, not a model: pass a run's "
-                             "model.st.zst",
-                             path, others[i].what);
-    return STATUS_OK;
-}
-
 // Other programs use keys of these names, too.
 static status refuse_metadata(const char *path, const char *key, const char *text,
                               const char *options, const error *why, error *err) {
@@ -34,8 +16,6 @@ static status read_metadata(const tensor_file *f, const char *path, const char *
                             const char *options, const char **text, error *err) {
     *text = tensor_file_metadata(f, key);
     if (*text) return STATUS_OK;
-    const status rc = model_import_check(f, path, err);
-    if (rc != STATUS_OK) return rc;
     return error_set(err, STATUS_INPUT,
                      "cannot use checkpoint: '%s': it has no '%s' in its metadata; give %s", path,
                      key, options);

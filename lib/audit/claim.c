@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/fields.h"
+#include "base/foreign_file.h"
 #include "base/memory.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -263,10 +264,12 @@ static status read_claim(claim *c, error *err) {
     const char *text;
     size_t ignored;
     status rc;
-    if (c->root->kind == YAML_MAPPING && !yaml_find(c->root, "schema"))
-        return yaml_error(c->root, err, "'schema' is missing");
+    const yaml_node *word = c->root->kind == YAML_MAPPING ? yaml_find(c->root, "schema") : NULL;
+    if (c->root->kind == YAML_MAPPING && !word)
+        return yaml_error(c->root, err, "'schema' is missing: a claim has the line 'schema: %s'",
+                          schema);
+    if (word) TRY(field_word(word, "schema", &schema, 1, &ignored, err));
     TRY(yaml_check_keys(c->root, keys, COUNT(keys), err));
-    TRY(field_word(yaml_find(c->root, "schema"), "schema", &schema, 1, &ignored, err));
     TRY(field_name(c->root, "name", true, &c->name, err));
     TRY(field_text(c->root, "title", &text, err));
     TRY(field_text(c->root, "note", &text, err));
@@ -280,7 +283,10 @@ out:
 status claim_read(const char *path, claim *c, error *err) {
     *c = (claim){0};
     status rc = yaml_read_file(path, &c->root, err);
-    return rc == STATUS_OK ? read_claim(c, err) : rc;
+    if (rc == STATUS_OK) rc = read_claim(c, err);
+    const bool mapping = c->root && c->root->kind == YAML_MAPPING;
+    if (rc == STATUS_INPUT && !mapping) rc = foreign_file("cannot audit", path, WANTED_CLAIM, err);
+    return rc;
 }
 
 status claim_read_text(const char *text, const char *name, claim *c, error *err) {

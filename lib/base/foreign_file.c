@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
-enum { END_BYTES = 1 << 16, WHAT_BYTES = 100, WAY_BYTES = 600 };
+enum { END_BYTES = 1 << 16, WHAT_BYTES = 100, WAY_BYTES = 800 };
 
 // The ends of a file, which overlap if it is short. A zip archive lists its members at its end.
 typedef struct ends {
@@ -69,6 +69,7 @@ static const struct {
     {8, BYTES("{\""), "a safetensors file", {WANTED, NULL, NULL}},
     {0, BYTES("\x89PNG"), "a picture", {NULL, PICTURES, NULL}},
     {0, BYTES("\xff\xd8\xff"), "a picture", {NULL, PICTURES, NULL}},
+    {0, BYTES("%PDF-"), "a PDF document", {NULL}},
 #undef BYTES
 };
 // clang-format on
@@ -77,6 +78,8 @@ static const char *const usual_ways[WANTED_KINDS] = {
     [WANTED_TENSORS] = "pass a tensor file: .st.zst or .safetensors",
     [WANTED_ARRAYS] = "pass arrays that NumPy saved: .npz or .npy",
     [WANTED_FILES] = "pass the published files, or an archive of them",
+    [WANTED_CLAIM] = ("pass a claim: YAML that begins with 'schema: lockstep.claim/1' and has the "
+                      "figures as rows, like experiments/R001/claim.yaml"),
 };
 
 // ---- Files of PyTorch, ONNX and Keras ----
@@ -87,18 +90,21 @@ static bool has(const ends *e, const char *text) {
            memmem(e->tail, e->tail_bytes, text, length);
 }
 
-// The line of Python that writes the tensors of a checkpoint to a safetensors file.
+// The line of Python that writes the tensors of a checkpoint to a safetensors file: a dictionary of
+// tensors, or the largest in a dictionary, and of equal ones the first, since averaged weights come
+// after the weights. Copies, because safetensors refuses shared memory.
 static void torch_way(const ends *e, bool script, char way[WAY_BYTES]) {
     const bool plain = strlen(e->path) < 150 && !strpbrk(e->path, "'\"\\$`!");
     const char *path = plain ? e->path : "FILE";
     snprintf(way, WAY_BYTES,
-             script ? "convert it: python3 -c \"import torch, safetensors.torch as s; "
-                      "s.save_file(torch.jit.load('%s', 'cpu').state_dict(), '%s.safetensors')\""
-                    : "convert it: python3 -c \"import torch, safetensors.torch as s; "
-                      "d = torch.load('%s', 'cpu'); d = d.get('state_dict') or "
-                      "d.get('model_state_dict') or d.get('model') or d; "
-                      "s.save_file(d, '%s.safetensors')\"",
-             path, path);
+             "convert it: python3 -c \"import torch, safetensors.torch as s; %s('%s', 'cpu')%s"
+             "s.save_file({k: v.contiguous().clone() for k, v in d.items()}, '%s.safetensors')\"",
+             script ? "d = torch.jit.load" : "d = torch.load", path,
+             script ? ".state_dict(); "
+                    : "; t = lambda v: isinstance(v, dict) and v and "
+                      "all(map(torch.is_tensor, v.values())); "
+                      "d = max(filter(t, [d, *d.values()]), key=len); ",
+             path);
 }
 
 static bool is_torch(const ends *e, foreign_wanted wanted, char what[WHAT_BYTES],
@@ -120,7 +126,10 @@ static bool is_torch(const ends *e, foreign_wanted wanted, char what[WHAT_BYTES]
 // Returns what a zip archive holds, or NULL if that is wanted.
 static const char *zip_content(const ends *e, foreign_wanted wanted) {
     if (has(e, "model.weights.h5")) return "a Keras archive (.keras), whose weights are HDF5";
-    if (!has(e, ".npy")) return wanted == WANTED_FILES ? NULL : "a zip archive";
+    if (!has(e, ".npy"))
+        return wanted == WANTED_FILES    ? NULL
+               : wanted == WANTED_ARRAYS ? "a zip archive without arrays and pictures"
+                                         : "a zip archive";
     return wanted == WANTED_TENSORS ? "an archive of NumPy arrays (.npz), for import-images" : NULL;
 }
 
@@ -189,6 +198,7 @@ static bool recognise(const ends *e, foreign_wanted wanted, char what[WHAT_BYTES
         snprintf(way, WAY_BYTES, "it was not written or fetched completely");
         return true;
     }
+    if (wanted == WANTED_CLAIM && has(e, "lockstep.claim/")) return false;
     if (is_torch(e, wanted, what, way)) return true;
     if (e->head_bytes >= 4 && memcmp(e->head, "PK\3\4", 4) == 0) {
         const char *content = zip_content(e, wanted);
@@ -230,10 +240,31 @@ status foreign_open_file(const char *doing, int fd, const char *path, foreign_wa
     return err->code;
 }
 
+// Names the file of a folder that is wanted.
+static status refuse_folder(const char *doing, const char *path, foreign_wanted wanted,
+                            error *err) {
+    static const char *const names[WANTED_KINDS][3] = {
+        [WANTED_TENSORS] = {"model.st.zst", "train/model.st.zst", "model.safetensors"},
+        [WANTED_CLAIM] = {"claim.yaml"},
+    };
+    for (int i = 0; i < 3 && names[wanted][i]; i++) {
+        char *inside = memory_format(NULL, "%s/%s", path, names[wanted][i]);
+        const bool there = inside && access(inside, F_OK) == 0;
+        if (there)
+            error_set(err, err->code, "%s '%s': it is a folder: pass '%s'", doing, path, inside);
+        free(inside);
+        if (there) return err->code;
+    }
+    return error_set(err, err->code, "%s '%s': it is a folder: %s", doing, path,
+                     usual_ways[wanted]);
+}
+
 status foreign_file(const char *doing, const char *path, foreign_wanted wanted, error *err) {
     struct stat st;
     if (!err) return STATUS_INPUT;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return err->code;
+    if (stat(path, &st) != 0) return err->code;
+    if (S_ISDIR(st.st_mode)) return refuse_folder(doing, path, wanted, err);
+    if (!S_ISREG(st.st_mode)) return err->code;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return err->code;
     foreign_open_file(doing, fd, path, wanted, err);

@@ -12,12 +12,13 @@ typedef enum foreign_wanted {
     WANTED_TENSORS, // a tensor file: safetensors, plain or inside zstd
     WANTED_ARRAYS,  // .npy or .npz
     WANTED_FILES,   // the published files of a data set, or an archive of them
+    WANTED_CLAIM,   // lockstep.claim/1
     WANTED_KINDS
 } foreign_wanted;
 
 // If the file is another one than wanted, and known, replaces the message of `err` by "DOING
-// 'PATH': it is ..." and what to do; else leaves it. A file that is not plain (a pipe) is not
-// touched. Returns the code of `err`.
+// 'PATH': it is ..." and what to do; else leaves it. Of a folder it names the file to pass. A file
+// that is not plain (a pipe) is not touched. Returns the code of `err`.
 status foreign_file(const char *doing, const char *path, foreign_wanted wanted, error *err);
 
 // The same for a file that is open, whose position stays; `path` is for the message.

@@ -170,11 +170,31 @@ static size_t length_of_layer(const char *name) {
     return dot ? (size_t)(dot - name) : strlen(name);
 }
 
+status model_import_check(const tensor_file *f, const char *path, error *err) {
+    static const struct {
+        const char *tensors[2], *what;
+    } others[] = {
+        {{"images", "labels"}, "a data set"},
+        {{"logits", "labels"}, "predictions"},
+        {{"loss", "digest"}, "the steps of a run"},
+        {{"steps.loss", "steps.digest"}, "the state of a run, for --resume"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tensor_file_find(f, others[i].tensors[0]) && tensor_file_find(f, others[i].tensors[1]))
+            return error_set(err, STATUS_INPUT,
+                             "cannot use checkpoint: '%s': it is %s, not a model: pass a run's "
+                             "model.st.zst",
+                             path, others[i].what);
+    return STATUS_OK;
+}
+
 // What is beside the wrapped network is left out as a whole: "criterion.*".
-static status refuse_unknown(const import *i, const tensor *t, error *err) {
+static status refuse_unknown(const import *i, const tensor_file *f, const tensor *t, error *err) {
     char have[TENSOR_SHAPE_TEXT_BYTES], way[REMEDY_BYTES];
     const char *name = bare(i, t->name);
     const size_t length = is_wrapped(i, t->name) ? length_of_layer(name) : strcspn(name, ".");
+    const status rc = model_import_check(f, i->path, err);
+    if (rc != STATUS_OK) return rc;
     tensor_shape_text(have, t->type, t->rank, t->shape);
     if (!i->knows_any)
         return error_set(err, STATUS_INPUT,
@@ -187,7 +207,13 @@ static status refuse_unknown(const import *i, const tensor *t, error *err) {
                      remedy(i, name, length, "leaves it out", way));
 }
 
-static status match_tensor(import *i, const tensor *t, error *err) {
+static int count_kept(const import *i) {
+    int kept = 0;
+    for (int k = 0; k < i->m->tensor_count; k++) kept += i->kept[k];
+    return kept;
+}
+
+static status match_tensor(import *i, const tensor_file *f, const tensor *t, error *err) {
     const char *name = bare(i, t->name);
     if (ends_with(name, BATCHES_TRACKED)) return STATUS_OK;
     const model_tensor *found = find(i->m, name, i->taken_off);
@@ -196,7 +222,7 @@ static status match_tensor(import *i, const tensor *t, error *err) {
         if (found) i->kept[at] = true;
         return STATUS_OK;
     }
-    if (!found) return refuse_unknown(i, t, err);
+    if (!found) return refuse_unknown(i, f, t, err);
     if (i->source[at])
         return error_set(err, STATUS_INPUT,
                          "cannot use checkpoint: '%s': tensors '%s' and '%s' are both '%s'",
@@ -275,6 +301,13 @@ static status copy(const import *i, const tensor *t, const model_tensor *want, f
     return STATUS_OK;
 }
 
+static status refuse_nothing(const import *i, error *err) {
+    return error_set(err, STATUS_USAGE,
+                     "cannot use checkpoint: '%s': --init-except matches all tensors of model "
+                     "'%s': take --init away, or name fewer",
+                     i->path, i->m->name);
+}
+
 static status copy_all(import *i, float *parameters, float *buffers, error *err) {
     const model *m = i->m;
     const bool all = !i->except || i->except->count == 0;
@@ -303,8 +336,7 @@ static void append(char text[CHANGES_BYTES], const char *format, const char *wor
 
 static void log_changes(const import *i, const logger *log) {
     char text[CHANGES_BYTES] = "", count[16];
-    int kept = 0;
-    for (int k = 0; k < i->m->tensor_count; k++) kept += i->kept[k];
+    const int kept = count_kept(i);
     snprintf(count, sizeof count, "%d", kept);
     if (*i->wrapper) append(text, "prefix '%s' is removed from the names", i->wrapper);
     for (int p = 0; p < PREFIXES; p++)
@@ -330,7 +362,8 @@ import i = {.m = m, .path = path, .except = except };
     TRY(rc);
     choose_wrapper(&i, f);
     TRY(apply_except(&i, f, err));
-    for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, &f->tensors[t], err));
+    for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, f, &f->tensors[t], err));
+    if (count_kept(&i) == m->tensor_count) TRY(refuse_nothing(&i, err));
     TRY(copy_all(&i, parameters, buffers, err));
     log_changes(&i, log);
 out:

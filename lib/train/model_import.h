@@ -21,11 +21,15 @@
 // A tensor whose name matches one of the patterns `except` (fnmatch) is not taken: the arenas then
 // hold initial values, and the model's tensors of these names keep them; the file may lack them, or
 // have them in another shape. A pattern that matches no tensor of the model or of the file is
-// STATUS_USAGE, with a near name. NULL: the tool has no --init-except, which messages then do not
-// offer.
+// STATUS_USAGE, with a near name; so are patterns that match all tensors of the model. NULL: the
+// tool has no --init-except, which messages then do not offer.
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
                     const char *path, const cli_list *except, const logger *log,
                     error *err) MUST_CHECK;
+
+// STATUS_INPUT, saying what the file is, for this program's tensor files that hold no model, such
+// as a data set. model_import calls it before it refuses a name.
+status model_import_check(const tensor_file *f, const char *path, error *err) MUST_CHECK;
 
 // Reads the model and the normalisation from a checkpoint's metadata. STATUS_INPUT, naming the
 // option to give, if the file has none, or those of another program (a PyTorch checkpoint).

@@ -60,6 +60,7 @@ static status check_options(const model_source *s, normalization *n, error *err)
 // Finds the model and the normalisation, from the options or the checkpoint's metadata.
 static status describe(trained_model *t, const model_source *s, error *err) {
     status rc;
+    TRY(model_import_check(&t->checkpoint, s->path, err));
     if (s->architecture)
         TRY(model_read(&t->model, s->architecture, err));
     else

@@ -168,6 +168,20 @@ END
     claim | sed 's/claim.1/experiment\/1/' > schema.yaml
     fails_with 3 "schema.yaml:1:9: 'schema': expected one of lockstep.claim/1" "$BIN/audit" schema.yaml
     fails_with 3 'absent.yaml' "$BIN/audit" absent.yaml
+    # Other files and folders; a claim keeps its line and column.
+    printf '# Report\n\n| a | b |\n|---|---|\n| > x | `y` |\n' > report.md
+    fails_with 3 "'report.md': it is text that begins with '# Report': pass a claim: YAML that begins with 'schema: lockstep.claim/1'" "$BIN/audit" report.md
+    printf '%%PDF-1.7\n' > report.pdf
+    fails_with 3 "'report.pdf': it is a PDF document: pass a claim" "$BIN/audit" report.pdf
+    printf -- '- 93.5 %%\n' > list.yaml
+    fails_with 3 "it is text that begins with '- 93.5 %': pass a claim" "$BIN/audit" list.yaml
+    printf 'schema: lockstep.manifest/1\ntool: x\n' > manifest.yaml
+    fails_with 3 "manifest.yaml:1:9: 'schema': expected one of lockstep.claim/1, got 'lockstep.manifest/1'" "$BIN/audit" manifest.yaml
+    mkdir published
+    mv good.yaml published/claim.yaml
+    fails_with 3 "'published': it is a folder: pass 'published/claim.yaml'" "$BIN/audit" published
+    printf 'schema: lockstep.claim/1\nname: [\n' > cut.yaml
+    fails_with 3 "cut.yaml:3:1: " "$BIN/audit" cut.yaml
     fails_with 2 'missing arguments' "$BIN/audit"
 }
 

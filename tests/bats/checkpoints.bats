@@ -184,12 +184,13 @@ END
     grep -aq "${long%?}B.running_mean" names.onnx
 }
 
-@test "--init-except: a pattern that matches nothing is refused, with a near name" {
+@test "--init-except: a pattern that matches nothing is refused, with a near name, and patterns that match all" {
     local go=("$BIN/train-single" --experiment e.yaml --train "$train" --out out)
     fails_with 2 "'--init-except fc3' matches no tensor of model 'lenet-bn' or of the file: did you mean 'fc3.\*'\?" \
         "${go[@]}" --init ours.safetensors --init-except fc3
     fails_with 2 "'--init-except fc3.wieght' .*: did you mean 'fc3.weight'\?" \
         "${go[@]}" --init ours.safetensors --init-except 'fc1.*' --init-except fc3.wieght
+    fails_with 2 "--init-except matches all tensors of model 'lenet-bn': take --init away" "${go[@]}" --init ours.safetensors --init-except '*'
     fails_with 2 "'--init-except' needs --init MODEL" "${go[@]}" --init-except fc3.weight
     nothing_in out
 }
@@ -349,6 +350,25 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     refused "it ends inside" cut.safetensors
 }
 
+@test "a folder, a data set, predictions or a run's state instead of a model are named, with the file to pass" {
+    local file
+    mkdir -p run/train empty
+    refused "'empty': it is a folder: pass a tensor file: .st.zst or .safetensors" empty
+    cp trained.st.zst run/train/model.st.zst
+    refused "'run': it is a folder: pass 'run/train/model.st.zst'" run
+    cp trained.st.zst run/model.st.zst
+    refused "'run': it is a folder: pass 'run/model.st.zst'" run
+    refused "'$test': it is a data set, not a model: pass a run's model.st.zst" "$test"
+    fails_with 3 "it is a data set" "$BIN/evaluate" --model "$test" --data "$test" --out out
+    fails_with 3 "it is the steps of a run" "$BIN/evaluate" --model "$BATS_FILE_TMPDIR/trained/steps.st.zst" --data "$test" --out out
+    "$BIN/evaluate" --model trained.st.zst --data "$test" --out predicted
+    refused "it is predictions, not a model" predicted/predictions.st.zst
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --keep-states 5 --out kept
+    for file in kept/states/*.st.zst; do
+        refused "it is the state of a run, for --resume, not a model" "$file"
+    done
+}
+
 @test "the line that converts a checkpoint of PyTorch does so, for each way to save one" {
     need_torch
     local expected line name how=(--architecture "$lenet" --mean "0.5,0.5,0.5" --std "0.5,0.5,0.5")
@@ -365,15 +385,25 @@ torch.save(state, "plain.pt")
 torch.save({"epoch": 3, "model_state_dict": state, "optimizer": {"lr": 0.1}}, "model.pth")
 torch.save({"state_dict": {"model." + name: t for name, t in state.items()}}, "lightning.ckpt")
 torch.save({"model": state}, "old.pt", _use_new_zipfile_serialization=False)
+best = torch.tensor(93.5)
+torch.save({"net": {"module." + name: t for name, t in state.items()}, "acc": best, "epoch": 3}, "ckpt.pth")
+adam = torch.optim.Adam([torch.nn.Parameter(state["fc3.bias"].clone())])
+adam.param_groups[0]["params"][0].sum().backward()
+adam.step()
+# Transposed in memory, which safetensors refuses.
+weights = {name: t.t().contiguous().t() if t.dim() == 2 else t for name, t in state.items()}
+torch.save({"optimizer": adam.state_dict(), "pixels": {"mean": best}, "weights": weights}, "adam.pth")
+zeros = {name: torch.zeros_like(t) for name, t in state.items()}
+torch.save({"state_dict": state, "state_dict_ema": zeros}, "timm.pth.tar")
 END
-    for name in plain.pt model.pth lightning.ckpt old.pt; do
+    for name in plain.pt model.pth lightning.ckpt old.pt ckpt.pth adam.pth timm.pth.tar; do
         run --separate-stderr -- "$BIN/evaluate" --model "$name" --data "$test" --out out --architecture "$lenet"
         [ "$status" -eq 3 ]
         line=${stderr#*: convert it: python3 -c \"}
         printf '%s\n' "${line%\"}" >>lines.py
     done
     "$PYTHON" lines.py || fail "$(cat lines.py)"
-    for name in plain.pt model.pth lightning.ckpt old.pt; do
+    for name in plain.pt model.pth lightning.ckpt old.pt ckpt.pth adam.pth timm.pth.tar; do
         [ "$(predictions "$name.safetensors" "${how[@]}")" = "$expected" ] || fail "$name" "$(cat said)"
     done
 }

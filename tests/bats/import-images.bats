@@ -225,11 +225,63 @@ END
     mv w/flowers/train w/flowers/seg_train/train
     fails_with 3 "'flowers/holdout' and 'flowers/seg_train' hold folders instead of pictures: .*name them 'train' and 'test'" \
         "$IMPORT" --from w --size 4 --out "$OUT"
+    # The split inside the classes; pictures in one more folder; several trainings.
+    mkdir -p c/{cat,dog}
+    for names in cat dog; do cp -r one/c000 "c/$names/train"; done
+    fails_with 3 "'cat/train' is a folder inside a class folder: move its pictures into 'train/cat'" "$IMPORT" --from c --size 4 --out "$OUT"
+    for names in cat dog; do mv "c/$names/train" "c/$names/images"; done
+    fails_with 3 "'cat/images' is a folder inside a class folder: move its pictures into 'cat'$" "$IMPORT" --from c --size 4 --out "$OUT"
+    mkdir -p fold{1,2} folds
+    for names in fold1 fold2; do cp -r one "$names/train"; mv "$names" folds; done
+    fails_with 3 "'fold1' and 'fold2' hold folders instead of pictures" "$IMPORT" --from folds --size 4 --out "$OUT"
     mkdir t
     cp -r one t/train
     cp -r one t/Training
     cp -r two t/test
     fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
+}
+
+# The layouts of Roboflow, Kaggle, YOLO, COCO and Pascal VOC, whose labels are in files.
+@test "folders whose names are those of splits are no classes, unless --classes names them" {
+    local folder
+    make_images classes f 2 3
+    # no_classes MESSAGE FOLDER...: pictures in these folders, beside those that are there, are refused.
+    no_classes() {
+        for folder in "${@:2}"; do
+            mkdir -p "s/$folder"
+            cp f/c000/*.png "s/$folder"
+        done
+        fails_with 3 "$1" "$IMPORT" --from s --size 4 --out "$OUT"
+        rm -r s
+    }
+    mkdir -p s/train
+    touch s/train/_classes.csv
+    no_classes "'test' and 'train' are names of parts of a data set, not of classes: sort the pictures into a folder for each class; labels in .csv and other files are not read. If they are classes, name all with --classes$" train valid test
+    no_classes "'test' and 'train' are names" train test
+    no_classes "'test' and 'train' are names" train test extra
+    no_classes "'train2017' and 'val2017' are names" train2017 val2017
+    no_classes "'cars_test' and 'cars_train' are names" cars_train cars_test
+    no_classes "'x/train' is the name of a part of a data set, not of a class: .* are not read$" x/train
+    no_classes "'images' and 'masks' are names" images masks
+    mkdir -p s/labels/{train,val}
+    touch s/labels/{train,val}/00.txt
+    no_classes "'images/train' and 'images/val' are names" images/{train,val}
+    mkdir -p s/{train,valid}/labels
+    touch s/{train,valid}/labels/00.txt
+    no_classes "'train/images' and 'train/labels' are names" {train,valid}/images
+    mkdir s s/Annotations s/Sets
+    touch s/Annotations/00.xml
+    no_classes "class 'Annotations' has no .jpg, .jpeg or .png, but 'Annotations/00.xml' and the like: .*files with other endings are not read" JPEGImages
+    # Classes with such names.
+    cp -r f g
+    mv g/c000 g/test_good
+    mv g/c001 g/test_bad
+    succeeds "$IMPORT" -q --from g --size 4 --out "$OUT"
+    mv f/c000 f/train
+    succeeds "$IMPORT" -q --from f --size 4 --out "$OUT"
+    mv f/c001 f/test
+    succeeds "$IMPORT" -q --from f --size 4 --classes train,test --out "$OUT"
+    [ "$(value results.classes)" = 2 ]
 }
 
 @test "a class name that is not UTF-8 is shown, with what to do" {
@@ -315,7 +367,9 @@ END
     rm f/c001/*
     fails_with 3 "class 'c001' has no .jpg, .jpeg or .png" "$IMPORT" --from f --size 4 --out "$OUT"
     rm -r f/c001
-    fails_with 3 "1 folders in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
+    fails_with 3 "1 folder in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
+    touch f/c001.tar.gz
+    fails_with 3 "1 folder in it, .*: unpack 'c001.tar.gz' and the like$" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
     fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"
@@ -399,7 +453,14 @@ bad() {
     bad "array 'y' does not hold integers but floats \(<f4\): pass y.astype\(int\)" x=6,4,4='|u1' y=6='<f4'
     bad "array 'y' has the shape \[N, 3\]: one-hot labels: pass y.argmax\(1\)" x=6,4,4='|u1' y=6,3='<f4'=0,1,0
     bad "array 'y' holds labels from 1 to 3: pass y - 1" x=6,4,4='|u1' y=6='<i8'=1,2,3
-    bad "array 'y': element 1 is -1, not a label from 0 to 999" x=6,4,4='|u1' y=6='|i1'=0,-1
+    bad "array 'y' holds labels from 0 to 10, but not 1 to 4: pass numpy.unique\(y, return_inverse=True\)\[1\]$" \
+        x=6,4,4='|u1' y=6='<i8'=0,5,10
+    bad "array 'y_train' holds labels from 3 to 7, but not 4: pass numpy.unique\(y_train, return_inverse=True\)\[1\], and so for y_test$" \
+        x_train=6,4,4='|u1' y_train=6='<i8'=3,5,6,7 x_test=6,4,4='|u1' y_test=6='<i8'=3,5,6,7
+    bad "array 'y' holds no label but 0, expected 2 to 1000 classes$" x=6,4,4='|u1' y=6='<i8'=0
+    bad "array 'y': element 0 is 2000, not a label from 0 to 999: pass numpy.unique\(y, return_inverse=True\)\[1\]$" \
+        x=6,4,4='|u1' y=6='<i8'=2000,2001
+    bad "array 'y': element 1 is -1, not a label from 0 to 999$" x=6,4,4='|u1' y=6='|i1'=0,-1
     nothing_in "$OUT"
 }
 
@@ -423,6 +484,8 @@ bad() {
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
     fails_with 3 "'text.npz': it is text that begins with 'text'" "$IMPORT" --from text.npz --out "$OUT"
+    "$PYTHON" -c 'import zipfile; zipfile.ZipFile("zips.zip", "w").writestr("cat.zip", "")'
+    fails_with 3 "'zips.zip': it is a zip archive without arrays and pictures" "$IMPORT" --from zips.zip --out "$OUT"
     printf 'MATLAB 5.0 MAT-file, Platform: GLNXA64 \1\2\0\0' >train_32x32.mat
     fails_with 3 "it is a MATLAB file: read it with scipy.io.loadmat, and save numpy.savez" "$IMPORT" --from train_32x32.mat --out "$OUT"
     printf 'PAR1\025\0\025' >mnist.parquet

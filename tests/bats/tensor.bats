@@ -252,7 +252,7 @@ END
 
 @test "tensor: files that cannot be read" {
     fails_with 3 "cannot open: 'absent.st.zst': No such file" "$TENSOR" info absent.st.zst
-    fails_with 3 "cannot read: '.': Is a directory" "$TENSOR" info .
+    fails_with 3 "cannot read tensor file: '.': it is a folder: pass a tensor file" "$TENSOR" info .
     fails_with 3 "no such tensor: 'x'" "$TENSOR" cat "$CASES/good.safetensors" x
     fails_with 3 "no such tensor: 'x'" "$TENSOR" export --format npy --out x.npy "$CASES/good.safetensors" x
     echo 'this is a text, and no tensor file' >text

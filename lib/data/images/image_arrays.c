@@ -217,8 +217,8 @@ static status refuse_label_shape(const char *path, const pictures *p, error *err
                      is_one_hot(n) ? a->name : "", is_one_hot(n) ? ".argmax(1)" : "");
 }
 
-// Raises *classes above all labels, and lowers *least to the first of them.
-static status check_labels(const char *path, const pictures *p, int *classes, int *least,
+// Marks in seen[] the labels that occur.
+static status check_labels(const char *path, const pictures *p, bool seen[LABELS_MAX_CLASSES],
                            error *err) {
     const npz_array *a = p->labels;
     const npy *n = &a->array;
@@ -235,19 +235,46 @@ static status check_labels(const char *path, const pictures *p, int *classes, in
         if (!(label >= 0 && label < LABELS_MAX_CLASSES))
             return error_set(err, STATUS_INPUT,
                              "cannot import '%s': array '%s': element %u is %.0f, not a label from "
-                             "0 to %d",
-                             path, a->name, i, label, LABELS_MAX_CLASSES - 1);
-        if ((int)label >= *classes) *classes = (int)label + 1;
-        if ((int)label < *least) *least = (int)label;
+                             "0 to %d%s%s%s",
+                             path, a->name, i, label, LABELS_MAX_CLASSES - 1,
+                             label > 0 ? ": pass numpy.unique(" : "", label > 0 ? a->name : "",
+                             label > 0 ? ", return_inverse=True)[1]" : "");
+        seen[(int)label] = true;
     }
     return STATUS_OK;
 }
 
-static status check_first(const char *path, const pictures *p, int classes, int least, error *err) {
-    if (least == 0) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot import '%s': array '%s' holds labels from %d to %d: pass %s - %d",
-                     path, p->labels->name, least, classes - 1, p->labels->name, least);
+// Counts the classes. Labels that begin after 0, or have a gap, are not renumbered but refused: the
+// message says how to.
+static status count_classes(const char *path, const pictures *p,
+                            const bool seen[LABELS_MAX_CLASSES], int *classes, error *err) {
+    const char *name = p->labels->name;
+    int least = 0, most = LABELS_MAX_CLASSES - 1, gap, end;
+    char missing[32], also[NAME_BYTES + 20] = "";
+    while (!seen[least]) least++;
+    while (!seen[most]) most--;
+    for (gap = least; gap < most && seen[gap];) gap++;
+    for (end = gap; end < most && !seen[end + 1];) end++;
+    snprintf(missing, sizeof missing, "%d", gap);
+    if (end > gap) snprintf(missing, sizeof missing, "%d to %d", gap, end);
+    if (p[1].labels) snprintf(also, sizeof also, ", and so for %s", p[1].labels->name);
+    if (least == most)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': array '%s' holds no label but %d, expected 2 to %d "
+                         "classes",
+                         path, name, least, LABELS_MAX_CLASSES);
+    if (gap < most)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': array '%s' holds labels from %d to %d, but not %s: "
+                         "pass numpy.unique(%s, return_inverse=True)[1]%s",
+                         path, name, least, most, missing, name, also);
+    if (least > 0)
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot import '%s': array '%s' holds labels from %d to %d: pass %s - %d%s", path, name,
+            least, most, name, least, also);
+    *classes = most + 1;
+    return STATUS_OK;
 }
 
 static status name_classes(import_result *r, int classes, error *err) {
@@ -366,7 +393,8 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
                      error *err) {
     npz_array arrays[ARRAYS] = {{0}};
     part parts[RAW_SPLITS] = {ALL};
-    int lists = 0, classes = 2, least = LABELS_MAX_CLASSES;
+    int lists = 0, classes = 0;
+    bool seen[LABELS_MAX_CLASSES] = {false};
     pictures p[RAW_SPLITS] = {{0}};
     char names[NPZ_NAMES_BYTES] = "";
     status rc;
@@ -376,9 +404,9 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
     for (int k = 0; k < lists; k++) {
         TRY(lay_out(path, &arrays[2 * parts[k]], &p[k], err));
         p[k].labels = &arrays[2 * parts[k] + 1];
-        TRY(check_labels(path, &p[k], &classes, &least, err));
+        TRY(check_labels(path, &p[k], seen, err));
     }
-    TRY(check_first(path, p, classes, least, err));
+    TRY(count_classes(path, p, seen, &classes, err));
     if (lists == RAW_SPLITS) TRY(check_same(path, p, err));
     TRY(name_classes(r, classes, err));
     TRY(take_all(p, lists, s, r, err));

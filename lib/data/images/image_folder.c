@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -32,18 +33,34 @@ static bool is_picture(const image_folder *f, size_t at) {
     return !e->folder && !e->hidden && image_ending_of(e->path) == ENDING_READ;
 }
 
+typedef struct content {
+    bool folders;      // in the folder itself
+    size_t own, inner; // pictures of any format: in it, and in its folders
+} folder_content;
+
+static folder_content content_of(const image_folder *f, size_t at) {
+    folder_content c = {0};
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
+        const image_entry *e = &f->tree.entries[k];
+        const bool directly = e->depth == f->tree.entries[at].depth + 1;
+        const bool picture = !e->folder && !e->hidden && image_ending_of(e->path) != ENDING_NONE;
+        c.folders |= directly && is_folder(f, k);
+        c.own += directly && picture;
+        c.inner += !directly && picture;
+    }
+    return c;
+}
+
 // Is it a folder of folders of pictures? A class has its pictures in itself.
 static bool is_nested(const image_folder *f, size_t at) {
-    const int depth = f->tree.entries[at].depth + 1;
-    bool folders = false;
-    size_t own = 0, inner = 0;
-    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++) {
-        const bool directly = f->tree.entries[k].depth == depth;
-        folders |= directly && is_folder(f, k);
-        own += directly && is_picture(f, k);
-        inner += !directly && is_picture(f, k);
-    }
-    return folders && inner >= own;
+    const folder_content c = content_of(f, at);
+    return c.folders && c.inner >= c.own;
+}
+
+// Is it a folder that holds something else about the pictures, such as labels in files?
+static bool is_beside(const image_folder *f, size_t at) {
+    const folder_content c = content_of(f, at);
+    return image_role_of(name_at(f, at)) == ROLE_CONTENT && c.own + c.inner == 0;
 }
 
 // ---- What is left out ----
@@ -127,14 +144,21 @@ static status add_file(image_folder *f, int list, size_t at, int class, error *e
 
 static status no_picture(const image_folder *f, size_t at, error *err) {
     const char *class = f->tree.entries[at].path;
-    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end; k++)
-        if (image_ending_of(f->tree.entries[k].path) == ENDING_OTHER)
-            return error_set(err, STATUS_INPUT,
-                             "cannot import '%s': class '%s' has no .jpg, .jpeg or .png, but '%s' "
-                             "and the like: " CONVERT,
-                             f->path, class, f->tree.entries[k].path);
-    return error_set(err, STATUS_INPUT, "cannot import '%s': class '%s' has no .jpg, .jpeg or .png",
-                     f->path, class);
+    size_t other = 0;
+    bool pictures = false;
+    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end && !pictures; k++) {
+        const image_entry *e = &f->tree.entries[k];
+        pictures = image_ending_of(e->path) == ENDING_OTHER;
+        if (pictures || (!other && !e->folder && !e->hidden)) other = k;
+    }
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': class '%s' has no .jpg, .jpeg or .png%s%s%s%s", f->path,
+                     class, other ? ", but '" : "", other ? f->tree.entries[other].path : "",
+                     other ? "' and the like: " : "",
+                     pictures ? CONVERT
+                     : other  ? "if it is no class, move it out of the way; files with other "
+                                "endings are not read"
+                              : "");
 }
 
 static status list_class(image_folder *f, int list, size_t at, int class, error *err) {
@@ -169,12 +193,65 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     return STATUS_INPUT;
 }
 
+// Returns how many bytes of the names are the same word: "cars_" of cars_train and cars_test.
+static size_t shared_word(const image_folder *f, const size_t *folders, size_t count) {
+    const char *first = name_at(f, folders[0]);
+    size_t shared = strlen(first);
+    for (size_t k = 1; k < count; k++) {
+        const char *name = name_at(f, folders[k]);
+        size_t same = 0;
+        while (same < shared && name[same] == first[same]) same++;
+        shared = same;
+    }
+    while (shared && !strchr("_- ", first[shared - 1])) shared--;
+    return count > 1 ? shared : 0;
+}
+
+// Folders are no classes if all have names of parts of a data set, or one is for training and one
+// for testing: the classes are then in a file beside the pictures.
+static status check_no_parts(const image_folder *f, const size_t *folders, size_t count,
+                             error *err) {
+    size_t named[2] = {0}, parts = 0, of[IMAGE_ROLES] = {0};
+    const size_t shared = count ? shared_word(f, folders, count) : 0;
+    for (size_t k = 0; k < count; k++) {
+        const image_role role = image_role_of(name_at(f, folders[k]) + shared);
+        of[role]++;
+        if (role != ROLE_NONE && parts++ < 2) named[parts - 1] = folders[k];
+    }
+    const bool split = of[ROLE_TRAIN] && (of[ROLE_TEST] || of[ROLE_VALIDATION]);
+    if (!parts || (parts < count && !split)) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': '%s'%s%s%s, not of %s: sort the pictures into a folder "
+                     "for each class; labels in .csv and other files are not read%s",
+                     f->path, f->tree.entries[named[0]].path, parts > 1 ? " and '" : "",
+                     parts > 1 ? f->tree.entries[named[1]].path : "",
+                     parts > 1 ? "' are names of parts of a data set"
+                               : " is the name of a part of a data set",
+                     parts > 1 ? "classes" : "a class",
+                     count > 1 ? ". If they are classes, name all with --classes" : "");
+}
+
+// The number of classes is impossible: perhaps they are still packed.
+static status refuse_count(const image_folder *f, size_t count, error *err) {
+    static const char *const endings[] = {".zip", ".tar", ".tgz", ".gz",
+                                          ".xz",  ".bz2", ".7z",  ".rar"};
+    const char *packed = NULL;
+    for (size_t k = 0; k < f->tree.count && count < 2 && !packed; k++) {
+        const image_entry *e = &f->tree.entries[k];
+        const char *dot = e->folder || e->hidden ? NULL : strrchr(e->path, '.');
+        for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+            if (strcasecmp(dot, endings[i]) == 0) packed = e->path;
+    }
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': %zu folder%s in it, expected one for each of 2 to %d "
+                     "classes, with its pictures in it%s%s%s",
+                     f->path, count, count == 1 ? "" : "s", LABELS_MAX_CLASSES,
+                     packed ? ": unpack '" : "", packed ? packed : "",
+                     packed ? "' and the like" : "");
+}
+
 static status take_classes(image_folder *f, const size_t *folders, size_t count, error *err) {
-    if (count < 2 || count > LABELS_MAX_CLASSES)
-        return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': %zu folders in it, expected one for each of 2 to %d "
-                         "classes",
-                         f->path, count, LABELS_MAX_CLASSES);
+    if (count < 2 || count > LABELS_MAX_CLASSES) return refuse_count(f, count, err);
     f->classes = memory_new(count, sizeof *f->classes, err);
     if (!f->classes) return STATUS_FAILED;
     f->class_count = (int)count;
@@ -233,7 +310,7 @@ static status list_part(image_folder *f, int list, size_t at, const yaml_node *w
         TRY(memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders, err));
         folders[count++] = k;
     }
-    if (wanted) TRY(choose(f, wanted, folders, &count, err));
+    TRY(wanted ? choose(f, wanted, folders, &count, err) : check_no_parts(f, folders, count, err));
     TRY(list ? check_same_classes(f, folders, count, err) : take_classes(f, folders, count, err));
     for (size_t k = 0; k < count; k++) TRY(list_class(f, list, folders[k], (int)k, err));
 out:
@@ -253,6 +330,18 @@ static status no_test(const image_folder *f, size_t train, size_t other, error *
 }
 
 static status unknown_parts(const image_folder *f, size_t one, size_t other, error *err) {
+    size_t inner = one + 1;
+    while (!is_folder(f, inner)) inner = image_tree_end(&f->tree, inner);
+    const bool is_class = image_role_of(name_at(f, one)) == ROLE_NONE && !is_nested(f, inner);
+    const image_role role = is_class ? image_role_of(name_at(f, inner)) : ROLE_NONE;
+    const bool content = role == ROLE_CONTENT;
+    if (role != ROLE_NONE)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': '%s' is a folder inside a class folder: move its "
+                         "pictures into '%s%s%s'%s",
+                         f->path, f->tree.entries[inner].path, content ? "" : name_at(f, inner),
+                         content ? "" : "/", name_at(f, one),
+                         content ? "" : ", since the split comes first");
     return error_set(err, STATUS_INPUT,
                      "cannot import '%s': '%s' and '%s' hold folders instead of pictures: if they "
                      "are training and test pictures, name them 'train' and 'test'; else put the "
@@ -273,7 +362,7 @@ static size_t find_top(image_folder *f) {
         size_t folders = 0, inner = 0;
         for (size_t k = top + 1, end = image_tree_end(&f->tree, top); k < end;
              k = image_tree_end(&f->tree, k))
-            if (is_folder(f, k)) folders++, inner = k;
+            if (is_folder(f, k) && !is_beside(f, k)) folders++, inner = k;
         f->tree.entries[top].list = 0;
         if (folders != 1 || !is_nested(f, inner)) return top;
         top = inner;
@@ -291,7 +380,7 @@ static status find_parts(const image_folder *f, size_t top, size_t parts[2], err
         if (!is_nested(f, k)) continue; // a class may be called 'train'
         nested++;
         const image_role role = image_role_of(name_at(f, k));
-        if (role != ROLE_NONE && found[role]) return same_role(f, found[role], k, err);
+        if (role < ROLE_CONTENT && found[role]) return same_role(f, found[role], k, err);
         found[role] = k;
     }
     const size_t train = found[ROLE_TRAIN];

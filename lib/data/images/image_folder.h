@@ -66,8 +66,9 @@ typedef struct image_folder {
 // order, unless it is NULL. STATUS_USAGE as labels_choose. STATUS_INPUT, naming the folder, for:
 // fewer than 2 classes or more than LABELS_MAX_CLASSES, class names that are not UTF-8 or contain
 // control characters, a class without a file, different classes for training and testing, folders
-// inside a class, folders that may be a split but have other names. Call image_folder_release in
-// any case; `path` must outlive it.
+// inside a class, folders that may be a split but have other names, folders that by their names are
+// parts of a data set instead of classes (image_names.h), unless `wanted` names them. Call
+// image_folder_release in any case; `path` must outlive it.
 status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
                          image_folder *f, error *err) MUST_CHECK;
 void image_folder_release(image_folder *f);

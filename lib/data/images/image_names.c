@@ -43,15 +43,17 @@ image_role image_role_of(const char *folder) {
         const char *word;
         image_role role;
     } words[] = {
-        {"train", ROLE_TRAIN},     {"training", ROLE_TRAIN},   {"训练", ROLE_TRAIN},
-        {"test", ROLE_TEST},       {"testing", ROLE_TEST},     {"测试", ROLE_TEST},
-        {"val", ROLE_VALIDATION},  {"valid", ROLE_VALIDATION}, {"validation", ROLE_VALIDATION},
-        {"验证", ROLE_VALIDATION},
+        {"train", ROLE_TRAIN},         {"training", ROLE_TRAIN},   {"训练", ROLE_TRAIN},
+        {"test", ROLE_TEST},           {"testing", ROLE_TEST},     {"测试", ROLE_TEST},
+        {"val", ROLE_VALIDATION},      {"valid", ROLE_VALIDATION}, {"validation", ROLE_VALIDATION},
+        {"验证", ROLE_VALIDATION},     {"images", ROLE_CONTENT},   {"imgs", ROLE_CONTENT},
+        {"jpegimages", ROLE_CONTENT},  {"labels", ROLE_CONTENT},   {"masks", ROLE_CONTENT},
+        {"annotations", ROLE_CONTENT},
     };
     char word[32];
     size_t length = 0;
     for (; *folder; folder++) {
-        if (strchr(" _-", *folder)) continue;
+        if (strchr(" _-0123456789", *folder)) continue;
         if (length + 1 == sizeof word) return ROLE_NONE;
         word[length++] = *folder;
     }

@@ -11,14 +11,15 @@ typedef enum image_ending {
 } image_ending;
 image_ending image_ending_of(const char *name);
 
-// A folder's place in a data set that is split. Letters may have either case; spaces, '_' and '-'
-// do not count, nor does "set", "data" or "images" at the end: "train", "Training", "test_set",
-// "valid", "validation data", "训练集".
+// A folder's place in a data set. Letters may have either case; spaces, '_', '-' and digits do not
+// count, nor does "set", "data" or "images" at the end: "train", "Training", "test_set", "val2017",
+// "validation data", "训练集".
 typedef enum image_role {
-    ROLE_NONE,
     ROLE_TRAIN,
     ROLE_TEST,
     ROLE_VALIDATION,
+    ROLE_CONTENT, // what it holds, of all classes: "images", "labels", "masks", "annotations"
+    ROLE_NONE,
     IMAGE_ROLES
 } image_role;
 image_role image_role_of(const char *folder);

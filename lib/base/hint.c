@@ -28,6 +28,7 @@ typedef struct row {
 #define OPTIMIZER   "another optimizer, which is not here"
 #define SCHEDULE    "another schedule, which is not here"
 #define AUGMENT     "another augmentation, which is not here"
+#define EVERY_EPOCH "not here: every epoch is reported; the train tools have -v and -q"
 #define INIT        "other initial values, which are not here"
 #define IN_LOSS     "the loss includes it, so a model ends with a 'linear' layer"
 
@@ -61,20 +62,22 @@ static const row same[] = {
      "It is [channels, height, width]"},
     {"network modules model blocks", "layers", NULL},
     // Keys of an experiment
-    {"batch batchsize* trainbatchsize totalbatchsize globalbatchsize bs minibatch* "
+    {"b batch batchsize* trainbatchsize totalbatchsize globalbatchsize bs minibatch* "
      "perdevicetrainbatchsize perdevicebatchsize pergputrainbatchsize microbatchsize",
      "global_batch", ALL_DEVICES},
-    {"workers numworkers nworkers dataloadernumworkers", "loader_workers", NULL},
+    {"j workers numworkers nworkers dataloadernumworkers", "loader_workers", NULL},
     {"epoch numepoch numepochs maxepochs nepochs nbepochs numtrainepochs trainingepochs", "epochs",
      NULL},
     {"randomseed randomstate manualseed rngseed seedeverything globalseed torchseed numpyseed",
      "seed", NULL},
     {"devices gpus ngpus ngpu numgpus numdevices nprocpernode world numprocesses nproc ranks",
      "world_size", NULL},
+    {"v shards numshards nshards numvirtualshards", "virtual_shards", NULL},
+    {"extends inherits inherit parent basedon", "base", NULL},
     {"data trainset trainingdata dataset*", "dataset", NULL},
-    {"arch architecture network net backbone modelname", "model", NULL},
-    {"optim optimiser", "optimizer", NULL},
-    {"scheduler lrscheduler lrschedule lrschedulertype", "schedule", NULL},
+    {"a arch architecture network net backbone modelname", "model", NULL},
+    {"opt optim optimiser", "optimizer", NULL},
+    {"sched scheduler lrscheduler lrschedule lrschedulertype", "schedule", NULL},
     {"transform transforms augmentation* dataaugmentation", "augment", NULL},
     {"normalise normalization", "normalize", NULL},
     {"ema modelema averaging", "average", NULL},
@@ -144,7 +147,12 @@ static const row same[] = {
     {"config cfg c", "experiment", NULL},
     {"nprocpernode nproc np n gpus", "world-size", NULL},
     {"checkpoint ckpt pretrained weights", "init", NULL},
-    {"resumefromcheckpoint", "resume", NULL},
+    {"resumefromcheckpoint ckptpath", "resume", NULL},
+    {"states nstates savetopk", "keep-states", NULL},
+    {"saveevery savesteps savefreq saveinterval", "checkpoint-every",
+     "It is a number of steps, or of seconds: 30s"},
+    {"gpu gpuid gpuids cuda usecuda nocuda accelerator", "device",
+     "It is auto, cpu, cuda, or a list such as cuda:0,cuda:1"},
     {"data datadir traindata trainset", "train", NULL},
     {"dataset test testset testdata", "data", NULL},
     {"checkpoint ckpt weights", "model", NULL},
@@ -239,20 +247,22 @@ static const row other[] = {
      "it is 'out' of the last linear layer in the model file"},
     {"maxsteps trainsteps numsteps iterations niter maxiters", "global_batch",
      "a length is given in 'epochs', which need not be a whole number"},
-    {"device accelerator cuda nocuda usecuda", "global_batch",
+    {"device accelerator gpu gpuid gpuids cuda nocuda usecuda", "global_batch",
      "it is the option --device of the train tools"},
     {"imagesize imgsize inputsize resolution", "global_batch", "it is 'input' of the model file"},
     {"dropout dropoutrate", "global_batch", "it is a layer of the model file: 'dropout: {p: 0.5}'"},
     {"datadir dataroot root datapath trainpath trainfile", "global_batch",
      "it is the option --train of the train tools; 'dataset' is the name of the data"},
-    {"verbose loginterval loggingsteps logeverynsteps printfreq", "global_batch",
-     "not here: every epoch is reported; the train tools have -v and -q"},
+    {"verbose loginterval loggingsteps logeverynsteps", "global_batch", EVERY_EPOCH},
     {"threads numthreads nthreads", "global_batch",
      "it is the option --threads of the train tools"},
     {"outputdir savedir logdir checkpointdir", "global_batch",
      "it is the option --out of the train tools"},
     {"resume resumefromcheckpoint pretrained checkpoint", "global_batch",
      "the options --resume and --init of the train tools continue a run and begin with a model"},
+    {"base", "global_batch", "it is a key of files: another file is another --experiment"},
+    {"init initializer weightinit initialization kernelinitializer", "global_batch",
+     "the initial values of tensors are 'init' in 'tensors'"},
     {"swa", "average", "not here; 'average' has the kinds 'ema' and 'lookahead'"},
     {"cutmix cutmixalpha", "mixup", "not here; 'mixup' blends whole images"},
     {"randaugment autoaugment trivialaugment*", "augment", AUGMENT},
@@ -299,8 +309,15 @@ static const row other[] = {
     {"fsdp zero zero1 zero2 zero3 deepspeed horovod tp tensorparallel ps parameterserver ep hybrid",
      "ddp", "another strategy, which is not here"},
     // Options of tools
-    {"localrank localworldsize", "world-size",
-     "leave it out: a launcher gives each rank its number"},
+    {"rank noderank localrank localworldsize worldrank disturl initmethod masteraddr masterport "
+     "nnodes nodes numnodes rdzv* distbackend backend multiprocessingdistributed",
+     "world-size", "leave it out: a launcher, such as mpirun, gives it to each rank"},
+    {"p printfreq loginterval", "resume", EVERY_EPOCH},
+    {"savemodel", "resume", "leave it out: the model is always written, to --out"},
+    {"e evaluate evaluateonly evalonly testonly", "resume",
+     "'evaluate' tests the model of a run, and says its accuracy"},
+    {"val valid valdata validdata valfile validation validationdata", "resume",
+     "'validation: {samples: N}' of the experiment takes them from the training images"},
 };
 
 // ---- One word in many spellings ----

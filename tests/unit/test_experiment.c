@@ -319,7 +319,8 @@ static void unknown_keys(void **state) {
     refuses(HEAD "global_bach: 64\n",
             "9:1: unknown key 'global_bach': did you mean 'global_batch'?");
     refuses(HEAD "schedule: {kid: constant}\n", "9:12: unknown key 'kid': did you mean 'kind'?");
-    refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
+    refuses(HEAD "schedule: constant\n",
+            "9:11: 'schedule': expected a mapping, such as {kind: constant}");
     refuses(HEAD "threads: 4\n",
             "9:1: unknown key 'threads': it is the option --threads of the train tools");
     refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture': did you mean 'model'?");

@@ -40,8 +40,7 @@ typedef struct name_list {
 
 // ---- Beside data ----
 
-// The name of the data set in a folder of import-images, which may differ from the folder's.
-static char *dataset_in(const char *folder, error *err) {
+char *names_dataset_in(const char *folder, error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
     yaml_node *root = NULL;
     error unreadable;
@@ -59,7 +58,7 @@ status names_find_beside(const char *folder, const char *name, bool any, char **
     if (access(*path, R_OK) == 0) return STATUS_OK;
     free(*path);
     *path = NULL;
-    if (any) own = dataset_in(folder, err);
+    if (any) own = names_dataset_in(folder, err);
     if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
     if (*path && access(*path, R_OK) != 0) {
         free(*path);

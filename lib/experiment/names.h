@@ -37,6 +37,10 @@ status names_nearest(const char *from, const char *folder, const char *word, cha
 status names_find_run(const char *from, const char *folder, const char *word, char **path,
                       error *err) MUST_CHECK;
 
+// The name of the data set in a folder of import-images, which may differ from the folder's. NULL
+// if there is no manifest to tell. free() it.
+char *names_dataset_in(const char *folder, error *err);
+
 // Finds the experiment that import-images has written next to its data in `folder`: NAME.yaml or,
 // for `any` name, the one called after the data set. *path is NULL if there is none. free() it.
 status names_find_beside(const char *folder, const char *name, bool any, char **path,

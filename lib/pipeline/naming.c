@@ -12,6 +12,7 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/names.h"
+#include "pipeline/planned_run.h"
 #include "pipeline/store.h"
 
 // A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a
@@ -57,7 +58,10 @@ static bool is_study(const char *path) {
 // name, or the folder's. *path is NULL if there is none.
 static status find_beside_data(const pipeline *p, const char *name, char **path, error *err) {
     const char *folder = p->settings->values[SETTING_DATA];
+    *path = NULL;
     if (!folder) return names_find_with_data(name, path, err);
+    const status usable = data_check_own(p, err);
+    if (usable != STATUS_OK) return usable;
     char *base = naming_base(folder, err);
     if (!base) return STATUS_FAILED;
     const status rc = names_find_beside(folder, name, strcmp(base, name) == 0, path, err);

@@ -633,6 +633,9 @@ blocks() {
     sed -i 's/^epochs:.*/epochs: 7/' data/flowers/flowers.yaml
     succeeds "$BIN/pipeline" runs
     grep -q ' flowers .* epochs 7 → 10$' <<<"$output" || fail "$output"
+    # Neither another data set nor another folder is taken for its own.
+    TOOL=pipeline fails_with 3 "'flower' is not an official data set" "$BIN/pipeline" experiment flowers SET=dataset=flower DRY_RUN=1
+    TOOL=pipeline fails_with 3 "DATA='nowhere': it has no train.st.zst" "$BIN/pipeline" experiment flowers DATA=nowhere DRY_RUN=1
     # An experiment in experiments/ comes first.
     sed 's/^epochs:.*/epochs: 3/; s|^model:.*|model: ../data/flowers/models/flowers.yaml|' data/flowers/flowers.yaml >experiments/flowers.yaml
     succeeds "$BIN/pipeline" experiment flowers DRY_RUN=1

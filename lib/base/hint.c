@@ -328,6 +328,7 @@ static const row other[] = {
      "nnodes nodes numnodes rdzv* distbackend backend multiprocessingdistributed",
      "world-size", "leave it out: a launcher, such as mpirun, gives it to each rank"},
     {"p printfreq loginterval", "resume", EVERY_EPOCH},
+    {"opt optim optimizer", "resume", "it is a key: --set optimizer.kind=adam"},
     {"savemodel", "resume", "leave it out: the model is always written, to --out"},
     {"e evaluate evaluateonly evalonly testonly", "resume",
      "'evaluate' tests the model of a run, and says its accuracy"},

@@ -66,6 +66,8 @@ refuses() {
     refuses 2 "unknown key 'base': it is a key of files" --set base=single
     refuses 2 "'schedule': expected a mapping, such as \{kind: cosine\}" --set schedule=cosine
     refuses 2 "'stop_at': expected a mapping, such as \{accuracy: 0.95\}" --set stop_at=0.95
+    refuses 2 "'stop_at.accuracy': .* got 95; 95 % is 0.95" --set stop_at.accuracy=95
+    refuses 2 "unknown option: '--opt': it is a key" --opt adam
     refuses 2 "unknown key 'augment.flip': 'augment' has no keys" --set augment.flip=true
     refuses 2 "one of sgd, adam, adamw, got 'radam': another optimizer" --set optimizer.kind=radam
     sed -i 's/conv: {out/conv: {out_channels/' models/small.yaml

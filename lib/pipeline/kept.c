@@ -215,9 +215,9 @@ static status find_execution(const pipeline *p, const char *word, char **folder,
     }
     if (!*folder)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot leave out '%s': run %s has no finished execution %s: `make runs "
+                       "cannot leave out '%s': run %s has no finished execution %s: `%s runs "
                        "RUNS=%s` lists them",
-                       word, key, slash + 1, digits);
+                       word, key, slash + 1, settings_front(), digits);
 out:
     store_release(&list);
     free(key);

@@ -655,6 +655,9 @@ blocks() {
     [[ $stderr == *"to train on these images: lockstep experiment data/small/true.yaml" ]] || fail "$stderr"
     succeeds "$BIN/lockstep" experiment small EPOCHS=1
     TOOL=pipeline fails_with 3 "cannot find experiment: 'smal'" "$BIN/pipeline" experiment smal DATA=data/small
+    # So are the commands that the list of runs names.
+    succeeds "$BIN/lockstep" runs
+    [[ ${lines[-1]} == "1 run, "*"; lockstep compare RUNS="*", lockstep clean-runs "* && $output != *make* ]] || fail "$output"
     [ -s "artifacts/true-epochs=1/report/report.html" ] || fail "$(find artifacts -maxdepth 2)"
     # One split on standard output is no folder to train from.
     "$IMPORT" -q --from 'my pictures' --name stream --size 4 --split train --out - >stream.st.zst

@@ -57,7 +57,7 @@ include pipelines/experiment.mk
 # Names that are neither targets nor files, before anything is built for the other goals. For a
 # folder, such as `tests`, make would do nothing and succeed.
 ifneq ($(MAKECMDGOALS),)
-TARGETS := $(shell awk -F: '/^[a-z][a-z0-9_. -]*:([^=]|$$)/ { print $$1 }' $(MAKEFILE_LIST))
+TARGETS := $(INSTALLS) $(shell awk -F: '/^[a-z][a-z0-9_. -]*:([^=]|$$)/ { print $$1 }' $(MAKEFILE_LIST))
 STRAY   := $(firstword $(foreach goal,$(filter-out $(TARGETS),$(MAKECMDGOALS)),$(if $(findstring /,$(goal)),,$(if $(wildcard $(goal)/.),$(goal),$(if $(wildcard $(goal)),,$(goal))))))
 endif
 ifneq ($(STRAY),)

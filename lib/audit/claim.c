@@ -49,8 +49,7 @@ static status check_experiments(const yaml_node *node, error *err) {
 }
 
 // Converts a fraction (an accuracy of at most 1) to percent.
-static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
-    if (!accuracy->given) return STATUS_OK;
+static void fraction_to_percent(const yaml_node *node, stated *accuracy) {
     if (accuracy->value <= 1 && !accuracy->has_unit) {
         char as_printed[STATED_TEXT_BYTES];
         snprintf(as_printed, sizeof as_printed, "%s",
@@ -60,10 +59,32 @@ static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
         accuracy->range.high *= 100;
         stated_explain(accuracy, as_printed, accuracy->range);
     }
-    if (accuracy->value > 100)
-        return yaml_error(node, err, "'accuracy': expected percent, or a fraction, got %s",
-                          accuracy->text);
-    return STATUS_OK;
+}
+
+static status check_percent(const yaml_node *node, const char *key, const char *forms,
+                            const stated *s, error *err) {
+    if (!s->given || s->value <= 100) return STATUS_OK;
+    return yaml_error(node, err, "'%s': expected %s, got %s", key, forms, s->text);
+}
+
+static status read_accuracy(const yaml_node *node, stated *accuracy, error *err) {
+    if (accuracy->given) fraction_to_percent(node, accuracy);
+    return check_percent(node, "accuracy", "percent, or a fraction", accuracy, err);
+}
+
+// Each is a percentage. Accuracies of classes are fractions if all of them are at most 1.
+static status check_percents(const yaml_node *mapping, series kind, stated_list *l, error *err) {
+    const yaml_node *list = yaml_find(mapping, series_key(kind));
+    bool fractions = kind == SERIES_CLASS_ACCURACIES;
+    status rc = STATUS_OK;
+    for (size_t i = 0; list && i < l->count; i++)
+        fractions = fractions && l->items[i].value <= 1 && !l->items[i].has_unit;
+    for (size_t i = 0; rc == STATUS_OK && list && i < l->count; i++) {
+        if (fractions) fraction_to_percent(list->items[i], &l->items[i]);
+        rc = check_percent(list->items[i], series_key(kind), "percent, at most 100", &l->items[i],
+                           err);
+    }
+    return rc;
 }
 
 // Reads the values in `mapping` into `row`, over those already there.
@@ -82,7 +103,10 @@ static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row
     TRY(field_name(mapping, "where", false, &row->where, err));
     TRY(check_experiments(yaml_find(mapping, "experiment"), err));
     if (yaml_find(mapping, "accuracy"))
-        TRY(to_percent(yaml_find(mapping, "accuracy"), &row->values[QUANTITY_ACCURACY], err));
+        TRY(read_accuracy(yaml_find(mapping, "accuracy"), &row->values[QUANTITY_ACCURACY], err));
+    TRY(check_percents(mapping, SERIES_CLASS_ACCURACIES, &row->series[SERIES_CLASS_ACCURACIES],
+                       err));
+    TRY(check_percents(mapping, SERIES_UTILIZATION, &row->series[SERIES_UTILIZATION], err));
     TRY(field_labels(mapping, row->labels, err));
     TRY(field_source(mapping, &row->source, err));
     TRY(field_text(mapping, "note", &ignored, err));
@@ -216,7 +240,7 @@ static status read_statement(claim *c, const yaml_node *node, error *err) {
     TRY(check_given(node, &s, err));
     if (says) TRY(field_topics(node, &s.topics, err));
     if (s.kind == STATEMENT_CODE && yaml_find(node, "accuracy"))
-        TRY(to_percent(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
+        TRY(read_accuracy(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
     if (list) return add_list(c, node, &s, same, err);
     TRY(find_rows(c, node, &s, err));
     rc = add_statement(c, &s, err);

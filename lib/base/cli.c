@@ -188,6 +188,13 @@ static bool take_common(parser *p, const char *name) {
     return true;
 }
 
+static status refuse_value(const parser *p, const char *what, const char *argument,
+                           const cli_option *o, error *err) {
+    char why[HINT_BYTES];
+    snprintf(why, sizeof why, "--%s takes no value: %s", o->name, o->help);
+    return usage(p, err, what, argument, why);
+}
+
 // "--NAME", "--NAME=VALUE" or "--NAME VALUE".
 static status take_long(parser *p, const char *argument, error *err) {
     const char *name = argument + 2, *equals = strchr(name, '=');
@@ -202,8 +209,7 @@ static status take_long(parser *p, const char *argument, error *err) {
         if (!equals && take_common(p, key)) return STATUS_OK;
         return unknown_option(p, argument, key, err);
     }
-    if (o->type == CLI_FLAG && equals)
-        return usage(p, err, "bad option", argument, "takes no value");
+    if (o->type == CLI_FLAG && equals) return refuse_value(p, "bad option", argument, o, err);
     if (o->type == CLI_FLAG || equals) return set_value(o, equals ? equals + 1 : NULL, err);
     if (p->next == p->argc) return usage(p, err, "bad option", argument, "missing value");
     return set_value(o, p->argv[p->next++], err);
@@ -326,12 +332,28 @@ static void print_completions(const cli_tool *tool) {
         printf("--%s\t\t%s\n", common[i].name, common[i].help);
 }
 
+// Finds the flag in front of an argument: "--resume FILE".
+static const cli_option *flag_before(const parser *p, const char *operand) {
+    int at = 1;
+    while (at < p->argc && p->argv[at] != operand) at++;
+    const char *before = at > 1 && at < p->argc ? p->argv[at - 1] : "";
+    const cli_option *o = p->tool->options;
+    if (strncmp(before, "--", 2) != 0) return NULL;
+    while (o && o->name && strcmp(o->name, before + 2) != 0) o++;
+    return o && o->name && o->type == CLI_FLAG ? o : NULL;
+}
+
 static status check_operands(const parser *p, error *err) {
     const cli_tool *tool = p->tool;
     size_t count = p->operands->count;
-    if (count > tool->operands_max)
-        return usage(p, err, "unexpected argument", p->operands->items[tool->operands_max],
+    if (count > tool->operands_max) {
+        static const char what[] = "unexpected argument";
+        const char *first = p->operands->items[tool->operands_max];
+        const cli_option *flag = flag_before(p, first);
+        if (flag) return refuse_value(p, what, first, flag, err);
+        return usage(p, err, what, first,
                      tool->operands_max ? "too many arguments" : "no arguments are accepted");
+    }
     if (count < tool->operands_min)
         return error_set(err, STATUS_USAGE,
                          "missing arguments: expected at least %zu, got %zu (see '%s%s --help')",

@@ -27,11 +27,29 @@ typedef struct unit_word {
     double scale;
 } unit_word;
 
-static const unit_word times[] = {{"ms", 0.001}, {"s", 1},       {"sec", 1},      {"secs", 1},
-                                  {"second", 1}, {"seconds", 1}, {"m", 60},       {"min", 60},
-                                  {"mins", 60},  {"minute", 60}, {"minutes", 60}, {"h", 3600},
-                                  {"hr", 3600},  {"hrs", 3600},  {"hour", 3600},  {"hours", 3600},
-                                  {"d", 86400},  {"day", 86400}, {"days", 86400}, {0}};
+static const unit_word times[] = {{"us", 1e-6},
+                                  {"\u00b5s", 1e-6},
+                                  {"\u03bcs", 1e-6},
+                                  {"ms", 0.001},
+                                  {"s", 1},
+                                  {"sec", 1},
+                                  {"secs", 1},
+                                  {"second", 1},
+                                  {"seconds", 1},
+                                  {"m", 60},
+                                  {"min", 60},
+                                  {"mins", 60},
+                                  {"minute", 60},
+                                  {"minutes", 60},
+                                  {"h", 3600},
+                                  {"hr", 3600},
+                                  {"hrs", 3600},
+                                  {"hour", 3600},
+                                  {"hours", 3600},
+                                  {"d", 86400},
+                                  {"day", 86400},
+                                  {"days", 86400},
+                                  {0}};
 static const unit_word percents[] = {{"%", 1}, {"percent", 1}, {0}};
 static const unit_word factors[] = {{"x", 1}, {"×", 1}, {"times", 1}, {0}};
 static const unit_word images[] = {
@@ -138,6 +156,7 @@ static double read_rate_unit(const char *p, printed_unit unit, bool *inverse) {
     static const unit_word second[] = {{"s", 1}, {"sec", 1}, {"second", 1}, {0}};
     const size_t length = word_length(p);
     const char *rest = skip_blanks(p + length);
+    if (unit == PRINTED_IMAGE_RATE && strcasecmp(p, "fps") == 0) return 1;
     if (*rest == '/')
         rest = skip_blanks(rest + 1);
     else if (strncmp(rest, "per ", 4) == 0)

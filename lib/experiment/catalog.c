@@ -327,6 +327,8 @@ status catalog_find_file(const char *word, char **path, error *err) {
     *path = NULL;
     if (!names_is_path(word) && !is_file(word)) {
         TRY(catalog_read_places(&known, err));
+        if (!catalog_look_up(&known, word)) TRY(names_find_with_data(word, path, err));
+        if (*path) goto out;
         TRY(catalog_find(&known, word, &entry, err));
         word = entry->path;
     }

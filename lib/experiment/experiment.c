@@ -57,6 +57,14 @@ static size_t known_paths(const char *known[EXPERIMENT_MOST_KEYS]) {
     return count;
 }
 
+// "schedule: cosine" means "schedule: {kind: cosine}".
+static status refuse_group(const yaml_node *value, const char *group, const char *key, error *err) {
+    if (value->kind != YAML_SCALAR || !*value->text)
+        return yaml_error(value, err, "'%s': expected a mapping", group);
+    return yaml_error(value, err, "'%s': expected a mapping, such as {%s: %.60s}", group, key,
+                      value->text);
+}
+
 static status check_keys(const yaml_node *root, error *err) {
     char room[MAX_KNOWN][32];
     const char *known[MAX_KNOWN], *paths[EXPERIMENT_MOST_KEYS];
@@ -67,10 +75,10 @@ static status check_keys(const yaml_node *root, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
         if (!experiment_is_group(key)) continue;
+        count = known_keys(key, room, known);
         if (root->items[i]->kind != YAML_MAPPING)
-            return yaml_error(root->items[i], err, "'%s': expected a mapping", key);
-        rc = yaml_check_keys_among(root->items[i], known, known_keys(key, room, known), paths,
-                                   path_count, err);
+            return refuse_group(root->items[i], key, known[0], err);
+        rc = yaml_check_keys_among(root->items[i], known, count, paths, path_count, err);
     }
     return rc;
 }
@@ -117,12 +125,19 @@ static status assign(yaml_node *root, const char *path, yaml_node *value, error 
     return STATUS_OK;
 }
 
-// Lists the keys of the group of an unknown path, or of an experiment.
+// Lists the keys of the group of an unknown path, or of an experiment; a key that is no group has
+// none.
 static void list_siblings(const char *path, char hint[HINT_BYTES]) {
     char room[MAX_KNOWN][32], group[32];
     const char *known[MAX_KNOWN], *dot = strchr(path, '.');
+    size_t count = known_keys("", room, known);
     snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - path) : 0, path);
-    const size_t count = known_keys(experiment_is_group(group) ? group : "", room, known);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(known[i], group) != 0 || experiment_is_group(group)) continue;
+        snprintf(hint, HINT_BYTES, ": '%s' has no keys; --set gives it as a whole", group);
+        return;
+    }
+    if (experiment_is_group(group)) count = known_keys(group, room, known);
     hint_list("the keys are", known, count, hint);
 }
 

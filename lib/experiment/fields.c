@@ -197,13 +197,22 @@ static bool in_range(const field *f, double value) {
            (f->below ? value < f->max : value <= f->max);
 }
 
+// A percentage where a share of 1 belongs is answered with the share.
+static void refuse_number(experiment_reading *r, const field *f, const yaml_node *node,
+                          double value) {
+    char share[48] = "";
+    if (f->max == 1 && value > 1 && in_range(f, value / 100))
+        snprintf(share, sizeof share, "; %g %% is %g", value, value / 100);
+    (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s%s", f->path,
+                     f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
+                     f->max, node->text, share);
+}
+
 static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_node *node) {
     double value = f->otherwise;
     if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
     if (node && !in_range(f, value)) {
-        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s",
-                         f->path, f->above ? "above" : "of at least", f->min,
-                         f->below ? "below" : "at most", f->max, node->text);
+        refuse_number(r, f, node, value);
         return NULL;
     }
     if (node && f->single && !in_range(f, (double)(float)value)) {

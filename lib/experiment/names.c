@@ -9,6 +9,8 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/yaml_tree.h"
+#include "data/manifest.h"
 #include "experiment/catalog.h"
 
 enum { MAX_LEVELS = 32 }; // levels upward
@@ -35,6 +37,45 @@ typedef struct name_list {
     char **items;
     size_t count, capacity;
 } name_list;
+
+// ---- Beside data ----
+
+char *names_dataset_in(const char *folder, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
+    yaml_node *root = NULL;
+    error unreadable;
+    if (path && manifest_read(path, &root, &unreadable) == STATUS_OK)
+        name = memory_string(yaml_text_at(root, "parameters.dataset"), err);
+    yaml_free(root);
+    free(path);
+    return name;
+}
+
+status names_find_beside(const char *folder, const char *name, bool any, char **path, error *err) {
+    char *own = NULL;
+    *path = memory_format(err, "%s/%s.yaml", folder, name);
+    if (!*path) return STATUS_FAILED;
+    if (access(*path, R_OK) == 0) return STATUS_OK;
+    free(*path);
+    *path = NULL;
+    if (any) own = names_dataset_in(folder, err);
+    if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
+    if (*path && access(*path, R_OK) != 0) {
+        free(*path);
+        *path = NULL;
+    }
+    free(own);
+    return STATUS_OK;
+}
+
+status names_find_with_data(const char *name, char **path, error *err) {
+    char *folder = memory_format(err, "data/%s", name);
+    *path = NULL;
+    if (!folder) return STATUS_FAILED;
+    const status rc = names_find_beside(folder, name, true, path, err);
+    free(folder);
+    return rc;
+}
 
 // ---- Searching upward ----
 
@@ -127,6 +168,7 @@ static status search(const char *from, const char *folder, const char *name, boo
         if (*folder) TRY(try_file(&p, folder, name, path, err));
         if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
     }
+    if (rc == STATUS_OK && !*path && run) rc = names_find_with_data(name, path, err);
     if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
 out:
     catalog_release(&known);

@@ -5,7 +5,8 @@
 // other word is a name. It is searched in that file's folder, then folder by folder upward, up to a
 // folder called `experiments`; then in the places of catalog.h: `experiments` in the current
 // folder, and the installed one. A folder called `experiments` is a catalogue: an experiment or a
-// study may lie anywhere below it.
+// study may lie anywhere below it. At last, an experiment may be the one that import-images has
+// written next to its data, in data/NAME of the current folder.
 #ifndef LOCKSTEP_EXPERIMENT_NAMES_H
 #define LOCKSTEP_EXPERIMENT_NAMES_H
 
@@ -35,6 +36,18 @@ status names_nearest(const char *from, const char *folder, const char *word, cha
 // nearest name, if a catalogue was searched and has none of that name.
 status names_find_run(const char *from, const char *folder, const char *word, char **path,
                       error *err) MUST_CHECK;
+
+// The name of the data set in a folder of import-images, which may differ from the folder's. NULL
+// if there is no manifest to tell. free() it.
+char *names_dataset_in(const char *folder, error *err);
+
+// Finds the experiment that import-images has written next to its data in `folder`: NAME.yaml or,
+// for `any` name, the one called after the data set. *path is NULL if there is none. free() it.
+status names_find_beside(const char *folder, const char *name, bool any, char **path,
+                         error *err) MUST_CHECK;
+
+// The same for data/NAME in the current folder.
+status names_find_with_data(const char *name, char **path, error *err) MUST_CHECK;
 
 // Reads the catalogue that the file `from` lies in. *found is false if it lies in none; else
 // release the catalogue.

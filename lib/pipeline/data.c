@@ -35,6 +35,14 @@ static const char *lacks(const char *folder) {
     return NULL;
 }
 
+// Not those next to an experiment of which SET has chosen another data set.
+static bool may_be(const char *folder, const char *dataset) {
+    char *name = names_dataset_in(folder, NULL);
+    const bool other = name && strcmp(name, dataset) != 0;
+    free(name);
+    return !other;
+}
+
 // import-images writes an experiment next to its data. *own is NULL if the run has no data of the
 // user.
 static status find_own(const pipeline *p, const planned_run *r, char **own, error *err) {
@@ -45,7 +53,7 @@ static status find_own(const pipeline *p, const planned_run *r, char **own, erro
     *own = given ? memory_string(given, err)
                  : memory_format(err, "%.*s", length ? length - 1 : 1, length ? r->file : ".");
     if (!*own) return STATUS_FAILED;
-    if (given || !lacks(*own)) return STATUS_OK;
+    if (given || (!lacks(*own) && may_be(*own, r->e.dataset))) return STATUS_OK;
     free(*own);
     *own = memory_format(err, "data/%s", r->e.dataset);
     if (!*own) return STATUS_FAILED;

@@ -75,7 +75,8 @@ static double mean_seconds(const execution_list *list) {
     return count ? exp(sum / (double)count) : NAN;
 }
 
-// Appends "data shapes" for a run of other data than those that its experiment names (DATA).
+// Appends "data shapes" for a run of other data than those that its experiment names (DATA). A
+// folder called after the data set says nothing new.
 static void append_own_data(const yaml_node *train, char *text, size_t size) {
     static const char fetched[] = "../../../../data/"; // from an execution's train folder
     const char *path = yaml_text_at(train, "inputs.0.path"), *end = strrchr(path, '/');
@@ -83,6 +84,9 @@ static void append_own_data(const yaml_node *train, char *text, size_t size) {
     const char *begin = end;
     if (!end || (inside && strncmp(path + strlen(fetched), "shards-", 7) != 0)) return;
     while (begin > path && begin[-1] != '/') begin--;
+    const char *dataset = yaml_text_at(train, "parameters.dataset");
+    if (strlen(dataset) == (size_t)(end - begin) && strncmp(begin, dataset, strlen(dataset)) == 0)
+        return;
     const size_t used = strlen(text);
     snprintf(text + used, size - used, "%sdata %.*s", used && text[used - 1] != ' ' ? ", " : "",
              (int)(end - begin), begin);
@@ -211,9 +215,9 @@ static status find_execution(const pipeline *p, const char *word, char **folder,
     }
     if (!*folder)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot leave out '%s': run %s has no finished execution %s: `make runs "
+                       "cannot leave out '%s': run %s has no finished execution %s: `%s runs "
                        "RUNS=%s` lists them",
-                       word, key, slash + 1, digits);
+                       word, key, slash + 1, settings_front(), digits);
 out:
     store_release(&list);
     free(key);

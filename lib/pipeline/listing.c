@@ -117,9 +117,10 @@ static void print_table(const pipeline *p, const kept_run *rows, size_t count) {
         printf("(NAME): the nearest experiment, as no file has the name of a rung or a variant\n");
     if (left_out) printf("-N: executions whose times are left out; KEEP=KEY/N takes them back\n");
     if (unfinished) printf("+N: executions that were stopped or are running\n");
-    printf("%zu run%s, %s; make compare RUNS=\"KEY KEY\" compares two, make clean-runs "
-           "RUNS=\"KEY KEY\" removes, make runs DROP=KEY/N leaves an execution out\n",
-           count, count == 1 ? "" : "s", size);
+    const char *front = settings_front();
+    printf("%zu run%s, %s; %s compare RUNS=\"KEY KEY\" compares two, %s clean-runs "
+           "RUNS=\"KEY KEY\" removes, %s runs DROP=KEY/N leaves an execution out\n",
+           count, count == 1 ? "" : "s", size, front, front, front);
 }
 
 static int by_date(const void *a, const void *b) {

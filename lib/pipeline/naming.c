@@ -12,6 +12,7 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/names.h"
+#include "pipeline/planned_run.h"
 #include "pipeline/store.h"
 
 // A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a
@@ -53,40 +54,18 @@ static bool is_study(const char *path) {
     return study;
 }
 
-// The name of the data set in a folder of import-images, which may differ from the folder's.
-static char *dataset_in(const char *folder, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
-    yaml_node *root = NULL;
-    error unreadable;
-    if (path && manifest_read(path, &root, &unreadable) == STATUS_OK)
-        name = memory_string(yaml_text_at(root, "parameters.dataset"), err);
-    yaml_free(root);
-    free(path);
-    return name;
-}
-
 // Finds the experiment that import-images has written next to its data, in DATA or data/NAME: that
 // name, or the folder's. *path is NULL if there is none.
 static status find_beside_data(const pipeline *p, const char *name, char **path, error *err) {
-    const char *given = p->settings->values[SETTING_DATA];
-    char *folder = given ? memory_string(given, err) : memory_format(err, "data/%s", name);
-    char *base = folder ? naming_base(folder, err) : NULL, *own = NULL;
-    status rc = base ? STATUS_OK : STATUS_FAILED;
+    const char *folder = p->settings->values[SETTING_DATA];
     *path = NULL;
-    if (rc != STATUS_OK) goto out;
-    *path = memory_format(err, "%s/%s.yaml", folder, name);
-    if (!*path || access(*path, R_OK) == 0) goto out;
-    free(*path);
-    *path = NULL;
-    own = strcmp(base, name) == 0 ? dataset_in(folder, err) : NULL;
-    if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
-    if (*path && access(*path, R_OK) == 0) goto out;
-    free(*path);
-    *path = NULL;
-out:
-    free(own);
+    if (!folder) return names_find_with_data(name, path, err);
+    const status usable = data_check_own(p, err);
+    if (usable != STATUS_OK) return usable;
+    char *base = naming_base(folder, err);
+    if (!base) return STATUS_FAILED;
+    const status rc = names_find_beside(folder, name, strcmp(base, name) == 0, path, err);
     free(base);
-    free(folder);
     return rc;
 }
 

@@ -11,20 +11,20 @@
 #include "experiment/experiment.h"
 
 typedef struct origin {
-    const char *name; // of the file
-    experiment e;     // as in the file
+    char *name;   // of the file, or of the folder of data that it is in
+    experiment e; // as in the file
 } origin;
 
 // A zeroed struct has no files.
 typedef struct origins {
     catalog files;
     origin *items;
-    size_t count;
+    size_t count, capacity;
 } origins;
 
-// Reads the experiments that can be named here (catalog_read_places). A file that cannot be read is
-// left out, and so are all if a folder cannot be read: runs are listed without them, too. Call
-// origins_release in any case.
+// Reads the experiments that can be named here: those of catalog_read_places, and those next to
+// data. A file that cannot be read is left out, and so are all if a folder cannot be read: runs are
+// listed without them, too. Call origins_release in any case.
 status origins_read(origins *o, error *err) MUST_CHECK;
 void origins_release(origins *o);
 

@@ -65,8 +65,8 @@ static status keep_named(const pipeline *p, selection *s, bool *keep, error *err
         }
         if (!any)
             return error_set(err, STATUS_INPUT,
-                             "no kept run is of '%s': `make runs` lists them; nothing was removed",
-                             names->items[k]);
+                             "no kept run is of '%s': `%s runs` lists them; nothing was removed",
+                             names->items[k], settings_front());
     }
     return STATUS_OK;
 }

@@ -112,6 +112,10 @@ static const struct {
                             "RUNS=\"KEY KEY\", EXPS=\"NAME NAME\" or OLDER=30d"},
 };
 
+const char *settings_front(void) {
+    return cli_front() ? "lockstep" : "make";
+}
+
 const char *settings_command_name(pipeline_command command) {
     return commands[command].name;
 }

@@ -90,6 +90,8 @@ void settings_release(settings *s);
 // For cli_tool.answer: "did you mean EPOCHS=1?".
 void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]);
 
+// What is typed before a command's name, for messages: "make", or "lockstep" if that was typed.
+const char *settings_front(void);
 // Returns a command's name: "experiment".
 const char *settings_command_name(pipeline_command command);
 // Returns a line on it for --help, without a full stop: "list the runs that are kept".

@@ -17,6 +17,7 @@
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "data/views.h"
+#include "pipeline/settings.h"
 
 // ---- Folders ----
 
@@ -217,11 +218,12 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     if (matches == 1 && *key) return STATUS_OK;
     free(*key);
     *key = NULL;
+    if (matches)
+        return error_set(err, STATUS_INPUT, "'%s' matches %zu keys: give more digits", digits,
+                         matches);
     return error_set(err, STATUS_INPUT,
-                     matches
-                         ? "'%s' matches %zu keys: give more digits"
-                         : "no kept run has a key that begins with '%s': `make runs` lists them",
-                     digits, matches);
+                     "no kept run has a key that begins with '%s': `%s runs` lists them", digits,
+                     settings_front());
 }
 
 // ---- Use ----

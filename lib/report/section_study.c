@@ -223,12 +223,15 @@ static void write_range(const results *r, document *d) {
     text_release(&high);
 }
 
-// Names the variant that is fastest relative to the first one, if one is certainly faster.
+// Names the variant that is fastest relative to the first one, if one is certainly faster. Without
+// any verdict, that is unknown.
 static void write_fastest(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *best = NULL;
+    bool judged = false;
     for (size_t i = 1; i < p->count; i++) {
         const planned *one = &p->items[i];
+        judged = judged || one->step.time.kind != VERDICT_NONE;
         if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
@@ -242,9 +245,12 @@ static void write_fastest(const results *r, document *d) {
         verdict_append_time(&sentence, &best->step, VERDICT_SENTENCE, r->options.language);
         document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; compared with %s: %s."),
                      text_string(&name), text_string(&first), text_string(&sentence));
-    } else {
+    } else if (judged) {
         document_add(d, BLOCK_LEAD, say(r, "No variant is significantly faster than %s."),
                      text_string(&first));
+    } else {
+        document_add(d, BLOCK_LEAD, "%s",
+                     say(r, "There is no verdict on the time of any variant."));
     }
     text_release(&name);
     text_release(&sentence);

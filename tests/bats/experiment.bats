@@ -58,6 +58,17 @@ refuses() {
     refuses 2 "unknown key 'lr': did you mean 'optimizer.lr'" --set lr=1
     refuses 2 "unknown option: '--epoch': did you mean '--set epochs=1'\?" --epoch 1
     refuses 2 "unknown option: '--batch-size=8': did you mean '--set global_batch=8'\?" --batch-size=8
+    refuses 2 "unknown option: '-b': did you mean '--set global_batch=8'\?" -b 8
+    refuses 2 "unknown option: '--gpu=0': did you mean '--device'\?" --gpu=0
+    refuses 2 "'--resume=FILE': --resume takes no value: resume from the state in --out" --resume=FILE
+    refuses 2 "'FILE': --resume takes no value: resume from the state in --out" --resume FILE
+    refuses 2 "unknown key 'opt': did you mean 'optimizer'\?" --set opt=adam
+    refuses 2 "unknown key 'base': it is a key of files" --set base=single
+    refuses 2 "'schedule': expected a mapping, such as \{kind: cosine\}" --set schedule=cosine
+    refuses 2 "'stop_at': expected a mapping, such as \{accuracy: 0.95\}" --set stop_at=0.95
+    refuses 2 "'stop_at.accuracy': .* got 95; 95 % is 0.95" --set stop_at.accuracy=95
+    refuses 2 "unknown option: '--opt': it is a key" --opt adam
+    refuses 2 "unknown key 'augment.flip': 'augment' has no keys" --set augment.flip=true
     refuses 2 "one of sgd, adam, adamw, got 'radam': another optimizer" --set optimizer.kind=radam
     sed -i 's/conv: {out/conv: {out_channels/' models/small.yaml
     refuses 3 "unknown key 'out_channels': did you mean 'out'"

@@ -687,8 +687,19 @@ blocks() {
     [[ $stderr == *"'data/flowers/flowers.yaml' and its model: files that were there are left as they are"* ]] || fail "$stderr"
     [ "$(tail -n 1 data/flowers/flowers.yaml)" = "# mine" ]
     [ -s data/flowers/models/flowers.yaml ]
-    # An experiment in experiments/ comes first.
+    # Other experiments and tools know it by its name, and the list of runs its file.
     mkdir experiments
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: faster' 'base: flowers' 'optimizer: {lr: 0.02}' >experiments/faster.yaml
+    succeeds "$BIN/pipeline" explain flowers faster EXECUTIONS=1 DRY_RUN=1
+    [[ $output == *"01-learning-rate/seed-42: planned"*"data data/flowers/train.st.zst"* ]] || fail "$output"
+    succeeds "$BIN/train-single" --experiment flowers --train data/flowers/train.st.zst --out run --dry-run
+    sed -i 's/^epochs:.*/epochs: 7/' data/flowers/flowers.yaml
+    succeeds "$BIN/pipeline" runs
+    grep -q ' flowers .* epochs 7 → 10$' <<<"$output" || fail "$output"
+    # Neither another data set nor another folder is taken for its own.
+    TOOL=pipeline fails_with 3 "'flower' is not an official data set" "$BIN/pipeline" experiment flowers SET=dataset=flower DRY_RUN=1
+    TOOL=pipeline fails_with 3 "DATA='nowhere': it has no train.st.zst" "$BIN/pipeline" experiment flowers DATA=nowhere DRY_RUN=1
+    # An experiment in experiments/ comes first.
     sed 's/^epochs:.*/epochs: 3/; s|^model:.*|model: ../data/flowers/models/flowers.yaml|' data/flowers/flowers.yaml >experiments/flowers.yaml
     succeeds "$BIN/pipeline" experiment flowers DRY_RUN=1
     [[ $output == *"data data/flowers/train.st.zst"* && $output != *"up to date"* ]] || fail "$output"
@@ -707,6 +718,9 @@ blocks() {
     [[ $stderr == *"to train on these images: lockstep experiment data/small/true.yaml" ]] || fail "$stderr"
     succeeds "$BIN/lockstep" experiment small EPOCHS=1
     TOOL=pipeline fails_with 3 "cannot find experiment: 'smal'" "$BIN/pipeline" experiment smal DATA=data/small
+    # So are the commands that the list of runs names.
+    succeeds "$BIN/lockstep" runs
+    [[ ${lines[-1]} == "1 run, "*"; lockstep compare RUNS="*", lockstep clean-runs "* && $output != *make* ]] || fail "$output"
     [ -s "artifacts/true-epochs=1/report/report.html" ] || fail "$(find artifacts -maxdepth 2)"
     # One split on standard output is no folder to train from.
     "$IMPORT" -q --from 'my pictures' --name stream --size 4 --split train --out - >stream.st.zst

@@ -449,7 +449,7 @@ jobs_of() {
 
 @test "a misspelt goal gets a hint, and make's exit code" {
     local goal
-    for goal in experimnt=experiment lnit=lint quick-start=quickstart experiments=experiment tests=test tets=test; do
+    for goal in experimnt=experiment lnit=lint quick-start=quickstart experiments=experiment tests=test tets=test dep=deps deps-tor=deps-torch; do
         run --separate-stderr make -C "$ROOT" "${goal%=*}"
         [[ $status -eq 2 && $stderr == *"no target '${goal%=*}': did you mean '${goal#*=}'? "* ]] || fail "$status $stderr"
     done

@@ -164,6 +164,8 @@ static void numbers_have_units(void **state) {
         {"x: 78.7s", PRINTED_SECONDS, 78.65, 78.75, "78.7"},
         {"x: ~80 s", PRINTED_SECONDS, 72, 88, "~80"},
         {"x: 12 ms", PRINTED_SECONDS, 0.0115, 0.0125, "(12 ms = 0.012)"},
+        {"x: 500 µs", PRINTED_MS, 0.4995, 0.5005, "(500 µs = 0.5)"},
+        {"x: 332 fps", PRINTED_IMAGE_RATE, 331.5, 332.5, "332"},
         {"x: 19.2 ms", PRINTED_MS, 19.15, 19.25, "19.2"},
         {"x: 12.3 ± 0.1 ms", PRINTED_MS, 12.1, 12.5, "(12.3 ± 0.1 ms = 12.2–12.4)"},
         {"x: 1.83x", PRINTED_TIMES, 1.825, 1.835, "1.83"},
@@ -193,6 +195,19 @@ static void other_forms_are_refused_with_the_right_one(void **state) {
     refuses(ROW("error: 0.08"), "below 1, with its sign");
     refuses(ROW("error: 120"), "got 120");
     refuses(ROW("error: 7, accuracy: 93"), "leave one");
+    refuses(ROW("utilization: [98, 198]"), "'utilization': expected percent, at most 100, got 198");
+    refuses(ROW("class_accuracies: [90, 190]"), "'class_accuracies': expected percent");
+    refuses(ROW("batch_size: 64"), "did you mean 'batch'?");
+    refuses(ROW("test_acc: 93"), "did you mean 'accuracy'?");
+    refuses(ROW("loss: 0.1"), "did you mean 'train_loss'?");
+    refuses(ROW("training_time: 1h"), "did you mean 'total_seconds'?");
+    refuses(ROW("time_per_epoch: 1m"), "did you mean 'seconds_per_epoch'?");
+    refuses(ROW("gpus: 4"), "did you mean 'devices'?");
+    refuses(ROW("fps: 332"), "did you mean 'images_per_second'?");
+    refuses(ROW("test_error: 7"), "did you mean 'error'?");
+    // Accuracies of classes are fractions, too.
+    clean(ROW("accuracy: 85, class_accuracies: [0.9, 0.8], class_samples: [10, 10], "
+              "test_samples: 20"));
     refuses(ROW("throughput: 332"), "its unit is missing: write 332 images/s");
     // A mean of runs is not a proportion of one test set.
     clean(ROW("accuracy: 93.525 ± 0.203, test_samples: 1000"));

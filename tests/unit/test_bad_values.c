@@ -111,7 +111,7 @@ static void test_import(void **state) {
         const model_tensor *t = &m.tensors[i];
         float *first = (t->is_buffer ? c.buffers : c.parameters) + t->offset;
         const size_t places[] = {0, t->count - 1};
-        char name[160];
+        char name[192];
         snprintf(name, sizeof name, "'%s'", t->name);
         for (int p = 0; p < 2; p++) {
             const float before = first[places[p]];
@@ -166,7 +166,7 @@ static void check_arena(const checkpoint *c, const char *prefix, float *arena, b
         if (t->is_buffer != buffers) continue;
         float *last = arena + t->offset + t->count - 1;
         const float before = *last;
-        char name[200];
+        char name[192];
         snprintf(name, sizeof name, "'%s%s'", prefix, t->name);
         const char *shown = strncmp(prefix, "model.", 6) ? name : name + strlen("'model.");
         for (int b = 0; b < BADS; b++) {

@@ -114,7 +114,7 @@ static void test_refusals(void **state) {
         {"a --verbsoe", "did you mean '--verbose'?"},
         {"a --something", "unknown option: '--something': no such option"},
         {"a -x", "unknown option: '-x'"},
-        {"a --fast=1", "bad option: '--fast=1': takes no value"},
+        {"a --fast=1", "bad option: '--fast=1': --fast takes no value"},
         {"a --help=1", "unknown option: '--help=1'"},
         {"a --out", "bad option: '--out': missing value"},
         {"a --count 0", "bad option value: '--count': expected an integer from 1 to 64, got '0'"},

@@ -319,7 +319,8 @@ static void unknown_keys(void **state) {
     refuses(HEAD "global_bach: 64\n",
             "9:1: unknown key 'global_bach': did you mean 'global_batch'?");
     refuses(HEAD "schedule: {kid: constant}\n", "9:12: unknown key 'kid': did you mean 'kind'?");
-    refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
+    refuses(HEAD "schedule: constant\n",
+            "9:11: 'schedule': expected a mapping, such as {kind: constant}");
     refuses(HEAD "threads: 4\n",
             "9:1: unknown key 'threads': it is the option --threads of the train tools");
     refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture': did you mean 'model'?");
@@ -343,8 +344,8 @@ static void wrong_types_and_ranges(void **state) {
                                     "'dpp': did you mean 'dp'?");
     refuses(HEAD "sync_batch_norm: 1\n",
             "9:18: 'sync_batch_norm': expected true or false, got '1'");
-    refuses(HEAD "target_accuracy: 64\n",
-            "9:18: 'target_accuracy': expected a number of at least 0 and at most 1, got 64");
+    refuses(HEAD "target_accuracy: 64\n", "9:18: 'target_accuracy': expected a number of at least "
+                                          "0 and at most 1, got 64; 64 % is 0.64");
     refuses(HEAD "normalize: {mean: [0, 0, 0]}\n", "9:12: 'normalize' needs both 'mean' and 'std'");
     refuses(HEAD "normalize: {mean: [0], std: [1]}\n",
             "9:19: 'normalize.mean': expected 3 numbers, got 1");

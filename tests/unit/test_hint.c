@@ -113,6 +113,12 @@ static void words_of_other_libraries(void **state) {
         {"shuffle", NULL},
         {"dampening", NULL},
         {"epocs", "epochs"},
+        {"opt", "optimizer.kind"},
+        {"sched", "schedule.kind"},
+        {"V", "virtual_shards"},
+        {"b", "global_batch"},
+        {"gpu", NULL},
+        {"backend", NULL},
         {"qqq", NULL},
     };
     const char *keys[EXPERIMENT_MOST_KEYS], *note;
@@ -124,6 +130,42 @@ static void words_of_other_libraries(void **state) {
     }
     hint_find("batch_size", keys, count, HINT_KEYS, &note);
     assert_non_null(strstr(note, "all devices together"));
+}
+
+// Options of other training programs, asked of a train tool.
+static void options_of_other_programs(void **state) {
+    (void)state;
+    static const char *const options[] = {
+        "experiment",     "train",           "test", "out",    "set",         "device",
+        "loader-workers", "world-size",      "init", "resume", "keep-states", "checkpoint-every",
+        "print-key",      "print-parameters"};
+    static const struct {
+        const char *theirs, *ours; // NULL: a note only
+    } rows[] = {
+        {"gpu", "device"},
+        {"gpu-id", "device"},
+        {"no-cuda", "device"},
+        {"dist-url", NULL},
+        {"dist-backend", NULL},
+        {"rank", NULL},
+        {"rdzv_endpoint", NULL},
+        {"nnodes", NULL},
+        {"print-freq", NULL},
+        {"save-model", NULL},
+        {"evaluate", NULL},
+        {"val", NULL},
+        {"states", "keep-states"},
+        {"ckpt_path", "resume"},
+        {"j", "loader-workers"},
+        {"local_rank", NULL},
+        {"save-every", "checkpoint-every"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *note,
+            *near = hint_find(rows[i].theirs, options, COUNT(options), HINT_KEYS, &note);
+        if (!near != !rows[i].ours || (near && strcmp(near, rows[i].ours) != 0) || !(near || note))
+            fail_msg("%s: %s", rows[i].theirs, near ? near : "none");
+    }
 }
 
 // The same word has another answer in another place.
@@ -153,6 +195,7 @@ int main(void) {
         cmocka_unit_test(other_functions_are_no_slips),
         cmocka_unit_test(slips_get_an_answer),
         cmocka_unit_test(words_of_other_libraries),
+        cmocka_unit_test(options_of_other_programs),
         cmocka_unit_test(the_place_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

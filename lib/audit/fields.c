@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "audit/row.h"
-#include "base/cli.h"
+#include "base/spelling.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -144,7 +144,7 @@ status field_word(const yaml_node *node, const char *key, const char *const *wor
     if (rc != STATUS_OK) return rc;
     for (*index = 0; *index < count; ++*index)
         if (!strcmp(word, words[*index])) return STATUS_OK;
-    const char *near = cli_nearest(word, words, count);
+    const char *near = spelling_nearest(word, words, count);
     char expected[160] = "";
     for (size_t i = 0; i < count; i++) {
         strncat(expected, i ? ", " : "", sizeof expected - strlen(expected) - 1);

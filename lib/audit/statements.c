@@ -5,7 +5,7 @@
 
 #include "audit/checks.h"
 #include "audit/row.h"
-#include "base/cli.h"
+#include "base/spelling.h"
 
 // ---- Missing rows ------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ static void missing_row(findings *a, const claim_statement *s, const char *name,
     if (!name || row) return;
     for (; count < a->claim->row_count && count < 64; count++)
         names[count] = a->claim->rows[count].name;
-    near = cli_nearest(name, names, count);
+    near = spelling_nearest(name, names, count);
     finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
                 "a statement of kind '%s' names no row of the claim", statement_name(s->kind));
     finding_arithmetic(a,

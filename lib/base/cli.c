@@ -12,7 +12,7 @@
 #include "base/process.h"
 #include "base/tool_list.h"
 
-enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_WORD = 143 };
+enum { HELP_COLUMN = 26, LINE_WIDTH = 80, LONGEST_OPTION = 63 };
 
 // Those that every tool takes.
 static const struct {
@@ -60,46 +60,6 @@ static status append(cli_list *list, const char *item, error *err) {
 void cli_list_release(cli_list *list) {
     free(list->items);
     *list = (cli_list){0};
-}
-
-// By the usual table, of which only the last three rows are kept.
-static size_t edit_distance(const char *a, const char *b) {
-    size_t rows[3][LONGEST_WORD + 1], length = strlen(b), i;
-    for (size_t j = 0; j <= length; j++) rows[0][j] = j;
-    for (i = 1; a[i - 1]; i++) {
-        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *top = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            if (above[j] + 1 < best) best = above[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                top[j - 2] + 1 < best)
-                best = top[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return rows[(i - 1) % 3][length];
-}
-
-size_t cli_distance(const char *a, const char *b) {
-    return strlen(a) > LONGEST_WORD || strlen(b) > LONGEST_WORD ? SIZE_MAX : edit_distance(a, b);
-}
-
-const char *cli_nearest(const char *word, const char *const *words, size_t count) {
-    size_t length = strlen(word);
-    if (length > LONGEST_WORD) return NULL;
-    // A third of the word may be wrong, and one letter of even a short word.
-    size_t limit = length / 3 > 1 ? length / 3 : 1;
-    const char *nearest = NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t distance = cli_distance(word, words[i]);
-        if (distance > limit || distance >= length) continue;
-        nearest = words[i];
-        if (distance == 0) break;
-        limit = distance - 1;
-    }
-    return nearest;
 }
 
 // Lets the tool answer an option that is none: "did you mean '--set epochs=1'?".
@@ -199,8 +159,8 @@ static status refuse_value(const parser *p, const char *what, const char *argume
 static status take_long(parser *p, const char *argument, error *err) {
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    char key[LONGEST_WORD + 1];
-    if (length > LONGEST_WORD) return usage(p, err, "unknown option", argument, "no such option");
+    char key[LONGEST_OPTION + 1];
+    if (length > LONGEST_OPTION) return usage(p, err, "unknown option", argument, "no such option");
     memcpy(key, name, length);
     key[length] = '\0';
     const cli_option *o = p->tool->options;

@@ -96,12 +96,6 @@ const char *cli_front(void);
 // message of `err` as "TOOL: MESSAGE" if rc is not STATUS_OK, and returns the exit code.
 int cli_finish(const cli_tool *tool, status rc, error *err);
 
-// Returns the one of the `count` `words` that is nearest to `word` by edit distance, or NULL if
-// none is near: for "did you mean" of file names and the like. base/hint.h answers more.
-const char *cli_nearest(const char *word, const char *const *words, size_t count);
-// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
-size_t cli_distance(const char *a, const char *b);
-
 // Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
 // for a tree with changes; "0.9.0" for sources without git.
 const char *cli_version(void);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cli.h"
+#include "base/spelling.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -421,14 +421,15 @@ static bool adds_to(const char *word, const char *known) {
 
 static const char *nearest(const char *word, const char *const *known, size_t count,
                            hint_kind kind) {
-    const char *near = cli_nearest(word, known, count), *dot = near ? strchr(near, '.') : NULL;
+    const char *near = spelling_nearest(word, known, count), *dot = near ? strchr(near, '.') : NULL;
     if (!near) return NULL;
     // In a group that is right, only the rest counts.
     if (kind == HINT_KEYS && dot && strncmp(word, near, (size_t)(dot - near) + 1) == 0)
-        return cli_nearest(word + (dot - near) + 1, (const char *[]){dot + 1}, 1) ? near : NULL;
+        return spelling_nearest(word + (dot - near) + 1, (const char *[]){dot + 1}, 1) ? near
+                                                                                       : NULL;
     if (kind == HINT_KEYS) return near;
     const size_t most = strlen(word) < 8 ? 1 : 2;
-    return adds_to(word, near) || cli_distance(word, near) > most ? NULL : near;
+    return adds_to(word, near) || spelling_distance(word, near) > most ? NULL : near;
 }
 
 // ---- The answer ----

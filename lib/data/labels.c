@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/spelling.h"
 
 enum { NARROW_CLASSES = 256 };
 
@@ -74,7 +74,7 @@ yaml_node *labels_split(const char *text, error *err) {
 
 static status no_such_class(const char *name, const char *const *names, size_t count, error *err) {
     enum { LISTED = 20 };
-    const char *near = cli_nearest(name, names, count);
+    const char *near = spelling_nearest(name, names, count);
     char list[1024] = "";
     for (size_t i = 0, used = 0; i < count && i < LISTED && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
 #include "base/plugin.h"
+#include "base/spelling.h"
 #include "experiment/names.h"
 
 // Generous limits for folders of experiments.
@@ -262,7 +262,7 @@ static status refuse(const catalog *c, const char *name, error *err) {
     for (size_t i = 0; i < c->count; i++)
         if (is_run(&c->items[i])) names[count++] = c->items[i].name;
     qsort(names, count, sizeof *names, by_name);
-    const char *near = cli_nearest(name, names, count);
+    const char *near = spelling_nearest(name, names, count);
     join(names, count, all, sizeof all);
     status rc =
         error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s%s %s %s%s", NAME_SHOWN,

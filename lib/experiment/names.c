@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "base/yaml_tree.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
@@ -232,7 +232,7 @@ status names_nearest(const char *from, const char *folder, const char *word, cha
         TRY(go_to(&p, i, err));
         if (*p.folder) TRY(add_names(&p, folder, &names, err));
     }
-    const char *found = cli_nearest(word, (const char *const *)names.items, names.count);
+    const char *found = spelling_nearest(word, (const char *const *)names.items, names.count);
     if (found) *near = memory_string(found, err);
     if (found && !*near) rc = STATUS_FAILED;
 out:

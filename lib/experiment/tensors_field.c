@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/hint.h"
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -39,7 +39,7 @@ static status matches_none(const model *m, const entry *e, error *err) {
         return yaml_error(e->node, err,
                           "'tensors': '%s' is not trained: it holds running statistics", t->name);
     }
-    near = cli_nearest(e->pattern, names, count);
+    near = spelling_nearest(e->pattern, names, count);
     free(names);
     return yaml_error(
         e->node, err, "'tensors': no trained tensor of model '%s' matches '%.140s'%s%s%s", m->name,

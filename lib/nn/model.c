@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/hint.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/spelling.h"
 #include "compute/backend.h"
 #include "nn/layer_types.h"
 
@@ -56,7 +56,7 @@ status layer_find(const builder *b, const yaml_node *node, const char *key, int 
         if (!strcmp(layer_name(b, *index), name)) return STATUS_OK;
         names[*index + 1] = layer_name(b, *index);
     }
-    const char *near = cli_nearest(name, names, (size_t)p->count);
+    const char *near = spelling_nearest(name, names, (size_t)p->count);
     return yaml_error(node, b->err, "'%s': no earlier layer is named '%.60s'%s%s%s", key, name,
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "data/manifest.h"
 #include "experiment/names.h"
 #include "pipeline/planned_run.h"
@@ -159,7 +159,7 @@ out:
 static status unknown(const planned_run *r, error *err) {
     static const char *const official[] = {"cifar10", "cifar100", "mnist", "fashion-mnist",
                                            "synthetic"};
-    const char *near = cli_nearest(r->e.dataset, official, sizeof official / sizeof *official);
+    const char *near = spelling_nearest(r->e.dataset, official, sizeof official / sizeof *official);
     return error_set(err, STATUS_INPUT,
                      "cannot fetch data: '%s' is not an official data set%s%s%s give DATA=DIR, a "
                      "folder made by import-images, or make it data/%s",

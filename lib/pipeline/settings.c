@@ -10,6 +10,7 @@
 
 #include "base/cli.h"
 #include "base/hint.h"
+#include "base/spelling.h"
 #include "experiment/experiment.h"
 
 enum {
@@ -135,7 +136,7 @@ status settings_find_command(const char *name, pipeline_command *command, error 
         names[c] = commands[c].name;
         if (strcmp(name, names[c]) == 0) return STATUS_OK;
     }
-    const char *near = cli_nearest(name, names, COMMANDS);
+    const char *near = spelling_nearest(name, names, COMMANDS);
     return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", name,
                      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -179,7 +180,7 @@ static void suggest(pipeline_command command, const char *name, const char *valu
         if (settings_takes(command, (setting)s)) names[count++] = table[s].name;
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
-    const char *near = cli_nearest(upper, names, count);
+    const char *near = spelling_nearest(upper, names, count);
     if (!near && settings_takes(command, SETTING_SET))
         key = hint_find(name, keys, experiment_keys(keys), HINT_KEYS, &note);
     for (size_t i = 0; !near && !key && i < count; i++) // EXPERIMENT means EXP

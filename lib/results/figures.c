@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "results/execution.h"
 #include "results/load_share.h"
 #include "results/machine_use.h"
@@ -111,7 +111,7 @@ static const char *nearest(const figure_list *list, const char *id, error *err) 
     const char **ids = memory_new(list->count, sizeof *ids, err);
     if (!ids) return NULL;
     for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
-    const char *found = cli_nearest(id, ids, list->count);
+    const char *found = spelling_nearest(id, ids, list->count);
     free(ids);
     return found;
 }

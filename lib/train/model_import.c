@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "data/tensor/tensor_half.h"
 #include "data/tensor/tensor_text.h"
 #include "nn/model_values.h"
@@ -134,7 +135,7 @@ static status refuse_pattern(const import *i, const char *pattern, const tensor_
     if (!names || !whole) goto out;
     for (int t = 0; t < i->m->tensor_count; t++) names[count++] = i->m->tensors[t].name;
     for (size_t t = 0; t < f->count; t++) names[count++] = bare(i, f->tensors[t].name);
-    const char *near = any_matches(i, whole, f) ? whole : cli_nearest(pattern, names, count);
+    const char *near = any_matches(i, whole, f) ? whole : spelling_nearest(pattern, names, count);
     rc = error_set(err, STATUS_USAGE,
                    "cannot use checkpoint: '%s': '--init-except %.200s' matches no tensor of model "
                    "'%s' or of the file%s%.200s%s",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/spelling.h"
 
 // The values that the option table below fills.
 typedef struct values {
@@ -144,21 +145,22 @@ static void test_nearest(void **state) {
     (void)state;
     static const char *const words[] = {"optimizer", "schedule", "seed", "lr", "epochs"};
     const size_t n = sizeof words / sizeof *words;
-    assert_string_equal(cli_nearest("optimiser", words, n), "optimizer");
-    assert_string_equal(cli_nearest("shedule", words, n), "schedule");
-    assert_string_equal(cli_nearest("sede", words, n), "seed"); // a transposition is one mistake
-    assert_string_equal(cli_nearest("epoch", words, n), "epochs");
-    assert_string_equal(cli_nearest("lr", words, n), "lr");
-    assert_null(cli_nearest("batch", words, n));
-    assert_null(cli_nearest("x", words, n));
-    assert_null(cli_nearest("", words, n));
+    assert_string_equal(spelling_nearest("optimiser", words, n), "optimizer");
+    assert_string_equal(spelling_nearest("shedule", words, n), "schedule");
+    assert_string_equal(spelling_nearest("sede", words, n),
+                        "seed"); // a transposition is one mistake
+    assert_string_equal(spelling_nearest("epoch", words, n), "epochs");
+    assert_string_equal(spelling_nearest("lr", words, n), "lr");
+    assert_null(spelling_nearest("batch", words, n));
+    assert_null(spelling_nearest("x", words, n));
+    assert_null(spelling_nearest("", words, n));
     char longest[200];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_null(cli_nearest(longest, words, n));
+    assert_null(spelling_nearest(longest, words, n));
     const char *const only[] = {longest};
-    assert_null(cli_nearest("word", only, 1));
-    assert_null(cli_nearest("word", NULL, 0));
+    assert_null(spelling_nearest("word", only, 1));
+    assert_null(spelling_nearest("word", NULL, 0));
 }
 
 int main(void) {

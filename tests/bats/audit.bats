@@ -169,6 +169,7 @@ END
     fails_with 3 "schema.yaml:1:9: 'schema': expected one of lockstep.claim/1" "$BIN/audit" schema.yaml
     fails_with 3 'absent.yaml' "$BIN/audit" absent.yaml
     # Other files and folders; a claim keeps its line and column.
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
     printf '# Report\n\n| a | b |\n|---|---|\n| > x | `y` |\n' > report.md
     fails_with 3 "'report.md': it is text that begins with '# Report': pass a claim: YAML that begins with 'schema: lockstep.claim/1'" "$BIN/audit" report.md
     printf '%%PDF-1.7\n' > report.pdf

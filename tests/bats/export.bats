@@ -248,7 +248,7 @@ END
     for format in onnx torch; do
         fails_with 3 "'data': no model.st.zst in it or in its train/" "$BIN/tensor" export --format $format --out x data
         fails_with 3 "'missing'" "$BIN/tensor" export --format $format --out x missing
-        fails_with 3 "'model'.*--architecture" "$BIN/tensor" export --format $format --out x data/test.st.zst
+        fails_with 3 "it is a data set, not a model: pass a run's model.st.zst" "$BIN/tensor" export --format $format --out x data/test.st.zst
         fails_with 3 "'normalize'.*--mean" "$BIN/tensor" export --format $format --out x data/test.st.zst \
             --architecture "$ROOT/experiments/models/lenet.yaml"
         fails_with 2 "'odd': expected one MODEL" "$BIN/tensor" export --format $format --out x run odd

@@ -106,10 +106,10 @@ def make_fixtures(f):
           "STATES=2", "EXECUTIONS=1"])
     os.rename(glob.glob(f + "/handed/submission-*.tar.gz")[0], f + "/submission.tar.gz")
     shutil.rmtree(f + "/handed")
-    for label in "cat", "dog":
+    for grey, label in (0, "cat"), (100, "dog"):
         os.makedirs(f + "/pictures/" + label)
         for i in range(5):
-            png("%s/pictures/%s/%d.png" % (f, label, i), 20 * i + len(label))
+            png("%s/pictures/%s/%d.png" % (f, label, i), grey + 20 * i)
     array = npy("|u1", (12, 8, 8), bytes(i % 251 for i in range(768)))
     with zipfile.ZipFile(f + "/a.npz", "w") as z:
         z.writestr("x.npy", array)
@@ -188,7 +188,8 @@ class Cases:
         reference = self.reference[name]
         if case.stdout and result.out != self.printed[name]:
             raise Failure("code %d, and it printed something else" % result.code)
-        names = [f for f in files_below(reference) if not f.endswith(".lock")]
+        # A name of a folder that cannot be recorded is left out (lib/pipeline/claims.h).
+        names = [f for f in files_below(reference) if not f.endswith(".lock") and "/.names/" not in f]
         # A training that was stopped and resumed has no times, so its report has no drawing of times.
         missing = [f for f in names if not os.path.exists(self.work + "/" + f) and
                    not (case.tool == "pipeline" and re.search(r"/figures/(split|use)\.", f))]

@@ -195,22 +195,24 @@ out:
     return rc;
 }
 
-static status describe_overlap(const raw_dataset *r, const logger *log, manifest *m, error *err) {
-    uint32_t count;
-    const status rc = overlap_count(r, &count, err);
-    if (rc != STATUS_OK || !count) return rc;
-    log_warn(log, "%u of %u test images are also training images: an accuracy on them says nothing",
-             count, r->splits[RAW_TEST].samples);
-    return yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count, err), err);
-}
-
 status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger *log, manifest *m,
                          error *err) {
-    const status rc = describe_overlap(r, log, m, err);
-    if (rc != STATUS_OK) return rc;
     statistics st;
     const raw_split *train = &r->splits[RAW_TRAIN];
+    uint32_t count;
+    status rc;
+    TRY(overlap_count(r, &count, err));
+    if (count)
+        TRY(yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count, err),
+                     err));
     dataset_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,
                        st.std);
-    return is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err);
+    TRY(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));
+    if (count)
+        log_warn(log,
+                 "%u of %u test images are also training images: an accuracy on them says "
+                 "nothing",
+                 count, r->splits[RAW_TEST].samples);
+out:
+    return rc;
 }

@@ -84,7 +84,10 @@ END
     DOCS=$WORK/docs fails_with 1 'measured with QUICK' "$ROOT/tests/bench/cuda-docs"
     sed -i 's/^quick: yes/quick: no/' "$results/cuda.txt"
     DOCS=$WORK/docs fails_with 1 'medians of 1 rounds' "$ROOT/tests/bench/cuda-docs"
-    sed -i 's/^rounds: 1/rounds: 3/' "$results/cuda.txt"
+    # As many as were measured count, not as many as were planned.
+    sed -i 's/^rounds: 1/rounds: 5/' "$results/cuda.txt"
+    DOCS=$WORK/docs fails_with 1 'medians of 1 rounds' "$ROOT/tests/bench/cuda-docs"
+    sed -i 's/,1,measured,/,5,measured,/' "$results/cuda-work.csv"
     DOCS=$WORK/docs succeeds "$ROOT/tests/bench/cuda-docs"
     grep -q '^| lenet-bn, batch 64, V = 1: a step, in µs | [0-9.]* | ≤ 40 µs, \*\*missed\*\* |$' "$WORK/docs/performance.md" || fail "$(cat "$WORK/docs/performance.md")"
     grep -q '^| conv1 forward with moments | 1 | ' "$WORK/docs/performance.md"

@@ -249,6 +249,9 @@ END
         fails_with 3 "'data': no model.st.zst in it or in its train/" "$BIN/tensor" export --format $format --out x data
         fails_with 3 "'missing'" "$BIN/tensor" export --format $format --out x missing
         fails_with 3 "it is a data set, not a model: pass a run's model.st.zst" "$BIN/tensor" export --format $format --out x data/test.st.zst
+        fails_with 3 "'model'.*--architecture" "$BIN/tensor" export --format $format --out x "$ROOT/tests/golden/lenet-bn-init.safetensors"
+        fails_with 3 "'normalize'.*--mean" "$BIN/tensor" export --format $format --out x "$ROOT/tests/golden/lenet-bn-init.safetensors" \
+            --architecture "$ROOT/experiments/models/lenet-bn.yaml"
         fails_with 2 "'odd': expected one MODEL" "$BIN/tensor" export --format $format --out x run odd
         fails_with 2 "together" "$BIN/tensor" export --format $format --out x run --mean 0,0,0
         fails_with 3 "1 channels" "$BIN/tensor" export --format $format --out x run --mean 0 --std 1

@@ -404,7 +404,7 @@ cuda_home() {
     [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/kernels/norm.cu"* ]]
 }
 
-@test "without a driver nvcc is not called, and make says so once" {
+@test "without a driver the CUDA backend is left out, and make says so once" {
     local home
     [ ! -e /proc/driver/nvidia ] || skip "this machine has a driver"
     home=$(cuda_home :)

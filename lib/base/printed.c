@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -82,6 +83,13 @@ static size_t word_length(const char *p) {
 // ---- Numbers
 // -------------------------------------------------------------------------------------
 
+// Half of 10^power. Not by pow(), whose last bit depends on the C library.
+static double half_a_unit(long power) {
+    char text[32];
+    snprintf(text, sizeof text, "5e%ld", power - 1);
+    return strtod(text, NULL);
+}
+
 // Reads digits, with decimals and an exponent. Returns NULL if there are none.
 static const char *read_number(const char *p, amount *a) {
     const size_t whole = strspn(p, "0123456789");
@@ -100,7 +108,7 @@ static const char *read_number(const char *p, amount *a) {
         if (digits) end += 1 + sign + digits;
     }
     a->value = strtod(p, NULL);
-    a->half = 0.5 * pow(10, (double)power - (double)decimals);
+    a->half = half_a_unit(power - (long)decimals);
     return end;
 }
 

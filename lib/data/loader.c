@@ -36,9 +36,10 @@ struct loader {
     slot *slots;
     uint64_t slot_count;
     uint64_t next, ticket;
-    bool closing;
+    bool closing, resting;
+    int filling; // workers that prepare a batch now
     pthread_mutex_t lock;
-    pthread_cond_t room, ready;
+    pthread_cond_t room, ready, still;
     loader_worker *workers;
     int started;
 };
@@ -128,11 +129,12 @@ static void fill(const loader *l, slot *s, uint64_t step) {
     }
 }
 
-// Returns true if `step` may be prepared. It needs a free slot, and beginning its epoch must not
-// replace an order that is still read. Every step before `next` is ready, so the epochs before that
-// of `next` are no longer read.
+// Returns true if `step` may be prepared, while the loader does not rest. It needs a free slot, and
+// beginning its epoch must not replace an order that is still read. Every step before `next` is
+// ready, so the epochs before that of `next` are no longer read.
 static bool may_prepare(const loader *l, uint64_t step) {
     uint64_t held = l->next > l->options.first_step ? 1 : 0;
+    if (l->resting) return false;
     if (step >= l->next - held + l->slot_count) return false;
     return step / l->steps_per_epoch < l->next / l->steps_per_epoch + SAMPLER_EPOCHS;
 }
@@ -155,6 +157,7 @@ static void *work(void *argument) {
         uint64_t step = l->ticket++;
         slot *s = &l->slots[step % l->slot_count];
         s->ready = false;
+        l->filling++;
         sampler_begin_epoch(l->options.sampler, (uint32_t)(step / l->steps_per_epoch));
         pthread_mutex_unlock(&l->lock);
         const uint64_t begin = trace_clock(w->track);
@@ -163,6 +166,7 @@ static void *work(void *argument) {
         pthread_mutex_lock(&l->lock);
         s->step = step;
         s->ready = true;
+        if (--l->filling == 0 && l->resting) pthread_cond_signal(&l->still);
         if (step == l->next) pthread_cond_signal(&l->ready);
     }
     pthread_mutex_unlock(&l->lock);
@@ -209,6 +213,7 @@ status loader_new(const loader_options *o, loader **out, error *err) {
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_cond_init(&l->ready, NULL);
+    pthread_cond_init(&l->still, NULL);
     l->options = *o;
     l->steps_per_epoch = sampler_steps_per_epoch(o->sampler);
     l->next = l->ticket = o->first_step;
@@ -241,6 +246,20 @@ const batch *loader_next(loader *l) {
     return &s->batch;
 }
 
+void loader_rest(loader *l) {
+    pthread_mutex_lock(&l->lock);
+    l->resting = true;
+    while (l->filling) pthread_cond_wait(&l->still, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void loader_go(loader *l) {
+    pthread_mutex_lock(&l->lock);
+    l->resting = false;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+}
+
 void loader_free(loader *l) {
     if (!l) return;
     pthread_mutex_lock(&l->lock);
@@ -261,5 +280,6 @@ void loader_free(loader *l) {
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->room);
     pthread_cond_destroy(&l->ready);
+    pthread_cond_destroy(&l->still);
     free(l);
 }

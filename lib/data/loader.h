@@ -44,6 +44,11 @@ status loader_new(const loader_options *o, loader **l, error *err) MUST_CHECK;
 // Returns the batch of the next step, valid until the next call. Returns NULL after the last step.
 const batch *loader_next(loader *l);
 
+// Between the two calls no worker works: loader_rest returns when each has finished its batch. The
+// consumer calls them; it takes no batch in between.
+void loader_rest(loader *l);
+void loader_go(loader *l);
+
 // Stops the workers, at any time, and frees the loader. NULL is fine.
 void loader_free(loader *l);
 

@@ -210,8 +210,7 @@ out:
     return rc;
 }
 
-// A mapping for a run with one segment; a list for a resumed run.
-static status put_execution(manifest *m, const checkpoint *c, error *err) {
+status train_manifest_execution(manifest *m, const checkpoint *c, error *err) {
     const yaml_node *list = c->execution;
     const yaml_node *shown = list->count == 1 ? list->items[0] : list;
     const int64_t restarts = checkpoint_restarts(c);
@@ -246,7 +245,7 @@ status train_manifest_results(manifest *m, const checkpoint *c, const experiment
     TRY(yaml_put(results, "model", yaml_new_string(model_content, err), err));
     rc = yaml_put(results, "epochs", epochs, err);
     epochs = NULL; // yaml_put owns it now
-    if (rc == STATUS_OK) rc = put_execution(m, c, err);
+    if (rc == STATUS_OK) rc = train_manifest_execution(m, c, err);
 out:
     yaml_free(epochs);
     return rc;

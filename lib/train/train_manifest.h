@@ -48,6 +48,8 @@ status train_manifest_gpus(manifest *m, const devices *d, error *err) MUST_CHECK
 status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figures *figures,
                                   error *err) MUST_CHECK;
 
+// Adds `run.execution`: a mapping for a run with one segment, a list for a resumed run.
+status train_manifest_execution(manifest *m, const checkpoint *c, error *err) MUST_CHECK;
 // Adds `results` and `run.execution` of a finished run over `samples` training samples;
 // `model_content` is the content hash of its model.st.zst.
 status train_manifest_results(manifest *m, const checkpoint *c, const experiment *e,

@@ -79,7 +79,7 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     TRY(check_deal(r, err));
     TRY(check_output_files(s, err));
     TRY(share_flag(r, err));
-    TRY(train_start_find(r, err));
+    if (!s->turns) TRY(train_start_find(r, err));
 out:
     return rc;
 }
@@ -327,6 +327,12 @@ static status stopped_by(error *err) {
     return error_prefix(err, "stopped by SIG%s ", sigabbrev_np(number));
 }
 
+// A rank that takes turns.
+typedef struct rank_turns {
+    train_run *run;
+    turns *turns;
+} rank_turns;
+
 // With several GPUs, one process monitors all of them. If monitoring fails, the manifest has no GPU
 // figures.
 static gpu_monitor *watch_gpus(const train_settings *s) {
@@ -335,6 +341,21 @@ static gpu_monitor *watch_gpus(const train_settings *s) {
     if (s->devices.gpu_count > 1 && devices_watch(&s->devices, &m, &why) != STATUS_OK)
         log_debug(s->log, "GPUs are not monitored: %s", why.message);
     return m;
+}
+
+// The manifest so far, for the program that gives the turns.
+static status describe_turns(void *argument, error *err) {
+    const rank_turns *of = argument;
+    yaml_node *root = of->run->manifest->root;
+    char key[SHA256_TEXT_BYTES];
+    size_t bytes;
+    status rc;
+    TRY(train_manifest_execution(of->run->manifest, &of->run->checkpoint, err));
+    TRY(manifest_key(of->run->manifest, key, err));
+    TRY(yaml_put(root, "key", yaml_new_string(key, err), err));
+    TRY(yaml_write_text(root, &of->turns->description, &bytes, err));
+out:
+    return rc;
 }
 
 static status clear_folder(void *argument, error *err) {
@@ -349,11 +370,15 @@ static status train_rank(void *argument, comm *c, error *err) {
     const bool lead = c->rank == 0;
     const int local_rank = group->joined ? group->local_rank : c->rank;
     trace_file tracing = {0};
+    turns taken = s->turns ? *s->turns : (turns){.connection = -1};
+    rank_turns arm = {r, &taken};
     trainer_end end;
-    gpu_monitor *monitor = lead ? watch_gpus(s) : NULL;
+    gpu_monitor *monitor = lead && !s->turns ? watch_gpus(s) : NULL;
     char *state = NULL;
     status rc;
-    TRY(train_start_path(s->out, TRAIN_STATE, &state, err));
+    taken.rank = (uint32_t)c->rank;
+    taken.ranks = (uint32_t)c->size;
+    if (!s->turns) TRY(train_start_path(s->out, TRAIN_STATE, &state, err));
     TRY(hosts_describe(c, &s->devices, local_rank, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
@@ -386,9 +411,10 @@ static status train_rank(void *argument, comm *c, error *err) {
         .keep_states = s->keep_states,
         .out = s->out,
         .segment = r->segment,
+        .turns = s->turns ? &taken : NULL,
         .log = s->log,
-        .ready = clear_folder,
-        .ready_argument = r,
+        .ready = s->turns ? describe_turns : clear_folder,
+        .ready_argument = s->turns ? (void *)&arm : r,
     };
     TRY(trainer_run(&options, &r->checkpoint, &end, err));
     devices_unwatch(&s->devices, monitor, r->figures);
@@ -401,6 +427,7 @@ static status train_rank(void *argument, comm *c, error *err) {
 out:
     devices_unwatch(&s->devices, monitor, NULL);
     trace_file_release(&tracing);
+    turns_release(&taken);
     free(state);
     return rc;
 }

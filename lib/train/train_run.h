@@ -16,6 +16,7 @@
 #include "experiment/experiment.h"
 #include "train/checkpoint.h"
 #include "train/strategy.h"
+#include "train/turns.h"
 
 // Revision of the arithmetic, raised when equal inputs give different bits: part of keys, manifests
 // and saved states. Since 3, random numbers depend on the layers' names, and batch norm computes
@@ -35,7 +36,8 @@ typedef struct train_settings {
     int loader_workers;
     bool reduce_fast; // requested, and the strategy reduces
     bool resume;
-    bool dry_run; // only check; reads only the headers of data files with a manifest
+    const turns *turns; // only trains in turns, to be timed, and writes nothing; NULL: no turns
+    bool dry_run;       // only check; reads only the headers of data files with a manifest
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: never
     // The command that resumes after a stop: as typed, if another program started the tool on its
     // behalf; else the tool's own arguments, argc of them.
@@ -91,8 +93,9 @@ status train_run_describe(const train_settings *s, const experiment *e, manifest
 status train_run_finished(const char *out, const experiment *e, bool *finished,
                           error *err) MUST_CHECK;
 
-// Trains and writes. The folder must exist and be locked, except on a joined rank other than 0.
-// Removes the files of an earlier run once all ranks are ready to train.
+// Trains and writes. If it only takes turns, --out is not used. The folder must exist and be
+// locked, except on a joined rank other than 0. Removes the files of an earlier run once all ranks
+// are ready to train.
 status train_run_go(train_run *r, error *err) MUST_CHECK;
 
 #endif

@@ -85,6 +85,9 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
          "save and stop after N steps of the run", 1, INT64_MAX},
         {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
          "also save the state every N steps (500) or N seconds (30s)", 0, 0},
+        {"turns", CLI_STRING, &t->turns, "ADDRESS",
+         "train in turns with others, for `time-runs`, which gives the address; write nothing", 0,
+         0},
         {"keep-states", CLI_INTEGER, &t->keep_states, "N",
          "also keep the states between N parts of the run, for replay", 2, KEPT_STATES_MAX},
         {"max-restarts", CLI_INTEGER, &t->max_restarts, "N",
@@ -252,6 +255,16 @@ out:
     return rc;
 }
 
+// Nothing is written, so nothing can be resumed.
+static status read_turns(const train_tool *t, train_settings *s, turns *turns, error *err) {
+    if (t->out || t->resume || t->dry_run || t->max_restarts)
+        return error_set(err, STATUS_USAGE,
+                         "cannot take turns: '--turns': it writes nothing; leave out --out, "
+                         "--resume, --dry-run and --max-restarts");
+    s->turns = turns;
+    return turns_parse(t->turns, turns, err);
+}
+
 // ---- Modes ----
 
 // *file is what the name of an experiment stands for; free() it.
@@ -336,9 +349,9 @@ static status train(const train_tool *t, const train_settings *s, const experime
     train_run run = {0};
     int lock = -1;
     bool finished = false;
-    status rc;
-    TRY(need(t->out, "out", err));
-    TRY(take_folder(s, e, &lock, &finished, err));
+    status rc = STATUS_OK;
+    if (!s->turns) TRY(need(t->out, "out", err));
+    if (!s->turns) TRY(take_folder(s, e, &lock, &finished, err));
     if (finished) goto out;
     signals_watch();
     TRY(train_run_init(&run, s, e, m, err));
@@ -356,6 +369,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     experiment e = {0};
     char *file = NULL;
     manifest m = {0};
+    turns turns = {0};
     train_settings settings;
     bool done = false;
     status rc;
@@ -369,6 +383,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     }
     if (t->print_key) log.level = LOG_QUIET;
     TRY(read_settings(t, &e, &log, &settings, err));
+    if (t->turns) TRY(read_turns(t, &settings, &turns, err));
     settings.argc = argc;
     settings.argv = argv;
     TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));

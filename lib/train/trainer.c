@@ -448,6 +448,60 @@ out:
     return rc;
 }
 
+// ---- Turns ----
+
+// A training that ends within its turns begins again: its later steps would be those of another
+// learning rate. The loader goes on with the order of later epochs.
+static void begin_again(trainer *t) {
+    checkpoint *c = t->c;
+    c->step = c->timeline.steps = 0;
+    t->o->strategy->write(t->executor, c->parameters, c->buffers, c->optimizer);
+    t->mark = clock_now();
+}
+
+static status take_turn(trainer *t, uint64_t steps, error *err) {
+    uint32_t count = 0, samples = 0;
+    uint64_t since = t->mark = clock_now();
+    bool agreed[REQUESTS];
+    status rc = STATUS_OK;
+    for (uint64_t i = 1; i <= steps; i++) {
+        TRY(train_step(t, agreed, err));
+        if (average_is_due(&t->experiment->average, t->c->step, t->total))
+            TRY(take_average(t, err));
+        const bool over = t->c->step == t->total;
+        if (over || i == steps) TRY(collect(t, err));
+        count++;
+        samples += (uint32_t)batch_samples(&t->batch);
+        if (t->unsettled) continue;
+        turns_record(t->o->turns, count, samples, t->mark - since);
+        if (over) begin_again(t);
+        since = t->mark;
+        count = samples = 0;
+    }
+out:
+    return rc;
+}
+
+// Every rank is sent the same turns.
+static status take_turns(trainer *t, trainer_end *end, error *err) {
+    turns *turns = t->o->turns;
+    status rc;
+    loader_rest(t->loader);
+    TRY(turns_join(turns, err));
+    for (;;) {
+        uint64_t steps;
+        TRY(turns_wait(turns, &steps, err));
+        if (!steps) break;
+        loader_go(t->loader);
+        TRY(take_turn(t, steps, err));
+        loader_rest(t->loader);
+        turns_pass(turns);
+    }
+    *end = TRAINER_TIMED;
+out:
+    return rc;
+}
+
 // ---- Beginning and end ----
 
 // Mixup blends images on the host.
@@ -495,7 +549,7 @@ static status open_trainer(trainer *t, error *err) {
                               .sampler = &t->sampler,
                               .workers = o->loader_workers,
                               .first_step = t->c->step,
-                              .end_step = t->total,
+                              .end_step = o->turns ? UINT64_MAX : t->total,
                               .augment = kept ? NULL : o->executor.augment,
                               .mixup = e->mixup_alpha,
                               .trace = o->executor.trace};
@@ -543,11 +597,11 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     TRY(open_trainer(&t, err));
     TRY(t.comm->ops->barrier(t.comm, err)); // a rank that failed to open has ended by now
     if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
-    training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(),
+    training_progress_begin(&t.progress, t.lead && !o->turns ? o->log : NULL, clock_now(),
                             experiment_epochs(e, t.steps_per_epoch), t.steps_per_epoch, t.total,
                             c->step);
     machine_use_count(&t.machine);
-    TRY(run(&t, end, err));
+    TRY(o->turns ? take_turns(&t, end, err) : run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
     if (o->strategy->leave) TRY(o->strategy->leave(t.executor, err));
 out:

@@ -11,6 +11,7 @@
 #include "data/holdout.h"
 #include "train/checkpoint.h"
 #include "train/strategy.h"
+#include "train/turns.h"
 
 typedef struct trainer_options {
     const strategy *strategy;
@@ -27,6 +28,7 @@ typedef struct trainer_options {
     int keep_states;        // segments whose ends are kept (kept_states.h); 0: none
     const char *out;        // the folder for them
     yaml_node *segment;     // describes this segment of the run; the trainer completes it
+    turns *turns;           // trains only in turns, and saves nothing; NULL: trains to the end
     const logger *log;      // of rank 0
     // Rank 0 calls it once, when all ranks are ready, right before the first step. May be NULL. If
     // it fails, the run ends.
@@ -37,6 +39,7 @@ typedef struct trainer_options {
 typedef enum trainer_end {
     TRAINER_FINISHED,  // all epochs are done
     TRAINER_PAUSED,    // stop_after_steps was reached
+    TRAINER_TIMED,     // its turns are over
     TRAINER_SIGNALLED, // a signal asked one of the processes to stop
 } trainer_end;
 

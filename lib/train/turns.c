@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "train/turns.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "dist/endpoint.h"
+
+status turns_parse(const char *address, turns *t, error *err) {
+    char *end;
+    const unsigned long number = strtoul(address, &end, 10);
+    const bool listens = number >= 1 && number <= 65535 && *end == '/';
+    char *last = end;
+    const unsigned long arm = listens ? strtoul(end + 1, &last, 10) : 0;
+    if (!listens || last == end + 1 || *last || arm > UINT16_MAX)
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--turns': expected ENDPOINT/ARM, as time-runs gives "
+                         "it, got '%s'",
+                         address);
+    t->endpoint = (int)number;
+    t->arm = (uint32_t)arm;
+    t->connection = -1;
+    return STATUS_OK;
+}
+
+status turns_join(turns *t, error *err) {
+    enum { PATIENCE_NS = 1000000000 };
+    const size_t bytes = t->description ? strlen(t->description) : 0;
+    const turn_hello hello = {t->arm, t->rank, t->ranks, (uint32_t)bytes};
+    status rc;
+    t->done = memory_new(TURN_STEPS, sizeof *t->done, err);
+    if (!t->done) return STATUS_FAILED;
+    TRY(endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err));
+    if (t->connection < 0)
+        return error_set(err, STATUS_FAILED,
+                         "cannot take turns: '--turns %d/%u': no time-runs listens there",
+                         t->endpoint, t->arm);
+    endpoint_send(t->connection, &hello, sizeof hello, -1);
+    if (bytes) endpoint_send(t->connection, t->description, bytes, -1);
+out:
+    return rc;
+}
+
+status turns_wait(turns *t, uint64_t *steps, error *err) {
+    turn_order order;
+    endpoint_outcome outcome;
+    status rc =
+        endpoint_receive(t->connection, &order, sizeof order, NULL, UINT64_MAX, &outcome, err);
+    if (rc != STATUS_OK) return rc;
+    if (outcome != ENDPOINT_WHOLE || order.steps > TURN_STEPS)
+        return error_set(err, STATUS_STOPPED, "stopped: the program that gives the turns ended");
+    *steps = order.steps;
+    return STATUS_OK;
+}
+
+void turns_record(turns *t, uint32_t steps, uint32_t samples, uint64_t ns) {
+    t->done[t->count++] = (turn_step){ns, steps, samples};
+}
+
+void turns_pass(turns *t) {
+    const turn_report report = {t->rank == 0 ? t->count : 0};
+    endpoint_send(t->connection, &report, sizeof report, -1);
+    if (report.count) endpoint_send(t->connection, t->done, t->count * sizeof *t->done, -1);
+    t->count = 0;
+}
+
+void turns_release(turns *t) {
+    if (t->done && t->connection >= 0) close(t->connection);
+    free(t->done);
+    free(t->description);
+    *t = (turns){.connection = -1};
+}

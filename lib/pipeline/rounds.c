@@ -8,7 +8,6 @@
 
 #include "base/duration.h"
 #include "base/memory.h"
-#include "pipeline/busy.h"
 #include "pipeline/counting.h"
 #include "pipeline/estimate.h"
 
@@ -169,16 +168,13 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
     const int before = s->executions ? 0 : rounds_before(runs);
     int missing = 1;
-    busy_moment begin;
     status rc = STATUS_OK;
     *rounds = s->executions ? s->executions : asks ? before : 1;
     if (*rounds) TRY(counting_missing(p, runs, *rounds, &missing, err));
-    busy_begin(&begin);
     if (missing && (asks || s->dry_run)) {
         TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
     }
-    if (missing && (asks || *rounds > 1)) busy_warn(p, runs, &begin);
     if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing left to run");
     TRY(yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err));
     rc = list_once(runs, err);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "report/sections.h"
-#include "results/machine_use.h"
 
 const char *say_count(const results *r, double n, const char *one, const char *many,
                       char buffer[COUNT_TEXT]) {
@@ -85,9 +84,8 @@ void cell_time(document *d, const run *of, double seconds) {
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
-                      of->simulated ? SIMULATED_MARK : "",
-                      machine_busy_executions(of) ? BUSY_MARK : "");
+        document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds,
+                      of->simulated ? SIMULATED_MARK : "");
 }
 
 const char *label_run(const run *one, char buffer[LABEL_TEXT]) {
@@ -120,8 +118,7 @@ static void show(document *d, const figure *f, const metric_style *style, bool m
     const bool marked = mark && f && f->simulated;
     write_number(number, f ? f->value : NAN, style);
     if (*number)
-        document_cell(d, CELL_NUMBER, "%s%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "",
-                      mark && f->busy ? BUSY_MARK : "");
+        document_cell(d, CELL_NUMBER, "%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "");
     else
         document_cell(d, CELL_NUMBER, "%s", "");
     cell_shows(d, 0, f);

@@ -166,5 +166,4 @@ void effect_append_seconds(const results *r, text *out, const group *g, double s
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
     if (group_is_simulated(g)) text_append(out, SIMULATED_MARK);
-    if (group_is_busy(g)) text_append(out, BUSY_MARK);
 }

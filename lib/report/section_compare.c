@@ -110,7 +110,7 @@ void note_verdicts(const results *r, document *d) {
             "number of threads; keys that a study or a step varies may differ. Runs that are alike "
             "in all of these, in strategy, ranks and V, and differ in one setting, are compared "
             "too; the verdict names the setting. A verdict needs %d executions of each side, "
-            "interleaved (EXECUTIONS=%d), on an otherwise idle machine. "
+            "interleaved (EXECUTIONS=%d). "
             "Intervals: 95 %%, Student's t on the logarithms of the executions' times, paired by "
             "round if there are %d rounds or more; with fewer executions, from the slowest to the "
             "fastest epochs."),

@@ -9,7 +9,6 @@
 #include "report/effects.h"
 #include "report/sections.h"
 #include "results/like_for_like.h"
-#include "results/machine_use.h"
 #include "results/origin.h"
 
 // The most items listed one by one.
@@ -199,12 +198,11 @@ static void write_accuracies(const results *r, text *out) {
 static void write_time_of_one(const results *r, text *out, const run *one) {
     if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
     const char *mark = one->simulated ? SIMULATED_MARK : "";
-    const char *busy = machine_busy_executions(one) ? BUSY_MARK : "";
     char epoch[96], total[96], how[160];
-    snprintf(epoch, sizeof epoch, "%.*f%s%s", seconds_digits(one->seconds_per_epoch),
-             one->seconds_per_epoch, mark, busy);
-    snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
-             one->total_seconds, mark, busy);
+    snprintf(epoch, sizeof epoch, "%.*f%s", seconds_digits(one->seconds_per_epoch),
+             one->seconds_per_epoch, mark);
+    snprintf(total, sizeof total, "%.*f%s", seconds_digits(one->total_seconds), one->total_seconds,
+             mark);
     if (run_execution_count(one) > 1)
         snprintf(how, sizeof how, say(r, "mean of %zu executions"), run_execution_count(one));
     else if (one->epoch_count > 1)
@@ -376,7 +374,7 @@ static void append_likeness(const results *r, text *out) {
 }
 
 void write_evidence(const results *r, document *d) {
-    bool simulated = false, busy = false;
+    bool simulated = false;
     text out;
     text_init(&out, d->err);
     append_executions(r, &out);
@@ -384,9 +382,6 @@ void write_evidence(const results *r, document *d) {
     append_likeness(r, &out);
     for (size_t i = 0; i < r->list.count; i++) simulated |= r->list.runs[i].simulated;
     if (simulated) text_append(&out, say(r, " Times with † are simulated."));
-    for (size_t i = 0; i < r->list.count; i++)
-        busy |= machine_busy_executions(&r->list.runs[i]) > 0;
-    if (busy) text_append(&out, say(r, " Times with ‡ were measured on a busy machine."));
     lead(d, &out);
 }
 
@@ -407,7 +402,6 @@ static void mean_cell(const results *r, document *d, const group *g, const char 
     if (f && !isnan(f->value))
         append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
     if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
-    if (shown.length && f->busy) text_append(&shown, BUSY_MARK);
     document_cell(d, CELL_NUMBER, "%s", text_string(&shown));
     cell_shows(d, 0, f);
     text_release(&shown);

@@ -83,16 +83,6 @@ void note_executions(const results *r, document *d) {
                    "the parts of a step are from the execution with the median time."));
 }
 
-// Returns the machine use of the most disturbed execution of a run.
-static machine_use find_busiest(const run *one) {
-    machine_use worst = machine_use_of(run_execution(one, 0));
-    for (size_t i = 1; i < run_execution_count(one); i++) {
-        const machine_use u = machine_use_of(run_execution(one, i));
-        if (machine_use_is_busy(&u) && !(u.others / u.wall < worst.others / worst.wall)) worst = u;
-    }
-    return worst;
-}
-
 // What was left out by hand is not only in the environment, which is folded.
 static void note_left_out(const results *r, document *d, const run *one) {
     size_t count = 0;
@@ -103,17 +93,32 @@ static void note_left_out(const results *r, document *d, const run *one) {
                      one->name, count, one->execution_count + one->excluded_count);
 }
 
-static void note_busy(const results *r, document *d, const run *one) {
-    const size_t busy = machine_busy_executions(one);
-    if (!busy) return;
-    const machine_use u = find_busiest(one);
-    document_add(d, BLOCK_NOTE,
-                 say(r, "‡ Busy: during %zu of %zu executions of %s the machine was also doing "
-                        "other work (on up to %.1f of its %.0f cores; threads waited for %.0f %% "
-                        "of the time in which they were ready to run), so the time is not that of "
-                        "the run alone."),
-                 busy, run_execution_count(one), one->name, u.others / u.wall, u.cores,
-                 100 * machine_use_without_core(&u));
+// States the most that other programs used, and the longest that threads waited for a core.
+static void note_disturbance(const results *r, document *d) {
+    double used = 0, cores = 0, without = 0;
+    text out;
+    for (size_t i = 0; i < r->list.count; i++) {
+        for (size_t k = 0; k < run_execution_count(&r->list.runs[i]); k++) {
+            const machine_use u = machine_use_of(run_execution(&r->list.runs[i], k));
+            if (!machine_use_is_disturbed(&u)) continue;
+            without = fmax(without, machine_use_without_core(&u));
+            if (u.others / u.wall > used) used = u.others / u.wall, cores = u.cores;
+        }
+    }
+    if (!(used > 0)) return;
+    text_init(&out, d->err);
+    text_format(&out,
+                say(r, "Other programs used up to %.1f of %.0f cores while these runs trained"),
+                used, cores);
+    if (without > 0) // else it is unknown
+        text_format(
+            &out,
+            say(r,
+                ", and threads that were ready to run had no core for up to %.0f %% of the time"),
+            100 * without);
+    text_append(&out, say(r, "; the times and their intervals include what that cost."));
+    document_add(d, BLOCK_NOTE, "%s", text_string(&out));
+    text_release(&out);
 }
 
 // 5000 as 5,000.
@@ -164,10 +169,10 @@ static void summary_notes(const results *r, document *d) {
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
     if (common_target(r) > 0) note_target(r, d);
+    note_disturbance(r, d);
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];
-        note_busy(r, d, one);
         note_left_out(r, d, one);
         note_validation(r, d, one);
         if (one->train && !run_has_time(one)) {

@@ -31,9 +31,7 @@ void cell_range(document *d, interval percent_of_one);
 int seconds_digits(double seconds);
 // Follows a simulated time; document_footnote explains it once.
 #define SIMULATED_MARK "†"
-// Follows a time measured on a machine that was busy with something else.
-#define BUSY_MARK "‡"
-// A duration of this run, with its marks; empty for a resumed run.
+// A duration of this run, with the mark if it is simulated; empty for a resumed run.
 void cell_time(document *d, const run *of, double seconds);
 // The figure OWNER.METRIC in its metric's style, with the mark on a simulated time. A cell without
 // a value is empty. Cells of figures carry their ids.

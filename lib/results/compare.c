@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "results/machine_use.h"
 #include "results/origin.h"
 #include "results/predictions.h"
 
@@ -15,8 +14,7 @@
 // The executions of one side that count, in the order of their starts.
 typedef struct side {
     const run **executions;
-    size_t count, busy;             // number of these on a busy machine
-    size_t excluded_busy;           // executions that do not count: on a busy machine
+    size_t count;
     double *seconds, *logs, *total; // of each: per epoch, its logarithm, in total
     interval epochs;                // fastest and slowest
 } side;
@@ -33,26 +31,13 @@ static const char *start_of(const run *r) {
     return run_text(r->train, "run.start");
 }
 
-static bool is_busy(const run *r) {
-    const machine_use u = machine_use_of(r);
-    return machine_use_is_busy(&u);
-}
-
-// Drops executions without times, and those on a busy machine if enough others remain.
+// Drops executions without times.
 static void choose_executions(side *s, size_t all) {
-    size_t quiet = 0;
     for (size_t i = 0; i < all; i++) {
         const run *r = s->executions[i];
-        if (!run_has_time(r) || !r->timed || isnan(r->seconds_per_epoch)) continue;
-        s->executions[s->count++] = r;
-        quiet += !is_busy(r);
+        if (run_has_time(r) && r->timed && !isnan(r->seconds_per_epoch))
+            s->executions[s->count++] = r;
     }
-    s->busy = s->count - quiet;
-    if (!s->busy || quiet < VERDICT_EXECUTIONS) return;
-    s->excluded_busy = s->busy;
-    s->count = s->busy = 0;
-    for (size_t i = 0; s->count < quiet; i++)
-        if (!is_busy(s->executions[i])) s->executions[s->count++] = s->executions[i];
 }
 
 // A stable sort.
@@ -139,10 +124,8 @@ static status compare_times(comparison *c, error *err) {
     TRY(read_side(c->subject, &of, err));
     TRY(read_side(c->baseline, &against, err));
     const execution_order order = find_order(&of, &against);
-    const timed_side subject = {of.logs, of.count, of.busy},
-                     baseline = {against.logs, against.count, against.busy};
+    const timed_side subject = {of.logs, of.count}, baseline = {against.logs, against.count};
     c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
-    c->excluded_busy = of.excluded_busy + against.excluded_busy;
     c->seconds = difference_of(of.seconds, of.count, against.seconds, against.count, order);
     c->total = difference_of(of.total, of.count, against.total, against.count, order);
     if (c->time.missing != MISSING_EXECUTIONS) goto out;

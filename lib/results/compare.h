@@ -29,7 +29,6 @@ typedef struct comparison {
     estimate speedup;           // seconds per epoch: baseline / subject
     estimate seconds;           // per epoch: subject - baseline
     estimate total;             // of the whole training: subject - baseline
-    size_t excluded_busy;       // executions on a busy machine, which do not count
     interval spread;            // if `speedup` has no interval: from slowest to fastest epochs
     bool simulated;             // one of the times is
     const run *crowded;         // the simulated run with the most ranks; NULL if there is none

@@ -11,7 +11,6 @@
 #include "base/spelling.h"
 #include "results/execution.h"
 #include "results/load_share.h"
-#include "results/machine_use.h"
 #include "results/verdict_text.h"
 
 // ---- The list ----
@@ -168,8 +167,6 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
                                 : "resumed");
     else if (r->simulated)
         snprintf(note, 64, "SIMULATED");
-    else if (machine_busy_executions(r))
-        snprintf(note, 64, "BUSY");
 }
 
 // Is the figure listed for this run? Without a value it is listed only if a time is withheld.
@@ -191,7 +188,6 @@ static status add_member(figure_list *list, const run *r, const metric_row *m, s
     if (!is_listed(m, one, f.value)) goto out;
     time_note(one, m, note);
     f.simulated = metric_is_time(m) && one->simulated;
-    f.busy = metric_is_time(m) && machine_busy_executions(one);
     if (metric_is_time(m) && !run_has_time(one)) f.value = NAN;
     const interval range = m->range ? m->range(one, member) : (interval){NAN, NAN};
     f.low = range.low;
@@ -253,9 +249,8 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
                 .high = s.range.high,
                 .deviation = s.deviation,
                 .simulated = metric_is_time(m) && group_is_simulated(g),
-                .busy = metric_is_time(m) && group_is_busy(g),
                 .of = g};
-    rc = add(list, f, mean, f.simulated ? "SIMULATED" : f.busy ? "BUSY" : "", err);
+    rc = add(list, f, mean, f.simulated ? "SIMULATED" : "", err);
     if (rc == STATUS_OK) {
         figure *added = &list->items[list->count - 1];
         added->part = added->metric + strlen("mean_");

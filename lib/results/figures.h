@@ -22,7 +22,6 @@ typedef struct figure {
     double low, high;      // 95 % interval; NAN if there is none
     double deviation;      // of a mean over repeats; else NAN
     bool simulated;        // a simulated time: says nothing about that many real devices
-    bool busy;             // a time from a machine that was also busy with something else
     char *note;            // "" if there is none
     char *source;          // "FILE: KEY" that it was read from; "" for figures of several runs
     const run *run;        // NULL for figures of several runs; that execution for one execution's

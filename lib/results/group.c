@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "results/like_for_like.h"
-#include "results/machine_use.h"
 
 // Parameters that repeats may differ in: the seed, and those that change no bit. The name compared
 // is the experiment's, as a plan may rename it.
@@ -102,12 +101,6 @@ status group_executions(const group *g, const run ***executions, size_t *count, 
 bool group_is_simulated(const group *g) {
     for (size_t i = 0; i < g->count; i++)
         if (g->runs[i]->simulated) return true;
-    return false;
-}
-
-bool group_is_busy(const group *g) {
-    for (size_t i = 0; i < g->count; i++)
-        if (machine_busy_executions(g->runs[i])) return true;
     return false;
 }
 

@@ -35,8 +35,7 @@ typedef struct group_statistic {
 } group_statistic;
 status group_mean(const group *g, const metric_row *m, size_t member, group_statistic *s,
                   error *err) MUST_CHECK;
-// Is one of the times simulated, or from a busy machine?
+// Is one of the times simulated?
 bool group_is_simulated(const group *g);
-bool group_is_busy(const group *g);
 
 #endif

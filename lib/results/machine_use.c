@@ -23,7 +23,7 @@ machine_use machine_use_of(const run *execution) {
         number_at(last, "machine.others_seconds"), number_at(last, "machine.cores")};
 }
 
-bool machine_use_is_busy(const machine_use *u) {
+bool machine_use_is_disturbed(const machine_use *u) {
     const double share = fmax(0.1, 0.02 * u->cores);
     const bool used = u->others > share * u->wall + tick_error * u->cores;
     if (isnan(u->waited)) return used && u->cpu + u->others > 0.95 * u->cores * u->wall;
@@ -32,13 +32,4 @@ bool machine_use_is_busy(const machine_use *u) {
 
 double machine_use_without_core(const machine_use *u) {
     return u->waited / (u->cpu + u->waited);
-}
-
-size_t machine_busy_executions(const run *r) {
-    size_t busy = 0;
-    for (size_t i = 0; i < run_execution_count(r); i++) {
-        const machine_use u = machine_use_of(run_execution(r, i));
-        busy += machine_use_is_busy(&u);
-    }
-    return busy;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// machine_use.h - was the machine busy with something else during training? The figures come from a
-// manifest's `run.execution.machine` (docs/formats.md); without them the machine counts as quiet.
+// machine_use.h - did other programs disturb a training? A report says so, and no verdict depends
+// on it. The figures come from a manifest's `run.execution.machine` (docs/formats.md); without them
+// the machine counts as quiet.
 #ifndef LOCKSTEP_RESULTS_MACHINE_USE_H
 #define LOCKSTEP_RESULTS_MACHINE_USE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "results/run.h"
 
@@ -26,12 +26,9 @@ machine_use machine_use_of(const run *execution);
 // ready to run. More threads than cores wait for each other, but then nothing else used the
 // processors; and a process on a separate core delays no thread. If the waiting time is unknown,
 // threads are assumed to have waited if 95 % of the processor time was used.
-bool machine_use_is_busy(const machine_use *u);
+bool machine_use_is_disturbed(const machine_use *u);
 
 // Returns the share of the time in which its threads could run that they had no core; NAN: unknown.
 double machine_use_without_core(const machine_use *u);
-
-// Returns the number of a run's executions that count and were disturbed in this way.
-size_t machine_busy_executions(const run *r);
 
 #endif

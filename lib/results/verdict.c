@@ -46,7 +46,6 @@ mean_estimate verdict_difference(const double *subject, size_t subjects, const d
 static verdict_missing find_missing(const timed_side *a, const timed_side *b,
                                     execution_order order) {
     if (a->count < VERDICT_EXECUTIONS || b->count < VERDICT_EXECUTIONS) return MISSING_EXECUTIONS;
-    if (a->busy || b->busy) return MISSING_IDLE_MACHINE;
     return order == ORDER_SEQUENTIAL ? MISSING_INTERLEAVING : MISSING_NOTHING;
 }
 
@@ -60,7 +59,6 @@ verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
     *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
     v.subject = subject->count;
     v.baseline = baseline->count;
-    v.busy = subject->busy + baseline->busy;
     if (v.missing != MISSING_NOTHING) return v;
     v.test = test;
     if (simulated)

@@ -35,7 +35,6 @@ typedef enum verdict_missing {
     MISSING_NOTHING,
     MISSING_LIKE_FOR_LIKE, // time: the two are not like for like
     MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS on one side
-    MISSING_IDLE_MACHINE,  // time: the machine was busy with something else (machine_use.h)
     MISSING_INTERLEAVING,  // time: the executions of the two sides were not interleaved
     MISSING_TEST_DATA,     // accuracy: different test data, or none
     MISSING_SEEDS // accuracy: no common seed with predictions, and fewer than three common seeds
@@ -57,9 +56,8 @@ typedef struct verdict {
     double adjusted; // after Holm's correction over `tests` verdicts; this one decides
     size_t tests;    // verdicts with a test that were corrected together; 1: this one alone
     bool within;     // certainly within the margin: two one-sided tests, uncorrected
-    // Executions of the subject and of the baseline, and the number of disturbed ones among both;
-    // for accuracy, the seeds or samples of each.
-    size_t subject, baseline, busy;
+    // Executions of the subject and of the baseline; for accuracy, the seeds or samples of each.
+    size_t subject, baseline;
 } verdict;
 
 // The order in which the executions of two sides were made.
@@ -74,7 +72,6 @@ typedef enum execution_order {
 typedef struct timed_side {
     const double *log_seconds; // logarithms of the time of each
     size_t count;
-    size_t busy; // number of these on a busy machine
 } timed_side;
 
 // The difference subject - baseline of values, by the test that their order allows: paired for 5 or

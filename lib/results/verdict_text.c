@@ -71,11 +71,6 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
     if (v->missing == MISSING_EXECUTIONS)
         text_format(out, words_in(l, "no verdict: %zu of %d executions (EXECUTIONS=%d)"), least,
                     VERDICT_EXECUTIONS, VERDICT_EXECUTIONS);
-    else if (v->missing == MISSING_IDLE_MACHINE)
-        text_format(out,
-                    words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
-                                "(again with EXECUTIONS=%zu when it is idle)"),
-                    v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
     else
         text_format(out,
                     words_in(l, "no verdict: the executions of the two sides were not interleaved "
@@ -137,9 +132,6 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
         break;
     default: append_lack(out, c, length, l); break;
     }
-    if (length == VERDICT_SENTENCE && c->excluded_busy)
-        text_format(out, words_in(l, " (%zu executions on a busy machine excluded)"),
-                    c->excluded_busy);
 }
 
 // ---- Accuracy ----

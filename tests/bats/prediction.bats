@@ -245,7 +245,7 @@ experiment() {
 # predicted REPORT NAME BASIS: there is a prediction for it, based on that run, and a measured
 # epoch.
 predicted() {
-    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+†?‡? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+†?‡? \| [+-][0-9.]+ % \|$" \
+    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+†? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+†? \| [+-][0-9.]+ % \|$" \
         "$1/report.md" || fail "$(cat "$1/report.md")"
 }
 

@@ -610,25 +610,6 @@ END
     fails_with 2 "is named twice|are the same run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
 }
 
-@test "a busy machine is reported before the runs begin, not only after them" {
-    local -a busy=()
-    local core
-    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
-    for ((core = $(nproc); core > 0; core--)); do
-        while :; do :; done 3>&- &
-        busy+=($!)
-    done
-    EXECUTIONS=1 run pipeline compare x y
-    kill "${busy[@]}"
-    [ "$status" -eq 0 ] || fail "$output"
-    grep -q "^note *machine: busy: other programs use [0-9.]* of its $(nproc) cores; the report gives no verdict" <<<"$output" || fail "$output"
-    local text=${output%%"/train: running"*}
-    [[ $text == *"machine: busy"* ]] || fail "$output"
-    # Not where nothing is timed.
-    succeeds pipeline experiment x SEED=9
-    [[ $output != *"machine: busy"* ]] || fail "$output"
-}
-
 @test "names given both as words and by a setting are refused" {
     fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
     fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"

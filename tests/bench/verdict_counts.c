@@ -9,8 +9,7 @@
 // to find the slow-down that 80 % of the comparisons detect. Prints a Markdown table. If there are
 // fewer than 200 times as many rounds, comparisons share some of them.
 //
-// Exit code 4 if more than 16 of 200 say "differ", or more than 20 have no verdict because the
-// machine was busy.
+// Exit code 4 if more than 16 of 200 say "differ".
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include "results/compare.h"
 #include "results/run_list.h"
 
-enum { COMPARISONS = 200, ALLOWED = 16, ALLOWED_BUSY = 20, LARGEST = 10 };
+enum { COMPARISONS = 200, ALLOWED = 16, LARGEST = 10 };
 
 // One side of a comparison: copies of executions.
 typedef struct arm {
@@ -56,7 +55,7 @@ static status judge(const run_list *list, size_t n, size_t number, double factor
 }
 
 typedef struct tally {
-    size_t differ, same, undecided, none; // "differ" in the factor's direction, if there is one
+    size_t differ, same, undecided; // "differ" in the factor's direction, if there is one
 } tally;
 
 static status count(const run_list *list, size_t n, double factor, tally *t, error *err) {
@@ -70,8 +69,6 @@ static status count(const run_list *list, size_t n, double factor, tally *t, err
             t->differ++;
         else if (c.time.kind == VERDICT_SAME)
             t->same++;
-        else if (c.time.kind == VERDICT_NONE)
-            t->none++;
         else
             t->undecided++;
         comparison_release(&c);
@@ -102,10 +99,9 @@ static status print_row(const run_list *list, size_t n, tally *worst, error *err
     if (rc == STATUS_OK) rc = find_slowdown(list, n, &percent, err);
     if (rc != STATUS_OK) return rc;
     if (!isnan(percent)) snprintf(found, sizeof found, "%.2f %%", percent);
-    printf("| %zu | %d | %zu | %zu | %zu | %zu | %s |\n", n, COMPARISONS, t.differ, t.same,
-           t.undecided, t.none, found);
+    printf("| %zu | %d | %zu | %zu | %zu | %s |\n", n, COMPARISONS, t.differ, t.same, t.undecided,
+           found);
     if (t.differ > worst->differ) worst->differ = t.differ;
-    if (t.none > worst->none) worst->none = t.none;
     return STATUS_OK;
 }
 
@@ -116,15 +112,11 @@ static status run_counts(run_list *list, int folders, char **folder, error *err)
     if (folders < 2 * (LARGEST + 1))
         return error_set(err, STATUS_USAGE, "expected %d executions or more", 2 * (LARGEST + 1));
     for (int i = 0; i < folders; i++) TRY(run_list_add(list, folder[i], err));
-    printf("| rounds | comparisons | differ | the same within ±%g %% | undecided | machine busy | "
-           "slow-down found in 80 %% |\n|---|---|---|---|---|---|---|\n",
+    printf("| rounds | comparisons | differ | the same within ±%g %% | undecided | "
+           "slow-down found in 80 %% |\n|---|---|---|---|---|---|\n",
            100 * VERDICT_TIME_MARGIN);
     for (size_t i = 0; i < 3; i++) TRY(print_row(list, rounds[i], &worst, err));
-    if (worst.none > ALLOWED_BUSY)
-        rc = error_set(err, STATUS_FINDING,
-                       "the machine was busy in %zu of %d comparisons: nothing else may run",
-                       worst.none, COMPARISONS);
-    else if (worst.differ > ALLOWED)
+    if (worst.differ > ALLOWED)
         rc = error_set(err, STATUS_FINDING, "more than %d of %d comparisons of equals differ",
                        ALLOWED, COMPARISONS);
 out:

@@ -330,7 +330,7 @@ static status stopped_by(error *err) {
 // A rank that takes turns.
 typedef struct rank_turns {
     train_run *run;
-    turns *turns;
+    turn_taker *turns;
 } rank_turns;
 
 // With several GPUs, one process monitors all of them. If monitoring fails, the manifest has no GPU
@@ -370,7 +370,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     const bool lead = c->rank == 0;
     const int local_rank = group->joined ? group->local_rank : c->rank;
     trace_file tracing = {0};
-    turns taken = s->turns ? *s->turns : (turns){.connection = -1};
+    turn_taker taken = s->turns ? *s->turns : (turn_taker){.connection = -1};
     rank_turns arm = {r, &taken};
     trainer_end end;
     gpu_monitor *monitor = lead && !s->turns ? watch_gpus(s) : NULL;

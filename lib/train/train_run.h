@@ -36,8 +36,9 @@ typedef struct train_settings {
     int loader_workers;
     bool reduce_fast; // requested, and the strategy reduces
     bool resume;
-    const turns *turns; // only trains in turns, to be timed, and writes nothing; NULL: no turns
-    bool dry_run;       // only check; reads only the headers of data files with a manifest
+    const turn_taker
+        *turns;   // only trains in turns, to be timed, and writes nothing; NULL: no turns
+    bool dry_run; // only check; reads only the headers of data files with a manifest
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: never
     // The command that resumes after a stop: as typed, if another program started the tool on its
     // behalf; else the tool's own arguments, argc of them.

@@ -256,7 +256,7 @@ out:
 }
 
 // Nothing is written, so nothing can be resumed.
-static status read_turns(const train_tool *t, train_settings *s, turns *turns, error *err) {
+static status read_turns(const train_tool *t, train_settings *s, turn_taker *turns, error *err) {
     if (t->out || t->resume || t->dry_run || t->max_restarts)
         return error_set(err, STATUS_USAGE,
                          "cannot take turns: '--turns': it writes nothing; leave out --out, "
@@ -369,7 +369,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     experiment e = {0};
     char *file = NULL;
     manifest m = {0};
-    turns turns = {0};
+    turn_taker turns = {0};
     train_settings settings;
     bool done = false;
     status rc;

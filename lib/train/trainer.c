@@ -484,7 +484,7 @@ out:
 
 // Every rank is sent the same turns.
 static status take_turns(trainer *t, trainer_end *end, error *err) {
-    turns *turns = t->o->turns;
+    turn_taker *turns = t->o->turns;
     status rc;
     loader_rest(t->loader);
     TRY(turns_join(turns, err));

@@ -28,7 +28,7 @@ typedef struct trainer_options {
     int keep_states;        // segments whose ends are kept (kept_states.h); 0: none
     const char *out;        // the folder for them
     yaml_node *segment;     // describes this segment of the run; the trainer completes it
-    turns *turns;           // trains only in turns, and saves nothing; NULL: trains to the end
+    turn_taker *turns;      // trains only in turns, and saves nothing; NULL: trains to the end
     const logger *log;      // of rank 0
     // Rank 0 calls it once, when all ranks are ready, right before the first step. May be NULL. If
     // it fails, the run ends.

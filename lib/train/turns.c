@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "dist/endpoint.h"
 
-status turns_parse(const char *address, turns *t, error *err) {
+status turns_parse(const char *address, turn_taker *t, error *err) {
     char *end;
     const unsigned long number = strtoul(address, &end, 10);
     const bool listens = number >= 1 && number <= 65535 && *end == '/';
@@ -26,7 +26,7 @@ status turns_parse(const char *address, turns *t, error *err) {
     return STATUS_OK;
 }
 
-status turns_join(turns *t, error *err) {
+status turns_join(turn_taker *t, error *err) {
     enum { PATIENCE_NS = 1000000000 };
     const size_t bytes = t->description ? strlen(t->description) : 0;
     const turn_hello hello = {t->arm, t->rank, t->ranks, (uint32_t)bytes};
@@ -44,7 +44,7 @@ out:
     return rc;
 }
 
-status turns_wait(turns *t, uint64_t *steps, error *err) {
+status turns_wait(turn_taker *t, uint64_t *steps, error *err) {
     turn_order order;
     endpoint_outcome outcome;
     status rc =
@@ -56,20 +56,20 @@ status turns_wait(turns *t, uint64_t *steps, error *err) {
     return STATUS_OK;
 }
 
-void turns_record(turns *t, uint32_t steps, uint32_t samples, uint64_t ns) {
+void turns_record(turn_taker *t, uint32_t steps, uint32_t samples, uint64_t ns) {
     t->done[t->count++] = (turn_step){ns, steps, samples};
 }
 
-void turns_pass(turns *t) {
+void turns_pass(turn_taker *t) {
     const turn_report report = {t->rank == 0 ? t->count : 0};
     endpoint_send(t->connection, &report, sizeof report, -1);
     if (report.count) endpoint_send(t->connection, t->done, t->count * sizeof *t->done, -1);
     t->count = 0;
 }
 
-void turns_release(turns *t) {
+void turns_release(turn_taker *t) {
     if (t->done && t->connection >= 0) close(t->connection);
     free(t->done);
     free(t->description);
-    *t = (turns){.connection = -1};
+    *t = (turn_taker){.connection = -1};
 }

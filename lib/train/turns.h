@@ -39,7 +39,7 @@ typedef struct turn_step {
 } turn_step;
 
 // One rank's side. Zero-initialise it, and set the first four fields.
-typedef struct turns {
+typedef struct turn_taker {
     int endpoint; // where the program listens (dist/endpoint.h)
     uint32_t arm;
     uint32_t rank, ranks;
@@ -47,21 +47,21 @@ typedef struct turns {
     int connection;    // -1 before turns_join
     turn_step *done;   // of this turn
     size_t count;
-} turns;
+} turn_taker;
 
 // Reads "ENDPOINT/ARM". STATUS_USAGE if it is none.
-status turns_parse(const char *address, turns *t, error *err) MUST_CHECK;
+status turns_parse(const char *address, turn_taker *t, error *err) MUST_CHECK;
 
 // Connects, and says that this rank is ready to train. STATUS_FAILED if nobody listens.
-status turns_join(turns *t, error *err) MUST_CHECK;
+status turns_join(turn_taker *t, error *err) MUST_CHECK;
 // Waits for the next turn. *steps = 0: there is none. STATUS_STOPPED after a signal, or if the
 // program has ended.
-status turns_wait(turns *t, uint64_t *steps, error *err) MUST_CHECK;
+status turns_wait(turn_taker *t, uint64_t *steps, error *err) MUST_CHECK;
 // Notes steps of this turn that took `ns` together.
-void turns_record(turns *t, uint32_t steps, uint32_t samples, uint64_t ns);
+void turns_record(turn_taker *t, uint32_t steps, uint32_t samples, uint64_t ns);
 // Ends the turn.
-void turns_pass(turns *t);
+void turns_pass(turn_taker *t);
 
-void turns_release(turns *t);
+void turns_release(turn_taker *t);
 
 #endif

@@ -17,6 +17,7 @@ const tool_entry tool_list[] = {
 
     {"evaluate", TOOLS_RESULTS, "evaluate a trained model on a data set, or classify pictures"},
     {"report", TOOLS_RESULTS, "make a report from finished runs"},
+    {"time-runs", TOOLS_RESULTS, "time trainings against each other, in turns"},
     {"audit", TOOLS_RESULTS, "check published claims against their own figures"},
     {"tensor", TOOLS_RESULTS, "inspect, compare and convert tensor files"},
     {"manifest", TOOLS_RESULTS, "read, verify and compare manifest.yaml files"},

@@ -68,6 +68,23 @@ verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
     return v;
 }
 
+verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool simulated,
+                         estimate *ratio) {
+    const mean_estimate faster = {-longer->value, longer->error, longer->df};
+    const interval range = statistics_interval(&faster, 0.95);
+    const bool enough = executions >= VERDICT_EXECUTIONS;
+    verdict v = verdict_none(enough ? MISSING_NOTHING : MISSING_EXECUTIONS);
+    *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
+    v.subject = v.baseline = executions;
+    if (!enough) return v;
+    v.test = TEST_TURNS;
+    if (simulated)
+        v.kind = VERDICT_COST;
+    else
+        decide(&v, &faster, statistics_p_value(&faster), log1p(VERDICT_TIME_MARGIN));
+    return v;
+}
+
 // ---- Accuracy ----
 
 // An accuracy is a whole number of samples, so seeds with equal differences may still differ by

@@ -44,6 +44,7 @@ typedef enum verdict_test {
     TEST_NONE,
     TEST_WELCH,  // t-test on logarithms of the executions' medians
     TEST_ROUNDS, // the same, paired by round
+    TEST_TURNS,  // t-test on the executions of arms that took turns (turns.h)
     TEST_SEEDS,  // t-test, paired by seed
     TEST_SAMPLES // McNemar's, on the samples of one seed: about two models, not about the method
 } verdict_test;
@@ -83,6 +84,11 @@ mean_estimate verdict_difference(const double *subject, size_t subjects, const d
 // each side. The verdict is on this comparison alone; `simulated`: a time of either side is.
 verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
                         execution_order order, bool simulated, estimate *ratio);
+
+// The same for two arms that took turns: `longer` is the difference of the logarithms of their
+// times, subject - baseline, over so many executions.
+verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool simulated,
+                         estimate *ratio);
 
 // Compares the accuracies of n seeds that both sides have, fractions of `samples` test samples;
 // below 1: unknown. *difference is subject - baseline.

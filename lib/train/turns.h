@@ -6,9 +6,6 @@
 // waits for the next one there; so the ranks need not agree on it, and when either side dies the
 // other one sees a closed connection.
 //
-// The program sends a turn_order to every rank. Each rank answers, when it rests again, with a
-// turn_report, which rank 0 follows up with the steps of the turn. A rank begins with a turn_hello,
-// which rank 0 follows up with the training's manifest so far, as text.
 #ifndef LOCKSTEP_TRAIN_TURNS_H
 #define LOCKSTEP_TRAIN_TURNS_H
 
@@ -16,27 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-enum { TURN_STEPS = 8192 }; // at most so many steps a turn
-
-typedef struct turn_hello {
-    uint32_t arm, rank, ranks; // the arm's number, as in its address
-    uint32_t bytes;            // of the manifest's text; 0: none follows
-} turn_hello;
-
-typedef struct turn_order {
-    uint64_t steps; // 0: the last turn is over
-} turn_order;
-
-typedef struct turn_report {
-    uint64_t count; // turn_step entries that follow, in one message; 0: none
-} turn_report;
-
-// Steps whose results arrived together: one, on a CPU.
-typedef struct turn_step {
-    uint64_t ns;
-    uint32_t steps, samples;
-} turn_step;
+#include "dist/turn_messages.h"
 
 // One rank's side. Zero-initialise it, and set the first four fields.
 typedef struct turn_taker {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// arm.h - one of the trainings that take turns: its process, and the connections of its ranks.
+#ifndef LOCKSTEP_TIMING_ARM_H
+#define LOCKSTEP_TIMING_ARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/yaml_tree.h"
+#include "dist/turn_messages.h"
+
+typedef struct arm {
+    const char *command; // for the shell; not owned
+    uint32_t number;
+    pid_t process;       // leads a process group; 0: not running
+    int *ranks;          // connections; NULL before the first rank has come
+    uint32_t count;      // of the ranks; 0: not known yet
+    uint32_t connected;  // of them
+    yaml_node *manifest; // what rank 0 said of the training: its manifest, without results
+} arm;
+
+// Starts the training, which will connect to `endpoint` (dist/endpoint.h).
+status arm_start(arm *a, int endpoint, error *err) MUST_CHECK;
+// Takes in a rank that connected. The arms are those that were started, in order.
+status arm_admit(arm *arms, size_t count, int connection, error *err) MUST_CHECK;
+// Are all its ranks ready?
+bool arm_is_ready(const arm *a);
+// STATUS_FAILED if its process has ended, or a rank.
+status arm_check(arm *a, error *err) MUST_CHECK;
+
+// Lets it train so many steps, and returns when it rests again; *entries of `steps`, which has room
+// for TURN_STEPS. STATUS_FAILED if it dies, or does not answer for `patience` seconds;
+// STATUS_STOPPED after a signal.
+status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint32_t *entries,
+                error *err) MUST_CHECK;
+
+// Ends the training, and waits for its processes. A zeroed arm is fine; it can be started again.
+void arm_end(arm *a);
+void arm_release(arm *a);
+
+#endif

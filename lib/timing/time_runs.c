@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+#include "timing/time_runs.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/core_use.h"
+#include "base/duration.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/random.h"
+#include "base/signals.h"
+#include "dist/endpoint.h"
+
+// A turn is short, so that its neighbours meet the same machine, and long against what a change of
+// arms costs, of which a few steps are left out. The results of a GPU come together, so its turns
+// are longer. docs/performance.md has the measurements.
+static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25;
+enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };
+static const double coarse = 0.05; // a precision for which less will do
+
+// The kernel counts processor time in ticks.
+typedef struct moment {
+    uint64_t clock;
+    double own; // processor seconds of this program, and of those that it waited for
+    core_use cores;
+} moment;
+
+typedef struct session {
+    const time_options *o;
+    timing *t;
+    manifest *m;
+    uint64_t *steps; // of a turn of each arm
+    double *pace;    // seconds a step of each
+    uint32_t rounds, execution;
+    turn_step *room; // for a turn
+    uint64_t began;  // clock
+    double longest;  // seconds of an execution
+    int listener, endpoint;
+    progress shown;
+} session;
+
+// ---- The machine ----
+
+static double seconds_of(int who) {
+    struct rusage use;
+    if (getrusage(who, &use)) return 0;
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+static void note_moment(moment *now) {
+    now->clock = clock_now();
+    now->own = seconds_of(RUSAGE_SELF) + seconds_of(RUSAGE_CHILDREN);
+    core_use_read(&now->cores);
+}
+
+// The cores that other programs used on average, of those available here; NAN: unknown.
+static double others_between(const moment *begin, const moment *end) {
+    cpu_set_t own;
+    double used = 0;
+    if (sched_getaffinity(0, sizeof own, &own)) return NAN;
+    for (size_t i = 0; i < CORE_USE_CORES && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &own)) used += end->cores.used[i] - begin->cores.used[i];
+    const double wall = (double)(end->clock - begin->clock) / 1e9;
+    return fmax(0, (used - (end->own - begin->own)) / wall);
+}
+
+// ---- Starting the arms ----
+
+// A number that no other program of this user listens at.
+static status listen_somewhere(session *s, error *err) {
+    enum { ATTEMPTS = 3, LAST = 65535 };
+    status rc = STATUS_FAILED;
+    for (int i = 0; i < ATTEMPTS && rc == STATUS_FAILED; i++) {
+        s->endpoint = 1 + (getpid() + i) % LAST;
+        rc = endpoint_listen(s->endpoint, &s->listener, err);
+    }
+    return rc;
+}
+
+static bool all_ready(const timing *t) {
+    for (size_t a = 0; a < t->count; a++)
+        if (!arm_is_ready(&t->arms[a])) return false;
+    return true;
+}
+
+// Takes in the ranks as they connect, however long they read their data.
+static status await_arms(session *s, error *err) {
+    enum { LOOK_NS = 100000000 };
+    while (!all_ready(s->t)) {
+        struct pollfd at = {.fd = s->listener, .events = POLLIN};
+        int connection = -1;
+        bool ready;
+        status rc = endpoint_wait(&at, 1, clock_now() + LOOK_NS, &ready, err);
+        if (rc == STATUS_OK && ready) rc = endpoint_accept(s->listener, &connection, err);
+        if (rc == STATUS_OK && connection >= 0)
+            rc = arm_admit(s->t->arms, s->t->count, connection, err);
+        for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
+            rc = arm_check(&s->t->arms[a], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status start_arms(session *s, error *err) {
+    status rc;
+    TRY(listen_somewhere(s, err));
+    for (size_t a = 0; a < s->t->count; a++) TRY(arm_start(&s->t->arms[a], s->endpoint, err));
+    rc = await_arms(s, err);
+out:
+    return rc;
+}
+
+static void end_arms(session *s) {
+    for (size_t a = 0; a < s->t->count; a++) arm_end(&s->t->arms[a]);
+    if (s->listener >= 0) close(s->listener);
+    s->listener = -1;
+}
+
+// ---- Turns ----
+
+static status give_turn(session *s, size_t a, uint64_t steps, uint32_t *entries, error *err) {
+    const double patience = 60 + 20 * (double)steps * s->pace[a];
+    return arm_turn(&s->t->arms[a], steps, patience, s->room, entries, err);
+}
+
+static status measure_pace(session *s, size_t a, uint64_t steps, bool *apart, error *err) {
+    uint32_t entries;
+    uint64_t ns = 0, all = 0;
+    status rc = give_turn(s, a, steps, &entries, err);
+    for (uint32_t i = 0; rc == STATUS_OK && i < entries; i++) {
+        ns += s->room[i].ns;
+        all += s->room[i].steps;
+    }
+    if (rc == STATUS_OK) s->pace[a] = (double)ns / 1e9 / (double)all;
+    *apart = entries == all;
+    return rc;
+}
+
+static uint64_t steps_in(double seconds, double pace) {
+    return (uint64_t)fmin(TURN_STEPS, fmax(TURN_LEAST, ceil(seconds / pace)));
+}
+
+// In the first execution: how many steps each arm's turn has, and how many rounds there are.
+static status plan_turns(session *s, error *err) {
+    const double precision = s->o->precision, share = fmin(1, 0.01 / precision);
+    double longest = 0;
+    for (size_t a = 0; a < s->t->count; a++) {
+        bool apart;
+        status rc = measure_pace(s, a, TURN_LEAST, &apart, err);
+        if (rc == STATUS_OK)
+            rc = measure_pace(s, a, steps_in(2 * turn_seconds, s->pace[a]), &apart, err);
+        if (rc != STATUS_OK) return rc;
+        s->steps[a] = steps_in(apart ? turn_seconds : gpu_turn_seconds, s->pace[a]);
+        longest = fmax(longest, (double)s->steps[a] * s->pace[a]);
+    }
+    const double rounds = ROUNDS_MOST * turn_seconds * share / longest;
+    s->rounds = (uint32_t)fmin(ROUNDS_MOST, fmax(ROUNDS_LEAST, rounds));
+    return STATUS_OK;
+}
+
+// Draws the order of a round (Fisher and Yates).
+static void draw_order(const session *s, uint32_t round, uint32_t *order) {
+    const random_stream stream = {
+        .seed = 1, .purpose = RANDOM_TRIAL, .epoch = s->execution, .sample = round};
+    const uint32_t count = (uint32_t)s->t->count;
+    for (uint32_t a = 0; a < count; a++) order[a] = a;
+    for (uint32_t left = count; left > 1; left--) {
+        const uint32_t k = random_below(&stream, left, left), moved = order[k];
+        order[k] = order[left - 1];
+        order[left - 1] = moved;
+    }
+}
+
+// A round with `recorded` false only warms up: the first steps of a process touch new memory.
+static status give_round(session *s, uint32_t round, bool recorded, uint32_t *order, error *err) {
+    draw_order(s, round, order);
+    for (size_t i = 0; i < s->t->count; i++) {
+        turn t = {.execution = s->execution, .round = round, .arm = order[i]};
+        status rc = give_turn(s, t.arm, s->steps[t.arm], &t.entries, err);
+        if (rc == STATUS_OK && recorded) rc = turn_log_add(&s->t->log, &t, s->room, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static void announce(const session *s) {
+    char once[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
+    double seconds = 0;
+    for (size_t a = 0; a < s->t->count; a++)
+        seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
+    const int least = s->o->precision < coarse ? 2 * EXECUTIONS_LEAST : EXECUTIONS_LEAST;
+    log_info(s->o->log, "%zu arms to ±%.3g %%: about %s, at most %s", s->t->count,
+             100 * s->o->precision, duration_text(least * seconds, once),
+             duration_text(fmax(s->o->limit, EXECUTIONS_LEAST * seconds), most));
+}
+
+static status run_rounds(session *s, error *err) {
+    uint32_t *order = memory_new(s->t->count, sizeof *order, err);
+    status rc = order ? give_round(s, s->rounds, false, order, err) : STATUS_FAILED;
+    for (uint32_t r = 0; rc == STATUS_OK && r < s->rounds; r++) {
+        rc = give_round(s, r, true, order, err);
+        progress_show(&s->shown, (clock_now() - s->began) / 1000000000,
+                      (uint64_t)fmax(1, s->o->limit));
+    }
+    free(order);
+    return rc;
+}
+
+// ---- The files ----
+
+static status path_of(const session *s, const char *name, char **path, error *err) {
+    *path = memory_format(err, "%s/%s", s->o->out, name);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+static status describe_arm(const arm *a, yaml_node *list, error *err) {
+    static const char *const kept[] = {"tool", "version", "key", "inputs"};
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    const yaml_node *execution = yaml_get(a->manifest, "run.execution");
+    status rc = item ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = yaml_put(item, "command", yaml_new_string(a->command, err), err);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const yaml_node *found = yaml_find(a->manifest, kept[i]);
+        if (rc == STATUS_OK && found) rc = yaml_put(item, kept[i], yaml_copy(found, err), err);
+    }
+    if (rc == STATUS_OK && execution)
+        rc = yaml_put(item, "execution", yaml_copy(execution, err), err);
+    if (rc == STATUS_OK) return yaml_append(list, item, err);
+    yaml_free(item);
+    return rc;
+}
+
+// What must agree for turns to count together: the trainings, the build and the machine.
+static char *identity_of(const session *s, error *err) {
+    const yaml_node *run = manifest_run(s->m);
+    char *text =
+        memory_format(err, "%s %s", yaml_text_at(run, "host"), yaml_text_at(run, "sources"));
+    for (size_t a = 0; text && a < s->t->count; a++) {
+        const arm *one = &s->t->arms[a];
+        char *longer = memory_format(err, "%s\n%s %s %s", text, yaml_text_at(one->manifest, "key"),
+                                     yaml_text_at(one->manifest, "version"), one->command);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+// Takes the turns of an earlier call, if they are of the same arms. The first execution is running.
+static status read_earlier(session *s, error *err) {
+    tensor_file f = {0};
+    turn_log earlier = {0};
+    char *path = NULL, *identity = identity_of(s, err);
+    status rc = identity ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = path_of(s, TURNS_FILE, &path, err);
+    if (rc != STATUS_OK || access(path, F_OK)) goto out;
+    TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
+    const char *arms = tensor_file_metadata(&f, "arms");
+    if (!arms || strcmp(arms, identity) != 0) goto out;
+    TRY(turn_log_load(&earlier, s->t->count, &f, path, err));
+    s->t->log = earlier;
+    s->execution = (uint32_t)earlier.execution_count;
+    log_info(s->o->log, "continues after execution %" PRIu32 " of '%s'", s->execution, s->o->out);
+out:
+    tensor_file_release(&f);
+    free(identity);
+    free(path);
+    return rc;
+}
+
+static status save_turns(session *s, tensor_file *f, error *err) {
+    char *path = NULL, *identity = identity_of(s, err);
+    status rc = identity ? path_of(s, TURNS_FILE, &path, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = turn_log_store(&s->t->log, f, err);
+    if (rc == STATUS_OK) rc = tensor_file_add_metadata(f, "arms", identity, err);
+    if (rc == STATUS_OK) rc = tensor_file_write(path, f, err);
+    free(identity);
+    free(path);
+    return rc;
+}
+
+static status write_results(session *s, error *err) {
+    yaml_node *results = manifest_results(s->m), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++) {
+        const estimate e = turn_fit_seconds(&s->t->fit, a);
+        rc = yaml_append(list, yaml_new_number(e.value, err), err);
+    }
+    if (rc == STATUS_OK)
+        rc = yaml_put(results, "executions", yaml_new_integer((int64_t)s->t->fit.executions, err),
+                      err);
+    if (rc == STATUS_OK)
+        rc = yaml_put(results, "precision", yaml_new_number(s->t->widest, err), err);
+    if (rc == STATUS_OK) return yaml_put(results, "seconds_per_sample", list, err);
+    yaml_free(list);
+    return rc;
+}
+
+// The keys of the arms are the parameters, and so the key of the folder.
+static status describe(session *s, error *err) {
+    yaml_node *keys = yaml_new(YAML_SEQUENCE, err), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = keys && list ? STATUS_OK : STATUS_FAILED;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++) {
+        const char *key = yaml_text_at(s->t->arms[a].manifest, "key");
+        rc = yaml_append(keys, yaml_new_string(key, err), err);
+        if (rc == STATUS_OK) rc = describe_arm(&s->t->arms[a], list, err);
+    }
+    if (rc != STATUS_OK) {
+        yaml_free(keys);
+        yaml_free(list);
+        return rc;
+    }
+    rc = yaml_put(manifest_parameters(s->m), "arms", keys, err);
+    status other = yaml_put(manifest_run(s->m), "arms", list, err);
+    return rc == STATUS_OK ? other : rc;
+}
+
+static status write_manifest(session *s, const tensor_file *f, error *err) {
+    char *turns = NULL, *path = NULL;
+    status rc;
+    TRY(path_of(s, TURNS_FILE, &turns, err));
+    TRY(path_of(s, "manifest.yaml", &path, err));
+    const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
+    TRY(manifest_add_output(s->m, &file, err));
+    TRY(describe(s, err));
+    TRY(write_results(s, err));
+    rc = manifest_write(s->m, path, err);
+out:
+    free(path);
+    free(turns);
+    return rc;
+}
+
+// ---- Executions ----
+
+static status run_execution(session *s, error *err) {
+    moment begin, end;
+    double others;
+    status rc;
+    note_moment(&begin);
+    rc = start_arms(s, err);
+    if (rc == STATUS_OK && !s->rounds) {
+        if (s->o->out) rc = read_earlier(s, err);
+        if (rc == STATUS_OK) rc = plan_turns(s, err);
+        if (rc == STATUS_OK) announce(s);
+    }
+    if (rc == STATUS_OK) rc = run_rounds(s, err);
+    end_arms(s);
+    if (rc != STATUS_OK) return rc;
+    note_moment(&end);
+    others = others_between(&begin, &end);
+    s->longest = fmax(s->longest, (double)(end.clock - begin.clock) / 1e9);
+    s->execution++;
+    return turn_log_end(&s->t->log, others, err);
+}
+
+static double half_width(const mean_estimate *m) {
+    const interval range = statistics_interval(m, 0.95);
+    return expm1((range.high - range.low) / 2);
+}
+
+static status fit(session *s, error *err) {
+    timing *t = s->t;
+    turn_fit_release(&t->fit);
+    status rc = turn_fit_make(&t->log, t->count, &t->fit, err);
+    t->widest = 0;
+    for (size_t a = 0; rc == STATUS_OK && a < t->count; a++)
+        for (size_t b = 0; b < a; b++) {
+            const mean_estimate m = turn_fit_difference(&t->fit, a, b);
+            const double half = half_width(&m);
+            if (!(half <= t->widest)) t->widest = half;
+        }
+    return rc;
+}
+
+static bool is_enough(const session *s) {
+    const size_t done = s->t->fit.executions;
+    const double passed = (double)(clock_now() - s->began) / 1e9;
+    if (done < EXECUTIONS_LEAST) return false;
+    if (passed + s->longest > s->o->limit) return true;
+    return s->t->widest <= s->o->precision &&
+           (done >= 2 * EXECUTIONS_LEAST || s->o->precision >= coarse);
+}
+
+static status run_executions(session *s, error *err) {
+    status rc;
+    do {
+        tensor_file f = {0};
+        TRY(run_execution(s, err));
+        TRY(fit(s, err));
+        if (s->o->out) rc = save_turns(s, &f, err);
+        if (s->o->out && rc == STATUS_OK && is_enough(s)) rc = write_manifest(s, &f, err);
+        tensor_file_release(&f);
+        if (rc != STATUS_OK) goto out;
+    } while (!is_enough(s));
+out:
+    return rc;
+}
+
+status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
+    session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1};
+    status rc = STATUS_FAILED;
+    *t = (timing){.count = o->count, .arms = memory_new(o->count, sizeof *t->arms, err)};
+    s.steps = memory_new(o->count, sizeof *s.steps, err);
+    s.pace = memory_new(o->count, sizeof *s.pace, err);
+    s.room = memory_new(TURN_STEPS, sizeof *s.room, err);
+    if (!t->arms || !s.steps || !s.pace || !s.room) goto out;
+    for (size_t a = 0; a < o->count; a++)
+        t->arms[a] = (arm){.command = o->commands[a], .number = (uint32_t)a};
+    progress_begin(&s.shown, o->log, "timing", "s");
+    rc = run_executions(&s, err);
+    progress_end(&s.shown);
+    if (rc == STATUS_STOPPED)
+        error_set(err, rc, "stopped after execution %" PRIu32 "%s", s.execution,
+                  o->out ? ", which is saved; the same command goes on" : "");
+out:
+    end_arms(&s);
+    free(s.room);
+    free(s.pace);
+    free(s.steps);
+    return rc;
+}
+
+void timing_release(timing *t) {
+    for (size_t a = 0; t->arms && a < t->count; a++) arm_release(&t->arms[a]);
+    free(t->arms);
+    turn_log_release(&t->log);
+    turn_fit_release(&t->fit);
+    *t = (timing){0};
+}

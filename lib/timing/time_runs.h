@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// time_runs.h - times trainings against each other: they run together, and take turns of a
+// twentieth of a second (results/turns.h).
+//
+// An execution starts all arms anew, and gives each 50 turns. There are at least six executions,
+// and more until the 95 % interval of every pair of arms is as narrow as asked for, or the time is
+// over. If ±5 % or more is enough, there are at least three, and fewer turns.
+#ifndef LOCKSTEP_TIMING_TIME_RUNS_H
+#define LOCKSTEP_TIMING_TIME_RUNS_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "data/manifest.h"
+#include "results/turns.h"
+#include "timing/arm.h"
+
+typedef struct time_options {
+    const char *const *commands; // of train tools, for the shell, without --out
+    size_t count;                // 2 or more
+    const char *out;             // folder, which exists and is locked; NULL: writes nothing
+    double precision;            // half the interval's width, as a fraction: 0.01
+    double limit;                // seconds; three executions may take longer
+    const logger *log;
+} time_options;
+
+typedef struct timing {
+    arm *arms;
+    size_t count;
+    turn_log log;
+    turn_fit fit;
+    double widest; // half the width of the widest pair's interval, as a fraction
+} timing;
+
+// Times the arms, and continues with the turns that an earlier call left in `out`. Each execution
+// that ends is saved there, as turns.st.zst, and manifest.yaml last. `m` is the manifest that was
+// begun. STATUS_STOPPED after a signal: the executions until then are kept, and the arms have
+// ended, as after every failure. Release `t` even after a failure.
+status time_runs(const time_options *o, manifest *m, timing *t, error *err) MUST_CHECK;
+void timing_release(timing *t);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// time-runs: times trainings against each other, on a machine that others may use, too.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "results/verdict_text.h"
+#include "timing/time_runs.h"
+
+enum { BITS = 1 };
+
+typedef struct arguments {
+    const char *out;
+    double precision, limit;
+} arguments;
+
+static const char NOTES[] =
+    "A COMMAND is that of a train tool, in quotes, without --out; the shell runs it.\n"
+    "All trainings run together and take turns of about 0.05 s: a step ends before\n"
+    "the next training goes on, and everything of the others rests. So load,\n"
+    "frequency and neighbours meet them alike, and each is compared with those next\n"
+    "to it in time. Their models do not depend on it, and are not written.\n"
+    "\n"
+    "It starts all of them anew at least six times, and until the 95 % interval of\n"
+    "their ratio is as narrow as --precision asks, or --limit is over.\n"
+    "\n"
+    "With --out DIR, turns.st.zst has the time of every step, and manifest.yaml is\n"
+    "for report --turns DIR. After Ctrl-C the same command goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  train='train-single --experiment single --train data/train.st.zst'\n"
+    "  lockstep time-runs \"$train --threads 1\" \"$train --threads 2\"\n"
+    "  lockstep time-runs \"$train\" \"old/bin/$train\"\n"
+    "\n"
+    "Exit codes: 0 done; 1 a training failed; 2 usage; 5 stopped.";
+
+// ---- What is said ----
+
+// Fills comparisons of the arms from the second on with the first one.
+static void compare_arms(const timing *t, comparison *c) {
+    for (size_t a = 1; a < t->count; a++) {
+        const mean_estimate longer = turn_fit_difference(&t->fit, a, 0);
+        c[a].time = verdict_on_turns(&longer, t->fit.executions, false, &c[a].speedup);
+        c[a].accuracy = verdict_none(MISSING_TEST_DATA);
+    }
+}
+
+static status print_arms(const timing *t, const comparison *c, error *err) {
+    status rc = STATUS_OK;
+    printf("%-4s %12s  %s\n", "arm", "samples/s", "against arm 1");
+    for (size_t a = 0; rc == STATUS_OK && a < t->count; a++) {
+        const estimate seconds = turn_fit_seconds(&t->fit, a);
+        text said;
+        text_init(&said, err);
+        if (a) verdict_append_time(&said, &c[a], VERDICT_SENTENCE, LANGUAGE_EN);
+        rc = text_status(&said);
+        if (rc == STATUS_OK)
+            printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
+        text_release(&said);
+    }
+    return rc;
+}
+
+static status answer(const timing *t, error *err) {
+    comparison *c = memory_new(t->count, sizeof *c, err);
+    status rc = c ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK) {
+        compare_arms(t, c);
+        rc = compare_table(c + 1, t->count - 1, err);
+    }
+    if (rc == STATUS_OK) rc = print_arms(t, c, err);
+    free(c);
+    return rc;
+}
+
+// ---- The tool ----
+
+static status work(void *argument, const cli_call *call, error *err) {
+    const arguments *a = argument;
+    manifest m = {0};
+    timing t = {0};
+    int lock = -1;
+    const time_options o = {.commands = call->operands->items,
+                            .count = call->operands->count,
+                            .out = a->out,
+                            .precision = a->precision / 100,
+                            .limit = a->limit ? a->limit : 60 * (double)call->operands->count,
+                            .log = call->log};
+    status rc;
+    TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));
+    if (a->out) {
+        TRY(manifest_check_folder(&m, a->out, err));
+        TRY(output_make_folder(a->out, err));
+        TRY(output_lock_folder(a->out, call->log, &lock, err));
+    }
+    signals_watch();
+    TRY(time_runs(&o, &m, &t, err));
+    rc = answer(&t, err);
+out:
+    timing_release(&t);
+    output_unlock_folder(lock);
+    manifest_release(&m);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    arguments a = {.precision = 1};
+    const cli_option options[] = {
+        {"out", CLI_STRING, &a.out, "DIR", "folder for the turns and the manifest", 0, 0},
+        {"precision", CLI_NUMBER, &a.precision, "PERCENT",
+         "half the width of the interval that is wanted (default: 1)", 0, 100},
+        {"limit", CLI_NUMBER, &a.limit, "SECONDS",
+         "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
+        {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
+    };
+    const cli_tool tool = {.name = "time-runs",
+                           .usage = "[OPTION]... COMMAND COMMAND...",
+                           .options = options,
+                           .notes = NOTES,
+                           .operands_min = 2,
+                           .operands_max = 64};
+    return cli_main(&tool, argc, argv, work, &a);
+}

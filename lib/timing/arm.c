@@ -199,7 +199,14 @@ status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint3
 
 // ---- The end ----
 
-// Waits for up to a second for each attempt.
+void arm_dismiss(arm *a) {
+    const turn_order over = {0};
+    if (a->process && !arm_is_ready(a)) kill(-a->process, SIGKILL);
+    for (uint32_t r = 0; r < a->count; r++)
+        if (a->ranks[r] >= 0) endpoint_send(a->ranks[r], &over, sizeof over, -1);
+}
+
+// Waits for up to a second.
 static bool has_ended(pid_t process) {
     const struct timespec moment = {.tv_nsec = 5000000};
     for (int i = 0; i < 200; i++) {
@@ -210,12 +217,9 @@ static bool has_ended(pid_t process) {
 }
 
 void arm_end(arm *a) {
-    const turn_order over = {0};
-    for (uint32_t r = 0; r < a->count; r++) {
-        if (a->ranks[r] < 0) continue;
-        endpoint_send(a->ranks[r], &over, sizeof over, -1);
-        close(a->ranks[r]);
-    }
+    arm_dismiss(a);
+    for (uint32_t r = 0; r < a->count; r++)
+        if (a->ranks[r] >= 0) close(a->ranks[r]);
     free(a->ranks);
     a->ranks = NULL;
     a->count = a->connected = 0;

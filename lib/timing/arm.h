@@ -37,7 +37,9 @@ status arm_check(arm *a, error *err) MUST_CHECK;
 status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint32_t *entries,
                 error *err) MUST_CHECK;
 
-// Ends the training, and waits for its processes. A zeroed arm is fine; it can be started again.
+// Tells it that its turns are over; kills one that is not ready yet. Then arm_end waits for its
+// processes, and kills those that do not end. A zeroed arm is fine; it can be started again.
+void arm_dismiss(arm *a);
 void arm_end(arm *a);
 void arm_release(arm *a);
 

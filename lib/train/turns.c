@@ -49,9 +49,10 @@ status turns_wait(turn_taker *t, uint64_t *steps, error *err) {
     endpoint_outcome outcome;
     status rc =
         endpoint_receive(t->connection, &order, sizeof order, NULL, UINT64_MAX, &outcome, err);
+    if (rc == STATUS_STOPPED) return error_set(err, rc, "between two turns");
     if (rc != STATUS_OK) return rc;
     if (outcome != ENDPOINT_WHOLE || order.steps > TURN_STEPS)
-        return error_set(err, STATUS_STOPPED, "stopped: the program that gives the turns ended");
+        return error_set(err, STATUS_STOPPED, "because the program that gives the turns ended");
     *steps = order.steps;
     return STATUS_OK;
 }

@@ -15,6 +15,7 @@ enum { BITS = 1 };
 typedef struct arguments {
     const char *out;
     double precision, limit;
+    bool print_key;
 } arguments;
 
 static const char NOTES[] =
@@ -91,6 +92,10 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .log = call->log};
     status rc;
     TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));
+    if (a->print_key) {
+        rc = time_runs_key(&o, &m, err);
+        goto out;
+    }
     if (a->out) {
         TRY(manifest_check_folder(&m, a->out, err));
         TRY(output_make_folder(a->out, err));
@@ -114,6 +119,7 @@ int main(int argc, char **argv) {
          "half the width of the interval that is wanted (default: 1)", 0, 100},
         {"limit", CLI_NUMBER, &a.limit, "SECONDS",
          "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "time-runs",

@@ -25,23 +25,27 @@ static uint64_t soon(void) {
 
 // ---- The process ----
 
-// Of "train-single …", the tool beside this program is meant.
-static char *search_path(error *err) {
+status arms_find_tools(error *err) {
     char folder[PATH_MAX];
     const char *path = getenv("PATH");
-    if (program_folder(folder, err) != STATUS_OK) return NULL;
-    return memory_format(err, "%s:%s", folder, path ? path : "/usr/bin:/bin");
+    status rc = program_folder(folder, err);
+    char *longer =
+        rc == STATUS_OK ? memory_format(err, "%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
+    if (!longer) return STATUS_FAILED;
+    if (setenv("PATH", longer, 1))
+        rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
+    free(longer);
+    return rc;
 }
 
 // In the child: becomes the shell. The arm is a process group of its own, so that Ctrl-C reaches
 // only the program that gives the turns, and all of the arm can be ended.
-_Noreturn static void become(const char *line, const char *path, pid_t parent) {
+_Noreturn static void become(const char *line, pid_t parent) {
     setpgid(0, 0);
     const int null = open("/dev/null", O_RDWR);
     if (!process_end_with_parent(parent, SIGTERM) || null < 0) _exit(STATUS_FAILED);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
-    setenv("PATH", path, 1);
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
     _exit(STATUS_FAILED);
 }
@@ -49,18 +53,16 @@ _Noreturn static void become(const char *line, const char *path, pid_t parent) {
 status arm_start(arm *a, int endpoint, error *err) {
     char *line =
         memory_format(err, "%s --quiet --turns %d/%u", a->command, endpoint, (unsigned)a->number);
-    char *path = line ? search_path(err) : NULL;
-    status rc = path ? STATUS_OK : STATUS_FAILED;
+    status rc = line ? STATUS_OK : STATUS_FAILED;
     const pid_t parent = getpid();
     if (rc == STATUS_OK) {
         a->process = fork();
-        if (a->process == 0) become(line, path, parent);
+        if (a->process == 0) become(line, parent);
         if (a->process < 0) {
             a->process = 0;
             rc = error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
         }
     }
-    free(path);
     free(line);
     return rc;
 }
@@ -74,6 +76,28 @@ static status describe_death(const arm *a, int state, error *err) {
     return error_set(err, refused ? (status)code : STATUS_FAILED,
                      "arm %u ended with exit code %d before its turns were over: '%s'",
                      (unsigned)a->number + 1, code, a->command);
+}
+
+status arm_read_key(arm *a, error *err) {
+    char *line = memory_format(err, "%s --quiet --print-key </dev/null", a->command);
+    FILE *answer = line ? popen(line, "re") : NULL;
+    status rc = STATUS_FAILED;
+    char format[16];
+    if (!line) return rc;
+    snprintf(format, sizeof format, "%%%ds", SHA256_TEXT_BYTES - 1);
+    const bool read = answer && fscanf(answer, format, a->key) == 1; // NOLINT
+    const int state = answer ? pclose(answer) : -1;
+    if (!answer)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
+    else if (state)
+        rc = describe_death(a, state, err);
+    else if (!read || strlen(a->key) != SHA256_TEXT_BYTES - 1)
+        rc = error_set(err, STATUS_USAGE, "arm %u is no training: '%s'", (unsigned)a->number + 1,
+                       a->command);
+    else
+        rc = STATUS_OK;
+    free(line);
+    return rc;
 }
 
 status arm_check(arm *a, error *err) {

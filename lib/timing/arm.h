@@ -9,19 +9,26 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/yaml_tree.h"
 #include "dist/turn_messages.h"
 
 typedef struct arm {
     const char *command; // for the shell; not owned
     uint32_t number;
-    pid_t process;       // leads a process group; 0: not running
-    int *ranks;          // connections; NULL before the first rank has come
-    uint32_t count;      // of the ranks; 0: not known yet
-    uint32_t connected;  // of them
-    yaml_node *manifest; // what rank 0 said of the training: its manifest, without results
+    pid_t process;               // leads a process group; 0: not running
+    int *ranks;                  // connections; NULL before the first rank has come
+    uint32_t count;              // of the ranks; 0: not known yet
+    uint32_t connected;          // of them
+    char key[SHA256_TEXT_BYTES]; // of its stage; "" before arm_read_key
+    yaml_node *manifest;         // what rank 0 said of the training: its manifest, without results
 } arm;
 
+// Makes the tools beside this program those that a command means. Call it once, first.
+status arms_find_tools(error *err) MUST_CHECK;
+
+// Asks the command for its stage key, and so finds out whether it can train.
+status arm_read_key(arm *a, error *err) MUST_CHECK;
 // Starts the training, which will connect to `endpoint` (dist/endpoint.h).
 status arm_start(arm *a, int endpoint, error *err) MUST_CHECK;
 // Takes in a rank that connected. The arms are those that were started, in order.

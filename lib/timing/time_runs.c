@@ -41,9 +41,10 @@ typedef struct session {
     uint64_t *steps; // of a turn of each arm
     double *pace;    // seconds a step of each
     uint32_t rounds, execution;
-    turn_step *room; // for a turn
-    uint64_t began;  // clock
-    double longest;  // seconds of an execution
+    turn_step *room;      // for a turn
+    yaml_node *trainings; // what the arms' ranks said of them; NULL before the first execution
+    uint64_t began;       // clock
+    double longest;       // seconds of an execution
     int listener, endpoint;
     progress shown;
 } session;
@@ -225,11 +226,12 @@ static status path_of(const session *s, const char *name, char **path, error *er
 }
 
 static status describe_arm(const arm *a, yaml_node *list, error *err) {
-    static const char *const kept[] = {"tool", "version", "key", "inputs"};
+    static const char *const kept[] = {"tool", "version", "inputs"};
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     const yaml_node *execution = yaml_get(a->manifest, "run.execution");
     status rc = item ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = yaml_put(item, "command", yaml_new_string(a->command, err), err);
+    if (rc == STATUS_OK) rc = yaml_put(item, "key", yaml_new_string(a->key, err), err);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const yaml_node *found = yaml_find(a->manifest, kept[i]);
         if (rc == STATUS_OK && found) rc = yaml_put(item, kept[i], yaml_copy(found, err), err);
@@ -241,35 +243,45 @@ static status describe_arm(const arm *a, yaml_node *list, error *err) {
     return rc;
 }
 
+// After the arms have said what they are.
+static status describe_arms(session *s, error *err) {
+    status rc = STATUS_OK;
+    if (s->trainings) return rc;
+    s->trainings = yaml_new(YAML_SEQUENCE, err);
+    if (!s->trainings) return STATUS_FAILED;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
+        rc = describe_arm(&s->t->arms[a], s->trainings, err);
+    return rc;
+}
+
 // What must agree for turns to count together: the trainings, the build and the machine.
 static char *identity_of(const session *s, error *err) {
     const yaml_node *run = manifest_run(s->m);
-    char *text =
-        memory_format(err, "%s %s", yaml_text_at(run, "host"), yaml_text_at(run, "sources"));
+    char *text = memory_format(err, "%s %s %s", yaml_text_at(run, "host"), yaml_text_at(run, "cpu"),
+                               yaml_text_at(run, "sources"));
     for (size_t a = 0; text && a < s->t->count; a++) {
         const arm *one = &s->t->arms[a];
-        char *longer = memory_format(err, "%s\n%s %s %s", text, yaml_text_at(one->manifest, "key"),
-                                     yaml_text_at(one->manifest, "version"), one->command);
+        char *longer = memory_format(err, "%s\n%s %s", text, one->key, one->command);
         free(text);
         text = longer;
     }
     return text;
 }
 
-// Takes the turns of an earlier call, if they are of the same arms. The first execution is running.
+// Takes the turns of an earlier call, if they are of the same arms.
 static status read_earlier(session *s, error *err) {
     tensor_file f = {0};
-    turn_log earlier = {0};
     char *path = NULL, *identity = identity_of(s, err);
     status rc = identity ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = path_of(s, TURNS_FILE, &path, err);
     if (rc != STATUS_OK || access(path, F_OK)) goto out;
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
     const char *arms = tensor_file_metadata(&f, "arms");
-    if (!arms || strcmp(arms, identity) != 0) goto out;
-    TRY(turn_log_load(&earlier, s->t->count, &f, path, err));
-    s->t->log = earlier;
-    s->execution = (uint32_t)earlier.execution_count;
+    const char *trainings = tensor_file_metadata(&f, "trainings");
+    if (!arms || strcmp(arms, identity) != 0 || !trainings) goto out;
+    TRY(turn_log_load(&s->t->log, s->t->count, &f, path, err));
+    TRY(yaml_read_text(trainings, strlen(trainings), path, &s->trainings, err));
+    s->execution = (uint32_t)s->t->log.execution_count;
     log_info(s->o->log, "continues after execution %" PRIu32 " of '%s'", s->execution, s->o->out);
 out:
     tensor_file_release(&f);
@@ -279,11 +291,18 @@ out:
 }
 
 static status save_turns(session *s, tensor_file *f, error *err) {
-    char *path = NULL, *identity = identity_of(s, err);
-    status rc = identity ? path_of(s, TURNS_FILE, &path, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = turn_log_store(&s->t->log, f, err);
-    if (rc == STATUS_OK) rc = tensor_file_add_metadata(f, "arms", identity, err);
-    if (rc == STATUS_OK) rc = tensor_file_write(path, f, err);
+    char *path = NULL, *trainings = NULL, *identity = identity_of(s, err);
+    size_t bytes;
+    status rc = identity ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(path_of(s, TURNS_FILE, &path, err));
+    TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
+    TRY(turn_log_store(&s->t->log, f, err));
+    TRY(tensor_file_add_metadata(f, "arms", identity, err));
+    TRY(tensor_file_add_metadata(f, "trainings", trainings, err));
+    TRY(tensor_file_write(path, f, err));
+out:
+    free(trainings);
     free(identity);
     free(path);
     return rc;
@@ -301,32 +320,31 @@ static status write_results(session *s, error *err) {
                       err);
     if (rc == STATUS_OK)
         rc = yaml_put(results, "precision", yaml_new_number(s->t->widest, err), err);
-    if (rc == STATUS_OK)
-        rc = yaml_put(manifest_run(s->m), "precision", yaml_new_number(s->o->precision, err), err);
-    if (rc == STATUS_OK)
-        rc = yaml_put(manifest_run(s->m), "limit", yaml_new_number(s->o->limit, err), err);
     if (rc == STATUS_OK) return yaml_put(results, "seconds_per_sample", list, err);
     yaml_free(list);
     return rc;
 }
 
-// The keys of the arms are the parameters, and so the key of the folder.
-static status describe(session *s, error *err) {
-    yaml_node *keys = yaml_new(YAML_SEQUENCE, err), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = keys && list ? STATUS_OK : STATUS_FAILED;
-    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++) {
-        const char *key = yaml_text_at(s->t->arms[a].manifest, "key");
-        rc = yaml_append(keys, yaml_new_string(key, err), err);
-        if (rc == STATUS_OK) rc = describe_arm(&s->t->arms[a], list, err);
-    }
+// What the key of the folder is made of: on another machine, with another build, or for a narrower
+// interval, the stage is stale.
+static status put_parameters(session *s, error *err) {
+    static const char *const machine[] = {"host", "cpu", "cores", "sources"};
+    yaml_node *p = manifest_parameters(s->m), *keys = yaml_new(YAML_SEQUENCE, err);
+    status rc = keys ? STATUS_OK : STATUS_FAILED;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
+        rc = yaml_append(keys, yaml_new_string(s->t->arms[a].key, err), err);
     if (rc != STATUS_OK) {
         yaml_free(keys);
-        yaml_free(list);
         return rc;
     }
-    rc = yaml_put(manifest_parameters(s->m), "arms", keys, err);
-    status other = yaml_put(manifest_run(s->m), "arms", list, err);
-    return rc == STATUS_OK ? other : rc;
+    TRY(yaml_put(p, "arms", keys, err));
+    TRY(yaml_put(p, "precision", yaml_new_number(s->o->precision, err), err));
+    TRY(yaml_put(p, "limit", yaml_new_number(s->o->limit, err), err));
+    for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
+        TRY(yaml_put(p, machine[i], yaml_copy(yaml_find(manifest_run(s->m), machine[i]), err),
+                     err));
+out:
+    return rc;
 }
 
 static status write_manifest(session *s, const tensor_file *f, error *err) {
@@ -336,7 +354,7 @@ static status write_manifest(session *s, const tensor_file *f, error *err) {
     TRY(path_of(s, "manifest.yaml", &path, err));
     const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
     TRY(manifest_add_output(s->m, &file, err));
-    TRY(describe(s, err));
+    TRY(yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings, err), err));
     TRY(write_results(s, err));
     rc = manifest_write(s->m, path, err);
 out:
@@ -354,10 +372,10 @@ static status run_execution(session *s, error *err) {
     note_moment(&begin);
     rc = start_arms(s, err);
     if (rc == STATUS_OK && !s->rounds) {
-        if (s->o->out) rc = read_earlier(s, err);
-        if (rc == STATUS_OK) rc = plan_turns(s, err);
+        rc = plan_turns(s, err);
         if (rc == STATUS_OK) announce(s);
     }
+    if (rc == STATUS_OK) rc = describe_arms(s, err);
     if (rc == STATUS_OK) rc = run_rounds(s, err);
     end_arms(s);
     if (rc != STATUS_OK) return rc;
@@ -402,31 +420,58 @@ static bool is_enough(const session *s) {
     return s->t->settled && (done >= 2 * EXECUTIONS_LEAST || s->o->precision >= coarse);
 }
 
+// Saves what there is, and the manifest if it is enough.
+static status save(session *s, error *err) {
+    tensor_file f = {0};
+    status rc = STATUS_OK;
+    if (!s->o->out) return rc;
+    rc = save_turns(s, &f, err);
+    if (rc == STATUS_OK && is_enough(s)) rc = write_manifest(s, &f, err);
+    tensor_file_release(&f);
+    return rc;
+}
+
 static status run_executions(session *s, error *err) {
-    status rc;
+    status rc = STATUS_OK;
+    if (s->o->out) TRY(read_earlier(s, err));
+    if (s->execution) TRY(fit(s, err));
+    if (s->execution && is_enough(s)) return save(s, err);
     do {
-        tensor_file f = {0};
         TRY(run_execution(s, err));
         TRY(fit(s, err));
-        if (s->o->out) rc = save_turns(s, &f, err);
-        if (s->o->out && rc == STATUS_OK && is_enough(s)) rc = write_manifest(s, &f, err);
-        tensor_file_release(&f);
-        if (rc != STATUS_OK) goto out;
+        TRY(save(s, err));
     } while (!is_enough(s));
 out:
     return rc;
 }
 
-status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
-    session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1};
-    status rc = STATUS_FAILED;
+static status open_session(session *s, error *err) {
+    const time_options *o = s->o;
+    timing *t = s->t;
     *t = (timing){.count = o->count, .arms = memory_new(o->count, sizeof *t->arms, err)};
-    s.steps = memory_new(o->count, sizeof *s.steps, err);
-    s.pace = memory_new(o->count, sizeof *s.pace, err);
-    s.room = memory_new(TURN_STEPS, sizeof *s.room, err);
-    if (!t->arms || !s.steps || !s.pace || !s.room) goto out;
+    s->steps = memory_new(o->count, sizeof *s->steps, err);
+    s->pace = memory_new(o->count, sizeof *s->pace, err);
+    s->room = memory_new(TURN_STEPS, sizeof *s->room, err);
+    if (!t->arms || !s->steps || !s->pace || !s->room) return STATUS_FAILED;
     for (size_t a = 0; a < o->count; a++)
         t->arms[a] = (arm){.command = o->commands[a], .number = (uint32_t)a};
+    status rc = arms_find_tools(err);
+    for (size_t a = 0; rc == STATUS_OK && a < o->count; a++) rc = arm_read_key(&t->arms[a], err);
+    return rc == STATUS_OK ? put_parameters(s, err) : rc;
+}
+
+static void close_session(session *s) {
+    end_arms(s);
+    yaml_free(s->trainings);
+    free(s->room);
+    free(s->pace);
+    free(s->steps);
+}
+
+status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
+    session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1};
+    status rc;
+    TRY(open_session(&s, err));
     progress_begin(&s.shown, o->log, "timing", "s");
     rc = run_executions(&s, err);
     progress_end(&s.shown);
@@ -434,11 +479,17 @@ status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
         error_set(err, rc, "stopped after execution %" PRIu32 "%s", s.execution,
                   o->out ? ", which is saved; the same command goes on" : "");
 out:
-    end_arms(&s);
-    free(s.room);
-    free(s.pace);
-    free(s.steps);
+    close_session(&s);
     return rc;
+}
+
+status time_runs_key(const time_options *o, manifest *m, error *err) {
+    timing t;
+    session s = {.o = o, .t = &t, .m = m, .listener = -1};
+    status rc = open_session(&s, err);
+    close_session(&s);
+    timing_release(&t);
+    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
 }
 
 void timing_release(timing *t) {

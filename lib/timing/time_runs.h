@@ -24,6 +24,7 @@ typedef struct time_options {
     const logger *log;
 } time_options;
 
+// The result, and the arms behind it.
 typedef struct timing {
     arm *arms;
     size_t count;
@@ -38,6 +39,8 @@ typedef struct timing {
 // begun. STATUS_STOPPED after a signal: the executions until then are kept, and the arms have
 // ended, as after every failure. Release `t` even after a failure.
 status time_runs(const time_options *o, manifest *m, timing *t, error *err) MUST_CHECK;
+// Prints the key of the folder that these options fill; starts no training.
+status time_runs_key(const time_options *o, manifest *m, error *err) MUST_CHECK;
 void timing_release(timing *t);
 
 #endif

@@ -12,6 +12,7 @@
 #include "pipeline/reporting.h"
 #include "pipeline/rounds.h"
 #include "pipeline/submission/pack.h"
+#include "pipeline/turns.h"
 #include "pipeline/work.h"
 
 static void say_planned(const pipeline *p, const planned_runs *runs) {
@@ -70,12 +71,14 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     TRY(say_names(p, runs, err));
     if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
+    TRY(turns_plan(p, runs, err));
     TRY(rounds_decide(p, runs, &rounds, err));
     work_close(p); // remove the trials' files: a training may take hours, and be killed
     TRY(execute_check(p, runs, rounds, err));
     if (p->settings->dry_run) goto out;
     claims_keep(p, &runs->names);
     TRY(execute_all(p, runs, rounds, err));
+    TRY(turns_run(p, runs, err));
     TRY(reporting_run(p, runs, err));
     if (p->settings->command == COMMAND_SUBMISSION) rc = submission_pack(p, runs, err);
 out:

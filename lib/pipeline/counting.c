@@ -15,7 +15,7 @@
 
 int counting_wanted(const planned_run *r, int rounds) {
     const int seeds = (int)r->seed_count;
-    return r->once ? 1 : (rounds + seeds - 1) / seeds;
+    return (rounds + seeds - 1) / seeds;
 }
 
 static bool has_text(const yaml_node *root, const char *path, const char *expected) {
@@ -147,8 +147,8 @@ static void release_units(units *u) {
     free(u->items);
 }
 
-// Runs that need fewer executions than others take no part: those that are executed once, and those
-// with more seeds. Nor does a run alone.
+// Runs that need fewer executions than others take no part: those with more seeds. Nor does a run
+// alone.
 static void choose_runs(planned_runs *runs, int rounds) {
     int most = 0;
     size_t count = 0;

@@ -255,8 +255,7 @@ double estimate_round(const planned_runs *runs, const run_estimate *estimates) {
     double all = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const run_estimate *e = &estimates[i];
-        if (!isnan(e->train) && !runs->items[i].once)
-            all += (e->train + e->evaluate) * (double)runs->items[i].seed_count;
+        if (!isnan(e->train)) all += (e->train + e->evaluate) * (double)runs->items[i].seed_count;
     }
     return all;
 }

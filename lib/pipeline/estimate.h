@@ -21,8 +21,7 @@ typedef struct run_estimate {
 status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate *estimates,
                      error *err) MUST_CHECK;
 
-// Returns the seconds of a round: all seeds of all runs, except runs that are executed once. Runs
-// of unknown time count as 0.
+// Returns the seconds of a round: all seeds of all runs. Runs of unknown time count as 0.
 double estimate_round(const planned_runs *runs, const run_estimate *estimates);
 
 #endif

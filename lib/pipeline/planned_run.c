@@ -236,6 +236,7 @@ void planned_runs_release(planned_runs *runs) {
     free(runs->file);
     claims_release(&runs->names);
     words_release(&runs->rounds);
+    words_release(&runs->turns);
     *runs = (planned_runs){0};
 }
 

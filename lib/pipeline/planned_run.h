@@ -36,7 +36,6 @@ typedef struct planned_run {
     words device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
     size_t seed_count;
-    bool once;      // executed once, regardless of the number of rounds
     bool in_rounds; // its executions count only in `rounds` of planned_runs (counting.h)
 } planned_run;
 
@@ -47,11 +46,13 @@ typedef struct planned_runs {
     size_t count;
     // Host, version and sources of the executions that the times come from; "": not recorded.
     char host[256], version[128], sources[32];
-    words rounds; // that count, the next ones included
-    char *joined; // of a comparison: the names of its runs, "single-ddp4"; NULL: not one
-    char *report; // the report's folder
-    char *file;   // the plan's file
-    claims names; // of the folders of links and of the report
+    words rounds;        // that count, the next ones included
+    words turns;         // folders of the times of runs that take turns (turns.h)
+    size_t taking_turns; // so many runs
+    char *joined;        // of a comparison: the names of its runs, "single-ddp4"; NULL: not one
+    char *report;        // the report's folder
+    char *file;          // the plan's file
+    claims names;        // of the folders of links and of the report
 } planned_runs;
 
 // Makes the plan for the settings' command, and resolves its runs.

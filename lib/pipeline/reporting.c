@@ -153,6 +153,8 @@ static status report_command(const pipeline *p, const planned_runs *runs, const 
     TRY(reporting_add_folders(p, runs, command, err));
     TRY(words_option(command, "--plan", runs->file, err));
     TRY(words_option(command, "--collectives", collectives, err));
+    for (size_t i = 0; i < runs->turns.count; i++)
+        TRY(words_option(command, "--turns", runs->turns.items[i], err));
     TRY(words_options(command, p->settings->values[SETTING_REPORT_FLAGS], err));
 out:
     return rc;

@@ -10,47 +10,7 @@
 #include "base/memory.h"
 #include "pipeline/counting.h"
 #include "pipeline/estimate.h"
-
-static bool is_listed(const yaml_node *list, const char *place) {
-    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
-        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, place) == 0)
-            return true;
-    return false;
-}
-
-// Returns the number in the plan's file, if that holds the same plan, else 0. Marks the runs that
-// it executed once.
-static int rounds_before(planned_runs *runs) {
-    yaml_node *root = NULL;
-    int64_t number = 0;
-    if (yaml_read_file(runs->file, &root, NULL) != STATUS_OK) return 0;
-    const yaml_node *before = yaml_find(root, "executions");
-    if (!before || !yaml_equal(yaml_find(root, "runs"), yaml_find(runs->plan, "runs")) ||
-        yaml_integer(before, "executions", 1, 1000, &number, NULL) != STATUS_OK)
-        number = 0;
-    for (size_t i = 0; number && i < runs->count; i++)
-        runs->items[i].once = is_listed(yaml_find(root, "once"), runs->items[i].seeds[0].place);
-    yaml_free(root);
-    return (int)number;
-}
-
-static status list_once(planned_runs *runs, error *err) {
-    status rc = STATUS_OK;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    if (!list) return STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
-        if (runs->items[i].once)
-            rc = yaml_append(list, yaml_new_string(runs->items[i].seeds[0].place, err), err);
-    if (rc == STATUS_OK && list->count) return yaml_put(runs->plan, "once", list, err);
-    yaml_free(list);
-    return rc;
-}
-
-static int rounds_that_fit(double round) {
-    if (!(round > 0)) return ROUNDS_LEAST;
-    const double fit = floor(ROUNDS_SECONDS / round);
-    return fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit > ROUNDS_MOST ? ROUNDS_MOST : (int)fit;
-}
+#include "pipeline/turns.h"
 
 // ---- The announcement ----
 
@@ -86,15 +46,6 @@ static status estimate_left(const pipeline *p, const planned_runs *runs, const r
     return STATUS_OK;
 }
 
-static void say_once(const pipeline *p, const planned_runs *runs) {
-    char what[100];
-    size_t once = 0;
-    for (size_t i = 0; i < runs->count; i++) once += runs->items[i].once;
-    snprintf(what, sizeof what, "%zu of more than %d s, executed once (EXECUTIONS=N: all N times)",
-             once, ROUNDS_LONG);
-    if (once) p->say("estimate", "long runs", what);
-}
-
 static status say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
                       int rounds, error *err) {
     char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
@@ -115,7 +66,6 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
                  unknown ? "unknown time" : round);
         p->say("estimate", "rounds", what);
     }
-    say_once(p, runs);
     snprintf(what, sizeof what, "about %s", time);
     if (unknown == runs->count)
         snprintf(what, sizeof what, "unknown");
@@ -129,7 +79,7 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
 static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
     bool repeated = true;
     for (size_t i = 0; i < runs->count; i++) repeated = repeated && runs->items[i].seed_count >= 3;
-    if (rounds < ROUNDS_LEAST)
+    if (!runs->turns.count && rounds < ROUNDS_LEAST)
         p->say("note", "speed", "no verdict: it needs 3 executions of each run (EXECUTIONS=3)");
     if (!repeated)
         p->say("note", "accuracy",
@@ -144,20 +94,15 @@ static int count_finished(const planned_runs *runs, const run_estimate *e) {
     return count;
 }
 
-static status announce(pipeline *p, planned_runs *runs, int before, int *rounds, int *missing,
-                       error *err) {
+static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) {
     char finished[80];
     run_estimate *e = memory_new(runs->count, sizeof *e, err);
     status rc = e ? estimate_runs(p, runs, e, err) : STATUS_FAILED;
     if (rc == STATUS_OK) {
-        if (!*rounds && !before && p->settings->command == COMMAND_REPRODUCE)
-            for (size_t i = 0; i < runs->count; i++) runs->items[i].once = e[i].train > ROUNDS_LONG;
-        if (!*rounds) *rounds = before ? before : rounds_that_fit(estimate_round(runs, e));
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
         p->say("estimate", "finished", finished);
-        rc = counting_missing(p, runs, *rounds, missing, err);
-        if (rc == STATUS_OK) rc = say_all(p, runs, e, *rounds, err);
+        rc = say_all(p, runs, e, rounds, err);
     }
     free(e);
     return rc;
@@ -166,18 +111,15 @@ static status announce(pipeline *p, planned_runs *runs, int before, int *rounds,
 status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     const settings *s = p->settings;
     const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
-    const int before = s->executions ? 0 : rounds_before(runs);
-    int missing = 1;
-    status rc = STATUS_OK;
-    *rounds = s->executions ? s->executions : asks ? before : 1;
-    if (*rounds) TRY(counting_missing(p, runs, *rounds, &missing, err));
-    if (missing && (asks || s->dry_run)) {
-        TRY(announce(p, runs, before, rounds, &missing, err));
-        if (asks) say_no_verdict(p, runs, *rounds);
-    }
-    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing left to run");
-    TRY(yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err));
-    rc = list_once(runs, err);
-out:
-    return rc;
+    int missing;
+    *rounds = s->executions ? s->executions : 1;
+    status rc = counting_missing(p, runs, *rounds, &missing, err);
+    if (rc != STATUS_OK) return rc;
+    if (!asks && !s->dry_run) return rc;
+    if (missing) rc = announce(p, runs, *rounds, err);
+    if (rc != STATUS_OK) return rc;
+    if (turns_left(runs)) turns_announce(p, runs);
+    if (!missing && !turns_left(runs)) p->say("estimate", "all", "nothing left to run");
+    if (missing && asks) say_no_verdict(p, runs, *rounds);
+    return STATUS_OK;
 }

@@ -60,8 +60,10 @@ static const struct {
     [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
+    [SETTING_PRECISION] = {"PRECISION", TRAINS,
+                           "how well times are compared, in per cent (default: 1)"},
     [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS,
-                            "timed executions of each experiment, over all its seeds"},
+                            "time whole executions, so many of each experiment, and no turns"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
     [SETTING_DATA] = {"DATA", TRAINS | VERIFIES,
                       "your own data: a folder with train.st.zst and test.st.zst"},
@@ -279,6 +281,17 @@ static status check_epochs(const settings *s, error *err) {
                      table[SETTING_EPOCHS].name, text, MOST_EPOCHS);
 }
 
+static status check_precision(const settings *s, error *err) {
+    const char *text = s->values[SETTING_PRECISION];
+    char *end;
+    if (!text) return STATUS_OK;
+    const double number = strtod(text, &end);
+    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= 100) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s: '%.60s': expected per cent, above 0 and at most 100: 2",
+                     table[SETTING_PRECISION].name, text);
+}
+
 static status read_flag(const settings *s, setting which, bool *value, error *err) {
     int64_t number = *value;
     status rc = read_integer(s, which, 0, 1, &number, err);
@@ -316,6 +329,7 @@ static status read_values(settings *s, error *err) {
     TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     TRY(check_epochs(s, err));
+    TRY(check_precision(s, err));
     TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
     TRY(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));

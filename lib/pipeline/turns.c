@@ -146,23 +146,18 @@ void turns_announce(const pipeline *p, const planned_runs *runs) {
 
 // ---- Running ----
 
-// The command of a run, for the shell.
+// The command of a run, for the shell. time-runs finds the tool beside itself.
 static status add_arm(const pipeline *p, const planned_run *r, words *command, error *err) {
-    words own = {0}, line = {0};
-    char *folder = store_folder(p->artifacts, r->seeds[0].key, err), *quoted = NULL;
+    words own = {0};
+    char *folder = store_folder(p->artifacts, r->seeds[0].key, err), *line = NULL;
     char *file = folder ? memory_format(err, "%s/experiment.yaml", folder) : NULL;
     status rc = file ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    TRY(planned_run_command(p, r, &r->seeds[0], file, true, &own, err));
-    TRY(stage_program(p, &own, &line, err));
-    quoted = shell_join(line.items, line.count, err);
-    TRY(quoted ? STATUS_OK : STATUS_FAILED);
-    rc = words_add(command, quoted, err);
-out:
-    free(quoted);
+    if (rc == STATUS_OK) rc = planned_run_command(p, r, &r->seeds[0], file, true, &own, err);
+    if (rc == STATUS_OK) line = shell_join(own.items, own.count, err);
+    if (rc == STATUS_OK) rc = line ? words_add(command, line, err) : STATUS_FAILED;
+    free(line);
     free(file);
     free(folder);
-    words_release(&line);
     words_release(&own);
     return rc;
 }

@@ -78,6 +78,14 @@ static status keep_manifest(const submission *s, const char *dir, error *err) {
     return rc;
 }
 
+static status keep_turns(const submission *s, const char *dir, error *err) {
+    char *to = packed_place(s, dir, err);
+    status rc = to ? copy_between(dir, to, "manifest.yaml", err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = copy_between(dir, to, "turns.st.zst", err);
+    free(to);
+    return rc;
+}
+
 static status keep_data(const submission *s, const planned_run *r, error *err) {
     status rc = keep_manifest(s, r->data, err);
     if (rc == STATUS_OK && r->e.virtual_shards > 1) rc = keep_manifest(s, r->train, err);
@@ -379,6 +387,8 @@ static status fill(submission *s, error *err) {
     }
     collectives = reporting_collectives(s->p, s->runs);
     if (collectives) TRY(keep_manifest(s, collectives, err));
+    for (size_t i = 0; i < s->runs->turns.count; i++)
+        TRY(keep_turns(s, s->runs->turns.items[i], err));
     TRY(keep_report(s, err));
     TRY(run_again_write(s->p, s->runs, s->folder, &s->models, err));
     TRY(write_readme(s, err));

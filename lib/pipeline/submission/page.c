@@ -85,17 +85,21 @@ static int is_visible(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-// Adds the measured collectives, if the submission has any.
-static status add_collectives(const char *folder, words *command, error *err) {
+// Adds OPTION=PLACE/NAME for each folder of measurements in PLACE, if the submission has any.
+static status add_measured(const char *folder, const char *option, const char *place,
+                           words *command, error *err) {
     struct dirent **found = NULL;
-    char *machine = memory_format(err, "%s/machine", folder);
-    if (!machine) return STATUS_FAILED;
-    const int count = scandir(machine, &found, is_visible, alphasort);
+    char *path = memory_format(err, "%s/%s", folder, place);
+    if (!path) return STATUS_FAILED;
+    const int count = scandir(path, &found, is_visible, alphasort);
     status rc = STATUS_OK;
-    if (count > 0) rc = words_format(command, err, "--collectives=machine/%s", found[0]->d_name);
-    for (int i = 0; i < count; i++) free(found[i]);
+    for (int i = 0; i < count; i++) {
+        if (rc == STATUS_OK)
+            rc = words_format(command, err, "%s=%s/%s", option, place, found[i]->d_name);
+        free(found[i]);
+    }
     free(found);
-    free(machine);
+    free(path);
     return rc;
 }
 
@@ -114,7 +118,8 @@ static status make_command(const pipeline *p, const char *folder, const words *o
     TRY(words_add(&command, "-q", err)); // its first line is then the failure
     TRY(add_runs(folder, &command, err));
     TRY(words_add(&command, "--plan=" PAGE_PLAN, err));
-    TRY(add_collectives(folder, &command, err));
+    TRY(add_measured(folder, "--collectives", "machine", &command, err));
+    TRY(add_measured(folder, "--turns", "turns", &command, err));
     TRY(words_add_all(&command, options, err));
     if (has_discussion(folder)) TRY(words_add(&command, "--discussion=" PAGE_DISCUSSION, err));
     if (test) TRY(words_format(&command, err, "--test=%s", TEST_LINK));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // time-runs: times trainings against each other, on a machine that others may use, too.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +37,8 @@ static const char NOTES[] =
     "  lockstep time-runs \"$train --threads 1\" \"$train --threads 2\"\n"
     "  lockstep time-runs \"$train\" \"old/bin/$train\"\n"
     "\n"
-    "Exit codes: 0 done; 1 a training failed; 2 usage; 5 stopped.";
+    "Exit codes: 0 done; 1 a training failed; 2 usage; 3 input refused; 5 stopped by\n"
+    "SIGTERM or SIGUSR1.";
 
 // ---- What is said ----
 
@@ -128,5 +130,7 @@ int main(int argc, char **argv) {
                            .notes = NOTES,
                            .operands_min = 2,
                            .operands_max = 64};
-    return cli_main(&tool, argc, argv, work, &a);
+    const int code = cli_main(&tool, argc, argv, work, &a);
+    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_end_process(SIGINT);
+    return code;
 }

@@ -21,10 +21,11 @@ typedef struct arguments {
 
 static const char NOTES[] =
     "A COMMAND is that of a train tool, in quotes, without --out; the shell runs it.\n"
-    "All trainings run together and take turns of about 0.05 s: a step ends before\n"
-    "the next training goes on, and everything of the others rests. So load,\n"
-    "frequency and neighbours meet them alike, and each is compared with those next\n"
-    "to it in time. Their models do not depend on it, and are not written.\n"
+    "All trainings run together and take turns of 0.05 s, or 0.5 s with several\n"
+    "threads or ranks: a step ends before the next training goes on, and everything\n"
+    "of the others rests. So load, frequency and neighbours meet them alike, and\n"
+    "each is compared with those next to it in time. Their models do not depend on\n"
+    "it, and are not written.\n"
     "\n"
     "It starts all of them anew at least six times, and until the 95 % interval of\n"
     "their ratio is as narrow as --precision asks, or --limit is over.\n"

@@ -186,12 +186,16 @@ static size_t shortest(const turn_log *l, uint32_t arm) {
     return least == SIZE_MAX ? 0 : least;
 }
 
-// The median over the arm's turns of the k-th entry.
-static double median_entry(const turn_log *l, uint32_t arm, size_t k, double *room) {
+// The mean over the arm's turns of the k-th entry.
+static double mean_entry(const turn_log *l, uint32_t arm, size_t k) {
     size_t count = 0, first = 0;
-    for (size_t i = 0; i < l->turn_count; first += l->turns[i++].entries)
-        if (l->turns[i].arm == arm) room[count++] = ns_per_sample(&l->steps[first + k]);
-    return median(room, count);
+    double sum = 0;
+    for (size_t i = 0; i < l->turn_count; first += l->turns[i++].entries) {
+        if (l->turns[i].arm != arm) continue;
+        sum += ns_per_sample(&l->steps[first + k]);
+        count++;
+    }
+    return sum / (double)count;
 }
 
 // The truncation that minimises the standard error of the rest; at most half is left out.
@@ -211,17 +215,15 @@ static size_t truncation(const double *series, size_t count) {
 }
 
 static status find_skipped(const turn_log *l, turn_fit *f, error *err) {
-    double *room = memory_new(l->turn_count, sizeof *room, err);
     double *series = memory_new(TURN_STEPS, sizeof *series, err);
-    const bool made = room && series;
-    for (size_t a = 0; made && a < f->arms; a++) {
+    if (!series) return STATUS_FAILED;
+    for (size_t a = 0; a < f->arms; a++) {
         const size_t all = shortest(l, (uint32_t)a), count = all < TURN_STEPS ? all : TURN_STEPS;
-        for (size_t k = 0; k < count; k++) series[k] = median_entry(l, (uint32_t)a, k, room);
+        for (size_t k = 0; k < count; k++) series[k] = mean_entry(l, (uint32_t)a, k);
         f->skipped[a] = truncation(series, count);
     }
     free(series);
-    free(room);
-    return made ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 // ---- Rounds and arms ----

@@ -21,9 +21,10 @@
 #include "dist/endpoint.h"
 
 // A turn is short, so that its neighbours meet the same machine, and long against what a change of
-// arms costs, of which a few steps are left out. The results of a GPU come together, so its turns
-// are longer. docs/performance.md has the measurements.
-static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25;
+// arms costs. For one thread, that is two steps with cold caches. Of several, the kernel may wake
+// two on one core, and takes some tenths of a second to spread them. The results of a GPU come
+// together. docs/performance.md has the measurements.
+static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5;
 enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };
 static const double coarse = 0.05; // a precision for which less will do
 
@@ -149,6 +150,11 @@ static status measure_pace(session *s, size_t a, uint64_t steps, bool *apart, er
     return rc;
 }
 
+static bool has_threads(const arm *a) {
+    const yaml_node *execution = yaml_get(a->manifest, "run.execution");
+    return yaml_number_at(execution, "threads") * yaml_number_at(execution, "world_size") > 1;
+}
+
 static uint64_t steps_in(double seconds, double pace) {
     return (uint64_t)fmin(TURN_STEPS, fmax(TURN_LEAST, ceil(seconds / pace)));
 }
@@ -163,7 +169,10 @@ static status plan_turns(session *s, error *err) {
         if (rc == STATUS_OK)
             rc = measure_pace(s, a, steps_in(2 * turn_seconds, s->pace[a]), &apart, err);
         if (rc != STATUS_OK) return rc;
-        s->steps[a] = steps_in(apart ? turn_seconds : gpu_turn_seconds, s->pace[a]);
+        const double seconds = !apart                        ? gpu_turn_seconds
+                               : has_threads(&s->t->arms[a]) ? threads_turn_seconds
+                                                             : turn_seconds;
+        s->steps[a] = steps_in(seconds, s->pace[a]);
         longest = fmax(longest, (double)s->steps[a] * s->pace[a]);
     }
     const double rounds = ROUNDS_MOST * turn_seconds * share / longest;

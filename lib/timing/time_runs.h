@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // time_runs.h - times trainings against each other: they run together, and take turns of a
-// twentieth of a second (results/turns.h).
+// twentieth of a second, or half a second if they have several threads or ranks (results/turns.h).
 //
-// An execution starts all arms anew, and gives each 50 turns. There are at least six executions,
-// and more until the 95 % interval of every pair of arms is as narrow as asked for, or a tenth of
-// their difference, or the time is over. If ±5 % or more is enough, there are at least three, and
-// fewer turns.
+// An execution starts all arms anew, and gives each 50 turns, or 5 long ones. There are at least
+// six executions, and more until the 95 % interval of every pair of arms is as narrow as asked for,
+// or a tenth of their difference, or the time is over. If ±5 % or more is enough, there are at
+// least three, and fewer turns.
 #ifndef LOCKSTEP_TIMING_TIME_RUNS_H
 #define LOCKSTEP_TIMING_TIME_RUNS_H
 

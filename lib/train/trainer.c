@@ -493,6 +493,7 @@ static status take_turns(trainer *t, trainer_end *end, error *err) {
         TRY(turns_wait(turns, &steps, err));
         if (!steps) break;
         loader_go(t->loader);
+        TRY(t->comm->ops->barrier(t->comm, err)); // all ranks are awake
         TRY(take_turn(t, steps, err));
         loader_rest(t->loader);
         turns_pass(turns);

@@ -101,6 +101,7 @@ static status work(void *argument, const cli_call *call, error *err) {
     }
     if (a->out) {
         TRY(manifest_check_folder(&m, a->out, err));
+        TRY(output_check_folder(a->out, call->log, err));
         TRY(output_make_folder(a->out, err));
         TRY(output_lock_folder(a->out, call->log, &lock, err));
     }

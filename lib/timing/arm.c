@@ -162,7 +162,7 @@ status arm_read_key(arm *a, error *err) {
 // ---- Its ranks ----
 
 static status foreign(const arm *a, error *err) {
-    return error_set(err, STATUS_FAILED, "arm %u is not one training, or of another version: '%s'",
+    return error_set(err, STATUS_FAILED, "arm %u is not a single training of this version: '%s'",
                      (unsigned)a->number + 1, a->command);
 }
 

@@ -240,18 +240,14 @@ static status path_of(const session *s, const char *name, char **path, error *er
 // What must agree for turns to count together: the training, the build and the machine. The memory
 // that a GPU spares may differ.
 static status describe_arm(const arm *a, yaml_node *list, error *err) {
-    static const char *const said[][2] = {{"tool", "tool"},
-                                          {"version", "version"},
-                                          {"sources", "run.sources"},
-                                          {"host", "run.host"},
-                                          {"cpu", "run.cpu"},
-                                          {"inputs", "inputs"},
-                                          {"execution", "run.execution"}};
+    static const char *const said[][2] = {{"key", "key"},         {"tool", "tool"},
+                                          {"version", "version"}, {"sources", "run.sources"},
+                                          {"host", "run.host"},   {"cpu", "run.cpu"},
+                                          {"inputs", "inputs"},   {"execution", "run.execution"}};
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!item) return rc;
     TRY(yaml_put(item, "command", yaml_new_string(a->command, err), err));
-    TRY(yaml_put(item, "key", yaml_new_string(a->key, err), err));
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         const yaml_node *found = yaml_get(a->manifest, said[i][1]);
         yaml_node *copy = found ? yaml_copy(found, err) : NULL;
@@ -274,22 +270,25 @@ static yaml_node *describe_arms(const session *s, error *err) {
     return NULL;
 }
 
+static bool is_unchanged(const session *s, const yaml_node *now, size_t a) {
+    const yaml_node *one = now->items[a];
+    return strcmp(yaml_text_at(one, "key"), s->t->arms[a].key) == 0 &&
+           (!s->trainings || yaml_equal(one, s->trainings->items[a]));
+}
+
 // The arms are started anew for every execution; their programs and data may have been replaced.
 static status check_arms(session *s, error *err) {
     yaml_node *now = describe_arms(s, err);
-    if (!now) return STATUS_FAILED;
-    if (!s->trainings) {
-        s->trainings = now;
-        return STATUS_OK;
-    }
-    status rc = STATUS_OK;
+    status rc = now ? STATUS_OK : STATUS_FAILED;
     for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
-        if (!yaml_equal(now->items[a], s->trainings->items[a]))
+        if (!is_unchanged(s, now, a))
             rc = error_set(err, STATUS_FAILED,
-                           "arm %zu changed after execution %" PRIu32 ": its program, experiment "
-                           "or data was replaced: '%s'",
-                           a + 1, s->execution, s->t->arms[a].command);
-    yaml_free(now);
+                           "arm %zu changed: its program, experiment or data was replaced: '%s'",
+                           a + 1, s->t->arms[a].command);
+    if (rc == STATUS_OK && !s->trainings)
+        s->trainings = now;
+    else
+        yaml_free(now);
     return rc;
 }
 

@@ -171,7 +171,7 @@ static status plan_turns(session *s, error *err) {
         const double seconds = !apart                        ? gpu_turn_seconds
                                : has_threads(&s->t->arms[a]) ? threads_turn_seconds
                                                              : turn_seconds;
-        s->steps[a] = steps_in(seconds, s->pace[a]);
+        s->steps[a] = steps_in(fmax(turn_seconds, share * seconds), s->pace[a]);
         longest = fmax(longest, (double)s->steps[a] * s->pace[a]);
     }
     const double rounds = ROUNDS_MOST * turn_seconds * share / longest;

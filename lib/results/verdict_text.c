@@ -95,6 +95,17 @@ static void append_small(text *out, const comparison *c, language l) {
                 fabs(more), 100 * VERDICT_TIME_MARGIN);
 }
 
+// Appends the range of speeds: "between 4 % slower and 9 % faster".
+static void append_speeds(text *out, const interval *range, language l) {
+    const double low = 100 * (range->low - 1), high = 100 * (range->high - 1);
+    const int digits = fmax(fabs(low), fabs(high)) < 10 ? 1 : 0;
+    const char *both = low > 0    ? WORD("between %.*f %% and %.*f %% faster")
+                       : high < 0 ? WORD("between %.*f %% and %.*f %% slower")
+                                  : WORD("between %.*f %% slower and %.*f %% faster");
+    text_format(out, words_in(l, both), digits, fabs(high < 0 ? high : low), digits,
+                fabs(high < 0 ? low : high));
+}
+
 static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {
     text p;
     text_init(&p, out->err);
@@ -103,7 +114,7 @@ static void append_undecided(text *out, const comparison *c, verdict_length leng
     text_release(&p);
     if (length == VERDICT_WORD) return;
     text_append(out, words_in(l, ": "));
-    append_ratio(out, c, l);
+    append_speeds(out, &c->speedup.range, l);
 }
 
 // Appends "loader workers 2 vs 0: ", for the verdict is on this setting.

@@ -370,7 +370,7 @@ static char *reasons_between(const char *head, const char *other, const varied_k
     error err = {0};
     char *reasons;
     arm *a = make_arm(head, &one, 1), *b = make_arm(other, &one, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
                      STATUS_OK);
     release_arm(a);
     release_arm(b);
@@ -392,7 +392,7 @@ static char *executed_apart(const char *one, const char *other, const varied_key
     error err = {0};
     char *reasons;
     arm *a = make_arm("version: 1", &left, 1), *b = make_arm("version: 1", &right, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
                      STATUS_OK);
     release_arm(a);
     release_arm(b);

@@ -108,8 +108,8 @@ static void append_time_rules(const results *r, text *out) {
     timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
     if (timed)
         text_format(out,
-                    say(r, "Of two runs that took turns, the turns are compared, on one machine "
-                           "and whatever their builds (%s). Intervals: 95 %%, Student's t on the "
+                    say(r, "Two runs that took turns are compared by them, whatever machine and "
+                           "build each was trained with (%s). Intervals: 95 %%, Student's t on the "
                            "logarithms of the times per sample, over executions."),
                     text_string(&turns));
     if (timed && timed < r->list.count) text_append(out, say(r, " "));

@@ -361,7 +361,7 @@ static void append_turns(const results *r, text *out) {
     text turns;
     text_init(&turns, out->err);
     timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
-    if (turns.length) {
+    if (turns.length && r->list.count > 1) { // of a single run it was said
         text_append(out, say(r, " "));
         text_format(out, say(r, "For the times per epoch, %s."), text_string(&turns));
     }

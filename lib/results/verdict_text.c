@@ -99,11 +99,13 @@ static void append_small(text *out, const comparison *c, language l) {
 static void append_speeds(text *out, const interval *range, language l) {
     const double low = 100 * (range->low - 1), high = 100 * (range->high - 1);
     const int digits = fmax(fabs(low), fabs(high)) < 10 ? 1 : 0;
-    const char *both = low > 0    ? WORD("between %.*f %% and %.*f %% faster")
-                       : high < 0 ? WORD("between %.*f %% and %.*f %% slower")
-                                  : WORD("between %.*f %% slower and %.*f %% faster");
-    text_format(out, words_in(l, both), digits, fabs(high < 0 ? high : low), digits,
-                fabs(high < 0 ? low : high));
+    const char *both = low > 0    ? WORD("between %s %% and %s %% faster")
+                       : high < 0 ? WORD("between %s %% and %s %% slower")
+                                  : WORD("between %s %% slower and %s %% faster");
+    char first[32], second[32];
+    snprintf(first, sizeof first, "%.*f", digits, fabs(high < 0 ? high : low));
+    snprintf(second, sizeof second, "%.*f", digits, fabs(high < 0 ? low : high));
+    text_format(out, words_in(l, both), first, second);
 }
 
 static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {

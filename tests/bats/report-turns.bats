@@ -116,6 +116,15 @@ interval() {
     lacks quiet/report.md "other programs used"
 }
 
+@test "with more ranks than cores, turns give only the cost on this machine" {
+    a_run a name=a cores=2
+    a_run b name=b cores=2 ranks=4
+    turns t a:0.001 b:0.0012
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    grep -qE 'b†?: costs [0-9.]+–[0-9.]+ % more on these 2 cores; says nothing about 4 devices' out/report.md || fail "$(grep 'costs\|compared' out/report.md)"
+    says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
+}
+
 @test "an undecided verdict says how much slower and faster" {
     two_runs
     turns t spread=0.05 a:0.001 b:0.00101

@@ -321,6 +321,10 @@ mean_estimate turn_fit_difference(const turn_fit *f, size_t a, size_t b) {
     return (mean_estimate){sum / n, n < 2 ? NAN : sqrt(square / (n - 1) / n), n - 1};
 }
 
+double turn_fit_execution(const turn_fit *f, size_t execution, size_t arm) {
+    return exp(f->log_ns[execution * f->arms + arm]) / 1e9;
+}
+
 estimate turn_fit_seconds(const turn_fit *f, size_t arm) {
     double sum = 0, square = 0;
     const double n = (double)f->executions, to_seconds = log(1e9);

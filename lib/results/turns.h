@@ -69,7 +69,8 @@ void turn_fit_release(turn_fit *f);
 
 // The logarithm of how many times as long a sample takes arm `a` as arm `b`.
 mean_estimate turn_fit_difference(const turn_fit *f, size_t a, size_t b);
-// Seconds per sample of an arm: the geometric mean over executions.
+// Seconds per sample of an arm: in one execution, and the geometric mean over all.
+double turn_fit_execution(const turn_fit *f, size_t execution, size_t arm);
 estimate turn_fit_seconds(const turn_fit *f, size_t arm);
 
 #endif

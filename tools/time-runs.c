@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     const cli_option options[] = {
         {"out", CLI_STRING, &a.out, "DIR", "folder for the turns and the manifest", 0, 0},
         {"precision", CLI_NUMBER, &a.precision, "PERCENT",
-         "half the width of the interval that is wanted (default: 1)", 0, 100},
+         "half the width of the interval that is wanted; 0: until --limit (default: 1)", 0, 100},
         {"limit", CLI_NUMBER, &a.limit, "SECONDS",
          "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},

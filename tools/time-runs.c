@@ -87,7 +87,7 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .count = call->operands->count,
                             .out = a->out,
                             .precision = a->precision / 100,
-                            .limit = a->limit ? a->limit : 60 * (double)call->operands->count,
+                            .limit = a->limit > 0 ? a->limit : 60 * (double)call->operands->count,
                             .log = call->log};
     status rc;
     TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));

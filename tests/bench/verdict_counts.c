@@ -17,7 +17,6 @@
 //
 // WHAT names a difference between two arms, whose whole executions are the train folders: in turn
 // of the first arm and of the second, round after round.
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

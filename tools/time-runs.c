@@ -89,7 +89,7 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .count = call->operands->count,
                             .out = a->out,
                             .precision = a->precision / 100,
-                            .limit = a->limit ? a->limit : 60 * (double)call->operands->count,
+                            .limit = a->limit > 0 ? a->limit : 60 * (double)call->operands->count,
                             .log = call->log};
     status rc;
     TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
     const cli_option options[] = {
         {"out", CLI_STRING, &a.out, "DIR", "folder for the turns and the manifest", 0, 0},
         {"precision", CLI_NUMBER, &a.precision, "PERCENT",
-         "half the width of the interval that is wanted (default: 1)", 0, 100},
+         "half the width of the interval that is wanted; 0: until --limit (default: 1)", 0, 100},
         {"limit", CLI_NUMBER, &a.limit, "SECONDS",
          "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
         {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},

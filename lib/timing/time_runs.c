@@ -26,7 +26,6 @@
 // together. docs/performance.md has the measurements.
 static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5;
 enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };
-static const double coarse = 0.05; // a precision for which less will do
 
 // The kernel counts processor time in ticks.
 typedef struct moment {
@@ -209,7 +208,7 @@ static void announce(const session *s) {
     double seconds = 0;
     for (size_t a = 0; a < s->t->count; a++)
         seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
-    const int least = s->o->precision < coarse ? 2 * EXECUTIONS_LEAST : EXECUTIONS_LEAST;
+    const double least = (double)turn_executions_least(s->o->precision);
     log_info(s->o->log, "%zu arms to ±%.3g %%: about %s, at most %s", s->t->count,
              100 * s->o->precision, duration_text(least * seconds, once),
              duration_text(fmax(s->o->limit, EXECUTIONS_LEAST * seconds), most));
@@ -395,38 +394,18 @@ static status run_execution(session *s, error *err) {
     return turn_log_end(&s->t->log, others, err);
 }
 
-static double half_width(const mean_estimate *m) {
-    const interval range = statistics_interval(m, 0.95);
-    return expm1((range.high - range.low) / 2);
-}
-
-// A speed-up of 1.6 need not be known as well as one of 1.02.
-static bool is_narrow(const session *s, const mean_estimate *difference, double half) {
-    return half <= fmax(s->o->precision, fabs(difference->value) / 10);
-}
-
 static status fit(session *s, error *err) {
     timing *t = s->t;
     turn_fit_release(&t->fit);
     status rc = turn_fit_make(&t->log, t->count, &t->fit, err);
-    t->widest = 0;
-    t->settled = true;
-    for (size_t a = 0; rc == STATUS_OK && a < t->count; a++)
-        for (size_t b = 0; b < a; b++) {
-            const mean_estimate m = turn_fit_difference(&t->fit, a, b);
-            const double half = half_width(&m);
-            if (!(half <= t->widest)) t->widest = half;
-            t->settled &= is_narrow(s, &m, half);
-        }
+    if (rc == STATUS_OK) t->settled = turn_fit_settles(&t->fit, s->o->precision, &t->widest);
     return rc;
 }
 
 static bool is_enough(const session *s) {
-    const size_t done = s->t->fit.executions;
     const double passed = (double)(clock_now() - s->began) / 1e9;
-    if (done < EXECUTIONS_LEAST) return false;
-    if (passed + s->longest > s->o->limit) return true;
-    return s->t->settled && (done >= 2 * EXECUTIONS_LEAST || s->o->precision >= coarse);
+    if (s->t->fit.executions < EXECUTIONS_LEAST) return false;
+    return s->t->settled || passed + s->longest > s->o->limit;
 }
 
 // Saves what there is, and the manifest if it is enough.

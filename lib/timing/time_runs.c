@@ -112,10 +112,14 @@ static status await_arms(session *s, error *err) {
     return STATUS_OK;
 }
 
+// Each execution starts them from another one on: the first to start gets the better memory, and is
+// some thousandths faster.
 static status start_arms(session *s, error *err) {
+    const size_t count = s->t->count;
     status rc;
     TRY(listen_somewhere(s, err));
-    for (size_t a = 0; a < s->t->count; a++) TRY(arm_start(&s->t->arms[a], s->endpoint, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
     rc = await_arms(s, err);
 out:
     return rc;

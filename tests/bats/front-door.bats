@@ -316,7 +316,7 @@ stop_early() {
     # A narrower interval takes more turns, beside those that are there.
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" PRECISION=40
     [[ $output == *"$folder: running (now 40"* ]] || fail "$output"
-    TOOL=pipeline fails_with 2 "PRECISION: '0': expected per cent, above 0 and at most 100: 2" pipeline compare "$TINY" PRECISION=0
+    TOOL=pipeline fails_with 2 "PRECISION: '0': expected per cent, above 0 and at most 100: 2" pipeline compare EXPS="$TINY $WORK/other.yaml" PRECISION=0
 }
 
 @test "ranks that a launcher starts, and whole executions, take no turns" {

@@ -10,8 +10,8 @@ bench-growth: all ## Measure how the cost grows with batch, threads, ranks, widt
 	@$(BENCH_ENVIRONMENT) tests/bench/growth
 bench-hosts: all ## Measure the all-reduce between two hosts, and predict from it (docs/hosts.md): HOSTS="node1,node2"
 	@$(BENCH_ENVIRONMENT) tests/bench/hosts
-calibrate: all $(VERDICT_COUNTS) ## Count the verdicts on time for equal runs on this machine: 25 minutes
-	@$(BENCH_ENVIRONMENT) COUNTS='$(abspath $(VERDICT_COUNTS))' tests/bench/calibrate
+calibrate: all $(VERDICT_COUNTS) $(SLOW_STEPS) ## Check the verdicts on time by real runs, idle and with neighbours: an hour; MACHINE=idle
+	@$(BENCH_ENVIRONMENT) COUNTS='$(abspath $(VERDICT_COUNTS))' SLOW_STEPS='$(abspath $(SLOW_STEPS))' tests/bench/calibrate
 bench-cuda: all $(CUDA_PROFILE) ## Measure the CUDA backend on a GPU: each operation against its limits, epochs next to PyTorch
 	@$(BENCH_ENVIRONMENT) CUDA_PROFILE='$(abspath $(CUDA_PROFILE))' tests/bench/cuda
 # It does its own build, for the GPU that it finds; if one part fails, the others still run.

@@ -28,11 +28,17 @@ EMULATED_SO := $(OBJ)/lib/lockstep-cuda-emulated.so
 CUDA_PROFILE := $(OBJ)/tests/bench/cuda_profile
 # Times the kernels of a convolution; tests/bats/bench.bats runs it.
 CONVOLUTION := $(OBJ)/tests/bench/convolution
-# Counts verdicts; tests/bats/calibrate.bats runs it on manifests.
+# Counts verdicts on trainings that took turns; tests/bats/calibrate.bats runs it on a few.
 VERDICT_COUNTS := $(OBJ)/tests/bench/verdict_counts
+# Makes the steps of a training longer: a library for LD_PRELOAD.
+SLOW_STEPS := $(OBJ)/tests/bench/slow_steps.so
+$(SLOW_STEPS): tests/bench/slow_steps.c $(OBJ)/flags
+	$(call step,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -shared $(LDFLAGS) $< -o $@ -ldl
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
-test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
 	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
@@ -44,7 +50,7 @@ test-cuda: all check-test-deps $(OPS_TESTS) ## Run the tests of the CUDA backend
 	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
 	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
 	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
-test-bats: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
+test-bats: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
 	@$(RUN_TESTS) $(BATS_FILES)
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)

@@ -17,10 +17,11 @@
 #include "results/verify.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 7 };
+enum { REPORT_BITS = 8 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *plan, *collectives, *test;
+    cli_list turns;
     report_options page;
     bool answer, summary, json, print_key;
 } options;
@@ -159,7 +160,7 @@ static status check_options(const options *o, results_options *ro, error *err) {
 // was made in, where the work goes on.
 static status recall(const cli_list *operands, const options *o, results_options *ro, recalled *of,
                      error *err) {
-    const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check;
+    const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check && !o->turns.count;
     status rc = STATUS_OK;
     if (operands->count > 1 || (operands->count && !asks)) return rc;
     if (asks) TRY(recall_report(operands->count ? operands->items[0] : ".", of, err));
@@ -185,6 +186,8 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
                           .plan = o->plan,
                           .log = o->print_key ? NULL : call->log,
                           .collectives = o->collectives,
+                          .turns = o->turns.items,
+                          .turns_count = o->turns.count,
                           .test = o->test};
     results r = {0};
     recalled of = {0};
@@ -235,6 +238,8 @@ int main(int argc, char **argv) {
         {"figures", CLI_STRING, &o.page.figures, "DIR", "additional folder for the drawings", 0, 0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
          "output of bench-allreduce: also predict scaling", 0, 0},
+        {"turns", CLI_LIST, &o.turns, "DIR",
+         "output of time-runs: times of runs that took turns; may be given several times", 0, 0},
         {"test", CLI_STRING, &o.test, "FILE",
          "test data, if they were moved: for the pictures of wrong predictions", 0, 0},
         {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
@@ -253,6 +258,7 @@ int main(int argc, char **argv) {
         .name = "report",
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
                  "DIR... --out DIR --collectives DIR\n"
+                 "DIR... --out DIR --baseline DIR --turns DIR...\n"
                  "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
                  "{DIR... | REPORT} --why FIGURE\n"
                  "DIR... --check BANDS",
@@ -260,5 +266,7 @@ int main(int argc, char **argv) {
         .notes = NOTES,
         .operands_max = 100000,
     };
-    return cli_main(&tool, argc, argv, run_tool, &o);
+    const int code = cli_main(&tool, argc, argv, run_tool, &o);
+    cli_list_release(&o.turns);
+    return code;
 }

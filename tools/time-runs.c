@@ -91,10 +91,11 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .count = call->operands->count,
                             .out = a->out,
                             .precision = a->precision / 100,
-                            .limit = a->limit ? a->limit : 60 * (double)call->operands->count,
+                            .limit = a->limit > 0 ? a->limit : 60 * (double)call->operands->count,
                             .log = call->log};
     status rc;
     TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));
+    signals_watch();
     if (a->print_key) {
         rc = time_runs_key(&o, &m, err);
         goto out;
@@ -105,7 +106,6 @@ static status work(void *argument, const cli_call *call, error *err) {
         TRY(output_make_folder(a->out, err));
         TRY(output_lock_folder(a->out, call->log, &lock, err));
     }
-    signals_watch();
     TRY(time_runs(&o, &m, &t, err));
     rc = answer(&t, err);
 out:
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     const cli_option options[] = {
         {"out", CLI_STRING, &a.out, "DIR", "folder for the turns and the manifest", 0, 0},
         {"precision", CLI_NUMBER, &a.precision, "PERCENT",
-         "half the width of the interval that is wanted (default: 1)", 0, 100},
+         "half the width of the interval that is wanted; 0: until --limit (default: 1)", 0, 100},
         {"limit", CLI_NUMBER, &a.limit, "SECONDS",
          "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
         {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},

@@ -91,9 +91,9 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
-// A kept run is shown as `runs` lists it, without the store's folder.
+// A path of a kept run is shown as `runs` lists it, without the store's folder.
 static const char *shown_word(const char *word) {
-    const char *run = strstr(word, "/runs/");
+    const char *run = strchr(word, ' ') ? NULL : strstr(word, "/runs/");
     return run ? run + 1 : word;
 }
 

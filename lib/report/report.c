@@ -276,7 +276,7 @@ out:
 static void append_no_times(const results *r, text *out, const run *one) {
     if (!one->train)
         text_append(out, say(r, "no times: it has no training run"));
-    else if (run_has_time(one))
+    else if (run_has_epoch_time(one))
         text_append(out, say(r, "no times"));
     else if (one->left_out)
         text_append(out, say(r, "no times: left out by hand"));
@@ -286,18 +286,29 @@ static void append_no_times(const results *r, text *out, const run *one) {
         text_append(out, say(r, "no times: it was resumed"));
 }
 
-static void append_summary(const results *r, text *out, const run *one) {
+// Appends "3 executions", or how the run took turns.
+static void append_timing(const results *r, text *out, const run *one) {
     char count[COUNT_TEXT];
+    if (one->timing)
+        timed_arms_append(out, one, 1, r->options.language);
+    else
+        text_append(out, say_count(r, (double)run_execution_count(one), "%.9g execution",
+                                   "%.9g executions", count));
+}
+
+static void append_summary(const results *r, text *out, const run *one) {
+    text timing;
+    text_init(&timing, out->err);
+    append_timing(r, &timing, one);
     text_format(out, "%s: ", one->name);
     if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
-    if (!run_has_time(one) || isnan(one->seconds_per_epoch))
+    if (!run_has_epoch_time(one) || isnan(one->seconds_per_epoch))
         append_no_times(r, out, one);
     else
         text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
                     one->simulated ? say(r, ", SIMULATED") : "");
-    text_format(
-        out, say(r, " (%s)\n"),
-        say_count(r, (double)run_execution_count(one), "%.9g execution", "%.9g executions", count));
+    text_format(out, say(r, " (%s)\n"), text_string(&timing));
+    text_release(&timing);
 }
 
 status report_summary(const results *r, text *out, error *err) {

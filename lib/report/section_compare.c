@@ -100,21 +100,44 @@ out:
     return rc;
 }
 
+// Appends what a verdict on times needs, and what its interval is.
+static void append_time_rules(const results *r, text *out) {
+    const size_t timed = timed_runs(r);
+    text turns;
+    text_init(&turns, out->err);
+    timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
+    if (timed)
+        text_format(out,
+                    say(r, "Two runs that took turns are compared by them, whatever machine and "
+                           "build each was trained with (%s). Intervals: 95 %%, Student's t on the "
+                           "logarithms of the times per sample, over executions."),
+                    text_string(&turns));
+    if (timed && timed < r->list.count) text_append(out, say(r, " "));
+    if (timed < r->list.count)
+        text_format(out,
+                    say(r, "A verdict needs %d executions of each side, interleaved "
+                           "(EXECUTIONS=%d). Intervals: 95 %%, Student's t on the logarithms of "
+                           "the executions' times, paired by round if there are %d rounds or "
+                           "more; with fewer executions, from the slowest to the fastest epochs."),
+                    VERDICT_EXECUTIONS, VERDICT_EXECUTIONS, VERDICT_ROUNDS);
+    text_release(&turns);
+}
+
 void note_verdicts(const results *r, document *d) {
-    document_add(
-        d, BLOCK_NOTE,
-        say(r,
-            "Times are compared only like for like: the same data, model, global batch, epochs, "
-            "augmentation, optimizer, precision, sources, compiler, flags, machine, kind of "
-            "device, instruction set and loader workers, and, at the same world size, the same "
-            "number of threads; keys that a study or a step varies may differ. Runs that are alike "
-            "in all of these, in strategy, ranks and V, and differ in one setting, are compared "
-            "too; the verdict names the setting. A verdict needs %d executions of each side, "
-            "interleaved (EXECUTIONS=%d). "
-            "Intervals: 95 %%, Student's t on the logarithms of the executions' times, paired by "
-            "round if there are %d rounds or more; with fewer executions, from the slowest to the "
-            "fastest epochs."),
-        VERDICT_EXECUTIONS, VERDICT_EXECUTIONS, VERDICT_ROUNDS);
+    text times;
+    text_init(&times, d->err);
+    text_append(
+        &times,
+        say(r, "Times are compared only like for like: the same data, model, global batch, epochs, "
+               "augmentation, optimizer, precision, sources, compiler, flags, machine, kind of "
+               "device, instruction set and loader workers, and, at the same world size, the same "
+               "number of threads; keys that a study or a step varies may differ. Runs that are "
+               "alike in all of these, in strategy, ranks and V, and differ in one setting, are "
+               "compared too; the verdict names the setting."));
+    text_append(&times, say(r, " "));
+    append_time_rules(r, &times);
+    document_add(d, BLOCK_NOTE, "%s", text_string(&times));
+    text_release(&times);
     document_add(
         d, BLOCK_NOTE,
         say(r, "Different: p below 0.05, corrected for all verdicts of a table (Holm). The same: "

@@ -182,6 +182,14 @@ static void stage_rows(const results *r, document *d, const char *name, const ch
     }
 }
 
+// The first run of the list that this folder times lists it.
+static bool is_first(const results *r, size_t at) {
+    const timed_arms *t = r->list.runs[at].timing;
+    for (size_t i = 0; i < at; i++)
+        if (r->list.runs[i].timing == t) return false;
+    return t != NULL;
+}
+
 void section_files(const results *r, document *d) {
     static const wording head[] = {"Run", "Role", "Path", "Bytes", "SHA-256"};
     document_fold(d, say(r, "Files"));
@@ -198,6 +206,7 @@ void section_files(const results *r, document *d) {
             stage_rows(r, d, one->name, execution->folder, execution->train);
             stage_rows(r, d, one->name, execution->evaluation, execution->evaluate);
         }
+        if (is_first(r, i)) stage_rows(r, d, one->name, one->timing->folder, one->timing->manifest);
     }
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "report DIR... --why FIGURE traces a figure back to its files and "
@@ -218,9 +227,14 @@ void section_manifests(const results *r, document *d) {
                           execution->folder ? execution->folder : execution->evaluation);
             document_cell(d, CELL_CODE, "%s", execution->model_content);
         }
+        if (!is_first(r, i)) continue;
+        document_cell(d, CELL_STRONG, "%s", one->name);
+        document_cell(d, CELL_CODE, "%s/manifest.yaml", one->timing->folder);
+        document_cell(d, CELL_CODE, "%s", one->timing->content);
     }
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "The hash is that of the model's content. Each manifest lists all files "
+                 say(r, "The hash is that of the content of the model, or of turns.st.zst. Each "
+                        "manifest lists all files "
                         "that its run read and wrote, with their hashes, and its command."));
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "report DIR... --why FIGURE traces a figure back to its files and "
@@ -252,6 +266,7 @@ void section_commands(const results *r, document *d) {
     for (size_t i = 0; i < r->list.count; i++) {
         append_command(&lines, r->list.runs[i].train, d->err);
         append_command(&lines, r->list.runs[i].evaluate, d->err);
+        if (is_first(r, i)) append_command(&lines, r->list.runs[i].timing->manifest, d->err);
     }
     if (lines.length) {
         document_fold(d, say(r, "Commands"));

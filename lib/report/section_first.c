@@ -195,22 +195,35 @@ static void write_accuracies(const results *r, text *out) {
     text_release(&all);
 }
 
+// Appends where the time of an epoch comes from.
+static void append_source(const results *r, text *out, const run *one) {
+    if (one->timing)
+        timed_arms_append(out, one, 1, r->options.language);
+    else if (run_execution_count(one) > 1)
+        text_format(out, say(r, "mean of %zu executions"), run_execution_count(one));
+    else if (one->epoch_count > 1)
+        text_format(out, say(r, "median of %zu, without the first"), one->timed);
+    else
+        text_append(out, say(r, "the only one"));
+}
+
 static void write_time_of_one(const results *r, text *out, const run *one) {
-    if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
+    if (!run_has_epoch_time(one) || isnan(one->seconds_per_epoch)) return;
     const char *mark = one->simulated ? SIMULATED_MARK : "";
-    char epoch[96], total[96], how[160];
+    char epoch[96], total[96];
+    text how;
+    text_init(&how, out->err);
+    append_source(r, &how, one);
     snprintf(epoch, sizeof epoch, "%.*f%s", seconds_digits(one->seconds_per_epoch),
              one->seconds_per_epoch, mark);
     snprintf(total, sizeof total, "%.*f%s", seconds_digits(one->total_seconds), one->total_seconds,
              mark);
-    if (run_execution_count(one) > 1)
-        snprintf(how, sizeof how, say(r, "mean of %zu executions"), run_execution_count(one));
-    else if (one->epoch_count > 1)
-        snprintf(how, sizeof how, say(r, "median of %zu, without the first"), one->timed);
+    if (run_has_time(one))
+        text_format(out, say(r, "An epoch took %s s (%s), the whole training %s s."), epoch,
+                    text_string(&how), total);
     else
-        snprintf(how, sizeof how, "%s", say(r, "the only one"));
-    text_format(out, say(r, "An epoch took %s s (%s), the whole training %s s."), epoch, how,
-                total);
+        text_format(out, say(r, "An epoch took %s s (%s)."), epoch, text_string(&how));
+    text_release(&how);
 }
 
 // Appends the name of a group, and the only setting in which it differs from the baseline, if there
@@ -327,6 +340,11 @@ static void append_executions(const results *r, text *out) {
         least = count < least ? count : least;
         all += count;
     }
+    const char *once = timed_runs(r) == r->list.count
+                           ? WORD("Each run was trained once: EXECUTIONS=%zu shows whether bits "
+                                  "repeat.")
+                           : WORD("Each run was executed once: EXECUTIONS=%zu shows whether bits "
+                                  "and times repeat.");
     if (least > 1)
         text_format(out,
                     say(r, "Every run was executed %zu times or more, and gave the same model bit "
@@ -336,10 +354,18 @@ static void append_executions(const results *r, text *out) {
         text_append(out, say(r, "Runs that were executed more than once gave the same model bit "
                                 "for bit; the others were executed only once."));
     else
-        text_format(out,
-                    say(r, "Each run was executed once: EXECUTIONS=%zu shows whether bits and "
-                           "times repeat."),
-                    executions_to_repeat(r));
+        text_format(out, say(r, once), executions_to_repeat(r));
+}
+
+static void append_turns(const results *r, text *out) {
+    text turns;
+    text_init(&turns, out->err);
+    timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
+    if (turns.length && r->list.count > 1) { // of a single run it was said
+        text_append(out, say(r, " "));
+        text_format(out, say(r, "For the times per epoch, %s."), text_string(&turns));
+    }
+    text_release(&turns);
 }
 
 static void append_models(const results *r, text *out) {
@@ -378,6 +404,7 @@ void write_evidence(const results *r, document *d) {
     text out;
     text_init(&out, d->err);
     append_executions(r, &out);
+    append_turns(r, &out);
     append_models(r, &out);
     append_likeness(r, &out);
     for (size_t i = 0; i < r->list.count; i++) simulated |= r->list.runs[i].simulated;

@@ -196,11 +196,7 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
                "relative to the baseline named below, like for like; if one setting differs, the "
                "verdict names it. V fixes the arithmetic: models with the same hash are the same, "
                "bit for bit."));
-    document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "s / epoch: median over epochs, without the first if there are several; "
-                        "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
-                        "Model: first 12 digits of the content hash of model.st.zst."));
-    note_executions(r, d);
+    note_times(r, d);
 out:
     return rc;
 }

@@ -71,16 +71,74 @@ static void summary_head(const results *r, document *d, double target) {
     document_cell(d, CELL_TEXT, "%s", say(r, "Model"));
 }
 
-void note_executions(const results *r, document *d) {
-    bool several = false;
-    for (size_t i = 0; i < r->list.count; i++)
-        several = several || run_execution_count(&r->list.runs[i]) > 1;
-    if (several)
-        document_add(
-            d, BLOCK_NOTE, "%s",
-            say(r, "Some runs were executed several times, with the same model each time: their s "
-                   "/ epoch and total are geometric means over the executions; single epochs and "
-                   "the parts of a step are from the execution with the median time."));
+size_t timed_runs(const results *r) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->list.count; i++) count += r->list.runs[i].timing != NULL;
+    return count;
+}
+
+static void append_timed_names(const results *r, text *out) {
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        if (one->timing) text_format(out, "%s%s", out->length ? say(r, ", ") : "", one->name);
+    }
+}
+
+// Appends what the seconds per epoch are, of whole trainings and of turns.
+static void append_epoch_times(const results *r, text *out) {
+    const size_t timed = timed_runs(r);
+    text names;
+    text_init(&names, out->err);
+    append_timed_names(r, &names);
+    if (timed < r->list.count)
+        text_append(out,
+                    say(r, "s / epoch: median over epochs, without the first if there are several; "
+                           "evaluation is not counted."));
+    if (timed && timed < r->list.count) text_append(out, say(r, " "));
+    if (timed == r->list.count)
+        text_append(out, say(r, "s / epoch: the time per sample while arms took turns, times the "
+                                "samples of an epoch. Total and the parts of a step: of the whole "
+                                "training."));
+    else if (timed)
+        text_format(out,
+                    say(r, "s / epoch of %s: the time per sample while arms took turns, times the "
+                           "samples of an epoch."),
+                    text_string(&names));
+    text_release(&names);
+}
+
+// Notes that times are means over executions, if some are.
+static void note_executions(const results *r, document *d) {
+    bool several = false, epochs = false;
+    for (size_t i = 0; i < r->list.count; i++) {
+        if (run_execution_count(&r->list.runs[i]) < 2) continue;
+        several = true;
+        epochs |= !r->list.runs[i].timing;
+    }
+    if (!several) return;
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, epochs
+                   ? WORD("Some runs were executed several times, with the same model each time: "
+                          "their s / epoch and total are geometric means over the executions; "
+                          "single epochs and the parts of a step are from the execution with the "
+                          "median time.")
+                   : WORD("Some runs were executed several times, with the same model each time: "
+                          "their total is the geometric mean over the executions; single epochs "
+                          "and the parts of a step are from the execution with the median "
+                          "time.")));
+}
+
+void note_times(const results *r, document *d) {
+    text out;
+    text_init(&out, d->err);
+    append_epoch_times(r, &out);
+    text_append(&out, say(r, " "));
+    text_append(&out, say(r, "V: virtual shards, which fix the arithmetic. Model: first 12 digits "
+                             "of the content hash of model.st.zst."));
+    document_add(d, BLOCK_NOTE, "%s", text_string(&out));
+    text_release(&out);
+    note_executions(r, d);
 }
 
 // What was left out by hand is not only in the environment, which is folded.
@@ -119,6 +177,20 @@ static void note_disturbance(const results *r, document *d) {
     text_append(&out, say(r, "; the times and their intervals include what that cost."));
     document_add(d, BLOCK_NOTE, "%s", text_string(&out));
     text_release(&out);
+}
+
+// States the most that other programs used during turns, if it is a tenth of a core or more.
+static void note_disturbed_turns(const results *r, document *d) {
+    const timed_arms *most = NULL;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const timed_arms *t = r->list.runs[i].timing;
+        if (t && t->others >= 0.1 && (!most || t->others > most->others)) most = t;
+    }
+    if (most)
+        document_add(d, BLOCK_NOTE,
+                     say(r, "While the arms took turns, other programs used %.1f of %.0f cores on "
+                            "average; the intervals include what that cost."),
+                     most->others, most->cores);
 }
 
 // 5000 as 5,000.
@@ -163,13 +235,10 @@ static void note_validation(const results *r, document *d, const run *one) {
 
 // Writes the notes on times and evaluations below the table.
 static void summary_notes(const results *r, document *d) {
-    document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "s / epoch: median over epochs, without the first if there are several; "
-                        "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
-                        "Model: first 12 digits of the content hash of model.st.zst."));
-    note_executions(r, d);
+    note_times(r, d);
     if (common_target(r) > 0) note_target(r, d);
     note_disturbance(r, d);
+    note_disturbed_turns(r, d);
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];

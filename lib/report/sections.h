@@ -120,8 +120,10 @@ bool shows_classes(const results *r, size_t at);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
-// Notes that times are means over executions, if some are.
-void note_executions(const results *r, document *d);
+// How many runs have seconds per epoch from turns?
+size_t timed_runs(const results *r);
+// Notes what s / epoch, V and the model's digits are, and which times are means over executions.
+void note_times(const results *r, document *d);
 void section_files(const results *r, document *d);
 // The files of many runs: one line each.
 void section_manifests(const results *r, document *d);

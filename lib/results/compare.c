@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "results/origin.h"
 #include "results/predictions.h"
+#include "results/timed_arms.h"
 
 // ---- Times ----
 
@@ -118,7 +119,40 @@ static void blank_intervals(comparison *c) {
     c->speedup.range = c->seconds.range = c->total.range = (interval){NAN, NAN};
 }
 
-static status compare_times(comparison *c, error *err) {
+// The difference in seconds per epoch, over the executions of two arms.
+static status turn_difference(const turn_fit *f, const double samples[2], const size_t arm[2],
+                              estimate *difference, error *err) {
+    double *seconds = memory_new(2 * f->executions, sizeof *seconds, err);
+    if (!seconds) return STATUS_FAILED;
+    for (size_t e = 0; e < f->executions; e++) {
+        seconds[e] = samples[0] * turn_fit_execution(f, e, arm[0]);
+        seconds[f->executions + e] = samples[1] * turn_fit_execution(f, e, arm[1]);
+    }
+    const mean_estimate m = statistics_pairs(seconds, seconds + f->executions, f->executions);
+    *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
+    free(seconds);
+    return STATUS_OK;
+}
+
+// Takes the times per epoch from the turns. An epoch may have fewer samples on one side, where they
+// are left out for validation.
+static status take_turns(comparison *c, error *err) {
+    const turn_fit *f = &c->timing->fit;
+    size_t arm[2];
+    const run *subject = group_arm(c->subject, c->timing, &arm[0]);
+    const run *baseline = group_arm(c->baseline, c->timing, &arm[1]);
+    const double samples[2] = {(double)subject->samples, (double)baseline->samples};
+    mean_estimate longer = turn_fit_difference(f, arm[0], arm[1]);
+    longer.value += log(samples[0] / samples[1]);
+    c->time = verdict_on_turns(&longer, f->executions, c->simulated, &c->speedup);
+    c->spread = (interval){NAN, NAN};
+    status rc = turn_difference(f, samples, arm, &c->seconds, err);
+    if (c->time.missing == MISSING_EXECUTIONS)
+        c->speedup.range = c->seconds.range = (interval){NAN, NAN};
+    return rc;
+}
+
+static status compare_executions(comparison *c, error *err) {
     side of = {0}, against = {0};
     status rc;
     TRY(read_side(c->subject, &of, err));
@@ -140,6 +174,11 @@ out:
     return rc;
 }
 
+static status compare_times(comparison *c, error *err) {
+    status rc = compare_executions(c, err);
+    return rc == STATUS_OK && c->timing ? take_turns(c, err) : rc;
+}
+
 // Finds the simulated run with the most ranks.
 static void find_crowded(const group *g, comparison *c) {
     for (size_t i = 0; i < g->count; i++) {
@@ -151,10 +190,12 @@ static void find_crowded(const group *g, comparison *c) {
 
 // The only setting in which every run of one side differs from every run of the other.
 static const char *single_setting(const comparison *c) {
-    const char *one = like_single_setting(c->subject->runs[0], c->baseline->runs[0]);
+    const bool together = c->timing != NULL;
+    const char *one = like_single_setting(c->subject->runs[0], c->baseline->runs[0], together);
     for (size_t i = 0; one && i < c->subject->count; i++)
         for (size_t k = 0; one && k < c->baseline->count; k++)
-            if (like_single_setting(c->subject->runs[i], c->baseline->runs[k]) != one) one = NULL;
+            if (like_single_setting(c->subject->runs[i], c->baseline->runs[k], together) != one)
+                one = NULL;
     return one;
 }
 
@@ -168,10 +209,11 @@ static status find_reasons(comparison *c, const varied_keys *varied, language l,
         for (size_t k = 0; !c->reasons && k < c->baseline->count; k++) {
             a = c->subject->runs[i];
             b = c->baseline->runs[k];
-            TRY(like_for_like(a, b, varied, l, &c->reasons, err));
+            TRY(like_for_like(a, b, varied, c->timing, l, &c->reasons, err));
         }
     }
-    if (c->reasons) rc = like_for_like(a, b, varied, LANGUAGE_EN, &c->reasons_english, err);
+    if (c->reasons)
+        rc = like_for_like(a, b, varied, c->timing, LANGUAGE_EN, &c->reasons_english, err);
 out:
     return rc;
 }
@@ -306,6 +348,7 @@ status compare(const group *subject, const group *baseline, const varied_keys *v
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
+                      .timing = group_common_timing(subject, baseline),
                       .time = verdict_none(MISSING_LIKE_FOR_LIKE),
                       .speedup = none,
                       .seconds = none,

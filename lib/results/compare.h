@@ -6,6 +6,10 @@
 // baseline, a step of a ladder, a variant of a study, a row of a reproduction. Within a plan, the
 // keys that it varies may differ. Without a plan, one setting may differ between runs that are
 // alike in everything else; the verdict names it.
+//
+// If runs of both sides took turns together (timed_arms.h), the times per epoch are compared by
+// their turns, whatever the machine and the build that the runs were made with. Otherwise, and for
+// the total, whole executions are.
 #ifndef LOCKSTEP_RESULTS_COMPARE_H
 #define LOCKSTEP_RESULTS_COMPARE_H
 
@@ -25,6 +29,9 @@ typedef struct comparison {
     char *reasons, *reasons_english;
     // The key of the only setting that differs; NULL: none, or a plan varies it.
     const char *setting;
+    // In which runs of both sides took turns: the times per epoch come from it. NULL: they come
+    // from whole executions.
+    const struct timed_arms *timing;
     verdict time, accuracy;
     estimate speedup;           // seconds per epoch: baseline / subject
     estimate seconds;           // per epoch: subject - baseline

@@ -160,7 +160,7 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
     if (!metric_is_time(m)) return;
     if (is_target(m) && !run_reaches(r, run_target(r)))
         snprintf(note, 64, "%g %% not reached", 100 * run_target(r));
-    else if (!run_has_time(r))
+    else if (!metric_has_time(m, r))
         snprintf(note, 64, "no time: the run was %s",
                  r->left_out    ? "left out"
                  : r->restarted ? "restarted"
@@ -173,35 +173,31 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
 static bool is_listed(const metric_row *m, const run *r, double value) {
     if (m->kind == METRIC_USE && !execution_has_times(r)) return false;
     if (is_target(m)) return run_target(r) > 0 && r->epoch_count;
-    return !isnan(value) || (metric_is_time(m) && !run_has_time(r));
+    return !isnan(value) || (metric_is_time(m) && !metric_has_time(m, r));
 }
 
 static status add_member(figure_list *list, const run *r, const metric_row *m, size_t member,
                          error *err) {
     const run *one = m->over == OVER_EXECUTIONS ? run_execution(r, member) : r;
-    const bool tested = metric_is_tested(m, r);
-    const bool pooled = m->kind == METRIC_POOLED && run_execution_count(r) > 1;
+    const bool pooled = m->kind == METRIC_POOLED && run_execution_count(r) > 1 &&
+                        !(r->timing && metric_is_epoch_time(m));
     figure f = {.owner = r->name, .row = m, .member = member, .run = one, .deviation = NAN};
-    char note[64], *name = NULL, *key = NULL;
+    char note[64], *name = NULL;
     status rc;
     TRY(metric_value(m, one, member, &f.value, err));
     if (!is_listed(m, one, f.value)) goto out;
     time_note(one, m, note);
     f.simulated = metric_is_time(m) && one->simulated;
-    if (metric_is_time(m) && !run_has_time(one)) f.value = NAN;
+    if (metric_is_time(m) && !metric_has_time(m, one)) f.value = NAN;
     const interval range = m->range ? m->range(one, member) : (interval){NAN, NAN};
     f.low = range.low;
     f.high = range.high;
     name = metric_name(m, r, member, err);
-    key = metric_key(m, r, member, err);
-    if (name && key && !pooled)
-        f.source =
-            memory_format(err, "%s/manifest.yaml: %s", tested ? one->evaluation : one->folder, key);
-    TRY(name && key && (pooled || f.source) ? STATUS_OK : STATUS_FAILED);
+    if (name && !pooled) f.source = metric_source(m, one, member, err);
+    TRY(name && (pooled || f.source) ? STATUS_OK : STATUS_FAILED);
     rc = add(list, f, name, note, err);
 out:
     free(name);
-    free(key);
     return rc;
 }
 
@@ -296,6 +292,7 @@ static status add_joint(figure_list *list, const joint_subject *s, error *err) {
                           .source = memory_string(s->source, err),
                           .of = s->runs,
                           .against = s->against,
+                          .compared = s->compared,
                           .part = table[i].part};
         rc = f.source ? add(list, f, table[i].head.name, time ? s->note : s->accuracy_note, err)
                       : STATUS_FAILED;

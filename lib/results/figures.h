@@ -28,6 +28,7 @@ typedef struct figure {
     // Figures of several runs: the group, the group compared with (may be NULL), and the metric of
     // their runs that it is made of.
     const group *of, *against;
+    const comparison *compared; // that it is of; NULL: none
     const char *part;
 } figure;
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "results/like_for_like.h"
+#include "results/timed_arms.h"
 
 // Parameters that repeats may differ in: the seed, and those that change no bit. The name compared
 // is the experiment's, as a plan may rename it.
@@ -98,6 +99,24 @@ status group_executions(const group *g, const run ***executions, size_t *count, 
     return STATUS_OK;
 }
 
+const run *group_arm(const group *g, const timed_arms *t, size_t *arm) {
+    for (size_t i = 0; i < g->count; i++) {
+        const run *r = g->runs[i];
+        if (!r->timing || (t && !timed_arms_find(t, r, arm))) continue;
+        if (!t) *arm = r->arm;
+        return r;
+    }
+    return NULL;
+}
+
+const timed_arms *group_common_timing(const group *a, const group *b) {
+    size_t own, other;
+    const run *first = group_arm(a, NULL, &own);
+    for (const timed_arms *t = first ? first->timing : NULL; t; t = t->next)
+        if (group_arm(a, t, &own) && group_arm(b, t, &other) && own != other) return t;
+    return NULL;
+}
+
 bool group_is_simulated(const group *g) {
     for (size_t i = 0; i < g->count; i++)
         if (g->runs[i]->simulated) return true;
@@ -119,7 +138,7 @@ static status find_observations(const group *g, const metric_row *m, const run *
 static status value_of(const metric_row *m, const run *r, size_t member, double *value,
                        error *err) {
     *value = NAN;
-    if (metric_is_time(m) && !run_has_time(r)) return STATUS_OK;
+    if (metric_is_time(m) && !metric_has_time(m, r)) return STATUS_OK;
     return metric_value(m, r, member, value, err);
 }
 
@@ -129,6 +148,12 @@ status group_mean(const group *g, const metric_row *m, size_t member, group_stat
     double *value = NULL;
     size_t count;
     status rc;
+    const run *timed = metric_is_epoch_time(m) ? group_arm(g, NULL, &count) : NULL;
+    if (timed) {
+        const estimate epoch = timed_arms_epoch(timed);
+        *s = (group_statistic){epoch.value, NAN, epoch.range};
+        return STATUS_OK;
+    }
     TRY(find_observations(g, m, &runs, &count, err));
     value = memory_new(count, sizeof *value, err);
     TRY(value ? STATUS_OK : STATUS_FAILED);

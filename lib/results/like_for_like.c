@@ -178,20 +178,26 @@ static bool is_varied(const varied_keys *varied, const char *key) {
     return false;
 }
 
-status like_for_like(const run *a, const run *b, const varied_keys *varied, language l,
-                     char **reasons, error *err) {
+// Those of arms that took turns do not matter.
+static bool is_met(const condition *c, bool together) {
+    return together && (c->questions & MADE);
+}
+
+status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
+                     language l, char **reasons, error *err) {
     const bool one_device = strcmp(a->device, b->device) == 0;
     const int questions =
         COMPARED | (a->world_size == b->world_size ? ONE_WORLD : 0) | (one_device ? ONE_DEVICE : 0);
     text out;
     text_init(&out, err);
-    append_no_time(a, l, &out);
-    append_no_time(b, l, &out);
+    if (!together) append_no_time(a, l, &out);
+    if (!together) append_no_time(b, l, &out);
     if (!a->train || !b->train) return take(&out, reasons);
     append_data(a, b, l, &out);
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
-        if (!(c->questions & questions) || is_varied(varied, c->key) || agree(a, b, c)) continue;
+        if (!(c->questions & questions) || is_met(c, together)) continue;
+        if (is_varied(varied, c->key) || agree(a, b, c)) continue;
         append_difference(a, b, c, l, &out);
     }
     append_text(WORD("Device"), a->device, b->device, l, &out);
@@ -204,14 +210,14 @@ static bool is_known(const run *r, const condition *c) {
     return c->place == MANIFEST || value_of(r, c); // a manifest leaves out what is not used
 }
 
-const char *like_single_setting(const run *a, const run *b) {
+const char *like_single_setting(const run *a, const run *b, bool together) {
     const char *key = NULL;
     if (!same_data(a, b) || a->virtual_shards != b->virtual_shards ||
         strcmp(a->device, b->device) != 0)
         return NULL;
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
-        if (agree(a, b, c)) continue;
+        if (is_met(c, together) || agree(a, b, c)) continue;
         if (key || !c->key || !is_known(a, c) || !is_known(b, c)) return NULL;
         key = c->key;
     }
@@ -232,6 +238,18 @@ void like_append_setting(const run *a, const run *b, const char *key, language l
 
 bool like_made(const run *a, const run *b) {
     return agree_on(a, b, MADE);
+}
+
+// An arm is described before its first step, when the transport is not known yet.
+bool like_timed(const run *r, const yaml_node *execution) {
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        const condition *c = &conditions[i];
+        const yaml_node *own = execution ? yaml_get(execution, c->path) : NULL;
+        if (!(c->questions & EXECUTED)) continue;
+        if (!own && strcmp(c->path, "transport") == 0) continue;
+        if (!yaml_equal(value_of(r, c), own)) return false;
+    }
+    return true;
 }
 
 bool like_repeated(const run *a, const run *b) {

@@ -22,14 +22,15 @@ typedef struct varied_keys {
 } varied_keys;
 
 // Returns all reasons why the times of two runs may not be compared, or NULL if they may; free()
-// it. `varied` may be NULL: no keys.
-status like_for_like(const run *a, const run *b, const varied_keys *varied, language l,
-                     char **reasons, error *err) MUST_CHECK;
+// it. `varied` may be NULL: no keys. `together`: the times come from arms that took turns on one
+// machine, so it does not matter where and with which build the runs were made.
+status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
+                     language l, char **reasons, error *err) MUST_CHECK;
 
 // Returns the key of the only setting in which two runs differ, such as "loader_workers"; NULL if
 // they differ in none, in more, or in anything else: strategy, ranks, V, reduction, machine, build.
-// Their times may be compared if that key is varied. Static storage.
-const char *like_single_setting(const run *a, const run *b);
+// Their times may be compared if that key is varied. `together` as above. Static storage.
+const char *like_single_setting(const run *a, const run *b, bool together);
 // Appends that difference: "loader workers 2 vs 0".
 void like_append_setting(const run *a, const run *b, const char *key, language l, text *out);
 
@@ -39,6 +40,8 @@ bool like_executed(const run *a, const run *b);
 // The same as like_executed for two runs that repeat one experiment; one may have no times.
 bool like_repeated(const run *a, const run *b);
 bool like_made(const run *a, const run *b);
+// Was the run executed as an arm of time-runs was, whose `run.execution` is given?
+bool like_timed(const run *r, const yaml_node *execution);
 // Appends, as text for people, the differences that keep the times of `a` from counting with b's.
 status like_append_executed(const run *a, const run *b, language l, text *out) MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include "results/execution.h"
 #include "results/machine_use.h"
 #include "results/steps.h"
+#include "results/timed_arms.h"
 
 // ---- Values computed from the manifest, or differently for a rebuilt run ----
 
@@ -32,6 +33,8 @@ VALUE(test_loss, r->evaluate ? r->test_loss : NAN)
 VALUE(seconds_per_epoch, r->seconds_per_epoch)
 VALUE(total_seconds, r->total_seconds)
 VALUE(executions, (double)run_execution_count(r))
+VALUE(turn_executions, r->timing ? (double)r->timing->fit.executions : NAN)
+VALUE(turn_seconds, timed_arms_execution(r, member))
 VALUE(train_loss, r->train_loss)
 VALUE(step_count, known(r->steps))
 VALUE(world_size, known(r->world_size))
@@ -90,6 +93,11 @@ static interval range_of_accuracy(const run *r, size_t member) {
                              r->test_samples);
 }
 
+static interval range_of_epoch(const run *r, size_t member) {
+    (void)member;
+    return r->timing ? timed_arms_epoch(r).range : (interval){NAN, NAN};
+}
+
 static interval range_of_class(const run *r, size_t member) {
     return statistics_wilson(r->classes[member].right, r->classes[member].count);
 }
@@ -116,6 +124,7 @@ OF(of_epochs, (double)r->timed, NAN)
 OF(of_steps, run_timed_epochs(r).steps, NAN)
 OF(of_epoch, run_epoch_steps(r, member), NAN)
 OF(of_target, epochs_to_target(r), NAN)
+OF(of_turns, (double)r->timing->rounds[member], NAN)
 OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 
 // ---- The table ----
@@ -133,6 +142,7 @@ OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 #define MEAN_OF_STEPS STEPS("mean of %g step%s", of_steps)
 #define MEDIAN_OF_EPOCHS STEPS("median of %g epoch%s", of_epochs)
 #define PREDICTIONS(way, of) FROM(FILE_PREDICTIONS, 1e-9, way, of)
+#define TURNS(way, of) FROM(FILE_TURNS, 1e-9, way, of)
 
 static const metric_row table[] = {
     {"accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT,
@@ -143,7 +153,7 @@ static const metric_row table[] = {
      // The logits are single precision.
      FROM(FILE_PREDICTIONS, 1e-4, "mean cross-entropy of %g sample%s", of_all_samples)},
     {"seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_POOLED,
-     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
+     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, .range = range_of_epoch, MEDIAN_OF_EPOCHS},
     {"total_seconds", "s", WORD("Total s"), SECONDS, METRIC_POOLED,
      .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
     {"executions", "", WORD("Executions"), COUNT, METRIC_POOLED,
@@ -152,6 +162,10 @@ static const metric_row table[] = {
      .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"execution.#.total_seconds", "s", WORD("Total s"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
      .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
+    {"turns", "", WORD("Executions"), COUNT, METRIC_TIME,
+     .key = "results.executions", .value = turn_executions, TURNS("values in the file", of_file)},
+    {"turns.#.seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_TIME, OVER_TURNS,
+     .key = "steps.ns", .value = turn_seconds, TURNS("fit of %g turn%s", of_turns)},
     {"train_loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT,
      .key = "results.train_loss", .value = train_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
@@ -294,9 +308,18 @@ bool metric_is_time(const metric_row *m) {
     return time || (m->kind == METRIC_USE && strcmp(m->unit, "fraction") == 0);
 }
 
+bool metric_is_epoch_time(const metric_row *m) {
+    return m->value == seconds_per_epoch && m->over == OVER_NOTHING;
+}
+
+bool metric_has_time(const metric_row *m, const run *r) {
+    return metric_is_epoch_time(m) || m->over == OVER_TURNS ? run_has_epoch_time(r)
+                                                            : run_has_time(r);
+}
+
 bool metric_has_mean(const metric_row *m) {
     return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS &&
-           m->over != OVER_CONFUSION;
+           m->file != FILE_TURNS && m->over != OVER_CONFUSION;
 }
 
 // ---- Members ----
@@ -333,7 +356,9 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
     else if (m->over == OVER_EPOCHS)
         *count = r->epoch_count;
     else if (m->over == OVER_EXECUTIONS)
-        *count = run_execution_count(r) > 1 ? run_execution_count(r) : 0;
+        *count = run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
+    else if (m->over == OVER_TURNS)
+        *count = r->timing ? r->timing->fit.executions : 0;
     else if (m->over == OVER_ACTIVITIES)
         *count = EXECUTION_ACTIVITIES;
     else if (m->over == OVER_GPUS)
@@ -377,12 +402,14 @@ char *metric_name(const metric_row *m, const run *r, size_t member, error *err) 
     case OVER_CLASSES: return put_member(m->name, r->classes[member].name, err);
     case OVER_CONFUSION: return put_pair(m, r, member, err);
     case OVER_EPOCHS:
-    case OVER_EXECUTIONS: return put_place(m->name, member + 1, err);
+    case OVER_EXECUTIONS:
+    case OVER_TURNS: return put_place(m->name, member + 1, err);
     default: return put_place(m->name, member, err);
     }
 }
 
-char *metric_key(const metric_row *m, const run *r, size_t member, error *err) {
+// Its key in the manifest.
+static char *key_of(const metric_row *m, const run *r, size_t member, error *err) {
     const char *key = metric_is_tested(m, r) ? m->tested : m->key;
     char pair[48];
     switch (m->over) {
@@ -393,6 +420,22 @@ char *metric_key(const metric_row *m, const run *r, size_t member, error *err) {
     case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member), err);
     default: return put_place(key, member, err);
     }
+}
+
+// Those of an execution of turns are not in the manifest, only in its file.
+char *metric_source(const metric_row *m, const run *r, size_t member, error *err) {
+    if (r->timing && metric_is_epoch_time(m))
+        return memory_format(err, "%s/manifest.yaml: results.seconds_per_sample.%zu",
+                             r->timing->folder, r->arm);
+    if (m->file == FILE_TURNS)
+        return memory_format(err, "%s/%s: %s", r->timing->folder,
+                             m->over == OVER_TURNS ? TURNS_FILE : "manifest.yaml", m->key);
+    char *key = key_of(m, r, member, err);
+    char *source = key ? memory_format(err, "%s/manifest.yaml: %s",
+                                       metric_is_tested(m, r) ? r->evaluation : r->folder, key)
+                       : NULL;
+    free(key);
+    return source;
 }
 
 // ---- Values ----
@@ -415,7 +458,7 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
         *value = m->value(r, member);
         goto out;
     }
-    key = metric_key(m, r, member, err);
+    key = key_of(m, r, member, err);
     TRY(key ? STATUS_OK : STATUS_FAILED);
     if (m->kind == METRIC_USE && strcmp(m->unit, "bytes") == 0) {
         TRY(run_count(root, key, &count, err));

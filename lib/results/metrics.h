@@ -28,9 +28,12 @@ typedef enum metric_over {
     OVER_NOTHING,
     OVER_PHASES,
     OVER_CLASSES,
-    OVER_CONFUSION,  // "TRUE.SAID", pairs of classes, if there are at most METRIC_CONFUSION classes
-    OVER_EPOCHS,     // from 1
-    OVER_EXECUTIONS, // from 1; of a run with several: each execution's own figure
+    OVER_CONFUSION, // "TRUE.SAID", pairs of classes, if there are at most METRIC_CONFUSION classes
+    OVER_EPOCHS,    // from 1
+    // From 1: each execution's own figure, of a run with several, or one whose seconds per epoch
+    // come from turns.
+    OVER_EXECUTIONS,
+    OVER_TURNS,      // from 1: executions of arms that took turns
     OVER_ACTIVITIES, // of a DataParallel step
     OVER_REPLICAS,
     OVER_STAGES,
@@ -38,7 +41,7 @@ typedef enum metric_over {
 } metric_over;
 
 // The file that a metric is recomputed from.
-typedef enum metric_file { FILE_NONE, FILE_STEPS, FILE_PREDICTIONS } metric_file;
+typedef enum metric_file { FILE_NONE, FILE_STEPS, FILE_PREDICTIONS, FILE_TURNS } metric_file;
 
 // How a cell shows the value: in `format`, after multiplication by `scale`, followed by `sign`.
 typedef struct metric_style {
@@ -62,7 +65,8 @@ typedef struct metric_row {
     metric_kind kind;
     metric_over over;
     // Keys in the train manifest and in that of the evaluation, which takes precedence if there is
-    // one. Without `value`, the metric is the number at the key.
+    // one; with FILE_TURNS: in the manifest of time-runs, or the name of a tensor. Without `value`,
+    // the metric is the number at the key.
     const char *key, *tested;
     double factor; // multiplies the number; 0 means 1
     double (*value)(const run *r, size_t member);
@@ -83,14 +87,19 @@ const metric_row *metrics_find(const char *name);
 
 // Is it a time, or a share of one? Those are marked if they are simulated.
 bool metric_is_time(const metric_row *m);
+// The seconds per epoch of a run, which turns give if it took any.
+bool metric_is_epoch_time(const metric_row *m);
+// Is this time of the run known? A run that was resumed has only that of an epoch, from turns.
+bool metric_has_time(const metric_row *m, const run *r);
 // Does it have a mean over repeats?
 bool metric_has_mean(const metric_row *m);
 
 // Returns the number of members in a run: 0 if the run lacks the metric, 1 for OVER_NOTHING.
 status metric_members(const metric_row *m, const run *r, size_t *count, error *err) MUST_CHECK;
-// Return its name, and its key in the manifest, with the member in place of "#"; free() them.
+// Return its name, with the member in place of "#", and where it was recorded: "FILE: KEY". free()
+// them.
 char *metric_name(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
-char *metric_key(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
+char *metric_source(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
 // Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
 // Reads the value; NAN if unknown. STATUS_INPUT if the manifest holds something other than a

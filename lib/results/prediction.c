@@ -10,6 +10,7 @@
 #include "compute/backend.h"
 #include "nn/model.h"
 #include "results/like_for_like.h"
+#include "results/timed_arms.h"
 #include "results/verdict.h"
 
 static bool is(const run *r, const char *strategy) {
@@ -31,11 +32,12 @@ static status give_reason(prediction *p, char *reason) {
 
 // Finds the first reason why the times of any two runs of the groups cannot be compared.
 static status find_reasons(const group *a, const group *b, language l, char **reasons, error *err) {
+    const bool together = group_common_timing(a, b);
     status rc = STATUS_OK;
     *reasons = NULL;
     for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
         for (size_t k = 0; rc == STATUS_OK && !*reasons && k < b->count; k++)
-            rc = like_for_like(a->runs[i], b->runs[k], NULL, l, reasons, err);
+            rc = like_for_like(a->runs[i], b->runs[k], NULL, together, l, reasons, err);
     return rc;
 }
 
@@ -265,19 +267,39 @@ static bool has_fewer_devices(const prediction *p) {
     return scaling_cores(&here) < here.ranks * scaling_cores(&from);
 }
 
+// The executions of the basis: copies, which own nothing. Of one that took turns, they are those of
+// its arm, with the parts of a step of the whole training.
+static status find_executions(const group *basis, run **copies, size_t *count, error *err) {
+    const run **executions = NULL, *timed = group_arm(basis, NULL, count);
+    status rc = STATUS_OK;
+    if (timed)
+        *count = timed->timing->fit.executions;
+    else
+        TRY(group_executions(basis, &executions, count, err));
+    *copies = memory_new(*count, sizeof **copies, err);
+    TRY(*copies ? STATUS_OK : STATUS_FAILED);
+    for (size_t i = 0; i < *count; i++) {
+        (*copies)[i] = timed ? *timed : *executions[i];
+        if (timed) (*copies)[i].seconds_per_epoch = timed_arms_execution(timed, i);
+    }
+out:
+    free(executions);
+    return rc;
+}
+
 // Takes means over the executions of the basis, and their interval.
 static status predict(prediction *p, double communication, error *err) {
-    const run **executions;
+    run *executions;
     double *seconds = NULL;
     size_t count;
-    status rc = group_executions(p->basis, &executions, &count, err);
+    status rc = find_executions(p->basis, &executions, &count, err);
     if (rc != STATUS_OK) return rc;
     rc = STATUS_FAILED;
     seconds = memory_new(count, sizeof *seconds, err);
     if (!seconds) goto out;
     for (size_t i = 0; i < count; i++) {
         epoch_parts here, there;
-        predict_one(p, executions[i], communication, &here, &there);
+        predict_one(p, &executions[i], communication, &here, &there);
         add_share(&p->here, &here, 1 / (double)count);
         add_share(&p->there, &there, 1 / (double)count);
         seconds[i] = epoch_parts_sum(&here);

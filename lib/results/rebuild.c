@@ -12,6 +12,7 @@
 #include "results/predictions.h"
 #include "results/statistics.h"
 #include "results/steps.h"
+#include "results/timed_arms.h"
 
 // The run owns the lists that are filled from the file; it has no executions.
 static status begin(const run *r, rebuilt *b, error *err) {
@@ -38,11 +39,11 @@ void rebuilt_release(rebuilt *b) {
 }
 
 static void note_file(rebuilt *b, const yaml_node *root, const char *name,
-                      const tensor_file *file) {
+                      const char content[SHA256_TEXT_BYTES]) {
     b->file = name;
     snprintf(b->recorded, sizeof b->recorded, "%s",
              run_text(run_file(root, "outputs", name), "content"));
-    memcpy(b->found, file->content, sizeof b->found);
+    memcpy(b->found, content, sizeof b->found);
 }
 
 // ---- From steps ----
@@ -100,7 +101,7 @@ status rebuild_from_steps(const run *r, rebuilt *b, error *err) {
     TRY(rc);
     TRY(steps_read(r, &s, err));
     rebuild_epochs(&b->run, &s);
-    note_file(b, r->train, "steps.st.zst", &s.file);
+    note_file(b, r->train, "steps.st.zst", s.file.content);
 out:
     steps_release(&s);
     if (rc != STATUS_OK) rebuilt_release(b);
@@ -144,9 +145,20 @@ status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
     b->run.test_samples = (int64_t)p.samples;
     b->run.accuracy = (double)p.correct_count / (double)p.samples;
     b->run.test_loss = cross_entropy(&p);
-    note_file(b, r->evaluate, "predictions.st.zst", &p.file);
+    note_file(b, r->evaluate, "predictions.st.zst", p.file.content);
 out:
     predictions_release(&p);
     if (rc != STATUS_OK) rebuilt_release(b);
+    return rc;
+}
+
+// ---- From turns ----
+
+status rebuild_from_turns(const run *r, rebuilt *b, error *err) {
+    status rc = begin(r, b, err);
+    if (rc == STATUS_OK)
+        note_file(b, r->timing->manifest, TURNS_FILE, r->timing->content);
+    else
+        rebuilt_release(b);
     return rc;
 }

@@ -13,12 +13,14 @@ typedef struct rebuilt {
 } rebuilt;
 
 // From steps.st.zst: steps, epochs with their phases and accuracies, total time, and derived
-// values. From predictions.st.zst: accuracy, test loss and classes.
+// values. From predictions.st.zst: accuracy, test loss and classes. From turns.st.zst, which was
+// read with the run: its timing.
 //
 // STATUS_INPUT if the file is missing or damaged. An intact file that is not the recorded one is no
 // failure: compare the hashes.
 status rebuild_from_steps(const run *r, rebuilt *b, error *err) MUST_CHECK;
 status rebuild_from_predictions(const run *r, rebuilt *b, error *err) MUST_CHECK;
+status rebuild_from_turns(const run *r, rebuilt *b, error *err) MUST_CHECK;
 void rebuilt_release(rebuilt *b);
 
 #endif

@@ -39,7 +39,8 @@ static status read_command(recalled *r, const char **out, error *err) {
     const yaml_node *command = yaml_find(r->manifest, "command");
     const size_t words = command && command->kind == YAML_SEQUENCE ? command->count : 0;
     r->folders = memory_new(words + 1, sizeof *r->folders, err);
-    if (!r->folders) return STATUS_FAILED;
+    r->turns = memory_new(words + 1, sizeof *r->turns, err);
+    if (!r->folders || !r->turns) return STATUS_FAILED;
     for (size_t i = 1; i < words; i++) {
         if (command->items[i]->kind != YAML_SCALAR) continue;
         const char *word = command->items[i]->text;
@@ -47,9 +48,12 @@ static status read_command(recalled *r, const char **out, error *err) {
             if (is_option(word, options[k].name)) *options[k].value = value_at(command, &i);
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             if (is_option(word, others[k])) (void)value_at(command, &i);
+        const char *turns = is_option(word, "turns") ? value_at(command, &i) : NULL;
+        if (turns) r->turns[r->options.turns_count++] = turns;
         if (*word != '-') r->folders[r->options.folder_count++] = word;
     }
     r->options.folders = r->folders;
+    r->options.turns = r->turns;
     return STATUS_OK;
 }
 
@@ -131,6 +135,7 @@ out:
 void recall_release(recalled *r) {
     yaml_free(r->manifest);
     free(r->folders);
+    free(r->turns);
     free(r->base);
     *r = (recalled){0};
 }

@@ -12,8 +12,8 @@
 typedef struct recalled {
     bool found; // the path is that of a report
     char *base; // the folder that the report was made in: the paths below are relative to it
-    results_options options; // folders, baseline, plan, collectives, test
-    const char **folders;
+    results_options options; // folders, baseline, plan, collectives, turns, test
+    const char **folders, **turns;
     yaml_node *manifest; // owns the texts
 } recalled;
 

@@ -117,6 +117,18 @@ out:
     return rc;
 }
 
+static status add_timings(results *r, error *err) {
+    const results_options *o = &r->options;
+    r->timings = memory_new(o->turns_count, sizeof *r->timings, err);
+    if (!r->timings) return STATUS_FAILED;
+    for (size_t i = 0; i < o->turns_count; i++) {
+        status rc = timed_arms_read(o->turns[i], &r->timings[i], err);
+        if (rc != STATUS_OK) return rc;
+        r->timing_count++;
+    }
+    return timed_arms_assign(r->timings, r->timing_count, &r->list, err);
+}
+
 // Two executions of one key can be compared if one is the baseline, unless a plan identifies runs
 // by their keys.
 static status find_runs(results *r, const yaml_node *plan_root, error *err) {
@@ -128,6 +140,7 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
                          "--baseline cannot be used with this --plan, which sets the baselines");
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
+    TRY(add_timings(r, err));
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
     if (plan_root && !named) naming_publish(&r->list, plan_root);
     r->has_baseline = baseline != NULL;
@@ -169,6 +182,8 @@ void results_release(results *r) {
     groups_free(r->groups, r->group_count);
     figures_release(&r->figures);
     run_list_release(&r->list);
+    for (size_t i = 0; i < r->timing_count; i++) timed_arms_release(&r->timings[i]);
+    free(r->timings);
     *r = (results){0};
 }
 
@@ -281,6 +296,8 @@ status results_record(const results *r, manifest *m, error *err) {
         if (one->excluded) continue;
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
+    for (size_t i = 0; i < r->timing_count; i++)
+        TRY(record_input(r->timings[i].folder, r->timings[i].manifest, TURNS_FILE, m, err));
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
     TRY(record_claims(r, m, err));
     TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));

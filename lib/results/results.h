@@ -16,6 +16,7 @@
 #include "results/planned.h"
 #include "results/prediction.h"
 #include "results/run.h"
+#include "results/timed_arms.h"
 #include "words/words.h"
 
 typedef struct results_options {
@@ -28,6 +29,9 @@ typedef struct results_options {
     // A folder of bench-allreduce measurements, from which scaling is predicted; NULL: no
     // predictions.
     const char *collectives;
+    // Folders that time-runs wrote: the arms in them give runs their times (timed_arms.h).
+    const char *const *turns;
+    size_t turns_count;
     const char *test; // the test data, if they are no longer where `evaluate` read them; else NULL
     language language;
     const logger *log; // shows the progress of reading; NULL: shows nothing
@@ -36,6 +40,8 @@ typedef struct results_options {
 typedef struct results {
     results_options options;
     run_list list; // the baseline's runs first
+    timed_arms *timings;
+    size_t timing_count;
     bool has_baseline;
     group *groups;
     size_t group_count;
@@ -51,7 +57,7 @@ typedef struct results {
 } results;
 
 // Reads the manifests and computes every figure. STATUS_FINDING if two executions of one run ended
-// in different models.
+// in different models; STATUS_INPUT if turns are of none of the runs.
 status results_open(results *r, const results_options *o, error *err) MUST_CHECK;
 void results_release(results *r);
 

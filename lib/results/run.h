@@ -59,6 +59,10 @@ typedef struct run {
     double *seconds; // of the epochs that are timed (run_timed_epochs)
     size_t timed;
     double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
+    // In which it took turns with other runs, and its number there (timed_arms.h): then
+    // seconds_per_epoch comes from it. NULL: none.
+    const struct timed_arms *timing;
+    size_t arm;
     double target;        // accuracy to be reached, from a plan or the manifest; 0: none
     int64_t test_samples; // of all classes
     run_class *classes;   // in the order of their labels
@@ -97,9 +101,12 @@ static inline bool run_shares_gpu(const run *r) {
     return r->gpus > 0 && r->host_ranks - r->cpu_ranks > r->gpus;
 }
 
-// Can times of this run be shown?
+// Can times of the whole training be shown? Of an epoch?
 static inline bool run_has_time(const run *r) {
     return r->folder && r->segments <= 1 && !r->left_out;
+}
+static inline bool run_has_epoch_time(const run *r) {
+    return r->timing || run_has_time(r);
 }
 
 // Returns the entry of the manifest's `list` ("inputs" or "outputs") whose path ends in `name`, or

@@ -321,6 +321,10 @@ mean_estimate turn_fit_difference(const turn_fit *f, size_t a, size_t b) {
     return (mean_estimate){sum / n, n < 2 ? NAN : sqrt(square / (n - 1) / n), n - 1};
 }
 
+double turn_fit_execution(const turn_fit *f, size_t execution, size_t arm) {
+    return exp(f->log_ns[execution * f->arms + arm]) / 1e9;
+}
+
 estimate turn_fit_seconds(const turn_fit *f, size_t arm) {
     double sum = 0, square = 0;
     const double n = (double)f->executions, to_seconds = log(1e9);
@@ -330,4 +334,30 @@ estimate turn_fit_seconds(const turn_fit *f, size_t arm) {
     const mean_estimate m = {sum / n, n < 2 ? NAN : sqrt(square / (n - 1) / n), n - 1};
     const interval range = statistics_interval(&m, 0.95);
     return (estimate){exp(m.value), {exp(range.low), exp(range.high)}};
+}
+
+// ---- When it is enough ----
+
+size_t turn_executions_least(double precision) {
+    static const double coarse = 0.05; // a precision for which less will do
+    return precision < coarse ? 6 : 3;
+}
+
+double turn_half_width(const mean_estimate *difference) {
+    const interval range = statistics_interval(difference, 0.95);
+    return expm1((range.high - range.low) / 2);
+}
+
+bool turn_fit_settles(const turn_fit *f, double precision, double *widest) {
+    bool narrow = precision > 0;
+    double most = 0;
+    for (size_t a = 0; a < f->arms; a++)
+        for (size_t b = 0; b < a; b++) {
+            const mean_estimate m = turn_fit_difference(f, a, b);
+            const double half = turn_half_width(&m);
+            if (!(half <= most)) most = half;
+            narrow &= half <= fmax(precision, fabs(m.value) / 10);
+        }
+    if (widest) *widest = most;
+    return narrow && f->executions >= turn_executions_least(precision);
 }

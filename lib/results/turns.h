@@ -21,6 +21,7 @@
 #ifndef LOCKSTEP_RESULTS_TURNS_H
 #define LOCKSTEP_RESULTS_TURNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,7 +70,17 @@ void turn_fit_release(turn_fit *f);
 
 // The logarithm of how many times as long a sample takes arm `a` as arm `b`.
 mean_estimate turn_fit_difference(const turn_fit *f, size_t a, size_t b);
-// Seconds per sample of an arm: the geometric mean over executions.
+// Seconds per sample of an arm: in one execution, and the geometric mean over all.
+double turn_fit_execution(const turn_fit *f, size_t execution, size_t arm);
 estimate turn_fit_seconds(const turn_fit *f, size_t arm);
+
+// Half the width of a difference's 95 % interval, as a fraction: 0.01 is ±1 %.
+double turn_half_width(const mean_estimate *difference);
+// Whether there are enough executions for time-runs to end before its limit: at least
+// turn_executions_least, and for every pair of arms the interval is as narrow as `precision`, or as
+// a tenth of their difference. A speed-up of 1.6 need not be known as well as one of 1.02.
+// Precision 0 is never reached. *widest: half the width of the widest interval; NULL: not wanted.
+bool turn_fit_settles(const turn_fit *f, double precision, double *widest);
+size_t turn_executions_least(double precision);
 
 #endif

@@ -95,6 +95,19 @@ static void append_small(text *out, const comparison *c, language l) {
                 fabs(more), 100 * VERDICT_TIME_MARGIN);
 }
 
+// Appends the range of speeds: "between 4 % slower and 9 % faster".
+static void append_speeds(text *out, const interval *range, language l) {
+    const double low = 100 * (range->low - 1), high = 100 * (range->high - 1);
+    const int digits = fmax(fabs(low), fabs(high)) < 10 ? 1 : 0;
+    const char *both = low > 0    ? WORD("between %s %% and %s %% faster")
+                       : high < 0 ? WORD("between %s %% and %s %% slower")
+                                  : WORD("between %s %% slower and %s %% faster");
+    char first[32], second[32];
+    snprintf(first, sizeof first, "%.*f", digits, fabs(high < 0 ? high : low));
+    snprintf(second, sizeof second, "%.*f", digits, fabs(high < 0 ? low : high));
+    text_format(out, words_in(l, both), first, second);
+}
+
 static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {
     text p;
     text_init(&p, out->err);
@@ -103,7 +116,7 @@ static void append_undecided(text *out, const comparison *c, verdict_length leng
     text_release(&p);
     if (length == VERDICT_WORD) return;
     text_append(out, words_in(l, ": "));
-    append_ratio(out, c, l);
+    append_speeds(out, &c->speedup.range, l);
 }
 
 // Appends "loader workers 2 vs 0: ", for the verdict is on this setting.

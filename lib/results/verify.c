@@ -174,6 +174,32 @@ out:
     return rc;
 }
 
+// ---- One timing ----
+
+static status verify_timing(const timed_arms *t, manifest_findings *f, error *err) {
+    const rebuilt b = {.file = TURNS_FILE};
+    const verifying v = {NULL, &b, t->folder, f, err};
+    status rc = timed_arms_check(t, err);
+    TRY(rc);
+    TRY(verify_number(&v, t->manifest, "results.executions", (double)t->fit.executions));
+    for (size_t a = 0; a < t->fit.arms; a++) {
+        char key[64];
+        snprintf(key, sizeof key, "results.seconds_per_sample.%zu", a);
+        TRY(verify_number(&v, t->manifest, key, turn_fit_seconds(&t->fit, a).value));
+    }
+out:
+    return rc;
+}
+
+static status verify_turns(const char *folder, manifest_findings *f, error *err) {
+    timed_arms t;
+    status rc = timed_arms_read(folder, &t, err);
+    if (rc != STATUS_OK) return rc;
+    rc = verify_timing(&t, f, err);
+    timed_arms_release(&t);
+    return rc;
+}
+
 // ---- One manifest ----
 
 static char *folder_of(const char *path, error *err) {
@@ -194,6 +220,10 @@ status verify_manifest(const char *path, manifest_findings *f, error *err) {
     run_init(&r);
     TRY(rc);
     TRY(manifest_read(path, &root, err));
+    if (strcmp(run_text(root, "tool"), "time-runs") == 0) {
+        rc = verify_turns(folder, f, err);
+        goto out;
+    }
     const bool train = strncmp(run_text(root, "tool"), "train-", 6) == 0;
     if (!train && strcmp(run_text(root, "tool"), "evaluate") != 0) goto out;
     if (!lists_file(root, train)) goto out;
@@ -217,6 +247,8 @@ status verify_results(const results *r, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->list.execution_count; i++)
         rc = verify_run(&r->list.executions[i], &f, err);
+    for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->timing_count; i++)
+        rc = verify_timing(&r->timings[i], &f, err);
     if (rc == STATUS_OK && f.count)
         rc = error_set(err, STATUS_FINDING, "cannot report: %s", f.lines[0]);
     manifest_findings_release(&f);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // verify.h - do the figures in a run's manifests match its files?
 //
-// A manifest is text that can be edited. The figures that steps.st.zst and predictions.st.zst carry
-// are recomputed (rebuild.h) and compared with it, one by one, before they are shown.
+// A manifest is text that can be edited. The figures that steps.st.zst, predictions.st.zst and
+// turns.st.zst carry are recomputed (rebuild.h, timed_arms.h) and compared with it, one by one,
+// before they are shown.
 #ifndef LOCKSTEP_RESULTS_VERIFY_H
 #define LOCKSTEP_RESULTS_VERIFY_H
 
@@ -15,11 +16,12 @@
 // is missing, damaged, or not the one that the manifest recorded.
 status verify_run(const run *r, manifest_findings *f, error *err) MUST_CHECK;
 
-// The same for the manifest at `path` alone. A manifest that neither a train tool nor evaluate
-// wrote, or that lists no such file, has no such figures.
+// The same for the manifest at `path` alone. A manifest that neither a train tool, evaluate nor
+// time-runs wrote, or that lists no such file, has no such figures.
 status verify_manifest(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 
-// Verifies all executions of the results: STATUS_FINDING with the first such line, if there is one.
+// Verifies all executions and timings of the results: STATUS_FINDING with the first such line, if
+// there is one.
 status verify_results(const results *r, error *err) MUST_CHECK;
 
 #endif

@@ -124,13 +124,18 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 
 // Rebuilds the figure's run from the file that the figure is recomputed from.
 static status rebuild(const figure *f, rebuilt *b, error *err) {
+    if (f->row->file == FILE_TURNS) return rebuild_from_turns(f->run, b, err);
     return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
                                       : rebuild_from_predictions(f->run, b, err);
 }
 
 static bool has_file(const figure *f) {
-    return f->row->file == FILE_STEPS ? f->run->train != NULL
-                                      : f->row->file == FILE_PREDICTIONS && f->run->evaluate;
+    switch (f->row->file) {
+    case FILE_STEPS: return f->run->train != NULL;
+    case FILE_PREDICTIONS: return f->run->evaluate != NULL;
+    case FILE_TURNS: return true;
+    default: return false;
+    }
 }
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {
@@ -196,6 +201,56 @@ static bool is_pooled(const figure *f) {
     return f->run && run_execution_count(f->run) > 1 && !*f->source;
 }
 
+// ---- Turns ----
+
+// Compares the manifest's seconds per sample with the turns.
+static void compare_arm(trail *t, int depth, const timed_arms *timing, size_t arm) {
+    const metric_row *like = metrics_find("seconds_per_epoch"); // for its tolerance
+    const double fitted = turn_fit_seconds(&timing->fit, arm).value;
+    char key[64];
+    double recorded;
+    snprintf(key, sizeof key, "results.seconds_per_sample.%zu", arm);
+    if (run_number(timing->manifest, key, &recorded, NULL) != STATUS_OK) recorded = NAN;
+    const bool agrees = !isnan(recorded) && metric_agrees(like, recorded, fitted);
+    write_line(t, depth, "recomputed", "%.9g s per sample (geometric mean of %zu executions): %s",
+               fitted, timing->fit.executions, agrees ? "agrees" : "DOES NOT AGREE");
+    write_line(t, depth, "manifest", "%s/manifest.yaml: %s", timing->folder, key);
+    if (!agrees) break_trail(t, "'%s' is %.9g when recomputed", key, fitted);
+}
+
+// Writes how the arm of a run was timed, and the time of each execution.
+static void write_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm) {
+    const yaml_node *one = timing->arms->items[arm];
+    write_line(t, depth, "arm", "%zu of %zu: %s", arm + 1, timing->fit.arms,
+               run_text(one, "command"));
+    write_line(t, depth, "left out", "the first %zu entries of each turn",
+               timing->fit.skipped[arm]);
+    for (size_t e = 0; e < timing->fit.executions; e++)
+        write_line(t, depth, "execution", "%zu: %.9g s per epoch (fit of %zu turns)", e + 1,
+                   turn_fit_execution(&timing->fit, e, arm) * (double)r->samples,
+                   timing->rounds[e]);
+    compare_arm(t, depth, timing, arm);
+}
+
+static status explain_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm,
+                            error *err) {
+    rebuilt b = {0};
+    run timed = *r;
+    timed.timing = timing;
+    status rc = rebuild_from_turns(&timed, &b, err);
+    if (rc != STATUS_OK) return rc;
+    write_turns(t, depth, r, timing, arm);
+    if (t->several) text_format(&t->files, "files of %s\n", r->name);
+    compare_file(t, 1, &b);
+    rebuilt_release(&b);
+    t->at = &t->files;
+    rc = walk_inputs(t, 1, r->folder, r->train, err);
+    t->at = t->out;
+    return rc;
+}
+
+// ---- Executions ----
+
 static status explain_run_figure(const results *r, trail *t, int depth, const figure *f,
                                  error *err);
 
@@ -204,13 +259,12 @@ static status explain_run_figure(const results *r, trail *t, int depth, const fi
 static status explain_executions(const results *r, trail *t, int depth, const figure *f,
                                  error *err) {
     const run *one = f->run;
-    write_value(t, depth, f);
-    for (size_t i = 0; i < one->execution_count; i++) {
+    for (size_t i = 0; i < run_execution_count(one); i++) {
         char metric[96];
         snprintf(metric, sizeof metric, "execution.%zu.%s", i + 1, f->metric);
         const figure *part = figures_of(&r->figures, f->owner, metric);
         if (!part)
-            write_line(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
+            write_line(t, depth + 1, "execution", "%zu: %s", i + 1, run_execution(one, i)->folder);
         status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
     }
@@ -223,13 +277,15 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
 static status explain_run_figure(const results *whole, trail *t, int depth, const figure *f,
                                  error *err) {
     const run *r = f->run;
-    if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
     const bool tested = metric_is_tested(f->row, r);
     write_value(t, depth, f);
+    if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
+    if (r->timing && metric_is_epoch_time(f->row))
+        return explain_turns(t, depth + 1, r, r->timing, r->arm, err);
     if (t->several) text_format(&t->files, "files of %s\n", f->id);
     status rc = write_recomputed(t, depth + 1, f, err);
     if (rc != STATUS_OK) return rc;
-    write_line(t, depth + 1, "manifest", "%s", f->source);
+    write_line(t, depth + 1, f->row->over == OVER_TURNS ? "recorded" : "manifest", "%s", f->source);
     t->at = &t->files;
     rc =
         walk_inputs(t, 1, tested ? r->evaluation : r->folder, tested ? r->evaluate : r->train, err);
@@ -237,11 +293,28 @@ static status explain_run_figure(const results *whole, trail *t, int depth, cons
     return rc;
 }
 
-static status explain_group(const results *r, trail *t, const group *g, const char *metric,
+// A comparison of whole executions does not use the time that turns gave one of its runs.
+static status explain_part(const results *r, trail *t, const figure *whole, const figure *f,
+                           error *err) {
+    if (!whole->compared || !f->run->timing || !metric_is_epoch_time(f->row))
+        return explain_run_figure(r, t, 1, f, err);
+    text_format(t->out, "  %s: whole trainings\n", f->owner);
+    return explain_executions(r, t, 1, f, err);
+}
+
+static status explain_group(const results *r, trail *t, const figure *whole, const group *g,
                             error *err) {
+    const bool epoch = strcmp(whole->part, "seconds_per_epoch") == 0;
+    const timed_arms *timing = whole->compared ? whole->compared->timing : NULL;
+    size_t arm;
+    const run *timed = epoch && (timing || !whole->compared) ? group_arm(g, timing, &arm) : NULL;
+    if (timed) {
+        text_format(t->out, "  %s.seconds_per_epoch, from turns\n", timed->name);
+        return explain_turns(t, 2, timed, timing ? timing : timed->timing, arm, err);
+    }
     for (size_t i = 0; i < g->count; i++) {
-        const figure *f = figures_of(&r->figures, g->runs[i]->name, metric);
-        status rc = f ? explain_run_figure(r, t, 1, f, err) : STATUS_OK;
+        const figure *f = figures_of(&r->figures, g->runs[i]->name, whole->part);
+        status rc = f ? explain_part(r, t, whole, f, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -253,11 +326,11 @@ static status explain_joint_figure(const results *r, trail *t, const figure *f, 
     if (*f->source) write_line(t, 1, "with", "%s", f->source);
     if (f->against) {
         write_line(t, 1, "against", "%s:", f->against->name);
-        status rc = explain_group(r, t, f->against, f->part, err);
+        status rc = explain_group(r, t, f, f->against, err);
         if (rc != STATUS_OK) return rc;
     }
     write_line(t, 1, "of", "%s:", f->of->name);
-    return explain_group(r, t, f->of, f->part, err);
+    return explain_group(r, t, f, f->of, err);
 }
 
 // Names the figures that may have been meant.

@@ -150,7 +150,7 @@ status arm_read_key(arm *a, error *err) {
     close(ends[1]);
     if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
     close(ends[0]);
-    if (rc == STATUS_OK) rc = await_end(a, err);
+    if (rc == STATUS_OK && length < sizeof text) rc = await_end(a, err); // it may say more
     if (rc == STATUS_OK && !is_key(text, length))
         rc = error_set(err, STATUS_USAGE, "arm %u is no training: '%s'", (unsigned)a->number + 1,
                        a->command);

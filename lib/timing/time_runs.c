@@ -26,7 +26,6 @@
 // together. docs/performance.md has the measurements.
 static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5;
 enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };
-static const double coarse = 0.05; // a precision for which less will do
 
 // The kernel counts processor time in ticks.
 typedef struct moment {
@@ -113,10 +112,14 @@ static status await_arms(session *s, error *err) {
     return STATUS_OK;
 }
 
+// Each execution starts them from another one on: the first to start gets the better memory, and is
+// some thousandths faster.
 static status start_arms(session *s, error *err) {
+    const size_t count = s->t->count;
     status rc;
     TRY(listen_somewhere(s, err));
-    for (size_t a = 0; a < s->t->count; a++) TRY(arm_start(&s->t->arms[a], s->endpoint, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
     rc = await_arms(s, err);
 out:
     return rc;
@@ -172,7 +175,7 @@ static status plan_turns(session *s, error *err) {
         const double seconds = !apart                        ? gpu_turn_seconds
                                : has_threads(&s->t->arms[a]) ? threads_turn_seconds
                                                              : turn_seconds;
-        s->steps[a] = steps_in(seconds, s->pace[a]);
+        s->steps[a] = steps_in(fmax(turn_seconds, share * seconds), s->pace[a]);
         longest = fmax(longest, (double)s->steps[a] * s->pace[a]);
     }
     const double rounds = ROUNDS_MOST * turn_seconds * share / longest;
@@ -211,8 +214,8 @@ static void announce(const session *s) {
     double seconds = 0;
     for (size_t a = 0; a < s->t->count; a++)
         seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
-    const double least = EXECUTIONS_LEAST * seconds, longest = fmax(s->o->limit, least);
-    const double usual = s->o->precision < coarse ? 2 * least : least;
+    const double longest = fmax(s->o->limit, EXECUTIONS_LEAST * seconds);
+    const double usual = seconds * (double)turn_executions_least(s->o->precision);
     log_info(s->o->log, "%zu arms to ±%.3g %%: about %s, at most %s", s->t->count,
              100 * s->o->precision, duration_text(fmin(usual, longest), once),
              duration_text(longest, most));
@@ -396,38 +399,18 @@ out:
 
 // ---- Executions ----
 
-static double half_width(const mean_estimate *m) {
-    const interval range = statistics_interval(m, 0.95);
-    return expm1((range.high - range.low) / 2);
-}
-
-// A speed-up of 1.6 need not be known as well as one of 1.02.
-static bool is_narrow(const session *s, const mean_estimate *difference, double half) {
-    return half <= fmax(s->o->precision, fabs(difference->value) / 10);
-}
-
 static status fit(session *s, error *err) {
     timing *t = s->t;
     turn_fit_release(&t->fit);
     status rc = turn_fit_make(&t->log, t->count, &t->fit, err);
-    t->widest = 0;
-    t->settled = true;
-    for (size_t a = 0; rc == STATUS_OK && a < t->count; a++)
-        for (size_t b = 0; b < a; b++) {
-            const mean_estimate m = turn_fit_difference(&t->fit, a, b);
-            const double half = half_width(&m);
-            if (!(half <= t->widest)) t->widest = half;
-            t->settled &= is_narrow(s, &m, half);
-        }
+    if (rc == STATUS_OK) t->settled = turn_fit_settles(&t->fit, s->o->precision, &t->widest);
     return rc;
 }
 
 static bool is_enough(const session *s) {
-    const size_t done = s->t->fit.executions;
     const double passed = (double)(clock_now() - s->began) / 1e9;
-    if (done < EXECUTIONS_LEAST) return false;
-    if (passed + s->longest > s->o->limit) return true;
-    return s->t->settled && (done >= 2 * EXECUTIONS_LEAST || s->o->precision >= coarse);
+    if (s->t->fit.executions < EXECUTIONS_LEAST) return false;
+    return s->t->settled || passed + s->longest > s->o->limit;
 }
 
 // Of the first execution: the arms are there, and the turns begin.
@@ -531,6 +514,7 @@ status time_runs_key(const time_options *o, manifest *m, error *err) {
     timing t;
     session s = {.o = o, .t = &t, .m = m, .listener = -1};
     status rc = open_session(&s, err);
+    if (rc == STATUS_STOPPED) rc = say_stopped(&s, err);
     close_session(&s);
     timing_release(&t);
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;

@@ -4,8 +4,8 @@
 //
 // An execution starts all arms anew, and gives each 50 turns, or 5 long ones. There are at least
 // six executions, and more until the 95 % interval of every pair of arms is as narrow as asked for,
-// or a tenth of their difference, or the time is over. If ±5 % or more is enough, there are at
-// least three, and fewer turns.
+// or a tenth of their difference, or the time is over; with precision 0, only until the time is
+// over. If ±5 % or more is enough, there are at least three, and fewer turns.
 #ifndef LOCKSTEP_TIMING_TIME_RUNS_H
 #define LOCKSTEP_TIMING_TIME_RUNS_H
 
@@ -31,7 +31,7 @@ typedef struct timing {
     turn_log log;
     turn_fit fit;
     double widest; // half the width of the widest pair's interval, as a fraction
-    bool settled;  // the intervals are narrow enough
+    bool settled;  // there are enough executions (turn_fit_settles)
 } timing;
 
 // Times the arms, and continues with the turns that an earlier call left in `out`. Each execution

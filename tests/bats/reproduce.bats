@@ -252,7 +252,7 @@ YAML
     succeeds reproduce
     local one
     one=$(readlink -f "$ARTIFACTS/c/seed-42")
-    EXECUTIONS='' DRY_RUN=1 succeeds reproduce
+    PRECISION='' EXECUTIONS='' DRY_RUN=1 succeeds reproduce
     [[ $output == *"estimate  turns: "*" runs, to ±1 %: at most "* ]] || fail "$output"
     # Two rounds of all runs; the execution before them is of no round with the others.
     EXECUTIONS=2 succeeds reproduce

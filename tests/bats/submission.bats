@@ -188,3 +188,19 @@ has() {
     fails_with 3 "model.st.zst': its content is not the one in the manifest" \
         "$BIN/replay" "$one" --train data/train.st.zst --segments 4
 }
+
+@test "the turns that times come from go along, and are verified" {
+    local name=submission-one-two
+    export ARTIFACTS=$WORK/own
+    (cd "$ROOT" && EXECUTIONS='' succeeds "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml")
+    tar xzf "$ARTIFACTS/$name.tar.gz"
+    [ -s "$(echo "$name"/turns/*/turns.st.zst)" ] || fail "$(find "$name")"
+    grep -q 'took turns' "$name/report/report.md" || fail "the report has no turns"
+    succeeds "$BIN/pipeline" verify SUBMISSION="$name"
+    [[ $output == *"figures     equal "*"report      equal "* ]] || fail "$output"
+    cp "$(find "$name" -name steps.st.zst | head -n 1)" other.st.zst
+    cp other.st.zst "$(echo "$name"/turns/*/turns.st.zst)"
+    run --separate-stderr "$BIN/pipeline" verify SUBMISSION="$name"
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    grep -q '^files *different .*turns.st.zst' <<<"$output" || fail "$output" "$stderr"
+}

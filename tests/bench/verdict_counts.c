@@ -1,133 +1,442 @@
 // SPDX-License-Identifier: MIT
-// verdict_counts.c - counts the verdicts on real executions of one training, which do not differ.
+// verdict_counts.c - counts verdicts on real trainings that took turns, and compares their ratios
+// with those of whole executions.
 //
-//     verdict_counts FOLDER...
+//     verdict_counts same MACHINE FOLDER PERCENT...
+//     verdict_counts slower MACHINE FOLDER PERCENT...
+//     verdict_counts real MACHINE FOLDER WHAT [TRAIN-FOLDER...]
 //
-// Reads train folders in the order in which they were made, two per round, and forms 200
-// comparisons of 3, 5 and 10 rounds, each through lib/results as a report does: in every round one
-// of the two, at random, is the subject. Then the subject's times are multiplied by known factors,
-// to find the slow-down that 80 % of the comparisons detect. Prints a Markdown table. If there are
-// fewer than 200 times as many rounds, comparisons share some of them.
+// FOLDER is the --out of time-runs, and MACHINE is idle, steady or bursts. Each command prints a
+// row of a Markdown table, whose header tests/bench/calibrate prints. Exit code 4 if the row misses
+// a goal of docs/performance.md; the message says which.
 //
-// Exit code 4 if more than 16 of 200 say "differ".
+// PERCENT... says by how much each arm was slowed down, 0 for the equal ones. From two arms and a
+// window of consecutive executions it forms comparisons, and judges each as time-runs does in two
+// minutes. A window begins at every execution; after the last execution comes the first. So windows
+// overlap, and with few executions some of the 200 comparisons are the same.
+//
+// WHAT names a difference between two arms, whose whole executions are the train folders: in turn
+// of the first arm and of the second, round after round.
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/median.h"
 #include "base/memory.h"
-#include "base/random.h"
-#include "results/compare.h"
+#include "base/text.h"
+#include "data/tensor/tensor_file.h"
 #include "results/run_list.h"
+#include "results/turns.h"
+#include "results/verdict.h"
 
-enum { COMPARISONS = 200, ALLOWED = 16, LARGEST = 10 };
+enum { COMPARISONS = 200, REAL = 20 };
+static const double precision = 0.01, limit = 120; // of time-runs, for two arms, by default
+static const double start_seconds = 0.3;           // of the processes of two arms
 
-// One side of a comparison: copies of executions.
-typedef struct arm {
-    run runs[LARGEST];
-    const run *pointers[LARGEST];
-} arm;
+// The goals of docs/performance.md. All machines: at most ALLOWED of the comparisons of equals
+// differ, and COVERED of their intervals cover 1.
+enum { ALLOWED = 10, COVERED = 186, FOUND = 160, AGREEING = 19 };
+typedef struct machine {
+    const char *name;
+    double slow_down; // per cent: found in FOUND comparisons
+    size_t same;      // so many comparisons of equals are "the same"
+    bool judges_real; // on others, a taken core changes the difference itself
+} machine;
+static const machine machines[] = {
+    {"idle", 2, 160, true}, {"steady", 4, 0, false}, {"bursts", 6, 100, false}};
 
-static void set_run(arm *a, size_t at, const run *from, double factor) {
-    a->runs[at] = *from;
-    a->runs[at].seconds_per_epoch *= factor;
-    a->runs[at].total_seconds *= factor;
-    a->pointers[at] = &a->runs[at];
+// ---- A session of time-runs ----
+
+typedef struct session {
+    turn_log log;
+    size_t arms;
+    size_t *first; // turn of each execution, and behind the last
+    size_t *step;  // first step of each turn
+} session;
+
+static void session_release(session *s) {
+    turn_log_release(&s->log);
+    free(s->first);
+    free(s->step);
 }
 
-// Computes the verdict of comparison `number`, of n rounds.
-static status judge(const run_list *list, size_t n, size_t number, double factor, comparison *c,
-                    error *err) {
-    static const varied_keys nothing = {NULL, 0};
-    const size_t rounds = list->execution_count / 2;
-    const size_t first = number * (rounds - n) / (COMPARISONS - 1);
-    const random_stream s = {
-        .seed = 1, .purpose = RANDOM_TRIAL, .epoch = (uint32_t)n, .sample = (uint32_t)number};
-    arm subject, baseline;
-    for (size_t i = 0; i < n; i++) {
-        const run *pair = &list->executions[2 * (first + i)];
-        const uint32_t which = random_below(&s, i, 2);
-        set_run(&subject, i, &pair[which], factor);
-        set_run(&baseline, i, &pair[1 - which], 1);
+static status index_turns(session *s, error *err) {
+    const turn_log *l = &s->log;
+    s->first = memory_new(l->execution_count + 1, sizeof *s->first, err);
+    s->step = memory_new(l->turn_count, sizeof *s->step, err);
+    if (!s->first || !s->step) return STATUS_FAILED;
+    for (size_t i = 0, step = 0; i < l->turn_count; step += l->turns[i++].entries) {
+        s->step[i] = step;
+        s->first[l->turns[i].execution + 1] = i + 1;
     }
-    const group of = {.name = "subject", .runs = subject.pointers, .count = n};
-    const group against = {.name = "baseline", .runs = baseline.pointers, .count = n};
-    return compare(&of, &against, &nothing, LANGUAGE_EN, c, err);
+    return STATUS_OK;
 }
+
+static status session_read(session *s, const char *folder, size_t arms, error *err) {
+    tensor_file f = {0};
+    char *path = memory_format(err, "%s/%s", folder, TURNS_FILE);
+    const size_t least = turn_executions_least(precision);
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    *s = (session){.arms = arms};
+    if (rc == STATUS_OK) rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
+    if (rc == STATUS_OK) rc = turn_log_load(&s->log, arms, &f, path, err);
+    if (rc == STATUS_OK) rc = index_turns(s, err);
+    if (rc == STATUS_OK && s->log.execution_count < least)
+        rc = error_set(err, STATUS_INPUT, "too few executions: '%s': %zu instead of %zu or more",
+                       path, s->log.execution_count, least);
+    tensor_file_release(&f);
+    free(path);
+    return rc;
+}
+
+// ---- A comparison ----
+
+typedef struct judgement {
+    verdict verdict;
+    estimate ratio; // of speeds, of arm `a` to arm `b`
+    double half;    // of its interval's width
+    size_t executions;
+    double seconds; // that time-runs would have taken
+} judgement;
+
+// Appends an execution's turns of two arms, as if they had been alone. Adds what it would have
+// taken, with the round that warms up.
+static status take_execution(const session *s, size_t execution, const size_t arm[2], turn_log *l,
+                             double *seconds, error *err) {
+    const size_t begin = s->first[execution], end = s->first[execution + 1];
+    const double rounds = (double)(end - begin) / (double)s->arms;
+    uint64_t ns = 0;
+    for (size_t i = begin; i < end; i++) {
+        turn t = s->log.turns[i];
+        const turn_step *steps = s->log.steps + s->step[i];
+        if (t.arm != arm[0] && t.arm != arm[1]) continue;
+        t.arm = t.arm == arm[1];
+        t.execution = (uint32_t)l->execution_count;
+        for (size_t k = 0; k < t.entries; k++) ns += steps[k].ns;
+        status rc = turn_log_add(l, &t, steps, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    *seconds = start_seconds + (double)ns / 1e9 * (rounds + 1) / rounds;
+    return turn_log_end(l, NAN, err);
+}
+
+static void conclude(const turn_fit *f, judgement *j) {
+    const mean_estimate longer = turn_fit_difference(f, 0, 1);
+    j->executions = f->executions;
+    j->half = turn_half_width(&longer);
+    j->verdict = verdict_on_turns(&longer, f->executions, false, &j->ratio);
+}
+
+// Compares arms a and b, beginning with that execution, until time-runs would end, or all
+// executions were used.
+static status judge(const session *s, size_t a, size_t b, size_t first, judgement *j, error *err) {
+    const size_t arm[2] = {a, b}, count = s->log.execution_count;
+    const size_t least = turn_executions_least(precision);
+    turn_log l = {0};
+    turn_fit f = {0};
+    bool enough = false;
+    double longest = 0;
+    status rc = STATUS_OK;
+    *j = (judgement){0};
+    while (!enough) {
+        double seconds;
+        TRY(take_execution(s, (first + l.execution_count) % count, arm, &l, &seconds, err));
+        longest = fmax(longest, seconds);
+        j->seconds += seconds;
+        const bool last = l.execution_count == count || j->seconds + longest > limit;
+        if (!last && l.execution_count < least) continue;
+        turn_fit_release(&f);
+        TRY(turn_fit_make(&l, 2, &f, err));
+        enough = last || turn_fit_settles(&f, precision, NULL);
+    }
+    conclude(&f, j);
+out:
+    turn_fit_release(&f);
+    turn_log_release(&l);
+    return rc;
+}
+
+// ---- Many comparisons ----
 
 typedef struct tally {
-    size_t differ, same, undecided; // "differ" in the factor's direction, if there is one
+    size_t comparisons, differ, slower, same, undecided, covering;
+    double half, executions, seconds; // means
 } tally;
 
-static status count(const run_list *list, size_t n, double factor, tally *t, error *err) {
+static void add(tally *t, const judgement *j, size_t times) {
+    const double weight = (double)times / COMPARISONS;
+    const bool differs = verdict_is_difference(&j->verdict);
+    t->comparisons += times;
+    t->differ += differs ? times : 0;
+    t->slower += differs && j->ratio.value < 1 ? times : 0;
+    t->same += j->verdict.kind == VERDICT_SAME ? times : 0;
+    t->undecided += j->verdict.kind == VERDICT_UNDECIDED ? times : 0;
+    t->covering += j->ratio.range.low <= 1 && 1 <= j->ratio.range.high ? times : 0;
+    t->half += weight * j->half;
+    t->executions += weight * (double)j->executions;
+    t->seconds += weight * j->seconds;
+}
+
+// Of `count` comparisons that are spread over `kinds` different ones: how many are the k-th.
+static size_t share(size_t k, size_t kinds, size_t count) {
+    return (k + 1) * count / kinds - k * count / kinds;
+}
+
+// Is arm a, slowed down by `slow` %, compared with arm b? Of two equal arms, only in one order.
+static bool is_pair(const double *percent, double slow, size_t a, size_t b) {
+    return percent[a] == slow && percent[b] == 0 && (slow > 0 || a < b);
+}
+
+static size_t count_pairs(const double *percent, double slow, size_t arms) {
+    size_t pairs = 0;
+    for (size_t a = 0; a < arms; a++)
+        for (size_t b = 0; b < arms; b++) pairs += is_pair(percent, slow, a, b);
+    return pairs;
+}
+
+// Compares the arms that were slowed down by `slow` % with those that were not.
+static status count(const session *s, const double *percent, double slow, tally *t, error *err) {
+    const size_t kinds = s->log.execution_count * count_pairs(percent, slow, s->arms);
+    size_t kind = 0;
     *t = (tally){0};
-    for (size_t i = 0; i < COMPARISONS; i++) {
-        comparison c;
-        status rc = judge(list, n, i, factor, &c, err);
-        if (rc != STATUS_OK) return rc;
-        const bool found = factor == 1 || (c.speedup.value < 1) == (factor > 1);
-        if (verdict_is_difference(&c.time) && found)
-            t->differ++;
-        else if (c.time.kind == VERDICT_SAME)
-            t->same++;
-        else
-            t->undecided++;
-        comparison_release(&c);
-    }
+    for (size_t w = 0; w < s->log.execution_count; w++)
+        for (size_t a = 0; a < s->arms; a++)
+            for (size_t b = 0; b < s->arms; b++) {
+                judgement j;
+                if (!is_pair(percent, slow, a, b)) continue;
+                const size_t times = share(kind++, kinds, COMPARISONS);
+                if (!times) continue;
+                status rc = judge(s, a, b, w, &j, err);
+                if (rc != STATUS_OK) return rc;
+                add(t, &j, times);
+            }
     return STATUS_OK;
 }
 
-// Finds the least slow-down that 80 % of the comparisons detect, in per cent, to a quarter; NAN:
-// they do not even detect 100 %. More of them detect a larger one, so bisection finds it.
-static status find_slowdown(const run_list *list, size_t n, double *percent, error *err) {
-    int missed = 0, detected = 401; // quarters
-    while (detected - missed > 1) {
-        const int quarter = detected > 400 ? 400 : (missed + detected) / 2;
-        tally t;
-        status rc = count(list, n, 1 + quarter / 400.0, &t, err);
-        if (rc != STATUS_OK) return rc;
-        *(5 * t.differ >= 4 * COMPARISONS ? &detected : &missed) = quarter;
-    }
-    *percent = detected > 400 ? NAN : detected / 4.0;
-    return STATUS_OK;
+// ---- Goals ----
+
+static const machine *find_machine(const char *name) {
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (strcmp(machines[i].name, name) == 0) return &machines[i];
+    return NULL;
 }
 
-static status print_row(const run_list *list, size_t n, tally *worst, error *err) {
+static status say(const machine *m, text *missed, error *err) {
+    status rc = text_status(missed);
+    if (rc == STATUS_OK && missed->length)
+        rc = error_set(err, STATUS_FINDING, "%s: %s", m->name, text_string(missed));
+    text_release(missed);
+    return rc;
+}
+
+static void miss(text *missed, bool is_missed, const char *what, size_t got, const char *bound,
+                 size_t goal) {
+    if (is_missed)
+        text_format(missed, "%s%s: %zu instead of %s %zu", missed->length ? "; " : "", what, got,
+                    bound, goal);
+}
+
+// ---- The rows ----
+
+static size_t equals_in(const double *percent, size_t arms) {
+    size_t equal = 0;
+    for (size_t a = 0; a < arms; a++) equal += percent[a] == 0;
+    return equal;
+}
+
+// How many comparisons tell something new: the windows that share no execution, times the pairs
+// whose difference does not follow from those of other pairs.
+static size_t apart(const session *s, const double *percent, const tally *t) {
+    const double windows = (double)s->log.execution_count / t->executions;
+    return (size_t)windows * (equals_in(percent, s->arms) - 1);
+}
+
+static status row_same(const machine *m, const session *s, const double *percent, error *err) {
     tally t;
-    double percent;
-    char found[32] = "none";
-    status rc = count(list, n, 1, &t, err);
-    if (rc == STATUS_OK) rc = find_slowdown(list, n, &percent, err);
+    text missed;
+    status rc = count(s, percent, 0, &t, err);
     if (rc != STATUS_OK) return rc;
-    if (!isnan(percent)) snprintf(found, sizeof found, "%.2f %%", percent);
-    printf("| %zu | %d | %zu | %zu | %zu | %s |\n", n, COMPARISONS, t.differ, t.same, t.undecided,
-           found);
-    if (t.differ > worst->differ) worst->differ = t.differ;
+    printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu | ±%.2f %% | %.1f | %.1f |\n", m->name,
+           t.comparisons, apart(s, percent, &t), t.differ, t.same, t.undecided, t.covering,
+           100 * t.half, t.executions, t.seconds / 60);
+    text_init(&missed, err);
+    miss(&missed, t.differ > ALLOWED, "comparisons of equals that differ", t.differ, "at most",
+         ALLOWED);
+    miss(&missed, t.covering < COVERED, "intervals that cover 1", t.covering, "at least", COVERED);
+    miss(&missed, t.same < m->same, "comparisons of equals that are the same", t.same, "at least",
+         m->same);
+    return say(m, &missed, err);
+}
+
+// By how much the arm was slower in all executions, in per cent.
+static status measured(const session *s, const double *percent, size_t arm, double *slower,
+                       error *err) {
+    turn_fit f;
+    size_t equal = 0;
+    status rc = turn_fit_make(&s->log, s->arms, &f, err);
+    if (rc != STATUS_OK) return rc;
+    while (percent[equal] != 0) equal++;
+    const mean_estimate longer = turn_fit_difference(&f, arm, equal);
+    *slower = 100 * expm1(longer.value);
+    turn_fit_release(&f);
     return STATUS_OK;
 }
 
-static status run_counts(run_list *list, int folders, char **folder, error *err) {
-    static const size_t rounds[] = {3, 5, LARGEST};
-    tally worst = {0};
-    status rc = STATUS_OK;
-    if (folders < 2 * (LARGEST + 1))
-        return error_set(err, STATUS_USAGE, "expected %d executions or more", 2 * (LARGEST + 1));
-    for (int i = 0; i < folders; i++) TRY(run_list_add(list, folder[i], err));
-    printf("| rounds | comparisons | differ | the same within ±%g %% | undecided | "
-           "slow-down found in 80 %% |\n|---|---|---|---|---|---|\n",
-           100 * VERDICT_TIME_MARGIN);
-    for (size_t i = 0; i < 3; i++) TRY(print_row(list, rounds[i], &worst, err));
-    if (worst.differ > ALLOWED)
-        rc = error_set(err, STATUS_FINDING, "more than %d of %d comparisons of equals differ",
-                       ALLOWED, COMPARISONS);
+// Prints a cell for each arm that was slowed down; they are in ascending order.
+static status row_slower(const machine *m, const session *s, const double *percent, error *err) {
+    double found = INFINITY;
+    text missed;
+    text_init(&missed, err);
+    printf("| %s |", m->name);
+    for (size_t a = 0; a < s->arms; a++) {
+        tally t;
+        double slower;
+        if (percent[a] == 0) continue;
+        status rc = count(s, percent, percent[a], &t, err);
+        if (rc == STATUS_OK) rc = measured(s, percent, a, &slower, err);
+        if (rc != STATUS_OK) {
+            text_release(&missed);
+            return rc;
+        }
+        printf(" %.0f %% (%+.2f) |", 100.0 * (double)t.slower / COMPARISONS, slower);
+        found = t.slower < FOUND ? INFINITY : fmin(found, percent[a]);
+        miss(&missed, percent[a] == m->slow_down && t.slower < FOUND,
+             "comparisons that find the slow-down", t.slower, "at least", FOUND);
+    }
+    if (isinf(found))
+        printf(" none |\n");
+    else
+        printf(" %g %% |\n", found);
+    return say(m, &missed, err);
+}
+
+// ---- Real differences ----
+
+// The ratio of the medians, with the interval of the rounds' ratios.
+static status whole_ratio(int count, char **folder, estimate *ratio, error *err) {
+    run_list list = {0};
+    const size_t n = (size_t)count / 2;
+    double *seconds = memory_new(2 * n, sizeof *seconds, err);
+    double *logs = memory_new(2 * n, sizeof *logs, err);
+    status rc = seconds && logs ? STATUS_OK : STATUS_FAILED;
+    for (int i = 0; rc == STATUS_OK && i < count; i++) rc = run_list_add(&list, folder[i], err);
+    if (rc == STATUS_OK && (list.execution_count != 2 * n || count % 2 || n < VERDICT_EXECUTIONS))
+        rc = error_set(err, STATUS_INPUT, "too few executions: %d instead of %d or more, in pairs",
+                       count, 2 * VERDICT_EXECUTIONS);
+    if (rc != STATUS_OK) goto out;
+    for (size_t i = 0; i < 2 * n; i++) {
+        const size_t place = i % 2 * n + i / 2;
+        seconds[place] = list.executions[i].seconds_per_epoch;
+        logs[place] = log(seconds[place]);
+    }
+    const timed_side baseline = {logs, n}, subject = {logs + n, n};
+    verdict_on_time(&subject, &baseline, ORDER_ROUNDS, false, ratio);
+    ratio->value = median(seconds, n) / median(seconds + n, n);
 out:
+    free(seconds);
+    free(logs);
+    run_list_release(&list);
+    return rc;
+}
+
+static void print_ratio(const estimate *e) {
+    printf(" %.3f (%.3f to %.3f) |", e->value, e->range.low, e->range.high);
+}
+
+static status count_agreeing(const session *s, const estimate *whole, size_t *containing,
+                             size_t *overlapping, error *err) {
+    const size_t windows = s->log.execution_count;
+    *containing = *overlapping = 0;
+    for (size_t w = 0; w < windows; w++) {
+        judgement j;
+        const size_t times = share(w, windows, REAL);
+        if (!times) continue;
+        status rc = judge(s, 1, 0, w, &j, err);
+        if (rc != STATUS_OK) return rc;
+        const interval own = j.ratio.range;
+        if (own.low <= whole->value && whole->value <= own.high) *containing += times;
+        if (own.low <= whole->range.high && whole->range.low <= own.high) *overlapping += times;
+    }
+    return STATUS_OK;
+}
+
+static status row_real(const machine *m, const session *s, const char *what, int count,
+                       char **folder, error *err) {
+    turn_fit f = {0};
+    judgement all = {0};
+    estimate whole;
+    text missed;
+    size_t containing, overlapping;
+    status rc = turn_fit_make(&s->log, 2, &f, err);
+    if (rc == STATUS_OK && m->judges_real) rc = whole_ratio(count, folder, &whole, err);
+    if (rc == STATUS_OK && m->judges_real)
+        rc = count_agreeing(s, &whole, &containing, &overlapping, err);
+    if (rc != STATUS_OK) goto out;
+    const mean_estimate longer = turn_fit_difference(&f, 1, 0);
+    verdict_on_turns(&longer, f.executions, false, &all.ratio);
+    printf("| %s | %s |", what, m->name);
+    print_ratio(&all.ratio);
+    if (!m->judges_real) {
+        printf(" | | |\n");
+        goto out;
+    }
+    print_ratio(&whole);
+    printf(" %zu | %zu |\n", containing, overlapping);
+    text_init(&missed, err);
+    miss(&missed, containing < AGREEING, what, containing, "at least", AGREEING);
+    rc = say(m, &missed, err);
+out:
+    turn_fit_release(&f);
+    return rc;
+}
+
+// ---- The command ----
+
+static status read_percents(int count, char **texts, double *percent, error *err) {
+    for (int i = 0; i < count; i++) {
+        char *end;
+        percent[i] = strtod(texts[i], &end);
+        if (end == texts[i] || *end || !(percent[i] >= 0))
+            return error_set(err, STATUS_USAGE, "bad slow-down: '%s': expected a number", texts[i]);
+    }
+    if (equals_in(percent, (size_t)count) >= 2) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "expected two arms or more that were not slowed down");
+}
+
+static status run_row(const char *kind, const machine *m, const char *folder, int count,
+                      char **rest, error *err) {
+    const bool real = strcmp(kind, "real") == 0;
+    const size_t arms = real ? 2 : (size_t)count;
+    session s = {0};
+    status rc = STATUS_OK;
+    double *percent = memory_new(arms, sizeof *percent, err);
+    if (!percent) return STATUS_FAILED;
+    if (!real) TRY(read_percents(count, rest, percent, err));
+    TRY(session_read(&s, folder, arms, err));
+    if (real)
+        rc = row_real(m, &s, rest[0], count - 1, rest + 1, err);
+    else
+        rc = strcmp(kind, "same") == 0 ? row_same(m, &s, percent, err)
+                                       : row_slower(m, &s, percent, err);
+out:
+    session_release(&s);
+    free(percent);
     return rc;
 }
 
 int main(int argc, char **argv) {
+    static const char *const kinds[] = {"same", "slower", "real"};
     error err = {0};
-    run_list list = {0};
-    const status rc = run_counts(&list, argc - 1, argv + 1, &err);
-    run_list_release(&list);
+    const machine *m = argc >= 5 ? find_machine(argv[2]) : NULL;
+    bool known = false;
+    for (size_t i = 0; m && i < sizeof kinds / sizeof *kinds; i++)
+        known |= strcmp(argv[1], kinds[i]) == 0;
+    const status rc =
+        known ? run_row(argv[1], m, argv[3], argc - 4, argv + 4, &err)
+              : error_set(&err, STATUS_USAGE,
+                          "expected 'same', 'slower' or 'real', a machine, a folder and its arms");
     if (rc != STATUS_OK) fprintf(stderr, "verdict_counts: %s\n", err.message);
     return (int)rc;
 }

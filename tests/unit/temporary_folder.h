@@ -38,7 +38,7 @@ static inline int remove_folder(void **state) {
 
 // Writes text to the file of that name in the folder, creating a subfolder if needed, or to an
 // absolute path.
-static inline void write_file(const char *name, const char *text) {
+static inline void write_file(const char *name, const char *written) {
     char path[2 * FILE_PATH_SIZE];
     error err;
     if (name[0] == '/')
@@ -51,7 +51,7 @@ static inline void write_file(const char *name, const char *text) {
     *last = '/';
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
+    assert_true(fputs(written, file) >= 0);
     assert_int_equal(fclose(file), 0);
 }
 #endif

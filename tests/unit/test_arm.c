@@ -59,6 +59,7 @@ static void test_what_is_no_training(void **state) {
         {"printf '%s\\n\\n' " KEY " #", STATUS_USAGE, "arm 1 is no training"},
         {"printf " KEY " #", STATUS_USAGE, "arm 1 is no training"},
         {"echo x" KEY " #", STATUS_USAGE, "arm 1 is no training"},
+        {"yes #", STATUS_USAGE, "arm 1 is no training"},
         {"cat #", STATUS_USAGE, "arm 1 is no training"}, // standard input is empty
         {"false", STATUS_FAILED, "arm 1 ended with exit code 1: 'false'"},
         {"exit 3; ", STATUS_INPUT, "arm 1 ended with exit code 3"},

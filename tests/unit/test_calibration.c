@@ -2,7 +2,7 @@
 // Verdicts on simulated times, through all steps of a report from manifests to a verdict: of pairs
 // that do not differ, at most one in twenty may get a verdict of a difference; of pairs that differ
 // by the margin, at most one in twenty may be called the same; a difference of 5 % must be found.
-// tests/bench/calibrate measures the same on a real machine.
+// tests/bench/calibrate measures verdicts on trainings that took turns, on a real machine.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -370,8 +370,9 @@ static char *reasons_between(const char *head, const char *other, const varied_k
     error err = {0};
     char *reasons;
     arm *a = make_arm(head, &one, 1), *b = make_arm(other, &one, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
-                     STATUS_OK);
+    assert_int_equal(
+        like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
+        STATUS_OK);
     release_arm(a);
     release_arm(b);
     return reasons;
@@ -392,8 +393,9 @@ static char *executed_apart(const char *one, const char *other, const varied_key
     error err = {0};
     char *reasons;
     arm *a = make_arm("version: 1", &left, 1), *b = make_arm("version: 1", &right, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
-                     STATUS_OK);
+    assert_int_equal(
+        like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
+        STATUS_OK);
     release_arm(a);
     release_arm(b);
     return reasons;

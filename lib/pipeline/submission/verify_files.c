@@ -58,10 +58,11 @@ out:
     return rc;
 }
 
-static status add_traces(verification *v, const yaml_node *train, error *err) {
-    const char *steps = manifest_output_content(train, "steps.st.zst");
-    status rc = add_record(v, train, err);
-    return rc == STATUS_OK && *steps ? add_trace(v, "times", steps, err) : rc;
+// `times` is the file of the times of its steps.
+static status add_traces(verification *v, const yaml_node *root, const char *times, error *err) {
+    const char *content = manifest_output_content(root, times);
+    status rc = add_record(v, root, err);
+    return rc == STATUS_OK && *content ? add_trace(v, "times", content, err) : rc;
 }
 
 // ---- Files ----
@@ -72,8 +73,8 @@ typedef struct files {
     const char *folder; // of the submission
 } files;
 
-// An invalid manifest is a finding.
-static status check_manifest(files *f, const char *path, bool train, error *err) {
+// An invalid manifest is a finding. `times` is the file of the times of its steps; NULL: none.
+static status check_manifest(files *f, const char *path, const char *times, error *err) {
     yaml_node *root = NULL;
     error invalid = {0};
     status rc = manifest_read(path, &root, &invalid);
@@ -82,7 +83,7 @@ static status check_manifest(files *f, const char *path, bool train, error *err)
     TRY(manifest_verify_text(path, &f->findings, err));
     TRY(manifest_verify_key(path, &f->findings, err));
     TRY(manifest_verify_packed(path, &f->findings, err));
-    if (train) rc = add_traces(f->v, root, err);
+    if (times) rc = add_traces(f->v, root, times, err);
 out:
     yaml_free(root);
     return rc;
@@ -92,7 +93,7 @@ static status check_stage(files *f, const char *folder, const char *stage, error
     char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
     status rc = path ? STATUS_OK : STATUS_FAILED;
     if (path && access(path, F_OK) == 0)
-        rc = check_manifest(f, path, strcmp(stage, "train") == 0, err);
+        rc = check_manifest(f, path, strcmp(stage, "train") == 0 ? "steps.st.zst" : NULL, err);
     free(path);
     return rc;
 }
@@ -106,6 +107,13 @@ static status check_execution(const char *folder, void *context, error *err) {
 
 static status check_run(const char *folder, void *context, error *err) {
     return submission_each_folder(folder, DIGITS, check_execution, context, err);
+}
+
+static status check_turns(const char *folder, void *context, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? check_manifest(context, path, "turns.st.zst", err) : STATUS_FAILED;
+    free(path);
+    return rc;
 }
 
 // Compares the digests of all manifests below FOLDER/NAME, whose files are not packed.
@@ -131,9 +139,13 @@ static status check_records(files *f, const char *name, error *err) {
 static status check_all(files *f, error *err) {
     static const char *const records[] = {"data", "machine", "report"};
     char *runs = memory_format(err, "%s/runs", f->folder);
-    status rc = runs ? submission_each_folder(runs, KEY_DIGITS, check_run, f, err) : STATUS_FAILED;
+    char *turns = memory_format(err, "%s/turns", f->folder);
+    status rc =
+        runs && turns ? submission_each_folder(runs, KEY_DIGITS, check_run, f, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = submission_each_folder(turns, KEY_DIGITS, check_turns, f, err);
     for (size_t i = 0; rc == STATUS_OK && i < sizeof records / sizeof *records; i++)
         rc = check_records(f, records[i], err);
+    free(turns);
     free(runs);
     return rc;
 }

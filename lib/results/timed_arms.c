@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "results/timed_arms.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "results/like_for_like.h"
+
+// ---- Reading ----
+
+static status read_manifest(timed_arms *t, error *err) {
+    status rc;
+    char *path = memory_format(err, "%s/manifest.yaml", t->folder);
+    TRY(path ? STATUS_OK : STATUS_FAILED);
+    TRY(manifest_read(path, &t->manifest, err));
+    t->arms = yaml_get(t->manifest, "run.arms");
+    if (strcmp(run_text(t->manifest, "tool"), "time-runs") != 0)
+        rc = yaml_error(t->manifest, err, "expected a manifest of time-runs");
+    else if (!t->arms || t->arms->kind != YAML_SEQUENCE || t->arms->count < 2)
+        rc = yaml_error(t->manifest, err, "'run.arms': expected a list of two or more");
+    else
+        rc = run_number(t->manifest, "run.cores", &t->cores, err);
+out:
+    free(path);
+    return rc;
+}
+
+static status count_rounds(timed_arms *t, const turn_log *l, error *err) {
+    t->rounds = memory_new(l->execution_count, sizeof *t->rounds, err);
+    if (!t->rounds) return STATUS_FAILED;
+    for (size_t i = 0; i < l->turn_count; i++)
+        t->rounds[l->turns[i].execution] = l->turns[i].round + 1;
+    return STATUS_OK;
+}
+
+static double mean_known(const double *x, size_t count) {
+    double sum = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(x[i])) sum += x[i], known++;
+    return known ? sum / (double)known : NAN;
+}
+
+static status read_turns(timed_arms *t, error *err) {
+    tensor_file f = {0};
+    turn_log l = {0};
+    status rc;
+    char *path = memory_format(err, "%s/%s", t->folder, TURNS_FILE);
+    TRY(path ? STATUS_OK : STATUS_FAILED);
+    TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
+    TRY(turn_log_load(&l, t->arms->count, &f, path, err));
+    TRY(turn_fit_make(&l, t->arms->count, &t->fit, err));
+    memcpy(t->content, f.content, sizeof t->content);
+    TRY(count_rounds(t, &l, err));
+    t->others = mean_known(l.others, l.execution_count);
+out:
+    turn_log_release(&l);
+    tensor_file_release(&f);
+    free(path);
+    return rc;
+}
+
+status timed_arms_read(const char *folder, timed_arms *t, error *err) {
+    *t = (timed_arms){.folder = memory_string(folder, err)};
+    status rc = t->folder ? read_manifest(t, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = read_turns(t, err);
+    if (rc != STATUS_OK) timed_arms_release(t);
+    return rc;
+}
+
+void timed_arms_release(timed_arms *t) {
+    free(t->folder);
+    yaml_free(t->manifest);
+    turn_fit_release(&t->fit);
+    free(t->rounds);
+    *t = (timed_arms){0};
+}
+
+status timed_arms_check(const timed_arms *t, error *err) {
+    return run_check_content(t->folder, t->manifest, TURNS_FILE, t->content, err);
+}
+
+// ---- The runs ----
+
+bool timed_arms_find(const timed_arms *t, const run *r, size_t *arm) {
+    bool found = false;
+    if (!*r->key || r->samples < 1) return false;
+    for (size_t i = 0; i < t->arms->count; i++) {
+        const yaml_node *one = t->arms->items[i], *execution = yaml_get(one, "execution");
+        const bool built = strcmp(run_text(one, "version"), r->version) == 0;
+        if (strcmp(run_text(one, "key"), r->key) != 0 || !like_timed(r, execution)) continue;
+        if (!found || built) *arm = i;
+        if (built) return true;
+        found = true;
+    }
+    return found;
+}
+
+static bool assign(const timed_arms *t, run_list *runs) {
+    bool any = false;
+    for (size_t i = 0; i < runs->count; i++) {
+        run *r = &runs->runs[i];
+        size_t arm;
+        if (!timed_arms_find(t, r, &arm)) continue;
+        any = true;
+        if (r->timing) continue;
+        r->timing = t;
+        r->arm = arm;
+        r->seconds_per_epoch = timed_arms_epoch(r).value;
+    }
+    return any;
+}
+
+status timed_arms_assign(timed_arms *list, size_t count, run_list *runs, error *err) {
+    for (size_t i = 0; i < count; i++) {
+        list[i].next = i + 1 < count ? &list[i + 1] : NULL;
+        if (!assign(&list[i], runs))
+            return error_set(err, STATUS_INPUT,
+                             "cannot report on '%s': none of its %zu arms has the key of a run of "
+                             "this report and was executed alike",
+                             list[i].folder, list[i].arms->count);
+    }
+    return STATUS_OK;
+}
+
+// ---- Times ----
+
+estimate timed_arms_epoch(const run *r) {
+    const estimate sample = turn_fit_seconds(&r->timing->fit, r->arm);
+    const double samples = (double)r->samples;
+    return (estimate){sample.value * samples,
+                      {sample.range.low * samples, sample.range.high * samples}};
+}
+
+double timed_arms_execution(const run *r, size_t execution) {
+    return turn_fit_execution(&r->timing->fit, execution, r->arm) * (double)r->samples;
+}
+
+// ---- Text ----
+
+typedef struct count_range {
+    size_t least, most;
+    char text[48];
+} count_range;
+
+static void widen(count_range *c, size_t count) {
+    if (!c->most || count < c->least) c->least = count;
+    if (count > c->most) c->most = count;
+    if (c->least == c->most)
+        snprintf(c->text, sizeof c->text, "%zu", c->most);
+    else
+        snprintf(c->text, sizeof c->text, "%zu–%zu", c->least, c->most);
+}
+
+void timed_arms_append(text *out, const run *runs, size_t count, language l) {
+    count_range executions = {0}, turns = {0};
+    for (size_t i = 0; i < count; i++) {
+        const timed_arms *t = runs[i].timing;
+        if (!t) continue;
+        widen(&executions, t->fit.executions);
+        for (size_t e = 0; e < t->fit.executions; e++) widen(&turns, t->rounds[e]);
+    }
+    if (executions.most)
+        text_format(out, words_in(l, "arms took turns: %s executions of %s turns each"),
+                    executions.text, turns.text);
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Reports whose times come from arms that took turns (time-runs): real ones, and those of
+# tests/fixtures/make_turns.py.
+
+load helpers
+load reports
+load training
+
+# One rank and two of the same training, each trained, and timed together.
+setup_file() {
+    are_built synth-cifar train-single train-ddp time-runs || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    make_data data 300
+    write_experiment one.yaml name=one global_batch=16
+    write_experiment two.yaml name=two global_batch=16 strategy=ddp world_size=2
+    local data="--train data/train.st.zst --test data/test.st.zst --threads 1"
+    # shellcheck disable=SC2086 # several words
+    "$BIN/train-single" -q --experiment one.yaml $data --out one
+    # shellcheck disable=SC2086
+    "$BIN/train-ddp" -q --experiment two.yaml $data --out two
+    "$BIN/time-runs" -q --precision 30 --limit 1 --out turns \
+        "'$BIN/train-single' -q --experiment one.yaml $data" "'$BIN/train-ddp' -q --experiment two.yaml $data" >/dev/null
+}
+
+setup() {
+    begin_report
+}
+
+# real_runs: for a test, the runs and turns of setup_file in the current folder.
+real_runs() {
+    need_tool time-runs
+    need_training
+    cp -r "$BATS_FILE_TMPDIR"/{data,one,two,turns} .
+}
+
+# turns DIR WORD...: a folder of time-runs, as make_turns.py writes it.
+turns() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_turns.py" "$@"
+}
+
+# A run of 640 samples an epoch, and one on four ranks.
+two_runs() {
+    a_run a name=a cores=8
+    a_run b name=b cores=8 ranks=4 epochs=9,9,9,9,9
+}
+
+# interval FILE ID: its value, low and high in report.csv.
+interval() {
+    awk -F, -v id="$2" '$1 == id { print $4, $5, $6; found = 1 } END { exit !found }' "$1"
+}
+
+@test "real turns give the times, the verdict and their explanation" {
+    real_runs
+    succeeds "$REPORT" two --baseline one --turns turns --out out
+    says out/report.md "For the times per epoch, arms took turns: 3 executions of "
+    says out/report.md "turns/turns.st.zst"
+    says out/manifest.yaml "path: ../turns/turns.st.zst"
+    says out/manifest.yaml "path: ../turns/manifest.yaml"
+    [ "$(figure out/report.csv one.turns)" = 3 ]
+    read -r value low high <<<"$(interval out/report.csv two.speedup)"
+    awk -v v="$value" -v l="$low" -v h="$high" 'BEGIN { exit !(l < v && v < h) }' || fail "$low $value $high"
+    # The ratio of the shown times.
+    awk -v v="$value" -v a="$(figure out/report.csv one.seconds_per_epoch)" \
+        -v b="$(figure out/report.csv two.seconds_per_epoch)" 'BEGIN { r = a / b / v; exit !(0.999 < r && r < 1.001) }'
+    succeeds "$REPORT" out --why two.speedup
+    [[ $output == *"1 of 2: "*train-single*"2 of 2: "*train-ddp*"execution   3: "*"turns.st.zst  content "*", as recorded"*"train.st.zst"* ]] || fail "$output"
+    [ "$(grep -c 'agrees' <<<"$output")" -eq 2 ] || fail "$output"
+    succeeds "$BIN/manifest" verify turns
+}
+
+@test "a known ratio: interval, executions, pages in English and Chinese" {
+    two_runs
+    turns t a:0.001 b:0.0005
+    succeeds "$REPORT" b --baseline a --turns t --out out --summary
+    [[ $output == *"a: test accuracy 0.7000, 0.640 s per epoch (arms took turns: 6 executions of 50 turns each)"* ]] || fail "$output"
+    says out/report.md "b: 2.00 times as fast [1.99, 2.01]"
+    says out/report.md "Student's t on the logarithms of the times per sample, over executions."
+    lacks out/report.md "EXECUTIONS=5"
+    lacks out/report.md "other programs used"
+    [ "$(figure out/report.csv a.turns)" = 6 ]
+    [ "$(figure out/report.csv a.total_seconds)" = 6.5 ]
+    [ "$(figure out/report.csv a.execution.1.seconds_per_epoch)" = 1 ]
+    read -r value low high <<<"$(interval out/report.csv a.seconds_per_epoch)"
+    awk -v v="$value" -v l="$low" -v h="$high" 'BEGIN { exit !(l < v && v < h && 0.63 < l && h < 0.65) }'
+    says out/report.csv "a.turns.6.seconds_per_epoch,a,turns.6.seconds_per_epoch,"
+    lacks out/report.csv "a.turns.7."
+    succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
+    says zh/report.md "轮流训练：执行 6 次，每次各 50 个回合"
+    printf 'b.speedup: [1.9, 2.1]\na.seconds_per_epoch: [0.7, 0.8]\n' >bands
+    run -4 "$REPORT" b --baseline a --turns t --check bands
+    [[ $output == *"inside   b.speedup"*"OUTSIDE  a.seconds_per_epoch"* ]] || fail "$output"
+}
+
+@test "machine, build and resumed trainings do not matter to turns; the work does" {
+    a_run a name=a
+    a_run b name=b ranks=4 cores=8 host=there version=other resumed=1
+    turns t a:0.001 b:0.0012
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    says out/report.md "b: takes 1.20 times as long"
+    [[ $(figure out/report.csv b.seconds_per_epoch) == 0.7[67]* ]]
+    [ "$(figure out/report.csv b.total_seconds)" = "" ]
+    a_run c name=c batch=32 shards=4
+    turns u a:0.001 c:0.0012
+    succeeds "$REPORT" c --baseline a --turns u --out other
+    says other/report.md "not like for like: global batch 32 vs 64"
+}
+
+@test "what other programs used during turns is said once, if it is noticeable" {
+    two_runs
+    turns t others=0.9 a:0.001 b:0.0005
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    says out/report.md "While the arms took turns, other programs used 0.9 of 2 cores on average; the intervals include what that cost."
+    turns u others=0.05 a:0.001 b:0.0005
+    succeeds "$REPORT" b --baseline a --turns u --out quiet
+    lacks quiet/report.md "other programs used"
+}
+
+@test "with more ranks than cores, turns give only the cost on this machine" {
+    a_run a name=a cores=2
+    a_run b name=b cores=2 ranks=4
+    turns t a:0.001 b:0.0012
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    grep -qE 'b†?: costs [0-9.]+–[0-9.]+ % more on these 2 cores; says nothing about 4 devices' out/report.md || fail "$(grep 'costs\|compared' out/report.md)"
+    says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
+}
+
+@test "an undecided verdict says how much slower and faster" {
+    two_runs
+    turns t spread=0.05 a:0.001 b:0.00101
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    says out/report.md "% slower and "
+    grep -qE 'b: undecided \(p = [0-9.]+\): between [0-9.]+ % slower and [0-9.]+ % faster' out/report.md || fail "$(grep undecided out/report.md)"
+}
+
+@test "runs without common turns are compared by whole executions" {
+    two_runs
+    a_run c name=c ranks=1 cores=8
+    turns t a:0.001 b:0.0005
+    succeeds "$REPORT" b c --baseline a --turns t --out out
+    says out/report.md "s / epoch of a, b: the time per sample while arms took turns"
+    says out/report.md "no verdict: 1 of 3 executions (EXECUTIONS=3)"
+    [ "$(figure out/report.csv c.seconds_per_epoch)" = 1 ]
+    # That of a's training, not of its turns, which took 0.64 s.
+    [ "$(figure out/report.csv c.speedup)" = 1 ]
+    succeeds "$REPORT" out --why c.speedup
+    [[ $output == *"a: whole trainings"*"a.execution.1.seconds_per_epoch = 1 s"*"c.seconds_per_epoch = 1 s"* ]] || fail "$output"
+    succeeds "$REPORT" out --why b.speedup
+    [[ $output == *"a.seconds_per_epoch, from turns"* ]] || fail "$output"
+}
+
+@test "each pair is compared in the folder that both took turns in" {
+    two_runs
+    a_run c name=c ranks=1 cores=8
+    turns t a:0.001 b:0.0005
+    turns u c:0.0001 a:0.002
+    succeeds "$REPORT" b c --baseline a --turns t --turns=u --out out
+    awk 'BEGIN { exit !('"$(figure out/report.csv b.speedup)"' - 2 < 0.01 && '"$(figure out/report.csv c.speedup)"' - 20 < 0.1) }'
+    [[ $(figure out/report.csv a.seconds_per_epoch) == 0.6[34]* ]]
+    succeeds "$REPORT" out --why c.speedup
+    [[ $output == *"2 of 2: "*"u/manifest.yaml: results.seconds_per_sample.1"* ]] || fail "$output"
+}
+
+@test "turns of the first seed are those of its experiment" {
+    a_run a/seed-1 name=a seed=1
+    a_run a/seed-2 name=a seed=2
+    a_run b/seed-1 name=b seed=1 ranks=4 cores=8
+    a_run b/seed-2 name=b seed=2 ranks=4 cores=8
+    turns t a/seed-1:0.001 b/seed-1:0.0005
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    [[ $(figure out/report.csv a.mean_seconds_per_epoch) == 0.6[34]* ]]
+    says out/report.md "b: 2.00 times as fast"
+    succeeds "$REPORT" out --why a.mean_seconds_per_epoch
+    [[ $output == *"from turns"*"1 of 2"* ]] || fail "$output"
+}
+
+@test "turns that were changed, and turns of other runs, are refused" {
+    two_runs
+    a_run c name=c batch=32
+    turns t a:0.001 b:0.0005
+    turns u a:0.001 b:0.0004
+    cp u/turns.st.zst t/turns.st.zst
+    fails_with 3 "t/turns.st.zst': its content is" "$REPORT" b --baseline a --turns t --out out
+    nothing_in out
+    run -4 "$REPORT" a b --turns t --why b.seconds_per_epoch
+    [[ $output == *"DOES NOT AGREE"*"BUT         the manifest records"* ]] || fail "$output"
+    cp -r u v
+    sed -i 's/"executions": 6/"executions": 7/' v/manifest.yaml
+    fails_with 4 "'results.executions' is 7 in 'v/manifest.yaml', and 6 in 'v/turns.st.zst'" "$REPORT" b --baseline a --turns v --out out
+    fails_with 3 "'u': none of its 2 arms" "$REPORT" c --turns u --summary
+    fails_with 3 "expected a manifest of time-runs" "$REPORT" a --turns a/train --summary
+    rm u/turns.st.zst
+    fails_with 3 "u/turns.st.zst" "$REPORT" a --turns u --summary
+}

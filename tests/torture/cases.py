@@ -16,14 +16,17 @@ from battery import (ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no
 LIBRARY = os.path.join(TORTURE_BUILD, "faults.so")
 READS = ["read", "open"]  # of an input
 # These contain times, or hashes of files with times: their bytes differ from run to run.
-WITH_TIMES = ("steps.st.zst", "state.st.zst", "manifest.yaml")
+WITH_TIMES = ("steps.st.zst", "state.st.zst", "turns.st.zst", "manifest.yaml")
 
+# Tools whose failure is told by the tool that they started, too.
+STARTING = ("pipeline", "time-runs")
 # Output of a pipeline's tools on success.
 TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
 
 
 class Case:
-    """A command line. {F} is the folder of fixtures, {W} the folder of the trial; outputs go to {W}/out."""
+    """A command line. {F} is the folder of fixtures, {W} the folder of the trial; outputs go to {W}/out. A word is
+    cut at no %20, which is a blank."""
 
     def __init__(self, words, before=None, stdout=False, code=0, weight=1, unread=(3,), parts=False):
         """before: the fixture that the output folder is copied from. stdout: the printed text is the output.
@@ -39,10 +42,11 @@ class Case:
         return self.tool != "pipeline" or file.endswith("model.st.zst")
 
     def command(self, fixtures, work):
-        words = [w.replace("{F}", fixtures).replace("{W}", work) for w in self.words]
+        words = [w.replace("{F}", fixtures).replace("{W}", work).replace("%20", " ") for w in self.words]
         return [tool(words[0])] + words[1:]
 
 
+ARM = "train-single%20--experiment%20{F}/e.yaml%20--train%20{F}/data/train.st.zst%20--threads%201 "
 TRAIN = "-q --experiment {F}/e.yaml --train {F}/data/train.st.zst --test {F}/data/test.st.zst --out {W}/out "
 CASES = {
     "synth-cifar": Case("synth-cifar -q --train 30 --test 10 --shape 1,8,8 --out {W}/out"),
@@ -67,6 +71,7 @@ CASES = {
     "manifest get": Case("manifest get -q {F}/run/evaluate results.accuracy", stdout=True),
     "plan": Case("plan ladder -q {F}/e.yaml {F}/ddp.yaml", stdout=True),
     "audit": Case("audit -q {ROOT}/experiments/R001/claim.yaml".replace("{ROOT}", ROOT), stdout=True, code=4),
+    "time-runs": Case("time-runs -q --precision 99 --out {W}/out " + 2 * ARM),
     "bench-allreduce": Case("bench-allreduce -q --world-size 2 --max-bytes 2048 --iterations 1 --out {W}/out"),
     # It unpacks manifests without their files; the answer says whether they were checked.
     "pipeline verify": Case("pipeline -q --json verify {F}/submission.tar.gz ARTIFACTS={W}/out DATA={F}/data SEED=1", stdout=True,
@@ -209,5 +214,5 @@ class Cases:
             raise Failure("not exit code 1: " + result.told())
         lines = [line for line in result.lines() if not TALK.match(line)]
         # In a pipeline, the tool reports the reason, and the pipeline names the stage.
-        if not 1 <= len(lines) <= (2 if case.tool == "pipeline" else 1):
+        if not 1 <= len(lines) <= (2 if case.tool in STARTING else 1):
             raise Failure("%d lines instead of one: %s" % (len(lines), result.told()))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // time-runs: times trainings against each other, on a machine that others may use, too.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,7 +38,8 @@ static const char NOTES[] =
     "  lockstep time-runs \"$train --threads 1\" \"$train --threads 2\"\n"
     "  lockstep time-runs \"$train\" \"old/bin/$train\"\n"
     "\n"
-    "Exit codes: 0 done; 1 a training failed; 2 usage; 5 stopped.";
+    "Exit codes: 0 done; 1 a training failed; 2 usage; 3 input refused; 5 stopped by\n"
+    "SIGTERM or SIGUSR1.";
 
 // ---- What is said ----
 
@@ -93,16 +95,17 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .log = call->log};
     status rc;
     TRY(manifest_begin(&m, "time-runs", BITS, call->argc, call->argv, err));
+    signals_watch();
     if (a->print_key) {
         rc = time_runs_key(&o, &m, err);
         goto out;
     }
     if (a->out) {
         TRY(manifest_check_folder(&m, a->out, err));
+        TRY(output_check_folder(a->out, call->log, err));
         TRY(output_make_folder(a->out, err));
         TRY(output_lock_folder(a->out, call->log, &lock, err));
     }
-    signals_watch();
     TRY(time_runs(&o, &m, &t, err));
     rc = answer(&t, err);
 out:
@@ -129,5 +132,7 @@ int main(int argc, char **argv) {
                            .notes = NOTES,
                            .operands_min = 2,
                            .operands_max = 64};
-    return cli_main(&tool, argc, argv, work, &a);
+    const int code = cli_main(&tool, argc, argv, work, &a);
+    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_end_process(SIGINT);
+    return code;
 }

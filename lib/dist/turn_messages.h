@@ -2,9 +2,10 @@
 // turn_messages.h - what a training that takes turns (train/turns.h), and the program that gives
 // them (timing/), send each other, over an endpoint.
 //
-// A rank begins with a turn_hello, which rank 0 follows up with the training's manifest so far, as
-// text. The program sends a turn_order to every rank. Each rank answers, when it rests again, with
-// a turn_report, which rank 0 follows up with the steps of the turn.
+// A rank begins with a turn_hello. With that of rank 0 comes a file: the training's manifest so
+// far, as text, which may be longer than a message. The program sends a turn_order to every rank.
+// Each rank answers, when it rests again, with a turn_report, which rank 0 follows up with the
+// steps of the turn.
 #ifndef LOCKSTEP_DIST_TURN_MESSAGES_H
 #define LOCKSTEP_DIST_TURN_MESSAGES_H
 
@@ -14,7 +15,6 @@ enum { TURN_STEPS = 8192 }; // at most so many steps a turn
 
 typedef struct turn_hello {
     uint32_t arm, rank, ranks; // the arm's number, as in its address
-    uint32_t bytes;            // of the manifest's text; 0: none follows
 } turn_hello;
 
 typedef struct turn_order {

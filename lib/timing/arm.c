@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,132 +39,187 @@ status arms_find_tools(error *err) {
     return rc;
 }
 
-// In the child: becomes the shell. The arm is a process group of its own, so that Ctrl-C reaches
-// only the program that gives the turns, and all of the arm can be ended.
-_Noreturn static void become(const char *line, pid_t parent) {
+// In the child: becomes the shell.
+_Noreturn static void become(const char *line, int out, pid_t parent) {
     setpgid(0, 0);
-    const int null = open("/dev/null", O_RDWR);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (!process_end_with_parent(parent, SIGTERM) || null < 0) _exit(STATUS_FAILED);
     dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
+    dup2(out < 0 ? null : out, STDOUT_FILENO);
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
     _exit(STATUS_FAILED);
+}
+
+// The arm is a process group of its own, so that Ctrl-C reaches only the program that gives the
+// turns, and all of the arm can be ended. Whoever is first makes the group.
+static status start(arm *a, const char *line, int out, error *err) {
+    const pid_t parent = getpid(), process = fork();
+    if (process == 0) become(line, out, parent);
+    if (process < 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
+    setpgid(process, process);
+    a->process = process;
+    return STATUS_OK;
 }
 
 status arm_start(arm *a, int endpoint, error *err) {
     char *line =
         memory_format(err, "%s --quiet --turns %d/%u", a->command, endpoint, (unsigned)a->number);
-    status rc = line ? STATUS_OK : STATUS_FAILED;
-    const pid_t parent = getpid();
-    if (rc == STATUS_OK) {
-        a->process = fork();
-        if (a->process == 0) become(line, parent);
-        if (a->process < 0) {
-            a->process = 0;
-            rc = error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
-        }
-    }
+    status rc = line ? start(a, line, -1, err) : STATUS_FAILED;
     free(line);
     return rc;
+}
+
+// What is left of its group ends with it.
+static bool has_ended(arm *a, int *state) {
+    *state = 0;
+    if (waitpid(a->process, state, WNOHANG) == 0) return false;
+    kill(-a->process, SIGKILL);
+    a->process = 0;
+    return true;
 }
 
 static status describe_death(const arm *a, int state, error *err) {
-    if (WIFSIGNALED(state))
-        return error_set(err, STATUS_FAILED, "arm %u was killed by SIG%s: '%s'",
-                         (unsigned)a->number + 1, sigabbrev_np(WTERMSIG(state)), a->command);
+    const unsigned number = a->number + 1;
+    if (WIFSIGNALED(state)) {
+        const char *name = sigabbrev_np(WTERMSIG(state));
+        return error_set(err, STATUS_FAILED, "arm %u was killed by SIG%s: '%s'", number,
+                         name ? name : "RT", a->command);
+    }
     const int code = WEXITSTATUS(state);
     const bool refused = code == STATUS_USAGE || code == STATUS_INPUT;
     return error_set(err, refused ? (status)code : STATUS_FAILED,
-                     "arm %u ended with exit code %d before its turns were over: '%s'",
-                     (unsigned)a->number + 1, code, a->command);
+                     "arm %u ended with exit code %d: '%s'", number, code, a->command);
 }
 
-status arm_read_key(arm *a, error *err) {
-    char *line = memory_format(err, "%s --quiet --print-key </dev/null", a->command);
-    FILE *answer = line ? popen(line, "re") : NULL;
-    status rc = STATUS_FAILED;
-    char format[16];
-    if (!line) return rc;
-    snprintf(format, sizeof format, "%%%ds", SHA256_TEXT_BYTES - 1);
-    const bool read = answer && fscanf(answer, format, a->key) == 1; // NOLINT
-    const int state = answer ? pclose(answer) : -1;
-    if (!answer)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
-    else if (state)
-        rc = describe_death(a, state, err);
-    else if (!read || strlen(a->key) != SHA256_TEXT_BYTES - 1)
-        rc = error_set(err, STATUS_USAGE, "arm %u is no training: '%s'", (unsigned)a->number + 1,
-                       a->command);
-    else
-        rc = STATUS_OK;
-    free(line);
-    return rc;
+static status describe_rank_death(const arm *a, uint32_t rank, error *err) {
+    return error_set(err, STATUS_FAILED, "rank %u of arm %u died: '%s'", (unsigned)rank,
+                     (unsigned)a->number + 1, a->command);
 }
 
 status arm_check(arm *a, error *err) {
     int state;
-    if (a->process && waitpid(a->process, &state, WNOHANG) == a->process) {
-        kill(-a->process, SIGKILL); // ranks that outlived it
-        a->process = 0;
-        return describe_death(a, state, err);
-    }
+    if (a->process && has_ended(a, &state)) return describe_death(a, state, err);
     for (uint32_t r = 0; r < a->count; r++)
-        if (a->ranks[r] >= 0 && endpoint_closed(a->ranks[r]))
-            return error_set(err, STATUS_FAILED, "rank %u of arm %u died: '%s'", (unsigned)r,
-                             (unsigned)a->number + 1, a->command);
+        if (a->ranks[r] >= 0 && endpoint_closed(a->ranks[r])) return describe_rank_death(a, r, err);
     return STATUS_OK;
+}
+
+// ---- Its key ----
+
+// Reads until the end, or until `room` is full.
+static status read_answer(int file, char *text, size_t room, size_t *length, error *err) {
+    for (*length = 0; *length < room;) {
+        struct pollfd at = {.fd = file, .events = POLLIN};
+        bool ready;
+        status rc = endpoint_wait(&at, 1, UINT64_MAX, &ready, err);
+        if (rc != STATUS_OK) return rc;
+        const ssize_t n = read(file, text + *length, room - *length);
+        if (n <= 0) return STATUS_OK;
+        *length += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+static status await_end(arm *a, error *err) {
+    enum { LOOK_NS = 1000000 };
+    int state;
+    while (!has_ended(a, &state)) {
+        bool ready;
+        status rc = endpoint_wait(NULL, 0, clock_now() + LOOK_NS, &ready, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return state ? describe_death(a, state, err) : STATUS_OK;
+}
+
+static bool is_key(const char *text, size_t length) {
+    const size_t digits = SHA256_TEXT_BYTES - 1;
+    return length == digits + 1 && strspn(text, "0123456789abcdef") == digits &&
+           text[digits] == '\n';
+}
+
+status arm_read_key(arm *a, error *err) {
+    int ends[2];
+    char text[SHA256_TEXT_BYTES + 1] = "", *line;
+    size_t length = 0;
+    status rc;
+    if (pipe2(ends, O_CLOEXEC))
+        return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
+    line = memory_format(err, "%s --quiet --print-key", a->command);
+    rc = line ? start(a, line, ends[1], err) : STATUS_FAILED;
+    close(ends[1]);
+    if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
+    close(ends[0]);
+    if (rc == STATUS_OK && length < sizeof text) rc = await_end(a, err); // it may say more
+    if (rc == STATUS_OK && !is_key(text, length))
+        rc = error_set(err, STATUS_USAGE, "arm %u is no training: '%s'", (unsigned)a->number + 1,
+                       a->command);
+    if (rc == STATUS_OK) memcpy(a->key, text, SHA256_TEXT_BYTES - 1);
+    free(line);
+    return rc;
 }
 
 // ---- Its ranks ----
 
-static status foreign(error *err) {
-    return error_set(err, STATUS_FAILED,
-                     "cannot take turns: a program of another version connected");
+static status foreign(const arm *a, error *err) {
+    return error_set(err, STATUS_FAILED, "arm %u is not a single training of this version: '%s'",
+                     (unsigned)a->number + 1, a->command);
 }
 
-static status read_manifest(arm *a, int connection, uint32_t bytes, error *err) {
-    endpoint_outcome outcome;
-    char *text = memory_new((size_t)bytes + 1, 1, err);
-    status rc = text ? STATUS_OK : STATUS_FAILED;
-    if (!text) return rc;
-    TRY(endpoint_receive(connection, text, bytes, NULL, soon(), &outcome, err));
-    TRY(outcome == ENDPOINT_WHOLE ? STATUS_OK : foreign(err));
+static status read_file(int file, char *text, size_t bytes, error *err) {
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pread(file, text + done, bytes - done, (off_t)done);
+        if (n <= 0)
+            return error_system(err, STATUS_FAILED, n ? errno : EIO,
+                                "cannot read the manifest of an arm");
+        done += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+static status read_manifest(arm *a, int file, error *err) {
+    struct stat about;
+    if (fstat(file, &about) || about.st_size > YAML_MAX_BYTES) return foreign(a, err);
+    const size_t bytes = (size_t)about.st_size;
+    char *text = memory_new(bytes + 1, 1, err);
+    status rc = text ? read_file(file, text, bytes, err) : STATUS_FAILED;
     yaml_free(a->manifest);
     a->manifest = NULL;
-    rc = yaml_read_text(text, bytes, "manifest of an arm", &a->manifest, err);
-out:
+    if (rc == STATUS_OK) rc = yaml_read_text(text, bytes, "manifest of an arm", &a->manifest, err);
     free(text);
     return rc;
 }
 
-static status place_rank(arm *a, int connection, const turn_hello *hello, error *err) {
-    if (!a->ranks) {
+static status place_rank(arm *a, int connection, const turn_hello *hello, int file, error *err) {
+    enum { RANKS = 4096 };
+    if (!a->ranks && hello->ranks <= RANKS) {
         a->ranks = memory_new(hello->ranks, sizeof *a->ranks, err);
         if (!a->ranks) return STATUS_FAILED;
         a->count = hello->ranks;
         for (uint32_t r = 0; r < a->count; r++) a->ranks[r] = -1;
     }
-    if (hello->ranks != a->count || hello->rank >= a->count || a->ranks[hello->rank] >= 0)
-        return foreign(err);
-    if (hello->bytes) {
-        status rc = read_manifest(a, connection, hello->bytes, err);
-        if (rc != STATUS_OK) return rc;
-    }
+    if (hello->ranks != a->count || hello->rank >= a->count || a->ranks[hello->rank] >= 0 ||
+        (file >= 0) != (hello->rank == 0))
+        return foreign(a, err);
+    status rc = file >= 0 ? read_manifest(a, file, err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
     a->ranks[hello->rank] = connection;
     a->connected++;
     return STATUS_OK;
 }
 
 status arm_admit(arm *arms, size_t count, int connection, error *err) {
-    enum { RANKS = 4096, MANIFEST = 1 << 20 };
     turn_hello hello;
     endpoint_outcome outcome;
-    status rc = endpoint_receive(connection, &hello, sizeof hello, NULL, soon(), &outcome, err);
-    if (rc == STATUS_OK && (outcome != ENDPOINT_WHOLE || hello.arm >= count || !hello.ranks ||
-                            hello.ranks > RANKS || hello.bytes > MANIFEST))
-        rc = foreign(err);
-    if (rc == STATUS_OK) rc = place_rank(&arms[hello.arm], connection, &hello, err);
-    if (rc != STATUS_OK) close(connection);
+    int file;
+    bool placed = false;
+    status rc = endpoint_receive(connection, &hello, sizeof hello, &file, soon(), &outcome, err);
+    if (rc == STATUS_OK && outcome == ENDPOINT_WHOLE && hello.arm < count) {
+        rc = place_rank(&arms[hello.arm], connection, &hello, file, err);
+        placed = rc == STATUS_OK;
+    }
+    if (file >= 0) close(file);
+    if (!placed) close(connection);
     return rc;
 }
 
@@ -181,16 +237,12 @@ static status late(const arm *a, double patience, error *err) {
 // Why a connection closed: the process may end a moment later.
 static status find_death(arm *a, uint32_t rank, error *err) {
     const struct timespec moment = {.tv_nsec = 10000000};
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; a->process && i < 100; i++) {
         int state;
-        if (a->process && waitpid(a->process, &state, WNOHANG) == a->process) {
-            a->process = 0;
-            return describe_death(a, state, err);
-        }
+        if (has_ended(a, &state)) return describe_death(a, state, err);
         nanosleep(&moment, NULL);
     }
-    return error_set(err, STATUS_FAILED, "rank %u of arm %u died: '%s'", (unsigned)rank,
-                     (unsigned)a->number + 1, a->command);
+    return describe_rank_death(a, rank, err);
 }
 
 static status receive(arm *a, uint32_t rank, void *data, size_t bytes, uint64_t deadline,
@@ -212,7 +264,7 @@ status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint3
         turn_report report;
         status rc = receive(a, r, &report, sizeof report, deadline, patience, err);
         if (rc != STATUS_OK) return rc;
-        if (report.count > TURN_STEPS || !report.count != (r > 0)) return foreign(err);
+        if (report.count > TURN_STEPS || !report.count != (r > 0)) return foreign(a, err);
         if (!report.count) continue;
         rc = receive(a, r, steps, report.count * sizeof *steps, deadline, patience, err);
         if (rc != STATUS_OK) return rc;
@@ -231,10 +283,11 @@ void arm_dismiss(arm *a) {
 }
 
 // Waits for up to a second.
-static bool has_ended(pid_t process) {
+static bool ends_soon(arm *a) {
     const struct timespec moment = {.tv_nsec = 5000000};
+    int state;
     for (int i = 0; i < 200; i++) {
-        if (waitpid(process, NULL, WNOHANG) != 0) return true;
+        if (has_ended(a, &state)) return true;
         nanosleep(&moment, NULL);
     }
     return false;
@@ -247,14 +300,13 @@ void arm_end(arm *a) {
     free(a->ranks);
     a->ranks = NULL;
     a->count = a->connected = 0;
-    if (!a->process) return;
-    // A stopped process does not end before it goes on.
-    for (int attempt = 0; attempt < 3; attempt++) {
-        if (has_ended(a->process)) break;
-        kill(-a->process, attempt == 0 ? SIGTERM : SIGKILL);
-        kill(-a->process, SIGCONT);
-    }
-    kill(-a->process, SIGKILL); // what is left of the group
+    if (!a->process || ends_soon(a)) return;
+    // A stopped process takes no SIGTERM before it goes on.
+    kill(-a->process, SIGTERM);
+    kill(-a->process, SIGCONT);
+    if (ends_soon(a)) return;
+    kill(-a->process, SIGKILL);
+    (void)ends_soon(a);
     a->process = 0;
 }
 

@@ -27,11 +27,13 @@ typedef struct arm {
 // Makes the tools beside this program those that a command means. Call it once, first.
 status arms_find_tools(error *err) MUST_CHECK;
 
-// Asks the command for its stage key, and so finds out whether it can train.
+// Asks the command for its stage key, and so finds out whether it can train. STATUS_STOPPED after a
+// signal; then, as after a failure, call arm_end.
 status arm_read_key(arm *a, error *err) MUST_CHECK;
 // Starts the training, which will connect to `endpoint` (dist/endpoint.h).
 status arm_start(arm *a, int endpoint, error *err) MUST_CHECK;
-// Takes in a rank that connected. The arms are those that were started, in order.
+// Takes in a rank that connected. The arms are those that were started, in order. Whoever is none
+// of their ranks is turned away.
 status arm_admit(arm *arms, size_t count, int connection, error *err) MUST_CHECK;
 // Are all its ranks ready?
 bool arm_is_ready(const arm *a);

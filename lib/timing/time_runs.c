@@ -134,8 +134,9 @@ static void end_arms(session *s) {
 
 // ---- Turns ----
 
+// Before the first turn nobody knows how long a step takes.
 static status give_turn(session *s, size_t a, uint64_t steps, uint32_t *entries, error *err) {
-    const double patience = 60 + 20 * (double)steps * s->pace[a];
+    const double patience = s->pace[a] > 0 ? 60 + 20 * (double)steps * s->pace[a] : 600;
     return arm_turn(&s->t->arms[a], steps, patience, s->room, entries, err);
 }
 
@@ -207,15 +208,17 @@ static status give_round(session *s, uint32_t round, bool recorded, uint32_t *or
     return STATUS_OK;
 }
 
+// The fewest executions may take longer than the limit.
 static void announce(const session *s) {
     char once[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
     double seconds = 0;
     for (size_t a = 0; a < s->t->count; a++)
         seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
-    const double least = (double)turn_executions_least(s->o->precision);
+    const double longest = fmax(s->o->limit, EXECUTIONS_LEAST * seconds);
+    const double usual = seconds * (double)turn_executions_least(s->o->precision);
     log_info(s->o->log, "%zu arms to ±%.3g %%: about %s, at most %s", s->t->count,
-             100 * s->o->precision, duration_text(least * seconds, once),
-             duration_text(fmax(s->o->limit, EXECUTIONS_LEAST * seconds), most));
+             100 * s->o->precision, duration_text(fmin(usual, longest), once),
+             duration_text(longest, most));
 }
 
 static status run_rounds(session *s, error *err) {
@@ -237,85 +240,104 @@ static status path_of(const session *s, const char *name, char **path, error *er
     return *path ? STATUS_OK : STATUS_FAILED;
 }
 
+// What must agree for turns to count together: the training, the build and the machine. The memory
+// that a GPU spares may differ.
 static status describe_arm(const arm *a, yaml_node *list, error *err) {
-    static const char *const kept[] = {"tool", "version", "inputs"};
+    static const char *const said[][2] = {{"key", "key"},         {"tool", "tool"},
+                                          {"version", "version"}, {"sources", "run.sources"},
+                                          {"host", "run.host"},   {"cpu", "run.cpu"},
+                                          {"inputs", "inputs"},   {"execution", "run.execution"}};
     yaml_node *item = yaml_new(YAML_MAPPING, err);
-    const yaml_node *execution = yaml_get(a->manifest, "run.execution");
-    status rc = item ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = yaml_put(item, "command", yaml_new_string(a->command, err), err);
-    if (rc == STATUS_OK) rc = yaml_put(item, "key", yaml_new_string(a->key, err), err);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        const yaml_node *found = yaml_find(a->manifest, kept[i]);
-        if (rc == STATUS_OK && found) rc = yaml_put(item, kept[i], yaml_copy(found, err), err);
+    status rc = STATUS_FAILED;
+    if (!item) return rc;
+    TRY(yaml_put(item, "command", yaml_new_string(a->command, err), err));
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        const yaml_node *found = yaml_get(a->manifest, said[i][1]);
+        yaml_node *copy = found ? yaml_copy(found, err) : NULL;
+        if (copy && copy->kind == YAML_MAPPING) yaml_remove(copy, "memory");
+        if (found) TRY(yaml_put(item, said[i][0], copy, err));
     }
-    if (rc == STATUS_OK && execution)
-        rc = yaml_put(item, "execution", yaml_copy(execution, err), err);
-    if (rc == STATUS_OK) return yaml_append(list, item, err);
+    return yaml_append(list, item, err);
+out:
     yaml_free(item);
     return rc;
 }
 
-// After the arms have said what they are.
-static status describe_arms(session *s, error *err) {
-    status rc = STATUS_OK;
-    if (s->trainings) return rc;
-    s->trainings = yaml_new(YAML_SEQUENCE, err);
-    if (!s->trainings) return STATUS_FAILED;
+static yaml_node *describe_arms(const session *s, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
     for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
-        rc = describe_arm(&s->t->arms[a], s->trainings, err);
+        rc = describe_arm(&s->t->arms[a], list, err);
+    if (rc == STATUS_OK) return list;
+    yaml_free(list);
+    return NULL;
+}
+
+static bool is_unchanged(const session *s, const yaml_node *now, size_t a) {
+    const yaml_node *one = now->items[a];
+    return strcmp(yaml_text_at(one, "key"), s->t->arms[a].key) == 0 &&
+           (!s->trainings || yaml_equal(one, s->trainings->items[a]));
+}
+
+// The arms are started anew for every execution; their programs and data may have been replaced.
+static status check_arms(session *s, error *err) {
+    yaml_node *now = describe_arms(s, err);
+    status rc = now ? STATUS_OK : STATUS_FAILED;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
+        if (!is_unchanged(s, now, a))
+            rc = error_set(err, STATUS_FAILED,
+                           "arm %zu changed: its program, experiment or data was replaced: '%s'",
+                           a + 1, s->t->arms[a].command);
+    if (rc == STATUS_OK && !s->trainings)
+        s->trainings = now;
+    else
+        yaml_free(now);
     return rc;
 }
 
-// What must agree for turns to count together: the trainings, the build and the machine.
-static char *identity_of(const session *s, error *err) {
-    const yaml_node *run = manifest_run(s->m);
-    char *text = memory_format(err, "%s %s %s", yaml_text_at(run, "host"), yaml_text_at(run, "cpu"),
-                               yaml_text_at(run, "sources"));
-    for (size_t a = 0; text && a < s->t->count; a++) {
-        const arm *one = &s->t->arms[a];
-        char *longer = memory_format(err, "%s\n%s %s", text, one->key, one->command);
-        free(text);
-        text = longer;
-    }
-    return text;
-}
+static const char TRAININGS[] = "trainings", SOURCES[] = "sources"; // metadata
 
 // Takes the turns of an earlier call, if they are of the same arms.
 static status read_earlier(session *s, error *err) {
+    const char *sources = yaml_text_at(manifest_run(s->m), SOURCES);
     tensor_file f = {0};
-    char *path = NULL, *identity = identity_of(s, err);
-    status rc = identity ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = path_of(s, TURNS_FILE, &path, err);
-    if (rc != STATUS_OK || access(path, F_OK)) goto out;
+    char *path = NULL, *trainings = NULL;
+    size_t bytes;
+    status rc;
+    TRY(path_of(s, TURNS_FILE, &path, err));
+    if (access(path, F_OK)) goto out;
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    const char *arms = tensor_file_metadata(&f, "arms");
-    const char *trainings = tensor_file_metadata(&f, "trainings");
-    if (!arms || strcmp(arms, identity) != 0 || !trainings) goto out;
+    TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
+    const char *with = tensor_file_metadata(&f, SOURCES);
+    const char *of = tensor_file_metadata(&f, TRAININGS);
+    if (!with || !of || strcmp(with, sources) != 0 || strcmp(of, trainings) != 0) {
+        log_info(s->o->log, "begins anew: '%s' has turns of other trainings or builds", path);
+        goto out;
+    }
     TRY(turn_log_load(&s->t->log, s->t->count, &f, path, err));
-    TRY(yaml_read_text(trainings, strlen(trainings), path, &s->trainings, err));
     s->execution = (uint32_t)s->t->log.execution_count;
     log_info(s->o->log, "continues after execution %" PRIu32 " of '%s'", s->execution, s->o->out);
 out:
     tensor_file_release(&f);
-    free(identity);
+    free(trainings);
     free(path);
     return rc;
 }
 
+// A manifest of earlier turns no longer describes them.
 static status save_turns(session *s, tensor_file *f, error *err) {
-    char *path = NULL, *trainings = NULL, *identity = identity_of(s, err);
+    char *path = NULL, *trainings = NULL;
     size_t bytes;
-    status rc = identity ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    status rc;
     TRY(path_of(s, TURNS_FILE, &path, err));
     TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
     TRY(turn_log_store(&s->t->log, f, err));
-    TRY(tensor_file_add_metadata(f, "arms", identity, err));
-    TRY(tensor_file_add_metadata(f, "trainings", trainings, err));
+    TRY(tensor_file_add_metadata(f, SOURCES, yaml_text_at(manifest_run(s->m), SOURCES), err));
+    TRY(tensor_file_add_metadata(f, TRAININGS, trainings, err));
+    TRY(manifest_remove_old(s->m, s->o->out, err));
     TRY(tensor_file_write(path, f, err));
 out:
     free(trainings);
-    free(identity);
     free(path);
     return rc;
 }
@@ -377,27 +399,6 @@ out:
 
 // ---- Executions ----
 
-static status run_execution(session *s, error *err) {
-    moment begin, end;
-    double others;
-    status rc;
-    note_moment(&begin);
-    rc = start_arms(s, err);
-    if (rc == STATUS_OK && !s->rounds) {
-        rc = plan_turns(s, err);
-        if (rc == STATUS_OK) announce(s);
-    }
-    if (rc == STATUS_OK) rc = describe_arms(s, err);
-    if (rc == STATUS_OK) rc = run_rounds(s, err);
-    end_arms(s);
-    if (rc != STATUS_OK) return rc;
-    note_moment(&end);
-    others = others_between(&begin, &end);
-    s->longest = fmax(s->longest, (double)(end.clock - begin.clock) / 1e9);
-    s->execution++;
-    return turn_log_end(&s->t->log, others, err);
-}
-
 static status fit(session *s, error *err) {
     timing *t = s->t;
     turn_fit_release(&t->fit);
@@ -412,28 +413,58 @@ static bool is_enough(const session *s) {
     return s->t->settled || passed + s->longest > s->o->limit;
 }
 
+// Of the first execution: the arms are there, and the turns begin.
+static status begin_turns(session *s, bool *enough, error *err) {
+    status rc = STATUS_OK;
+    if (s->o->out) TRY(read_earlier(s, err));
+    if (s->execution) TRY(fit(s, err));
+    *enough = is_enough(s);
+    if (*enough) goto out;
+    TRY(plan_turns(s, err));
+    announce(s);
+out:
+    return rc;
+}
+
+// *enough: nothing was left to do.
+static status run_execution(session *s, bool *enough, error *err) {
+    moment begin, end;
+    status rc;
+    note_moment(&begin);
+    rc = start_arms(s, err);
+    if (rc == STATUS_OK) rc = check_arms(s, err);
+    if (rc == STATUS_OK && !s->rounds) rc = begin_turns(s, enough, err);
+    if (rc == STATUS_OK && !*enough) rc = run_rounds(s, err);
+    end_arms(s);
+    if (rc != STATUS_OK || *enough) return rc;
+    note_moment(&end);
+    s->longest = fmax(s->longest, (double)(end.clock - begin.clock) / 1e9);
+    s->execution++;
+    TRY(turn_log_end(&s->t->log, others_between(&begin, &end), err));
+    TRY(fit(s, err));
+    *enough = is_enough(s);
+out:
+    return rc;
+}
+
 // Saves what there is, and the manifest if it is enough.
-static status save(session *s, error *err) {
+static status save(session *s, bool enough, error *err) {
     tensor_file f = {0};
     status rc = STATUS_OK;
     if (!s->o->out) return rc;
     rc = save_turns(s, &f, err);
-    if (rc == STATUS_OK && is_enough(s)) rc = write_manifest(s, &f, err);
+    if (rc == STATUS_OK && enough) rc = write_manifest(s, &f, err);
     tensor_file_release(&f);
     return rc;
 }
 
 static status run_executions(session *s, error *err) {
+    bool enough = false;
     status rc = STATUS_OK;
-    if (s->o->out) TRY(read_earlier(s, err));
-    if (s->execution) TRY(fit(s, err));
-    if (s->execution && is_enough(s)) return save(s, err);
-    do {
-        TRY(run_execution(s, err));
-        TRY(fit(s, err));
-        TRY(save(s, err));
-    } while (!is_enough(s));
-out:
+    while (rc == STATUS_OK && !enough) {
+        rc = run_execution(s, &enough, err);
+        if (rc == STATUS_OK) rc = save(s, enough, err);
+    }
     return rc;
 }
 
@@ -460,17 +491,21 @@ static void close_session(session *s) {
     free(s->steps);
 }
 
+static status say_stopped(const session *s, error *err) {
+    if (!s->execution) return error_set(err, STATUS_STOPPED, "stopped before an execution ended");
+    return error_set(err, STATUS_STOPPED, "stopped after execution %" PRIu32 "%s", s->execution,
+                     s->o->out ? ", which is saved; the same command goes on" : "");
+}
+
 status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
     session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1};
-    status rc;
-    TRY(open_session(&s, err));
-    progress_begin(&s.shown, o->log, "timing", "s");
-    rc = run_executions(&s, err);
-    progress_end(&s.shown);
-    if (rc == STATUS_STOPPED)
-        error_set(err, rc, "stopped after execution %" PRIu32 "%s", s.execution,
-                  o->out ? ", which is saved; the same command goes on" : "");
-out:
+    status rc = open_session(&s, err);
+    if (rc == STATUS_OK) {
+        progress_begin(&s.shown, o->log, "timing", "s");
+        rc = run_executions(&s, err);
+        progress_end(&s.shown);
+    }
+    if (rc == STATUS_STOPPED) rc = say_stopped(&s, err);
     close_session(&s);
     return rc;
 }
@@ -479,6 +514,7 @@ status time_runs_key(const time_options *o, manifest *m, error *err) {
     timing t;
     session s = {.o = o, .t = &t, .m = m, .listener = -1};
     status rc = open_session(&s, err);
+    if (rc == STATUS_STOPPED) rc = say_stopped(&s, err);
     close_session(&s);
     timing_release(&t);
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "train/turns.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,22 +28,36 @@ status turns_parse(const char *address, turn_taker *t, error *err) {
     return STATUS_OK;
 }
 
+// A file in memory; -1: no memory.
+static int file_of(const char *text) {
+    const int file = memfd_create("manifest", MFD_CLOEXEC);
+    const ssize_t bytes = (ssize_t)strlen(text);
+    if (file < 0 || write(file, text, (size_t)bytes) == bytes) return file;
+    close(file);
+    return -1;
+}
+
+static status say_hello(const turn_taker *t, error *err) {
+    const turn_hello hello = {t->arm, t->rank, t->ranks};
+    const int file = t->description ? file_of(t->description) : -1;
+    if (t->description && file < 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot take turns");
+    endpoint_send(t->connection, &hello, sizeof hello, file);
+    if (file >= 0) close(file);
+    return STATUS_OK;
+}
+
 status turns_join(turn_taker *t, error *err) {
     enum { PATIENCE_NS = 1000000000 };
-    const size_t bytes = t->description ? strlen(t->description) : 0;
-    const turn_hello hello = {t->arm, t->rank, t->ranks, (uint32_t)bytes};
-    status rc;
     t->done = memory_new(TURN_STEPS, sizeof *t->done, err);
     if (!t->done) return STATUS_FAILED;
-    TRY(endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err));
+    status rc = endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err);
+    if (rc != STATUS_OK) return rc;
     if (t->connection < 0)
         return error_set(err, STATUS_FAILED,
                          "cannot take turns: '--turns %d/%u': no time-runs listens there",
                          t->endpoint, t->arm);
-    endpoint_send(t->connection, &hello, sizeof hello, -1);
-    if (bytes) endpoint_send(t->connection, t->description, bytes, -1);
-out:
-    return rc;
+    return say_hello(t, err);
 }
 
 status turns_wait(turn_taker *t, uint64_t *steps, error *err) {
@@ -52,7 +68,9 @@ status turns_wait(turn_taker *t, uint64_t *steps, error *err) {
     if (rc == STATUS_STOPPED) return error_set(err, rc, "between two turns");
     if (rc != STATUS_OK) return rc;
     if (outcome != ENDPOINT_WHOLE || order.steps > TURN_STEPS)
-        return error_set(err, STATUS_STOPPED, "because the program that gives the turns ended");
+        return error_set(err, STATUS_FAILED,
+                         "cannot take turns: '--turns %d/%u': time-runs has ended", t->endpoint,
+                         t->arm);
     *steps = order.steps;
     return STATUS_OK;
 }

@@ -5,7 +5,6 @@
 // ranks and threads. Each rank connects to the program that gives the turns (`time-runs`), and
 // waits for the next one there; so the ranks need not agree on it, and when either side dies the
 // other one sees a closed connection.
-//
 #ifndef LOCKSTEP_TRAIN_TURNS_H
 #define LOCKSTEP_TRAIN_TURNS_H
 
@@ -31,8 +30,8 @@ status turns_parse(const char *address, turn_taker *t, error *err) MUST_CHECK;
 
 // Connects, and says that this rank is ready to train. STATUS_FAILED if nobody listens.
 status turns_join(turn_taker *t, error *err) MUST_CHECK;
-// Waits for the next turn. *steps = 0: there is none. STATUS_STOPPED after a signal, or if the
-// program has ended.
+// Waits for the next turn. *steps = 0: there is none. STATUS_STOPPED after a signal; STATUS_FAILED
+// if the program has ended.
 status turns_wait(turn_taker *t, uint64_t *steps, error *err) MUST_CHECK;
 // Notes steps of this turn that took `ns` together.
 void turns_record(turn_taker *t, uint32_t steps, uint32_t samples, uint64_t ns);

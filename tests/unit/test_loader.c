@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Batches: the same for any number of workers, any start of the run, and any shards.
+// Batches: the same for any number of workers, any start of the run, any rests, and any shards.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -234,6 +235,57 @@ static void test_augments(void **state) {
     }
 }
 
+// The images are different while the loader rests, so a worker that does not rest makes another
+// batch, which ThreadSanitizer also finds.
+static void rest(fixture *f, loader *l) {
+    const struct timespec moment = {.tv_nsec = 200000};
+    fixture before;
+    loader_rest(l);
+    memcpy(before.images, f->images, sizeof f->images);
+    memset(f->images, 255, sizeof f->images);
+    nanosleep(&moment, NULL);
+    memcpy(f->images, before.images, sizeof f->images);
+    loader_go(l);
+}
+
+static void test_rests_between_batches(void **state) {
+    (void)state;
+    static int64_t expected[TRAIL], trail[TRAIL];
+    const size_t length = run(4, 12, 0, 0, &changes[3], expected);
+    for (int workers = 0; workers <= 4; workers++)
+        for (int every = 1; every <= 5; every += 2) {
+            fixture f;
+            size_t n = 0;
+            begin(&f, 4, 12);
+            f.mixup = changes[3].mixup;
+            loader *l = open_loader(&f, 0, 4, workers, 0, changes[3].augment);
+            rest(&f, l); // before the first batch
+            const batch *b;
+            for (int taken = 1; (b = loader_next(l)); taken++) {
+                n = record(b, trail, n);
+                if (taken % every == 0) rest(&f, l);
+            }
+            rest(&f, l); // after the last one
+            assert_int_equal(n, length);
+            assert_memory_equal(trail, expected, n * sizeof *trail);
+            loader_free(l);
+            end(&f);
+        }
+}
+
+static void test_ends_while_it_rests(void **state) {
+    (void)state;
+    for (int workers = 0; workers <= 4; workers++) {
+        fixture f;
+        begin(&f, 4, 12);
+        loader *l = open_loader(&f, 0, 4, workers, 0, &augmentations);
+        assert_non_null(loader_next(l));
+        loader_rest(l);
+        loader_free(l);
+        end(&f);
+    }
+}
+
 static void test_ends_at_any_time(void **state) {
     (void)state;
     for (int taken = 0; taken < 8; taken++)
@@ -255,6 +307,8 @@ int main(void) {
         cmocka_unit_test(test_starts_at_any_step),
         cmocka_unit_test(test_ranks_share_the_batch),
         cmocka_unit_test(test_augments),
+        cmocka_unit_test(test_rests_between_batches),
+        cmocka_unit_test(test_ends_while_it_rests),
         cmocka_unit_test(test_ends_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The training loop, its state, and the ways to stop it, on a fake backend.
+// The training loop, its state, its turns, and the ways to stop it, on a fake backend.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,9 @@
 
 #include "base/memory.h"
 #include "base/signals.h"
+#include "dist/endpoint.h"
 #include "fake_backend.h"
+#include "timing/arm.h"
 #include "train/trainer.h"
 
 // 44 samples in batches of 12 (V = 4): four steps per epoch, the last with 8 samples.
@@ -100,6 +103,7 @@ typedef struct knobs {
     uint64_t stop_after, every;
     int workers;
     bool test, resume;
+    turn_taker *turns;
 } knobs;
 
 static run_identity identity(const experiment *e) {
@@ -128,6 +132,7 @@ static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, e
         .run = id,
         .state_path = f->state,
         .segment = segment,
+        .turns = k->turns,
     };
     TRY(trainer_run(&o, c, how, err));
 out:
@@ -445,6 +450,102 @@ static void test_a_parted_rank_is_named_and_not_saved(void **state) {
     assert_int_equal(saved_step(f), 4);
 }
 
+// ---- Turns ----
+
+// The program that gives the turns, in a thread of its own.
+typedef struct giver {
+    int listener;
+    uint64_t turns, steps;  // of each turn
+    uint64_t done, samples; // as the arm tells
+    status outcome;
+} giver;
+
+static status give(giver *g, arm *a, error *err) {
+    static turn_step told[TURN_STEPS];
+    struct pollfd at = {.fd = g->listener, .events = POLLIN};
+    uint32_t entries;
+    bool ready;
+    int connection;
+    status rc;
+    TRY(endpoint_wait(&at, 1, UINT64_MAX, &ready, err));
+    TRY(endpoint_accept(g->listener, &connection, err));
+    TRY(arm_admit(a, 1, connection, err));
+    for (uint64_t i = 0; i < g->turns; i++) {
+        TRY(arm_turn(a, g->steps, 60, told, &entries, err));
+        for (uint32_t k = 0; k < entries; k++) {
+            g->done += told[k].steps;
+            g->samples += told[k].samples;
+        }
+    }
+out:
+    return rc;
+}
+
+static void *give_turns(void *argument) {
+    giver *g = argument;
+    arm a = {.command = "test"};
+    error err;
+    g->outcome = give(g, &a, &err);
+    arm_release(&a);
+    return NULL;
+}
+
+// Leaves in `c` the training that took these turns.
+static void take_turns(fixture *f, giver *g, int workers, checkpoint *c) {
+    error err = {0};
+    pthread_t thread;
+    turn_taker taker = {.endpoint = 1 + getpid() % 65535, .ranks = 1, .connection = -1};
+    const knobs k = {.workers = workers, .test = true, .turns = &taker};
+    taker.description = memory_string("key: test\n", &err);
+    assert_int_equal(endpoint_listen(taker.endpoint, &g->listener, &err), STATUS_OK);
+    assert_int_equal(pthread_create(&thread, NULL, give_turns, g), 0);
+    must_run(f, &k, c, TRAINER_TIMED);
+    pthread_join(thread, NULL);
+    turns_release(&taker);
+    close(g->listener);
+    assert_int_equal(g->outcome, STATUS_OK);
+    assert_int_equal(g->done, g->turns * g->steps);
+}
+
+static void test_turns_do_not_change_the_steps(void **state) {
+    fixture *f = *state;
+    checkpoint whole;
+    const knobs k = {0};
+    must_run(f, &k, &whole, TRAINER_FINISHED);
+    assert_int_equal(unlink(f->state), 0);
+    for (int workers = 0; workers <= 2; workers++) {
+        checkpoint c;
+        giver g = {.turns = 2, .steps = STEPS + 1};
+        take_turns(f, &g, workers, &c);
+        assert_int_equal(c.step, 2 * STEPS + 2);
+        assert_int_equal(g.samples, 2 * SAMPLES + 24);
+        assert_memory_equal(c.timeline.loss, whole.timeline.loss, c.step * sizeof(float));
+        assert_memory_equal(c.timeline.digest, whole.timeline.digest, c.step * sizeof(uint64_t));
+        assert_int_equal(access(f->state, F_OK), -1); // it saves nothing
+        checkpoint_release(&c);
+    }
+    checkpoint_release(&whole);
+}
+
+// It begins again, as often as the turns ask for.
+static void test_turns_may_be_longer_than_the_training(void **state) {
+    fixture *f = *state;
+    checkpoint c;
+    giver g = {.turns = 3, .steps = 3 * TOTAL + 1};
+    take_turns(f, &g, 1, &c);
+    assert_int_equal(c.step, 3);
+    checkpoint_release(&c);
+}
+
+static void test_no_turns(void **state) {
+    fixture *f = *state;
+    checkpoint c;
+    giver g = {0};
+    take_turns(f, &g, 1, &c);
+    assert_int_equal(c.step, 0);
+    checkpoint_release(&c);
+}
+
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, begin, end)
 #define DEFERRED(name) #name ", deferred", name, begin_deferred, end, NULL
 
@@ -460,6 +561,9 @@ int main(void) {
         TEST(test_state_of_another_run_is_refused),
         TEST(test_damaged_state_is_refused),
         TEST(test_a_parted_rank_is_named_and_not_saved),
+        TEST(test_turns_do_not_change_the_steps),
+        TEST(test_turns_may_be_longer_than_the_training),
+        TEST(test_no_turns),
         {DEFERRED(test_learns)},
         {DEFERRED(test_epoch_loss_counts_samples)},
         {DEFERRED(test_stopped_anywhere_and_resumed)},
@@ -470,6 +574,9 @@ int main(void) {
         {DEFERRED(test_state_of_another_run_is_refused)},
         {DEFERRED(test_damaged_state_is_refused)},
         {DEFERRED(test_deferred_results_are_the_same)},
+        {DEFERRED(test_turns_do_not_change_the_steps)},
+        {DEFERRED(test_turns_may_be_longer_than_the_training)},
+        {DEFERRED(test_no_turns)},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,6 @@ static const char *why_no_time(const pipeline *p, const planned_runs *runs, cons
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING))
         return "was resumed, so it has no times";
-    if (*yaml_text_at(x->train, "run.left_out")) return "was left out";
     if (!has_text(x->train, "run.host", runs->host)) return "is from another host";
     if (!has_text(x->train, "version", runs->version) ||
         strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)

@@ -52,10 +52,6 @@ static void read_evaluation(const char *folder, kept_run *w) {
     }
 }
 
-static bool is_left_out(const execution *x) {
-    return *yaml_text_at(x->train, "run.left_out") != 0;
-}
-
 // The geometric mean over the executions, as in a report; one that was stopped and resumed has no
 // time.
 static double mean_seconds(const execution_list *list) {
@@ -64,7 +60,6 @@ static double mean_seconds(const execution_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         const yaml_node *segments =
             list->items[i].train ? yaml_get(list->items[i].train, "run.execution") : NULL;
-        if (segments && is_left_out(&list->items[i])) continue;
         const double one = segments && segments->kind == YAML_MAPPING
                                ? yaml_number_at(list->items[i].train, "results.seconds_per_epoch")
                                : NAN;
@@ -99,7 +94,6 @@ static void read_execution(const execution *x, const origins *known, kept_run *w
         return;
     }
     w->executions++;
-    w->left_out += is_left_out(x);
     copy_text(x->train, "run.start", w->date, sizeof w->date);
     if (w->executions > 1) return;
     const yaml_node *parameters = yaml_find(x->train, "parameters");
@@ -186,77 +180,5 @@ status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) {
             (*keys)[(*count)++] = key;
     }
     if (rc != STATUS_OK) store_keys_free(*keys, *count);
-    return rc;
-}
-
-// ---- Leaving out ----
-
-// Finds the execution that "KEY/N" names, and checks that nothing fills its folder.
-static status find_execution(const pipeline *p, const char *word, char **folder, error *err) {
-    const char *slash = strrchr(word, '/');
-    execution_list list = {0};
-    char *digits = memory_format(err, "%.*s", slash ? (int)(slash - word) : 0, word), *key = NULL;
-    status rc = digits ? STATUS_OK : STATUS_FAILED;
-    *folder = NULL;
-    TRY(rc);
-    if (!*digits)
-        TRY(error_set(err, STATUS_USAGE,
-                      "cannot leave out '%s': expected KEY/N, the execution N of a run", word));
-    TRY(store_find(p->artifacts, digits, &key, err));
-    TRY(store_read(p->artifacts, key, &list, err));
-    for (size_t i = 0; i < list.count && !*folder; i++) {
-        const execution *x = &list.items[i];
-        char number[16];
-        snprintf(number, sizeof number, "%d", x->number);
-        if (!x->train || strcmp(number, slash + 1) != 0) continue;
-        TRY(store_check_unused(x->folder, err));
-        *folder = memory_string(x->folder, err);
-        TRY(*folder ? STATUS_OK : STATUS_FAILED);
-    }
-    if (!*folder)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot leave out '%s': run %s has no finished execution %s: `%s runs "
-                       "RUNS=%s` lists them",
-                       word, key, slash + 1, settings_front(), digits);
-out:
-    store_release(&list);
-    free(key);
-    free(digits);
-    return rc;
-}
-
-static status find_executions(const pipeline *p, setting which, words *folders, error *err) {
-    words given = {0};
-    status rc = words_options(&given, p->settings->values[which], err);
-    for (size_t i = 0; rc == STATUS_OK && i < given.count; i++) {
-        char *folder;
-        rc = find_execution(p, given.items[i], &folder, err);
-        if (rc == STATUS_OK) rc = words_add(folders, folder, err);
-        free(folder);
-    }
-    words_release(&given);
-    return rc;
-}
-
-status kept_mark(pipeline *p, error *err) {
-    words drop = {0}, keep = {0};
-    char now[32];
-    const time_t clock = time(NULL);
-    struct tm utc;
-    status rc;
-    TRY(find_executions(p, SETTING_DROP, &drop, err));
-    TRY(find_executions(p, SETTING_KEEP, &keep, err));
-    if (!gmtime_r(&clock, &utc) || !strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc)) *now = 0;
-    for (size_t i = 0; i < drop.count; i++) {
-        TRY(store_note(drop.items[i], "left_out", now, err));
-        p->say("drop", drop.items[i], "its times are left out; KEEP takes them back");
-    }
-    for (size_t i = 0; i < keep.count; i++) {
-        TRY(store_note(keep.items[i], "left_out", NULL, err));
-        p->say("keep", keep.items[i], "its times count");
-    }
-out:
-    words_release(&keep);
-    words_release(&drop);
     return rc;
 }

@@ -15,8 +15,8 @@ typedef struct kept_run {
     // `differs`: from the experiment's file. `date`: of the newest execution, or of what an
     // unfinished one wrote last; UTC, ISO 8601.
     char name[80], differs[400], date[32];
-    double accuracy, seconds;                // NAN: unknown
-    size_t executions, unfinished, left_out; // finished ones, and of these left out by hand
+    double accuracy, seconds;      // NAN: unknown
+    size_t executions, unfinished; // finished ones, and others
     uint64_t bytes;
 } kept_run;
 
@@ -28,9 +28,5 @@ status kept_read(const pipeline *p, const origins *known, const char *key, kept_
 status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) MUST_CHECK;
 // Writes "1.2 MiB".
 void kept_show_size(uint64_t bytes, char text[16]);
-
-// Leaves out the times of the executions that DROP names, and takes back those of KEEP.
-// STATUS_INPUT if one is not there: then none is changed.
-status kept_mark(pipeline *p, error *err) MUST_CHECK;
 
 #endif

@@ -22,15 +22,13 @@ static void print_row(const kept_run *w, int name_width) {
     show_number(w->accuracy * 100, 2, accuracy);
     show_number(w->seconds, 3, seconds);
     kept_show_size(w->bytes, size);
-    int used = snprintf(count, sizeof count, "%zu", w->executions);
-    if (w->left_out)
-        used += snprintf(count + used, sizeof count - (size_t)used, "-%zu", w->left_out);
+    const int used = snprintf(count, sizeof count, "%zu", w->executions);
     if (w->unfinished) snprintf(count + used, sizeof count - (size_t)used, "+%zu", w->unfinished);
     printf("%-12s  %-*s  %-10.10s  %10s  %10s  %10s  %8s  %s\n", w->key, name_width, w->name,
            *w->date ? w->date : "-", accuracy, seconds, count, size, w->differs);
 }
 
-// The executions of a run that was asked for, by the names that DROP takes.
+// The executions of a run that was asked for.
 static void print_executions(const pipeline *p, const kept_run *w) {
     execution_list list;
     char seconds[16];
@@ -39,9 +37,8 @@ static void print_executions(const pipeline *p, const kept_run *w) {
         const yaml_node *train = list.items[i].train;
         if (!train) continue;
         show_number(yaml_number_at(train, "results.seconds_per_epoch"), 3, seconds);
-        printf("  %s/%-4d  %-20s  %10s s/epoch%s\n", w->key, list.items[i].number,
-               yaml_text_at(train, "run.start"), seconds,
-               *yaml_text_at(train, "run.left_out") ? ", left out" : "");
+        printf("  %s/%-4d  %-20s  %10s s/epoch\n", w->key, list.items[i].number,
+               yaml_text_at(train, "run.start"), seconds);
     }
     store_release(&list);
 }
@@ -60,8 +57,6 @@ static status put_row(yaml_node *list, const kept_run *w, error *err) {
         TRY(yaml_put(item, "seconds_per_epoch", yaml_new_number(w->seconds, err), err));
     TRY(yaml_put(item, "executions", yaml_new_integer((int64_t)w->executions, err), err));
     TRY(yaml_put(item, "unfinished", yaml_new_integer((int64_t)w->unfinished, err), err));
-    if (w->left_out)
-        TRY(yaml_put(item, "left_out", yaml_new_integer((int64_t)w->left_out, err), err));
     TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)w->bytes, err), err));
 out:
     return rc;
@@ -91,7 +86,7 @@ static int widest_name(const kept_run *rows, size_t count) {
 
 static void print_table(const pipeline *p, const kept_run *rows, size_t count) {
     uint64_t bytes = 0;
-    bool unfinished = false, repeated = false, nearest = false, left_out = false;
+    bool unfinished = false, repeated = false, nearest = false;
     const int name_width = widest_name(rows, count);
     char size[16];
     if (!count) {
@@ -106,7 +101,6 @@ static void print_table(const pipeline *p, const kept_run *rows, size_t count) {
         bytes += rows[i].bytes;
         unfinished = unfinished || rows[i].unfinished;
         repeated = repeated || rows[i].executions > 1;
-        left_out = left_out || rows[i].left_out;
         nearest = nearest || *rows[i].differs == '(';
     }
     kept_show_size(bytes, size);
@@ -115,12 +109,11 @@ static void print_table(const pipeline *p, const kept_run *rows, size_t count) {
                "version, host or number of threads\n");
     if (nearest)
         printf("(NAME): the nearest experiment, as no file has the name of a rung or a variant\n");
-    if (left_out) printf("-N: executions whose times are left out; KEEP=KEY/N takes them back\n");
     if (unfinished) printf("+N: executions that were stopped or are running\n");
     const char *front = settings_front();
     printf("%zu run%s, %s; %s compare RUNS=\"KEY KEY\" compares two, %s clean-runs "
-           "RUNS=\"KEY KEY\" removes, %s runs DROP=KEY/N leaves an execution out\n",
-           count, count == 1 ? "" : "s", size, front, front, front);
+           "RUNS=\"KEY KEY\" removes\n",
+           count, count == 1 ? "" : "s", size, front, front);
 }
 
 static int by_date(const void *a, const void *b) {
@@ -133,8 +126,7 @@ status pipeline_list_runs(pipeline *p, error *err) {
     origins known = {0};
     char **keys;
     size_t count;
-    status rc = kept_mark(p, err);
-    if (rc == STATUS_OK) rc = kept_select(p, &keys, &count, err);
+    status rc = kept_select(p, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
     kept_run *rows = memory_new(count, sizeof *rows, err);
     rc = rows ? origins_read(&known, err) : STATUS_FAILED;

@@ -46,8 +46,6 @@ static const struct {
                              "archives, unpacked or not, or folders of them"},
     [SETTING_OLDER] = {"OLDER", FOR(CLEAN_RUNS), "only runs of more than this age: 30d, 12h or 2w"},
     [SETTING_YES] = {"YES", FOR(CLEAN_RUNS), "1: remove without asking"},
-    [SETTING_DROP] = {"DROP", FOR(RUNS), "executions whose times to leave out: \"KEY/3 KEY/5\""},
-    [SETTING_KEEP] = {"KEEP", FOR(RUNS), "executions that were left out, to take back"},
     [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: shorten the runs as the list specifies"},
     [SETTING_SEED] = {"SEED", TRAINS | VERIFIES,
                       "first seed; verify: seed of the choice of segments"},
@@ -109,8 +107,7 @@ static const struct {
     [COMMAND_VERIFY] = {"verify", "check a submission: its files, figures, models and trainings",
                         "SUBMISSION=FILE.tar.gz"},
     [COMMAND_GRADE] = {"grade", "verify many submissions, in one table", "SUBMISSIONS=\"FOLDER\""},
-    [COMMAND_RUNS] = {"runs", "list the runs that are kept; leave executions out",
-                      "nothing, RUNS=\"KEY KEY\", or DROP=KEY/N"},
+    [COMMAND_RUNS] = {"runs", "list the runs that are kept", "nothing, or RUNS=\"KEY KEY\""},
     [COMMAND_CLEAN_RUNS] = {"clean-runs", "remove kept runs: shows them, and asks",
                             "RUNS=\"KEY KEY\", EXPS=\"NAME NAME\" or OLDER=30d"},
 };

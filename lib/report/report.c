@@ -278,8 +278,6 @@ static void append_no_times(const results *r, text *out, const run *one) {
         text_append(out, say(r, "no times: it has no training run"));
     else if (run_has_epoch_time(one))
         text_append(out, say(r, "no times"));
-    else if (one->left_out)
-        text_append(out, say(r, "no times: left out by hand"));
     else if (one->restarted)
         text_append(out, say(r, "no times: it was restarted after a process died"));
     else

@@ -141,16 +141,6 @@ void note_times(const results *r, document *d) {
     note_executions(r, d);
 }
 
-// What was left out by hand is not only in the environment, which is folded.
-static void note_left_out(const results *r, document *d, const run *one) {
-    size_t count = 0;
-    for (size_t i = 0; i < one->excluded_count; i++)
-        count += one->executions[one->execution_count + i].left_out;
-    if (count)
-        document_add(d, BLOCK_NOTE, say(r, "%s: %zu of %zu executions were left out by hand."),
-                     one->name, count, one->execution_count + one->excluded_count);
-}
-
 // States the most that other programs used, and the longest that threads waited for a core.
 static void note_disturbance(const results *r, document *d) {
     double used = 0, cores = 0, without = 0;
@@ -242,17 +232,13 @@ static void summary_notes(const results *r, document *d) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];
-        note_left_out(r, d, one);
         note_validation(r, d, one);
         if (one->train && !run_has_time(one)) {
             snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
-                         say(r, one->left_out ? "No times are shown: %s."
-                                : one->restarted
-                                    ? "No times are shown for runs that were restarted: "
-                                      "%s."
-                                    : "No times are shown for runs that were resumed: "
-                                      "%s."),
+                         say(r, one->restarted
+                                    ? "No times are shown for runs that were restarted: %s."
+                                    : "No times are shown for runs that were resumed: %s."),
                          why);
         }
         if (strcmp(one->views, views_word(VIEWS_NONE)) != 0)

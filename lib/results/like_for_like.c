@@ -144,7 +144,6 @@ static status take(text *out, char **taken) {
 const char *like_no_time(const run *r) {
     if (!r->train) return WORD("%s has no training run");
     if (run_has_time(r)) return WORD("%s has no times");
-    if (r->left_out) return WORD("%s was left out by hand");
     return r->restarted ? WORD("%s was restarted after a process died: its times come from several "
                                "executions")
                         : WORD("%s was resumed: its times come from several executions");

@@ -291,7 +291,6 @@ status run_read_train(run *r, error *err) {
     r->host = run_text(r->train, "run.host");
     r->cpu = run_text(r->train, "run.cpu");
     r->round = run_text(r->train, "run.round");
-    r->left_out = *run_text(r->train, "run.left_out") != 0;
     snprintf(r->model_content, sizeof r->model_content, "%s",
              run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
     TRY(run_count(r->train, "parameters.seed", &r->seed, err));

@@ -72,7 +72,6 @@ typedef struct run {
     bool baseline;                         // of the baseline that all others are compared with
     bool excluded;                         // an execution whose times do not count
     bool apart;        // for it was not in one round with those of the other runs (pool.h)
-    bool left_out;     // its times were left out by hand (`run.left_out`)
     const char *round; // of executions in which it was timed (`run.round`); "": none
     // Of a run with several executions: those that count, followed by those excluded. NULL for a
     // single execution.
@@ -103,7 +102,7 @@ static inline bool run_shares_gpu(const run *r) {
 
 // Can times of the whole training be shown? Of an epoch?
 static inline bool run_has_time(const run *r) {
-    return r->folder && r->segments <= 1 && !r->left_out;
+    return r->folder && r->segments <= 1;
 }
 static inline bool run_has_epoch_time(const run *r) {
     return r->timing || run_has_time(r);

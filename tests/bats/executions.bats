@@ -151,21 +151,6 @@ END
     [ "$(figure none/report.csv tiny.executions)" = 6 ]
 }
 
-@test "an execution that was left out by hand has no times, and the page says so" {
-    three_times runs/abc key=one
-    rm -r runs/abc/2
-    a_run runs/abc/2 key=one epochs=2,9,9,9,9 left_out=2026-03-01T00:00:00Z
-    succeeds "$REPORT" runs/abc --out out --summary
-    [[ $output == *"1.049 s per epoch (2 executions)"* ]] || fail "$output"
-    says out/report.md "tiny: 1 of 3 executions were left out by hand."
-    says out/report.md "tiny: the times of runs/abc/2/train are excluded: runs/abc/2/train was left out by hand."
-    succeeds "$REPORT" runs/abc --out zh --lang zh
-    says zh/report.md "tiny：共 3 次执行，其中 1 次由人工排除。"
-    succeeds "$REPORT" runs/abc/2 --out only --summary
-    [ "$output" = "tiny: test accuracy 0.7000, no times: left out by hand (1 execution)" ] || fail "$output"
-    says only/report.md "No times are shown: tiny was left out by hand."
-}
-
 @test "two executions of one key are compared if one is the baseline" {
     a_run a key=one
     a_run b key=one threads=2 epochs=2,0.5,0.5,0.5,0.5

@@ -407,38 +407,6 @@ old_run() {
     rm -r "$ARTIFACTS/runs/$y/4"
     succeeds pipeline compare x y z
     trained 1
-    # One that lacks an execution which was left out is not: each run is timed once more.
-    succeeds pipeline runs DROP="$y/3"
-    succeeds pipeline compare x y z
-    trained 3
-}
-
-@test "DROP leaves executions out of all times, and KEEP takes them back" {
-    succeeds pipeline experiment x EXECUTIONS=2
-    local written
-    written=$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")
-    succeeds pipeline runs DROP="${KEY:0:8}/2 $KEY/1"
-    # The manifest's time vouches for the outputs, which were not looked at.
-    [ "$(stat -c %y "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml")" = "$written" ]
-    [[ ${lines[0]} == "drop      $ARTIFACTS/runs/$KEY/2: its times are left out"* ]] || fail "$output"
-    grep -Eq "^$KEY +x .* 2-2 " <<<"$output" || fail "$output"
-    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY/2/train"
-    # The model is the same; only a question about times needs others.
-    succeeds pipeline experiment x
-    trained 0
-    [[ $output == *"x: test accuracy 0."*", no times: left out by hand (2 executions)"* ]] || fail "$output"
-    succeeds pipeline experiment x EXECUTIONS=2
-    trained 2
-    [[ $output == *"(execution 3: execution 2 was left out)"* ]] || fail "$output"
-    grep -q '^x: 2 of 4 executions were left out by hand\.$' "$ARTIFACTS/x/report/report.md" || fail "$(cat "$ARTIFACTS/x/report/report.md")"
-    succeeds pipeline runs KEEP="$KEY/1" RUNS="$KEY"
-    [ "$(grep ', left out$' <<<"$output" | cut -c 1-16)" = "  $KEY/2" ] || fail "$output"
-    local before
-    before=$(all_of "$ARTIFACTS/runs")
-    fails_with 3 "run $KEY has no finished execution 9: \`make runs RUNS=$KEY\` lists them" "$BIN/pipeline" runs DROP="$KEY/1 $KEY/9"
-    fails_with 2 "cannot leave out '$KEY': expected KEY/N" "$BIN/pipeline" runs DROP="$KEY/1 $KEY"
-    fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" runs DROP="zz/1"
-    [ "$(all_of "$ARTIFACTS/runs")" = "$before" ]
 }
 
 @test "the estimate covers only missing executions" {

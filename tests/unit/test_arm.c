@@ -316,7 +316,10 @@ static int start_with_pipe(arm *a, char *command, const char *script) {
 }
 
 static void assert_group_has_ended(int pipe_end) {
+    enum { SOON_MS = 15000 };
+    struct pollfd at = {.fd = pipe_end, .events = POLLIN};
     char byte;
+    assert_int_equal(poll(&at, 1, SOON_MS), 1);
     assert_int_equal(read(pipe_end, &byte, 1), 0);
     close(pipe_end);
     assert_no_children();

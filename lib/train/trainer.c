@@ -451,7 +451,8 @@ out:
 // ---- Turns ----
 
 // A training that ends within its turns begins again: its later steps would be those of another
-// learning rate. The loader goes on with the order of later epochs.
+// learning rate. The loader goes on with the order of later epochs, and averaged weights with the
+// last ones, which were read into the checkpoint.
 static void begin_again(trainer *t) {
     checkpoint *c = t->c;
     c->step = c->timeline.steps = 0;

@@ -186,16 +186,12 @@ static size_t shortest(const turn_log *l, uint32_t arm) {
     return least == SIZE_MAX ? 0 : least;
 }
 
-// The mean over the arm's turns of the k-th entry.
-static double mean_entry(const turn_log *l, uint32_t arm, size_t k) {
+// The median over the arm's turns of the k-th entry.
+static double median_entry(const turn_log *l, uint32_t arm, size_t k, double *room) {
     size_t count = 0, first = 0;
-    double sum = 0;
-    for (size_t i = 0; i < l->turn_count; first += l->turns[i++].entries) {
-        if (l->turns[i].arm != arm) continue;
-        sum += ns_per_sample(&l->steps[first + k]);
-        count++;
-    }
-    return sum / (double)count;
+    for (size_t i = 0; i < l->turn_count; first += l->turns[i++].entries)
+        if (l->turns[i].arm == arm) room[count++] = ns_per_sample(&l->steps[first + k]);
+    return median(room, count);
 }
 
 // The truncation that minimises the standard error of the rest; at most half is left out.
@@ -214,16 +210,29 @@ static size_t truncation(const double *series, size_t count) {
     return found;
 }
 
+// The share of a turn that the arm whose beginning is longest leaves out.
+static double share_skipped(const turn_log *l, size_t arms, double *series, double *room) {
+    double share = 0;
+    for (uint32_t a = 0; a < arms; a++) {
+        const size_t all = shortest(l, a), count = all < TURN_STEPS ? all : TURN_STEPS;
+        for (size_t k = 0; k < count; k++) series[k] = median_entry(l, a, k, room);
+        if (count) share = fmax(share, (double)truncation(series, count) / (double)count);
+    }
+    return share;
+}
+
 static status find_skipped(const turn_log *l, turn_fit *f, error *err) {
+    double *room = memory_new(l->turn_count, sizeof *room, err);
     double *series = memory_new(TURN_STEPS, sizeof *series, err);
-    if (!series) return STATUS_FAILED;
-    for (size_t a = 0; a < f->arms; a++) {
-        const size_t all = shortest(l, (uint32_t)a), count = all < TURN_STEPS ? all : TURN_STEPS;
-        for (size_t k = 0; k < count; k++) series[k] = mean_entry(l, (uint32_t)a, k);
-        f->skipped[a] = truncation(series, count);
+    const bool made = room && series;
+    if (made) {
+        const double share = share_skipped(l, f->arms, series, room);
+        for (uint32_t a = 0; a < f->arms; a++)
+            f->skipped[a] = (size_t)ceil(share * (double)shortest(l, a));
     }
     free(series);
-    return STATUS_OK;
+    free(room);
+    return made ? STATUS_OK : STATUS_FAILED;
 }
 
 // ---- Rounds and arms ----

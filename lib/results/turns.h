@@ -8,10 +8,11 @@
 // where its memory lies; so they, not rounds, are what an interval counts.
 //
 // The estimate, for the logarithm y of the time per sample of each turn:
-//  1. The first steps of a turn, which find cold caches, threads that were just woken and a loader
-//     at rest, are left out: as many as minimise the standard error of the others' mean (MSER;
-//     White, Simulation 69, 1997), in the series of means over all turns of the arm of the k-th
-//     step. Means, because threads are slow at the beginning of only some turns.
+//  1. The first steps of a turn, which find cold caches and a loader at rest, are left out: as many
+//     as minimise the standard error of the others' mean (MSER; White, Simulation 69, 1997), in the
+//     series of medians over all turns of the arm of the k-th step. All arms leave out the same
+//     share of a turn, the largest of these: where noise is skewed, the median of means of fewer
+//     steps is another one.
 //  2. In each execution, y = round + arm + rest is fitted by median polish (Tukey, Exploratory Data
 //     Analysis, 1977): for two arms, their difference is the median of the rounds' differences. A
 //     disturbed round counts no more than another.

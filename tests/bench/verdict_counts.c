@@ -10,10 +10,10 @@
 // row of a Markdown table, whose header tests/bench/calibrate prints. Exit code 4 if the row misses
 // a goal of docs/performance.md; the message says which.
 //
-// PERCENT... says by how much each arm was slowed down, 0 for the equal ones. From two arms and a
-// window of consecutive executions it forms comparisons, and judges each as time-runs does in two
-// minutes. A window begins at every execution; after the last execution comes the first. So windows
-// overlap, and with few executions some of the 200 comparisons are the same.
+// PERCENT... says by how much each arm was slowed down, 0 for the equal ones. From two arms and
+// executions that are drawn at random it forms 200 comparisons, and judges each as time-runs does
+// in two minutes. Every execution starts the arms anew, so any six make a comparison; with few
+// executions, comparisons share some.
 //
 // WHAT names a difference between two arms, whose whole executions are the train folders: in turn
 // of the first arm and of the second, round after round.
@@ -25,6 +25,7 @@
 
 #include "base/median.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "data/tensor/tensor_file.h"
 #include "results/run_list.h"
@@ -129,20 +130,36 @@ static void conclude(const turn_fit *f, judgement *j) {
     j->verdict = verdict_on_turns(&longer, f->executions, false, &j->ratio);
 }
 
-// Compares arms a and b, beginning with that execution, until time-runs would end, or all
-// executions were used.
-static status judge(const session *s, size_t a, size_t b, size_t first, judgement *j, error *err) {
+// Draws an order of the executions (Fisher and Yates). Free() it.
+static size_t *draw_executions(const session *s, uint32_t number, error *err) {
+    const random_stream stream = {.seed = 1, .purpose = RANDOM_TRIAL, .sample = number};
+    const size_t count = s->log.execution_count;
+    size_t *order = memory_new(count, sizeof *order, err);
+    for (size_t i = 0; order && i < count; i++) order[i] = i;
+    for (size_t left = count; order && left > 1; left--) {
+        const size_t k = random_below(&stream, left, (uint32_t)left), moved = order[k];
+        order[k] = order[left - 1];
+        order[left - 1] = moved;
+    }
+    return order;
+}
+
+// Compares arms a and b, in executions that are drawn anew for each number, until time-runs would
+// end, or all executions were used.
+static status judge(const session *s, size_t a, size_t b, uint32_t number, judgement *j,
+                    error *err) {
     const size_t arm[2] = {a, b}, count = s->log.execution_count;
     const size_t least = turn_executions_least(precision);
+    size_t *order = draw_executions(s, number, err);
     turn_log l = {0};
     turn_fit f = {0};
     bool enough = false;
     double longest = 0;
-    status rc = STATUS_OK;
+    status rc = order ? STATUS_OK : STATUS_FAILED;
     *j = (judgement){0};
-    while (!enough) {
+    while (rc == STATUS_OK && !enough) {
         double seconds;
-        TRY(take_execution(s, (first + l.execution_count) % count, arm, &l, &seconds, err));
+        TRY(take_execution(s, order[l.execution_count], arm, &l, &seconds, err));
         longest = fmax(longest, seconds);
         j->seconds += seconds;
         const bool last = l.execution_count == count || j->seconds + longest > limit;
@@ -151,10 +168,11 @@ static status judge(const session *s, size_t a, size_t b, size_t first, judgemen
         TRY(turn_fit_make(&l, 2, &f, err));
         enough = last || turn_fit_settles(&f, precision, NULL);
     }
-    conclude(&f, j);
+    if (rc == STATUS_OK) conclude(&f, j);
 out:
     turn_fit_release(&f);
     turn_log_release(&l);
+    free(order);
     return rc;
 }
 
@@ -165,23 +183,17 @@ typedef struct tally {
     double half, executions, seconds; // means
 } tally;
 
-static void add(tally *t, const judgement *j, size_t times) {
-    const double weight = (double)times / COMPARISONS;
+static void add(tally *t, const judgement *j) {
     const bool differs = verdict_is_difference(&j->verdict);
-    t->comparisons += times;
-    t->differ += differs ? times : 0;
-    t->slower += differs && j->ratio.value < 1 ? times : 0;
-    t->same += j->verdict.kind == VERDICT_SAME ? times : 0;
-    t->undecided += j->verdict.kind == VERDICT_UNDECIDED ? times : 0;
-    t->covering += j->ratio.range.low <= 1 && 1 <= j->ratio.range.high ? times : 0;
-    t->half += weight * j->half;
-    t->executions += weight * (double)j->executions;
-    t->seconds += weight * j->seconds;
-}
-
-// Of `count` comparisons that are spread over `kinds` different ones: how many are the k-th.
-static size_t share(size_t k, size_t kinds, size_t count) {
-    return (k + 1) * count / kinds - k * count / kinds;
+    t->comparisons++;
+    t->differ += differs;
+    t->slower += differs && j->ratio.value < 1;
+    t->same += j->verdict.kind == VERDICT_SAME;
+    t->undecided += j->verdict.kind == VERDICT_UNDECIDED;
+    t->covering += j->ratio.range.low <= 1 && 1 <= j->ratio.range.high;
+    t->half += j->half / COMPARISONS;
+    t->executions += (double)j->executions / COMPARISONS;
+    t->seconds += j->seconds / COMPARISONS;
 }
 
 // Is arm a, slowed down by `slow` %, compared with arm b? Of two equal arms, only in one order.
@@ -189,28 +201,17 @@ static bool is_pair(const double *percent, double slow, size_t a, size_t b) {
     return percent[a] == slow && percent[b] == 0 && (slow > 0 || a < b);
 }
 
-static size_t count_pairs(const double *percent, double slow, size_t arms) {
-    size_t pairs = 0;
-    for (size_t a = 0; a < arms; a++)
-        for (size_t b = 0; b < arms; b++) pairs += is_pair(percent, slow, a, b);
-    return pairs;
-}
-
-// Compares the arms that were slowed down by `slow` % with those that were not.
+// Compares the arms that were slowed down by `slow` % with those that were not, in turn.
 static status count(const session *s, const double *percent, double slow, tally *t, error *err) {
-    const size_t kinds = s->log.execution_count * count_pairs(percent, slow, s->arms);
-    size_t kind = 0;
     *t = (tally){0};
-    for (size_t w = 0; w < s->log.execution_count; w++)
+    while (t->comparisons < COMPARISONS)
         for (size_t a = 0; a < s->arms; a++)
-            for (size_t b = 0; b < s->arms; b++) {
+            for (size_t b = 0; b < s->arms && t->comparisons < COMPARISONS; b++) {
                 judgement j;
                 if (!is_pair(percent, slow, a, b)) continue;
-                const size_t times = share(kind++, kinds, COMPARISONS);
-                if (!times) continue;
-                status rc = judge(s, a, b, w, &j, err);
+                status rc = judge(s, a, b, (uint32_t)t->comparisons, &j, err);
                 if (rc != STATUS_OK) return rc;
-                add(t, &j, times);
+                add(t, &j);
             }
     return STATUS_OK;
 }
@@ -246,11 +247,11 @@ static size_t equals_in(const double *percent, size_t arms) {
     return equal;
 }
 
-// How many comparisons tell something new: the windows that share no execution, times the pairs
+// How many comparisons tell something new: those that share no execution, times the pairs
 // whose difference does not follow from those of other pairs.
 static size_t apart(const session *s, const double *percent, const tally *t) {
-    const double windows = (double)s->log.execution_count / t->executions;
-    return (size_t)windows * (equals_in(percent, s->arms) - 1);
+    const double apart = (double)s->log.execution_count / t->executions;
+    return (size_t)apart * (equals_in(percent, s->arms) - 1);
 }
 
 static status row_same(const machine *m, const session *s, const double *percent, error *err) {
@@ -347,17 +348,14 @@ static void print_ratio(const estimate *e) {
 
 static status count_agreeing(const session *s, const estimate *whole, size_t *containing,
                              size_t *overlapping, error *err) {
-    const size_t windows = s->log.execution_count;
     *containing = *overlapping = 0;
-    for (size_t w = 0; w < windows; w++) {
+    for (uint32_t n = 0; n < REAL; n++) {
         judgement j;
-        const size_t times = share(w, windows, REAL);
-        if (!times) continue;
-        status rc = judge(s, 1, 0, w, &j, err);
+        status rc = judge(s, 1, 0, n, &j, err);
         if (rc != STATUS_OK) return rc;
         const interval own = j.ratio.range;
-        if (own.low <= whole->value && whole->value <= own.high) *containing += times;
-        if (own.low <= whole->range.high && whole->range.low <= own.high) *overlapping += times;
+        *containing += own.low <= whole->value && whole->value <= own.high;
+        *overlapping += own.low <= whole->range.high && whole->range.low <= own.high;
     }
     return STATUS_OK;
 }

@@ -4,9 +4,9 @@
 // All must have ended in the same model, so accuracies, losses and predictions can be taken from
 // any of them. Times are pooled if all executions are alike (like_for_like.h). If they differ,
 // one set of like executions counts: the set whose machine and build also executed the most other
-// runs, then the largest, then the newest. A resumed execution counts only if no other has times. If
-// the runs that have several executions have some of common rounds (pipeline/counting.h), only these
-// count.
+// runs, then the largest, then the newest. A resumed execution counts only if no other has times.
+// If the runs that have several executions have some of common rounds (pipeline/counting.h), only
+// these count.
 #ifndef LOCKSTEP_RESULTS_POOL_H
 #define LOCKSTEP_RESULTS_POOL_H
 

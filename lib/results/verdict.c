@@ -49,39 +49,40 @@ static verdict_missing find_missing(const timed_side *a, const timed_side *b,
     return order == ORDER_SEQUENTIAL ? MISSING_INTERLEAVING : MISSING_NOTHING;
 }
 
+// Completes a verdict on time, which has its test and what is missing, by how many times as fast
+// the subject is.
+static void judge_time(verdict *v, const mean_estimate *log_faster, bool simulated,
+                       estimate *ratio) {
+    const interval range = statistics_interval(log_faster, 0.95);
+    *ratio = (estimate){exp(log_faster->value), {exp(range.low), exp(range.high)}};
+    if (v->missing != MISSING_NOTHING)
+        v->test = TEST_NONE;
+    else if (simulated)
+        v->kind = VERDICT_COST;
+    else
+        decide(v, log_faster, statistics_p_value(log_faster), log1p(VERDICT_TIME_MARGIN));
+}
+
 verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
                         execution_order order, bool simulated, estimate *ratio) {
-    verdict_test test;
-    const mean_estimate faster = verdict_difference(
-        baseline->log_seconds, baseline->count, subject->log_seconds, subject->count, order, &test);
-    const interval range = statistics_interval(&faster, 0.95);
     verdict v = verdict_none(find_missing(subject, baseline, order));
-    *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
+    const mean_estimate faster =
+        verdict_difference(baseline->log_seconds, baseline->count, subject->log_seconds,
+                           subject->count, order, &v.test);
     v.subject = subject->count;
     v.baseline = baseline->count;
-    if (v.missing != MISSING_NOTHING) return v;
-    v.test = test;
-    if (simulated)
-        v.kind = VERDICT_COST;
-    else
-        decide(&v, &faster, statistics_p_value(&faster), log1p(VERDICT_TIME_MARGIN));
+    judge_time(&v, &faster, simulated, ratio);
     return v;
 }
 
 verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool simulated,
                          estimate *ratio) {
-    const mean_estimate faster = {-longer->value, longer->error, longer->df};
-    const interval range = statistics_interval(&faster, 0.95);
     const bool enough = executions >= VERDICT_EXECUTIONS;
     verdict v = verdict_none(enough ? MISSING_NOTHING : MISSING_EXECUTIONS);
-    *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
-    v.subject = v.baseline = executions;
-    if (!enough) return v;
+    const mean_estimate faster = {-longer->value, longer->error, longer->df};
     v.test = TEST_TURNS;
-    if (simulated)
-        v.kind = VERDICT_COST;
-    else
-        decide(&v, &faster, statistics_p_value(&faster), log1p(VERDICT_TIME_MARGIN));
+    v.subject = v.baseline = executions;
+    judge_time(&v, &faster, simulated, ratio);
     return v;
 }
 

@@ -61,7 +61,7 @@ static const struct {
     [SETTING_PRECISION] = {"PRECISION", TRAINS,
                            "how well times are compared, in per cent (default: 1)"},
     [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS,
-                            "time whole executions, so many of each experiment, and no turns"},
+                            "time whole executions, so many of each, and no turns"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
     [SETTING_DATA] = {"DATA", TRAINS | VERIFIES,
                       "your own data: a folder with train.st.zst and test.st.zst"},

@@ -10,23 +10,11 @@
 
 // ---- The log ----
 
-static status grow(void **items, size_t *room, size_t needed, size_t size, error *err) {
-    size_t more = *room ? *room : 256;
-    while (more < needed) more *= 2;
-    if (more == *room) return STATUS_OK;
-    void *grown = memory_new(more, size, err);
-    if (!grown) return STATUS_FAILED;
-    if (*room) memcpy(grown, *items, *room * size);
-    free(*items);
-    *items = grown;
-    *room = more;
-    return STATUS_OK;
-}
-
 status turn_log_add(turn_log *l, const turn *t, const turn_step *steps, error *err) {
     status rc;
-    TRY(grow((void **)&l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns, err));
-    TRY(grow((void **)&l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps, err));
+    TRY(memory_grow((void **)&l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns, err));
+    TRY(memory_grow((void **)&l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps,
+                    err));
     l->turns[l->turn_count++] = *t;
     memcpy(l->steps + l->step_count, steps, t->entries * sizeof *steps);
     l->step_count += t->entries;
@@ -36,7 +24,7 @@ out:
 
 status turn_log_end(turn_log *l, double others, error *err) {
     const size_t count = l->execution_count + 1;
-    status rc = grow((void **)&l->others, &l->execution_room, count, sizeof *l->others, err);
+    status rc = memory_grow((void **)&l->others, &l->execution_room, count, sizeof *l->others, err);
     if (rc != STATUS_OK) return rc;
     l->others[l->execution_count] = others;
     l->execution_count = count;
@@ -147,8 +135,8 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     turns[0] = t->shape[0];
     TRY(tensor_file_require(f, path, STEP_NS, TENSOR_U64, 1, steps, &t, err));
     steps[0] = t->shape[0];
-    TRY(grow((void **)&l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns, err));
-    TRY(grow((void **)&l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps, err));
+    TRY(memory_grow((void **)&l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns, err));
+    TRY(memory_grow((void **)&l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps, err));
     l->turn_count = (size_t)turns[0];
     l->step_count = (size_t)steps[0];
     for (size_t i = 0; i < l->step_count; i++) l->steps[i].ns = ((const uint64_t *)t->data)[i];
@@ -164,7 +152,8 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     }
     TRY(tensor_file_require(f, path, OTHERS, TENSOR_F64, 1, executions, &t, err));
     l->execution_count = (size_t)t->shape[0];
-    TRY(grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others, err));
+    TRY(memory_grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others,
+                    err));
     memcpy(l->others, t->data, t->bytes);
     rc = check(l, arms, path, err);
 out:

@@ -154,7 +154,7 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     l->execution_count = (size_t)t->shape[0];
     TRY(memory_grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others,
                     err));
-    memcpy(l->others, t->data, t->bytes);
+    if (t->bytes) memcpy(l->others, t->data, t->bytes);
     rc = check(l, arms, path, err);
 out:
     if (rc != STATUS_OK) turn_log_release(l);

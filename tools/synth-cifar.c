@@ -7,6 +7,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "data/source/dataset_list.h"
 #include "data/source/raw_dataset.h"
 #include "data/source/synthetic.h"
 
@@ -50,7 +51,7 @@ static status describe(const arguments *a, const synthetic *s, manifest *m, erro
     if (!shape) return rc;
     shape->flow = true;
     for (int i = 0; i < 3; i++) TRY(yaml_append(shape, yaml_new_integer(sizes[i], err), err));
-    TRY(yaml_put(p, "dataset", yaml_new_string("synthetic", err), err));
+    TRY(yaml_put(p, "dataset", yaml_new_string(DATASET_SYNTHETIC, err), err));
     TRY(yaml_put(p, "train", yaml_new_integer(a->train, err), err));
     TRY(yaml_put(p, "test", yaml_new_integer(a->test, err), err));
     TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
@@ -83,7 +84,7 @@ static status draw(const arguments *a, const synthetic *s, const class_names *na
                    error *err) {
     const int64_t samples[RAW_SPLITS] = {a->train, a->test};
     size_t stride = (size_t)s->channels * (size_t)s->height * (size_t)s->width;
-    *r = (raw_dataset){.name = "synthetic",
+    *r = (raw_dataset){.name = DATASET_SYNTHETIC,
                        .channels = s->channels,
                        .height = s->height,
                        .width = s->width,

@@ -3,16 +3,38 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/labels.h"
 #include "data/source/mirrors.h"
+#include "data/source/readers.h"
 
 enum { BITS = 1 }; // raise when equal members give other outputs than before
 
+static const char COMMON_NOTES[] =
+    "--from may be repeated: the sources are tried in order. Without --from, the tool\n"
+    "tries the addresses in the file that --mirrors or LOCKSTEP_MIRRORS names, or in\n"
+    "the mirrors.yaml that came with the tools. https_proxy in the environment sets a\n"
+    "proxy.\n"
+    "\n"
+    "With --classes the data set has another name, such as cifar10-2-classes.\n";
+static const char EXIT_CODES[] =
+    "Exit codes: 0 done; 1 network or disk error; 2 usage; 3 a source or a file was\n"
+    "refused.";
+
+// In the order of dataset_list.
+static dataset_reader *const readers[DATASETS] = {
+#define DATASET(reader, ...) reader,
+#include "data/source/datasets.inc"
+#undef DATASET
+};
+
 typedef struct arguments {
     const fetch_tool *tool;
+    const char *names; // of its data sets: "cifar10|cifar100"
     const char *dataset, *mirrors, *classes;
     cli_list from;
     raw_output output;
@@ -25,16 +47,16 @@ typedef struct choice {
     char dataset[DATASET_NAME_BYTES];
 } choice;
 
-static status choose(const arguments *a, const member_set *set, choice *c, error *err) {
-    size_t count, *chosen = NULL;
-    const char *const *names = a->tool->class_names(set, &count);
+static status choose(const arguments *a, const dataset_entry *d, choice *c, error *err) {
+    size_t *chosen = NULL;
     if (!a->classes) return STATUS_OK;
     status rc = STATUS_FAILED;
     c->wanted = labels_split(a->classes, err);
     if (!c->wanted) return rc;
     c->names = memory_new(c->wanted->count, sizeof *c->names, err);
     chosen = memory_new(c->wanted->count, sizeof *chosen, err);
-    if (c->names && chosen) rc = labels_choose(c->wanted, names, count, chosen, err);
+    if (c->names && chosen)
+        rc = labels_choose(c->wanted, d->class_names, (size_t)d->classes, chosen, err);
     // Results on a part of the classes must not pass for results on all.
     snprintf(c->dataset, sizeof c->dataset, "%s-%zu-classes", a->dataset, c->wanted->count);
     free(chosen);
@@ -46,19 +68,23 @@ static void choice_release(choice *c) {
     free(c->names);
 }
 
-static status describe(const arguments *a, const member_set *set, const choice *c, manifest *m,
+static status describe(const arguments *a, const dataset_entry *d, const choice *c, manifest *m,
                        error *err) {
     status rc;
-    TRY(members_describe_pins(set, m, err));
+    TRY(members_describe_pins(d, m, err));
     if (c->wanted) TRY(yaml_put(manifest_parameters(m), "classes", yaml_copy(c->wanted, err), err));
     TRY(raw_output_describe(&a->output, m, err));
 out:
     return rc;
 }
 
+static bool fetches(const fetch_tool *t, const dataset_entry *d) {
+    return strcmp(d->tool, t->name) == 0;
+}
+
 static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     arguments *a = arguments_of_main;
-    const fetch_tool *t = a->tool;
+    const dataset_entry *d = dataset_find(a->dataset);
     raw_dataset raw = {0};
     member_origin origin;
     manifest m = {0};
@@ -67,15 +93,14 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     const char *const *sources = a->from.items;
     size_t source_count = a->from.count;
     status rc;
-    const member_set *set = t->find(a->dataset);
-    if (!set)
+    if (!d || !fetches(a->tool, d))
         return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s", a->dataset,
-                         t->datasets);
+                         a->names);
     if (a->mirrors && source_count)
         return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
-    TRY(choose(a, set, &c, err));
-    TRY(manifest_begin(&m, t->name, BITS, call->argc, call->argv, err));
-    TRY(describe(a, set, &c, &m, err));
+    TRY(choose(a, d, &c, err));
+    TRY(manifest_begin(&m, a->tool->name, BITS, call->argc, call->argv, err));
+    TRY(describe(a, d, &c, &m, err));
     if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
@@ -86,8 +111,15 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
         source_count = mirrored.count;
     }
     TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, call->log, err));
-    TRY(t->read(set, sources, source_count, call->log, &raw, &origin, err));
-    TRY(members_describe_origin(set, &origin, &m, err));
+    raw = (raw_dataset){.name = d->name,
+                        .channels = d->channels,
+                        .height = d->height,
+                        .width = d->width,
+                        .classes = d->classes,
+                        .class_names = d->class_names};
+    TRY(readers[d - dataset_list](d, sources, source_count, call->log, &raw, &origin, err));
+    TRY(raw_dataset_check_labels(&raw, err));
+    TRY(members_describe_origin(d, &origin, &m, err));
     if (c.wanted) {
         TRY(raw_dataset_keep(&raw, c.wanted, c.names, err));
         raw.name = c.dataset;
@@ -102,10 +134,37 @@ out:
     return rc;
 }
 
+// Return the names of its data sets, the first of which is the default, and the lines after the
+// options; free() them.
+static char *make_names(const fetch_tool *t, const char **first, error *err) {
+    text names;
+    text_init(&names, err);
+    for (size_t i = 0; i < DATASETS; i++) {
+        const dataset_entry *d = &dataset_list[i];
+        if (!fetches(t, d)) continue;
+        if (!names.length) *first = d->name;
+        text_format(&names, "%s%s", names.length ? "|" : "", d->name);
+    }
+    return text_take(&names);
+}
+
+static char *make_notes(const fetch_tool *t, error *err) {
+    text notes;
+    text_init(&notes, err);
+    text_format(&notes, "%s\n", t->sources);
+    for (size_t i = 0; i < DATASETS; i++)
+        if (fetches(t, &dataset_list[i]) && dataset_list[i].note)
+            text_format(&notes, "%s\n\n", dataset_list[i].note);
+    text_format(&notes, "%s\nExamples:\n%s\n%s", COMMON_NOTES, t->examples, EXIT_CODES);
+    return text_take(&notes);
+}
+
 int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
-    arguments a = {.tool = t, .dataset = t->dataset, .output = {.lock = -1}};
+    arguments a = {.tool = t, .output = {.lock = -1}};
+    error err = {0};
+    char *names = make_names(t, &a.dataset, &err), *notes = make_notes(t, &err);
     const cli_option options[] = {
-        {"dataset", CLI_STRING, &a.dataset, "NAME", t->dataset_help, 0, 0},
+        {"dataset", CLI_STRING, &a.dataset, names, "which one (default: the first)", 0, 0},
         {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
         {"mirrors", CLI_STRING, &a.mirrors, "FILE",
          "addresses to try without --from (default: the tools' mirrors.yaml)", 0, 0},
@@ -114,9 +173,17 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
         RAW_OUTPUT_OPTIONS(a.output),
         {0},
     };
-    const cli_tool tool = {
-        .name = t->name, .usage = t->usage, .options = options, .notes = t->notes};
-    const int code = cli_main(&tool, argc, argv, fetch, &a);
+    const cli_tool tool = {.name = t->name,
+                           .usage =
+                               "[--dataset NAME] [--from SOURCE]... --out DIR\n"
+                               "[--dataset NAME] [--from SOURCE]... --split train|test --out -",
+                           .options = options,
+                           .notes = notes};
+    a.names = names;
+    const int code = names && notes ? cli_main(&tool, argc, argv, fetch, &a)
+                                    : cli_finish(&tool, STATUS_FAILED, &err);
     cli_list_release(&a.from);
+    free(names);
+    free(notes);
     return code;
 }

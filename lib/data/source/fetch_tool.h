@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: MIT
-// fetch_tool.h - the common part of the fetch-* tools: the command line, and the way from published
-// files to tensor files. A tool adds its texts and the two functions of its format.
+// fetch_tool.h - the fetch-* tools: from the published files of a data set to tensor files. A tool
+// fetches the data sets whose row in dataset_list.h names it, and adds nothing but its own texts.
 #ifndef LOCKSTEP_DATA_SOURCE_FETCH_TOOL_H
 #define LOCKSTEP_DATA_SOURCE_FETCH_TOOL_H
 
-#include "data/source/members.h"
-#include "data/source/raw_dataset.h"
-
 typedef struct fetch_tool {
-    const char *name, *usage, *notes; // as in cli_tool
-    const char *dataset;              // the default of --dataset
-    const char *datasets;             // "cifar10 or cifar100"
-    const char *dataset_help, *from_help;
-    // Returns a dataset's member set; NULL for an unknown name.
-    const member_set *(*find)(const char *name);
-    const char *const *(*class_names)(const member_set *set, size_t *count);
-    // Reads both splits of a set; call raw_dataset_release in any case.
-    status (*read)(const member_set *set, const char *const *sources, size_t source_count,
-                   const logger *log, raw_dataset *r, member_origin *origin, error *err);
+    const char *name;
+    const char *from_help;          // of --from
+    const char *sources, *examples; // for --help: what a source may be; lines of at most 80 columns
 } fetch_tool;
 
 // Runs the whole tool; returns the exit code.

@@ -35,11 +35,11 @@ static bool has_form(const member *m, member_form form, const char *name) {
            same_name(name, length - end, m->name);
 }
 
-int member_find(const member_set *set, const char *path, member_form *form) {
+int member_find(const dataset_entry *d, const char *path, member_form *form) {
     const char *name = base_name(path);
-    for (size_t i = 0; i < set->count; i++)
+    for (size_t i = 0; i < d->member_count; i++)
         for (int k = 0; k < MEMBER_FORMS; k++)
-            if (has_form(&set->members[i], (member_form)k, name)) {
+            if (has_form(&d->members[i], (member_form)k, name)) {
                 *form = (member_form)k;
                 return (int)i;
             }

@@ -14,7 +14,7 @@ typedef enum member_form {
 } member_form;
 
 // Returns the member that the last part of `path` names, and its form; or -1.
-int member_find(const member_set *set, const char *path, member_form *form);
+int member_find(const dataset_entry *d, const char *path, member_form *form);
 
 // Finds the file of a member in a folder, or in a folder of its name in there. Of several the least
 // path counts, whatever the order of the folder. *path is NULL if there is none; free() it.

@@ -23,18 +23,18 @@ enum { CHUNK_BYTES = 1 << 18 };
 static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
 
 typedef struct reading {
-    const member_set *set;
+    const dataset_entry *set;
     const char *from;
     char *shown;      // `from` as shown in messages
     const char *hint; // advice if there is no network, or NULL
     const logger *log;
-    member_sink *sink;
-    void *context;
+    const member_use *use;
     member_origin *origin;
     uint8_t *chunk; // CHUNK_BYTES
     progress progress;
-    uint64_t done, total; // bytes of all members, for the progress
-    bool holds_alike;     // the archive has a member of set->alike
+    uint64_t done, total;       // bytes of all members, for the progress
+    const dataset_entry *alike; // set->alike, or NULL
+    bool holds_alike;           // the archive has a member of `alike`
 } reading;
 
 // The source of one member's bytes: an archive, or a plain file.
@@ -74,7 +74,7 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
                              " bytes",
                              r->shown, m->name, m->bytes);
         sha256_update(hash, r->chunk, got);
-        rc = r->sink(r->context, which, offset, r->chunk, got, err);
+        rc = r->use->sink(r->use->context, which, offset, r->chunk, got, err);
         if (rc != STATUS_OK) return rc;
         if (!r->origin->found[which]) r->done += got;
         progress_show(&r->progress, r->done, r->total);
@@ -84,15 +84,15 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
 // Names the set that has this content, if it is the one that is taken for r->set.
 static status check_hash(const reading *r, size_t which, const char *name, bool packed,
                          const char *got, error *err) {
-    const member_set *alike = r->set->alike;
+    const dataset_entry *alike = r->alike;
     const member *m = &r->set->members[which];
     const char *expected = packed ? m->packed_sha256 : m->sha256, *theirs = NULL;
-    if (alike && which < alike->count)
+    if (alike && which < alike->member_count)
         theirs = packed ? alike->members[which].packed_sha256 : alike->members[which].sha256;
     if (theirs && strcmp(theirs, got) == 0)
         return error_set(err, STATUS_INPUT,
                          "cannot use '%s': member '%s' is that of %s, not of %s: pass --dataset %s",
-                         r->shown, name, alike->dataset, r->set->dataset, alike->dataset);
+                         r->shown, name, alike->name, r->set->name, alike->name);
     if (!expected || strcmp(expected, got) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' has SHA-256 %s, expected %s",
                      r->shown, name, got, expected);
@@ -117,7 +117,7 @@ static status take_part(void *context, const uint8_t *data, size_t bytes, error 
                          " bytes",
                          c->r->from, m->alias, m->bytes);
     sha256_update(c->hash, data, bytes);
-    status rc = c->r->sink(c->r->context, c->which, c->offset, data, bytes, err);
+    status rc = c->r->use->sink(c->r->use->context, c->which, c->offset, data, bytes, err);
     c->offset += bytes;
     return rc;
 }
@@ -149,7 +149,7 @@ static status convert(reading *r, size_t which, const stream *s, sha256 *hash, e
     size_t bytes;
     status rc;
     TRY(read_whole(r, m, s, &file, &bytes, err));
-    rc = r->set->convert(m, file, bytes, take_part, &c, err);
+    rc = r->use->convert(m, file, bytes, take_part, &c, err);
     if (rc != STATUS_OK) {
         (void)error_prefix(err, "cannot use '%s': ", r->from);
         goto out;
@@ -277,8 +277,7 @@ static status read_archive(reading *r, int fd, error *err) {
         if (!path) break;
         member_form form;
         const int which = member_find(r->set, path, &form);
-        if (which < 0 && r->set->alike && member_find(r->set->alike, path, &form) >= 0)
-            r->holds_alike = true;
+        if (which < 0 && r->alike && member_find(r->alike, path, &form) >= 0) r->holds_alike = true;
         if (which < 0) continue;
         log_debug(r->log, "reading '%s'", path);
         if (form == MEMBER_PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
@@ -331,7 +330,7 @@ static status read_in_folder(reading *r, size_t which, const char *folder, error
 
 static status read_folder(reading *r, error *err) {
     status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < r->set->count; i++) {
+    for (size_t i = 0; rc == STATUS_OK && i < r->set->member_count; i++) {
         rc = read_in_folder(r, i, r->from, err);
         for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
             if (rc != STATUS_OK || r->origin->found[i]) break;
@@ -356,16 +355,18 @@ static status read_url_of_archive(reading *r, error *err) {
     return rc;
 }
 
-// Returns BASE/NAME.gz, with the query kept at the end.
-static char *member_url(const char *base, const char *name, error *err) {
+// Returns BASE/NAME and the suffix, with the query kept at the end.
+static char *member_url(const char *base, const char *name, const char *suffix, error *err) {
     size_t length = strcspn(base, "?#");
     const char *slash = length && base[length - 1] == '/' ? "" : "/";
-    return memory_format(err, "%.*s%s%s.gz%s", (int)length, base, slash, name, base + length);
+    return memory_format(err, "%.*s%s%s%s%s", (int)length, base, slash, name, suffix,
+                         base + length);
 }
 
 static status read_url_of_member(reading *r, size_t which, error *err) {
     int fd;
-    char *url = member_url(r->from, r->set->members[which].name, err), *shown = NULL;
+    char *url = member_url(r->from, r->set->members[which].name, r->set->suffix, err);
+    char *shown = NULL;
     status rc = url ? STATUS_OK : STATUS_FAILED;
     if (url) shown = redact_urls(url, err);
     if (!shown) rc = STATUS_FAILED;
@@ -382,9 +383,9 @@ out:
 }
 
 static status read_url(reading *r, error *err) {
-    if (r->set->archive) return read_url_of_archive(r, err);
+    if (!r->set->suffix) return read_url_of_archive(r, err);
     status rc = STATUS_OK;
-    for (size_t i = 0; i < r->set->count && rc == STATUS_OK; i++)
+    for (size_t i = 0; i < r->set->member_count && rc == STATUS_OK; i++)
         rc = read_url_of_member(r, i, err);
     return rc;
 }
@@ -404,7 +405,7 @@ static status read_path(reading *r, error *err) {
     else if (member_find(r->set, r->from, &form) >= 0)
         rc = error_set(err, STATUS_INPUT,
                        "cannot use '%s': it is one of the %zu files of %s: pass their folder",
-                       r->from, r->set->count, r->set->dataset);
+                       r->from, r->set->member_count, r->set->name);
     else if (S_ISREG(st.st_mode)) {
         rc = read_archive(r, fd, err);
         if (rc == STATUS_INPUT) rc = name_foreign(fd, r->from, err);
@@ -416,11 +417,11 @@ static status read_path(reading *r, error *err) {
 }
 
 static status check_all_found(const reading *r, error *err) {
-    for (size_t i = 0; i < r->set->count; i++) {
+    for (size_t i = 0; i < r->set->member_count; i++) {
         if (r->origin->found[i] || r->set->members[i].optional) continue;
-        const char *other = r->holds_alike ? r->set->alike->dataset : NULL;
+        const char *other = r->holds_alike ? r->alike->name : NULL;
         return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing%s%s",
-                         r->shown, r->set->members[i].name, r->set->dataset,
+                         r->shown, r->set->members[i].name, r->set->name,
                          other ? "; it holds members of another data set: pass --dataset " : "",
                          other ? other : "");
     }
@@ -444,19 +445,19 @@ static void say_next(const logger *log, const char *why, const char *next) {
     free(shown);
 }
 
-status members_read(const member_set *set, const char *const *sources, size_t source_count,
-                    const logger *log, member_sink *sink, void *context, member_origin *origin,
-                    error *err) {
+status members_read(const dataset_entry *d, const char *const *sources, size_t source_count,
+                    const logger *log, const member_use *use, member_origin *origin, error *err) {
     if (!source_count) {
-        sources = &set->url;
+        sources = &d->url;
         source_count = 1;
     }
-    reading r = {.set = set, .log = log, .sink = sink, .context = context, .origin = origin};
-    for (size_t i = 0; i < set->count; i++)
-        if (!set->members[i].optional) r.total += set->members[i].bytes;
+    reading r = {.set = d, .log = log, .use = use, .origin = origin};
+    r.alike = d->alike ? dataset_find(d->alike) : NULL;
+    for (size_t i = 0; i < d->member_count; i++)
+        if (!d->members[i].optional) r.total += d->members[i].bytes;
     status rc = STATUS_FAILED;
     char *hint = memory_format(err, "pass a local archive or folder: --from PATH, or make %s=PATH",
-                               set->setting);
+                               d->setting);
     r.chunk = memory_new(CHUNK_BYTES, 1, err);
     if (!hint || !r.chunk) goto out;
     for (size_t i = 0; i < source_count; i++) {

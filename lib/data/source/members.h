@@ -17,8 +17,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
-
-enum { MEMBERS_MAX = 8, MEMBER_FOLDERS = 2 };
+#include "data/source/dataset_list.h"
 
 typedef struct member member;
 
@@ -29,35 +28,18 @@ typedef status member_part(void *context, const uint8_t *data, size_t bytes, err
 typedef status member_conversion(const member *m, const uint8_t *file, size_t bytes,
                                  member_part *part, void *context, error *err);
 
-struct member {
-    const char *name;
-    const char *alias; // its name in another form, for member_set.convert; NULL: none
-    uint64_t bytes;
-    const char *sha256;        // NULL: unknown; then packed_sha256 should be set
-    const char *packed_sha256; // of NAME.gz as published; checked if that file is read
-    bool optional;
-};
-
-typedef struct member_set member_set;
-
-struct member_set {
-    const char *dataset; // for messages and manifests
-    const char *setting; // variable of make that names a source as --from does: "MNIST_FROM"
-    const member *members;
-    size_t count;
-    bool archive;                        // at a URL: one archive; else each member as NAME.gz
-    const char *folders[MEMBER_FOLDERS]; // where unpacking puts them: a source folder's subfolders
-                                         // that are searched too
-    member_conversion *convert;          // from files named by alias
-    const char *url;         // published at: the archive's URL, or the base URL of each NAME.gz
-    const member_set *alike; // another set that is taken for this one
-};
-
 // Receives the next bytes of member `which`, in order from offset 0, and never more than its size.
 // Nothing is verified before the member's end: keep the bytes, and use them only after members_read
 // has returned STATUS_OK.
 typedef status member_sink(void *context, size_t which, uint64_t offset, const uint8_t *data,
                            size_t bytes, error *err);
+
+// What a reader does with the members.
+typedef struct member_use {
+    member_sink *sink;
+    void *context;
+    member_conversion *convert; // from files called by an alias; NULL: no member has one
+} member_use;
 
 // The origin of what was read, for the manifest.
 typedef struct member_origin {
@@ -74,15 +56,15 @@ typedef struct member_origin {
 // next one is tried; the last one's failure is returned. A missing, truncated or altered member,
 // and a second one with other content, is STATUS_INPUT; the message names it, with the expected and
 // the actual hash. URLs are redacted in messages and manifests (base/redact.h).
-status members_read(const member_set *set, const char *const *sources, size_t source_count,
-                    const logger *log, member_sink *sink, void *context, member_origin *origin,
+status members_read(const dataset_entry *d, const char *const *sources, size_t source_count,
+                    const logger *log, const member_use *use, member_origin *origin,
                     error *err) MUST_CHECK;
 
 // Puts the pins into the manifest (`parameters`): the same for every source of the members.
-status members_describe_pins(const member_set *set, manifest *m, error *err) MUST_CHECK;
+status members_describe_pins(const dataset_entry *d, manifest *m, error *err) MUST_CHECK;
 // Puts the members found into the manifest (`results.members`), those checked by size and structure
 // only (`results.unpinned`), and their source (`run.source`).
-status members_describe_origin(const member_set *set, const member_origin *origin, manifest *m,
+status members_describe_origin(const dataset_entry *d, const member_origin *origin, manifest *m,
                                error *err) MUST_CHECK;
 
 #endif

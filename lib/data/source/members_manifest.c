@@ -7,19 +7,19 @@
 #include "base/yaml_tree.h"
 #include "data/source/members.h"
 
-status members_describe_pins(const member_set *set, manifest *m, error *err) {
+status members_describe_pins(const dataset_entry *d, manifest *m, error *err) {
     yaml_node *parameters = manifest_parameters(m);
     yaml_node *pins = yaml_new(YAML_MAPPING, err);
     status rc;
     if (!pins) return STATUS_FAILED;
-    for (size_t i = 0; i < set->count; i++) {
-        const member *one = &set->members[i];
+    for (size_t i = 0; i < d->member_count; i++) {
+        const member *one = &d->members[i];
         char name[300];
         snprintf(name, sizeof name, "%s%s", one->name, one->sha256 ? "" : ".gz");
         const char *pin = one->sha256 ? one->sha256 : one->packed_sha256;
         if (pin) TRY(yaml_put(pins, name, yaml_new_string(pin, err), err));
     }
-    TRY(yaml_put(parameters, "dataset", yaml_new_string(set->dataset, err), err));
+    TRY(yaml_put(parameters, "dataset", yaml_new_string(d->name, err), err));
     rc = yaml_put(parameters, "pins", pins, err);
     pins = NULL;
 out:
@@ -46,31 +46,30 @@ out:
 }
 
 // If all members were checked by a hash, the manifest has no such list.
-static status describe_unpinned(const member_set *set, const member_origin *origin, manifest *m,
+static status describe_unpinned(const dataset_entry *d, const member_origin *origin, manifest *m,
                                 error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = list ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < set->count; i++)
+    for (size_t i = 0; rc == STATUS_OK && i < d->member_count; i++)
         if (origin->found[i] && !origin->pinned[i])
-            rc = yaml_append(list, yaml_new_string(set->members[i].name, err), err);
+            rc = yaml_append(list, yaml_new_string(d->members[i].name, err), err);
     if (rc == STATUS_OK && list->count) return yaml_put(manifest_results(m), "unpinned", list, err);
     yaml_free(list);
     return rc;
 }
 
-status members_describe_origin(const member_set *set, const member_origin *origin, manifest *m,
+status members_describe_origin(const dataset_entry *d, const member_origin *origin, manifest *m,
                                error *err) {
     yaml_node *found = yaml_new(YAML_MAPPING, err);
     status rc;
     if (!found) return STATUS_FAILED;
-    for (size_t i = 0; i < set->count; i++)
+    for (size_t i = 0; i < d->member_count; i++)
         if (origin->found[i])
-            TRY(yaml_put(found, set->members[i].name, yaml_new_string(origin->content[i], err),
-                         err));
+            TRY(yaml_put(found, d->members[i].name, yaml_new_string(origin->content[i], err), err));
     rc = yaml_put(manifest_results(m), "members", found, err);
     found = NULL;
     TRY(rc);
-    TRY(describe_unpinned(set, origin, m, err));
+    TRY(describe_unpinned(d, origin, m, err));
     TRY(describe_source(origin, manifest_run(m), err));
 out:
     yaml_free(found);

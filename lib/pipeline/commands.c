@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/source/dataset_list.h"
 #include "pipeline/execute.h"
 #include "pipeline/naming.h"
 #include "pipeline/pipeline.h"
@@ -32,7 +33,7 @@ static void say_downloads(const pipeline *p, const planned_runs *runs) {
     words said = {0};
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        const bool official = settings_source_name(r->e.dataset) != NULL;
+        const bool official = dataset_find(r->e.dataset) != NULL;
         if (p->settings->values[SETTING_DATA] || !official || data_is_there(r) ||
             settings_source(p->settings, r->e.dataset) || words_has(&said, r->data))
             continue;

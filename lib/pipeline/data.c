@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/spelling.h"
 #include "data/manifest.h"
+#include "data/source/dataset_list.h"
 #include "experiment/names.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/stage.h"
@@ -18,7 +19,7 @@ char *planned_run_shape(const planned_run *r, error *err) {
 }
 
 static bool is_synthetic(const planned_run *r) {
-    return strcmp(r->e.dataset, "synthetic") == 0;
+    return strcmp(r->e.dataset, DATASET_SYNTHETIC) == 0;
 }
 
 static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
@@ -49,7 +50,7 @@ static status find_own(const pipeline *p, const planned_run *r, char **own, erro
     const char *given = p->settings->values[SETTING_DATA];
     const int length = names_folder_length(r->file);
     *own = NULL;
-    if (!given && (is_synthetic(r) || settings_source_name(r->e.dataset))) return STATUS_OK;
+    if (!given && (is_synthetic(r) || dataset_find(r->e.dataset))) return STATUS_OK;
     *own = given ? memory_string(given, err)
                  : memory_format(err, "%.*s", length ? length - 1 : 1, length ? r->file : ".");
     if (!*own) return STATUS_FAILED;
@@ -137,18 +138,16 @@ bool data_is_there(const planned_run *r) {
 // ---- Stages ----
 
 status data_fetch_command(const planned_run *r, const char *source, words *command, error *err) {
-    const char *dataset = r->e.dataset, *tool = "fetch-cifar";
+    const dataset_entry *d = dataset_find(r->e.dataset); // NULL: drawn images
     char *images = planned_run_shape(r, err);
     status rc = images ? STATUS_OK : STATUS_FAILED;
     if (rc != STATUS_OK) return rc;
-    if (strstr(dataset, "mnist")) tool = "fetch-mnist";
-    if (is_synthetic(r)) tool = "synth-cifar";
-    TRY(words_add(command, tool, err));
-    if (is_synthetic(r)) {
-        TRY(words_option(command, "--shape", images, err));
-    } else {
-        TRY(words_option(command, "--dataset", dataset, err));
+    TRY(words_add(command, d ? d->tool : "synth-cifar", err));
+    if (d) {
+        TRY(words_option(command, "--dataset", d->name, err));
         TRY(words_option(command, "--from", source, err));
+    } else {
+        TRY(words_option(command, "--shape", images, err));
     }
     TRY(words_option(command, "--out", r->data, err));
 out:
@@ -157,9 +156,10 @@ out:
 }
 
 static status unknown(const planned_run *r, error *err) {
-    static const char *const official[] = {"cifar10", "cifar100", "mnist", "fashion-mnist",
-                                           "synthetic"};
-    const char *near = spelling_nearest(r->e.dataset, official, sizeof official / sizeof *official);
+    const char *official[DATASETS + 1];
+    for (size_t i = 0; i < DATASETS; i++) official[i] = dataset_list[i].name;
+    official[DATASETS] = DATASET_SYNTHETIC;
+    const char *near = spelling_nearest(r->e.dataset, official, DATASETS + 1);
     return error_set(err, STATUS_INPUT,
                      "cannot fetch data: '%s' is not an official data set%s%s%s give DATA=DIR, a "
                      "folder made by import-images, or make it data/%s",
@@ -171,7 +171,7 @@ static status fetch(pipeline *p, const planned_run *r, error *err) {
     words command = {0};
     status rc = STATUS_OK;
     if (r->own) return rc;
-    if (!is_synthetic(r) && !settings_source_name(r->e.dataset)) return unknown(r, err);
+    if (!is_synthetic(r) && !dataset_find(r->e.dataset)) return unknown(r, err);
     TRY(data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command, err));
     const stage s = {.name = "fetch", .dir = r->data, .command = &command};
     TRY(stage_run(p, &s, err));

@@ -28,11 +28,14 @@ enum {
 #define VERIFIES     (FOR(VERIFY) | FOR(GRADE))
 #define EVERY        ((1u << COMMANDS) - 1)
 
-static const struct {
+typedef struct setting_row {
     const char *name;
     unsigned commands;
     const char *help;
-} table[SETTINGS] = {
+} setting_row;
+
+// Without the rows of SETTING_SOURCES: row_of makes them from dataset_list.
+static const setting_row table[SETTINGS] = {
     [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "experiment or study: a name or a file"},
     [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS),
                       "experiments separated by blanks; the first is the baseline"},
@@ -65,12 +68,6 @@ static const struct {
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
     [SETTING_DATA] = {"DATA", TRAINS | VERIFIES,
                       "your own data: a folder with train.st.zst and test.st.zst"},
-    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS | VERIFIES, "CIFAR-10 archive or folder"},
-    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS | VERIFIES, "CIFAR-100 archive or folder"},
-    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS | VERIFIES,
-                            "folder or archive of the MNIST files"},
-    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS | VERIFIES,
-                                    "folder with the Fashion-MNIST files"},
     [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS,
                               "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
@@ -79,6 +76,12 @@ static const struct {
                          "1: fetch missing data, then print the runs and their time"},
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
+
+static setting_row row_of(int s) {
+    if (s < SETTING_SOURCES || s >= SETTING_SOURCES + DATASETS) return table[s];
+    const dataset_entry *d = &dataset_list[s - SETTING_SOURCES];
+    return (setting_row){d->setting, TRAINS | VERIFIES, d->setting_help};
+}
 
 // Settings of the build, which make reads itself: accepted and ignored here.
 static const char *const of_build[] = {
@@ -143,15 +146,15 @@ status settings_find_command(const char *name, pipeline_command *command, error 
 // ---- Names of settings ----
 
 const char *settings_name(setting s) {
-    return table[s].name;
+    return row_of(s).name;
 }
 
 const char *settings_meaning(setting s) {
-    return table[s].help;
+    return row_of(s).help;
 }
 
 bool settings_takes(pipeline_command command, setting s) {
-    return table[s].commands >> command & 1u;
+    return row_of(s).commands >> command & 1u;
 }
 
 static bool is_of_build(const char *name) {
@@ -166,7 +169,7 @@ static void list_known(pipeline_command command, char *text, size_t size) {
     for (int s = 0; s < SETTINGS && used < size; s++)
         if (settings_takes(command, (setting)s))
             used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", table[s].name);
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", row_of(s).name);
 }
 
 // Answers a name that is no setting: with the nearest one, or with the key of an experiment.
@@ -176,7 +179,7 @@ static void suggest(pipeline_command command, const char *name, const char *valu
     char upper[64];
     size_t count = 0;
     for (int s = 0; s < SETTINGS; s++)
-        if (settings_takes(command, (setting)s)) names[count++] = table[s].name;
+        if (settings_takes(command, (setting)s)) names[count++] = row_of(s).name;
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     const char *near = spelling_nearest(upper, names, count);
@@ -213,7 +216,7 @@ void settings_answer_option(const char *name, const char *value, char text[HINT_
 static status check_takes(pipeline_command command, setting s, error *err) {
     if (settings_takes(command, s)) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
-                     commands[command].name, table[s].name, commands[command].call);
+                     commands[command].name, row_of(s).name, commands[command].call);
 }
 
 // Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
@@ -229,7 +232,7 @@ static status take_setting(settings *s, const char *word, size_t length, error *
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
     for (int i = 0; i < SETTINGS; i++) {
-        if (strcmp(name, table[i].name) != 0) continue;
+        if (strcmp(name, row_of(i).name) != 0) continue;
         s->values[i] = word + length + 1;
         return *s->values[i] ? check_takes(s->command, (setting)i, err) : STATUS_OK;
     }
@@ -245,7 +248,7 @@ static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
         const bool wanted =
             settings_takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
-        if (!s->values[i] && wanted) s->values[i] = getenv(table[i].name);
+        if (!s->values[i] && wanted) s->values[i] = getenv(row_of(i).name);
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
 }
@@ -262,7 +265,7 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max)
         return error_set(err, STATUS_USAGE,
                          "%s: '%.60s': expected a whole number from %lld to %lld",
-                         table[which].name, text, (long long)min, (long long)max);
+                         row_of(which).name, text, (long long)min, (long long)max);
     *value = number;
     return STATUS_OK;
 }
@@ -444,7 +447,7 @@ static status check_named_once(const settings *s, error *err) {
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
             return error_set(
                 err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and in %s='%.200s'",
-                commands[s->command].name, s->names.items[0], table[i].name, s->values[i]);
+                commands[s->command].name, s->names.items[0], row_of(i).name, s->values[i]);
     return STATUS_OK;
 }
 
@@ -481,21 +484,13 @@ void settings_release(settings *s) {
 // ---- Sources of data ----
 
 static setting source_of(const char *dataset) {
-    static const struct {
-        const char *dataset;
-        setting from;
-    } sources[] = {{"cifar10", SETTING_CIFAR10_FROM},
-                   {"cifar100", SETTING_CIFAR100_FROM},
-                   {"mnist", SETTING_MNIST_FROM},
-                   {"fashion-mnist", SETTING_FASHION_MNIST_FROM}};
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (strcmp(dataset, sources[i].dataset) == 0) return sources[i].from;
-    return SETTINGS;
+    const dataset_entry *d = dataset_find(dataset);
+    return d ? (setting)(SETTING_SOURCES + (d - dataset_list)) : SETTINGS;
 }
 
 const char *settings_source_name(const char *dataset) {
     setting from = source_of(dataset);
-    return from == SETTINGS ? NULL : table[from].name;
+    return from == SETTINGS ? NULL : row_of(from).name;
 }
 
 const char *settings_source(const settings *s, const char *dataset) {

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/hint.h"
+#include "data/source/dataset_list.h"
 #include "pipeline/words.h"
 
 typedef enum pipeline_command {
@@ -54,11 +55,8 @@ typedef enum setting {
     SETTING_EXECUTIONS,
     SETTING_RESUME,
     SETTING_DATA,
-    SETTING_CIFAR10_FROM,
-    SETTING_CIFAR100_FROM,
-    SETTING_MNIST_FROM,
-    SETTING_FASHION_MNIST_FROM,
-    SETTING_REPORT_FLAGS,
+    SETTING_SOURCES, // of each data set's files: CIFAR10_FROM, …, in the order of dataset_list
+    SETTING_REPORT_FLAGS = SETTING_SOURCES + DATASETS,
     SETTING_MODEL_LIMIT,
     SETTING_DRY_RUN,
     SETTING_ARTIFACTS,

@@ -2,8 +2,8 @@
 # Installs the tools with their manual pages and completions, and removes build outputs and artifacts.
 #
 # All tools are in LIBEXECDIR/lockstep, where they find each other. BINDIR has links to `lockstep`,
-# which runs every tool, and to the tools of OWN_NAMES: the other names are too common for a shared
-# folder. The links `lib` and `share` next to the tools point to LIBDIR/lockstep and DATADIR
+# which runs every tool, and to the tools of OWN_NAMES, those with such a row in the table of tools:
+# the other names are too common for a shared folder. The links `lib` and `share` next to the tools point to LIBDIR/lockstep and DATADIR
 # (lib/base/plugin.h). All links are relative, so that the tree can be moved.
 
 BINDIR     ?= $(PREFIX)/bin
@@ -17,10 +17,10 @@ BASHDIR    ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR    ?= $(PREFIX)/share/fish/vendor_completions.d
 
-OWN_NAMES  := fetch-cifar shard train-single train-dp train-ddp evaluate report
-OTHERS     := $(filter-out lockstep $(OWN_NAMES),$(TOOLS))
-MANUALS    := $(BUILD)/man/lockstep.1 $(patsubst %,$(BUILD)/man/lockstep-%.1,$(OWN_NAMES) $(OTHERS))
-FISH       := lockstep.fish $(OWN_NAMES:%=%.fish)
+OWN_NAMES   = $(call once,OWN_NAMES,sed -n 's/^ *{"\([a-z-]*\)".*OWN_NAME.*/\1/p' lib/base/tool_list.c)
+OTHERS      = $(filter-out lockstep $(OWN_NAMES),$(TOOLS))
+MANUALS     = $(BUILD)/man/lockstep.1 $(patsubst %,$(BUILD)/man/lockstep-%.1,$(OWN_NAMES) $(OTHERS))
+FISH        = lockstep.fish $(OWN_NAMES:%=%.fish)
 
 .PHONY: man completions install uninstall
 # Generated from --help of the tools, so they need no maintenance.

@@ -20,8 +20,6 @@ import time
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# The commands of the environment; the other tools are called by `lockstep`, or lockstep.run().
-COMMANDS = ["lockstep", "fetch-cifar", "shard", "train-single", "train-dp", "train-ddp", "evaluate", "report"]
 METADATA = """\
 Metadata-Version: 2.1
 Name: lockstep
@@ -87,7 +85,8 @@ def make_wheel(prefix, version, folder):
     tag = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
     when = time.gmtime(max(FIRST_TIME, int(os.environ.get("SOURCE_DATE_EPOCH", FIRST_TIME))))[:6]
     information = "lockstep-%s.dist-info" % version
-    tools = replace_links(prefix)
+    # The other tools are called by `lockstep`, or lockstep.run().
+    commands = replace_links(prefix)
     path = os.path.join(folder, "lockstep-%s-%s.whl" % (version, tag))
     record = []
     with zipfile.ZipFile(path, "w") as archive:
@@ -95,7 +94,7 @@ def make_wheel(prefix, version, folder):
             with open(file, "rb") as opened:
                 mode = 0o755 if os.access(file, os.X_OK) else 0o644
                 add(archive, record, name, opened.read(), mode, when)
-        scripts = "".join("%s = lockstep._tools:main\n" % name for name in COMMANDS if name in tools)
+        scripts = "".join("%s = lockstep._tools:main\n" % name for name in sorted(commands))
         for name, text in [
             ("METADATA", METADATA % version),
             ("WHEEL", WHEEL % tag),

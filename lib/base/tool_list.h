@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tool_list.h - all tools, with a group and a summary each. `lockstep` lists them; --help and the
-// manual page of a tool begin with its summary.
+// manual page of a tool begin with its summary. Installations and packages take from it which tools
+// are commands; each tool is tools/NAME.c, which make finds by itself.
 #ifndef LOCKSTEP_BASE_TOOL_LIST_H
 #define LOCKSTEP_BASE_TOOL_LIST_H
 
@@ -8,9 +9,14 @@
 
 typedef enum tool_group { TOOLS_DATA, TOOLS_TRAIN, TOOLS_RESULTS, TOOLS_EXPERIMENTS } tool_group;
 
+// The commands of an installation: only `lockstep NAME`, because the name is too common for a
+// shared folder, or NAME as well. make/install.mk reads the table for this.
+typedef enum tool_command { SUBCOMMAND, OWN_NAME } tool_command;
+
 typedef struct tool_entry {
     const char *name;
     tool_group group;
+    tool_command command;
     const char *summary; // one line, no full stop
 } tool_entry;
 

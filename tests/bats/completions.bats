@@ -3,7 +3,7 @@
 # Completions, tested in each shell.
 load helpers
 
-OWN_NAMES="fetch-cifar shard train-single train-dp train-ddp evaluate report"
+OWN_NAMES=$(sed -n 's/^ *{"\([a-z-]*\)".*OWN_NAME.*/\1/p' "$ROOT/lib/base/tool_list.c")
 
 setup_file() {
     local tool

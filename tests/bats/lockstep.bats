@@ -38,6 +38,18 @@ listed() {
     [ "$output" = "lockstep $("$BIN/shard" --version | sed 's/.* //')" ] || fail "$output"
 }
 
+@test "the documentation has a row for every tool and every published data set" {
+    local tool name
+    for tool in $(basename -s .c "$ROOT"/tools/*.c | grep -vx lockstep); do
+        grep -q "^| \`$tool\` |" "$ROOT/docs/tools.md" || fail "docs/tools.md: no row of $tool"
+    done
+    for tool in "$BIN"/fetch-*; do
+        for name in $("$tool" --completions | sed -n 's/^--dataset\t\([^\t]*\).*/\1/p' | tr '|' ' '); do
+            grep -q "^| \`$name\` |.*| \`${tool##*/}\` |" "$ROOT/docs/data.md" || fail "docs/data.md: no row of $name"
+        done
+    done
+}
+
 @test "lockstep TOOL gives the tool's output, messages and exit code" {
     printf 'a: {b: 1}\n' >x.yaml
     succeeds "$LOCKSTEP" manifest get x.yaml a.b

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fetch-mnist - MNIST or a data set in its format, from IDX files to tensor files.
+// fetch-mnist - MNIST or Fashion-MNIST, from IDX files to tensor files.
 #include "data/source/fetch_tool.h"
 
 int main(int argc, char **argv) {

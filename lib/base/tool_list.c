@@ -5,9 +5,9 @@
 
 const tool_entry tool_list[] = {
     {"fetch-cifar", TOOLS_DATA, OWN_NAME,
-     "fetch CIFAR-10 or another data set, verify it, write tensor files"},
+     "fetch CIFAR-10 or another data set, verified, as tensor files"},
     {"fetch-mnist", TOOLS_DATA, SUBCOMMAND,
-     "fetch MNIST or a data set in its format, verify it, write tensor files"},
+     "fetch MNIST or Fashion-MNIST, verify it, write tensor files"},
     {"import-images", TOOLS_DATA, SUBCOMMAND,
      "convert your own pictures to tensor files for training"},
     {"synth-cifar", TOOLS_DATA, SUBCOMMAND,

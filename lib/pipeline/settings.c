@@ -77,7 +77,7 @@ static const setting_row table[SETTINGS] = {
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 
-static setting_row row_of(int s) {
+static setting_row row_of(setting s) {
     if (s < SETTING_SOURCES || s >= SETTING_SOURCES + DATASETS) return table[s];
     const dataset_entry *d = &dataset_list[s - SETTING_SOURCES];
     return (setting_row){d->setting, TRAINS | VERIFIES, d->setting_help};
@@ -168,8 +168,8 @@ static void list_known(pipeline_command command, char *text, size_t size) {
     size_t used = 0;
     for (int s = 0; s < SETTINGS && used < size; s++)
         if (settings_takes(command, (setting)s))
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", row_of(s).name);
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "",
+                                     settings_name((setting)s));
 }
 
 // Answers a name that is no setting: with the nearest one, or with the key of an experiment.
@@ -179,7 +179,7 @@ static void suggest(pipeline_command command, const char *name, const char *valu
     char upper[64];
     size_t count = 0;
     for (int s = 0; s < SETTINGS; s++)
-        if (settings_takes(command, (setting)s)) names[count++] = row_of(s).name;
+        if (settings_takes(command, (setting)s)) names[count++] = settings_name((setting)s);
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     const char *near = spelling_nearest(upper, names, count);
@@ -216,7 +216,7 @@ void settings_answer_option(const char *name, const char *value, char text[HINT_
 static status check_takes(pipeline_command command, setting s, error *err) {
     if (settings_takes(command, s)) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
-                     commands[command].name, row_of(s).name, commands[command].call);
+                     commands[command].name, settings_name(s), commands[command].call);
 }
 
 // Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
@@ -232,7 +232,7 @@ static status take_setting(settings *s, const char *word, size_t length, error *
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
     for (int i = 0; i < SETTINGS; i++) {
-        if (strcmp(name, row_of(i).name) != 0) continue;
+        if (strcmp(name, settings_name((setting)i)) != 0) continue;
         s->values[i] = word + length + 1;
         return *s->values[i] ? check_takes(s->command, (setting)i, err) : STATUS_OK;
     }
@@ -248,7 +248,7 @@ static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
         const bool wanted =
             settings_takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
-        if (!s->values[i] && wanted) s->values[i] = getenv(row_of(i).name);
+        if (!s->values[i] && wanted) s->values[i] = getenv(settings_name((setting)i));
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
 }
@@ -265,7 +265,7 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max)
         return error_set(err, STATUS_USAGE,
                          "%s: '%.60s': expected a whole number from %lld to %lld",
-                         row_of(which).name, text, (long long)min, (long long)max);
+                         settings_name(which), text, (long long)min, (long long)max);
     *value = number;
     return STATUS_OK;
 }
@@ -445,9 +445,10 @@ static status collect_names(settings *s, error *err) {
 static status check_named_once(const settings *s, error *err) {
     for (int i = 0; s->names.count && i < SETTINGS; i++)
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
-            return error_set(
-                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and in %s='%.200s'",
-                commands[s->command].name, s->names.items[0], row_of(i).name, s->values[i]);
+            return error_set(err, STATUS_USAGE,
+                             "%s: names are given twice: as '%.200s' and in %s='%.200s'",
+                             commands[s->command].name, s->names.items[0],
+                             settings_name((setting)i), s->values[i]);
     return STATUS_OK;
 }
 
@@ -483,17 +484,12 @@ void settings_release(settings *s) {
 
 // ---- Sources of data ----
 
-static setting source_of(const char *dataset) {
-    const dataset_entry *d = dataset_find(dataset);
-    return d ? (setting)(SETTING_SOURCES + (d - dataset_list)) : SETTINGS;
-}
-
 const char *settings_source_name(const char *dataset) {
-    setting from = source_of(dataset);
-    return from == SETTINGS ? NULL : row_of(from).name;
+    const dataset_entry *d = dataset_find(dataset);
+    return d ? d->setting : NULL;
 }
 
 const char *settings_source(const settings *s, const char *dataset) {
-    setting from = source_of(dataset);
-    return from == SETTINGS ? NULL : s->values[from];
+    const dataset_entry *d = dataset_find(dataset);
+    return d ? s->values[SETTING_SOURCES + (d - dataset_list)] : NULL;
 }

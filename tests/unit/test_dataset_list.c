@@ -23,7 +23,6 @@ static void each_row_is_found_by_its_name(void **state) {
 
 static void check_texts(const dataset_entry *d) {
     assert_true(strlen(d->name) < DATASET_NAME_BYTES);
-    assert_non_null(d->title);
     assert_non_null(tool_summary(d->tool));
     assert_non_null(d->setting_help);
     assert_string_equal(d->setting + strlen(d->setting) - strlen("_FROM"), "_FROM");
@@ -73,7 +72,6 @@ static void no_two_rows_are_alike(void **state) {
     for (size_t i = 0; i < DATASETS; i++)
         for (size_t k = 0; k < i; k++) {
             assert_string_not_equal(dataset_list[i].name, dataset_list[k].name);
-            assert_string_not_equal(dataset_list[i].title, dataset_list[k].title);
             assert_string_not_equal(dataset_list[i].setting, dataset_list[k].setting);
             assert_string_not_equal(dataset_list[i].url, dataset_list[k].url);
         }

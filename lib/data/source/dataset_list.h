@@ -28,13 +28,12 @@ struct member {
 };
 
 typedef struct dataset_entry {
-    const char *name;  // in --dataset, in experiments and in manifests: "cifar10"
-    const char *title; // as its authors write it: "CIFAR-10"
-    const char *tool;  // the program that fetches it; the first one of a tool is its default
+    const char *name; // in --dataset, in experiments and in manifests: "cifar10"
+    const char *tool; // the program that fetches it; the first one of a tool is its default
     const char *setting, *setting_help; // of pipeline, for a source as of --from: "CIFAR10_FROM"
     const char *note;                   // for --help, lines of at most 80 columns; NULL: none
     int channels, height, width;
-    uint32_t samples[2]; // for training, for testing
+    uint32_t samples[2]; // for training, for testing: RAW_TRAIN, RAW_TEST
     int classes;
     const char *const *class_names;
     const struct member *members;

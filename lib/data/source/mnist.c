@@ -17,25 +17,27 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
 }
 
 // The images and labels of a split stay in their files' buffers, after the headers.
-static status parse_split(const dataset_entry *d, raw_split *s, int first, error *err) {
-    const member *files = &d->members[first];
+static status parse_split(const dataset_entry *d, int split, raw_split *s, error *err) {
+    const member *files = &d->members[2 * split];
     idx images, labels;
     status rc;
     TRY(idx_parse(s->owned[0], files[0].bytes, files[0].name, 3, &images, err));
     TRY(idx_parse(s->owned[1], files[1].bytes, files[1].name, 1, &labels, err));
+    const uint32_t count = d->samples[split];
     const uint32_t height = (uint32_t)d->height, width = (uint32_t)d->width;
-    if (images.shape[1] != height || images.shape[2] != width || images.shape[0] != labels.shape[0])
+    if (images.shape[0] != count || images.shape[1] != height || images.shape[2] != width ||
+        labels.shape[0] != count)
         return error_set(err, STATUS_INPUT,
-                         "cannot use '%s': %u images of %u x %u and %u labels, expected %u x %u "
-                         "and as many labels as images",
+                         "cannot use '%s': %u images of %u x %u and %u labels, expected %u of "
+                         "%u x %u, and as many labels",
                          files[0].name, images.shape[0], images.shape[1], images.shape[2],
-                         labels.shape[0], height, width);
-    s->samples = images.shape[0];
+                         labels.shape[0], count, height, width);
+    s->samples = count;
     s->images = images.data;
-    s->labels = memory_new(labels.shape[0], sizeof *s->labels, err);
+    s->labels = memory_new(count, sizeof *s->labels, err);
     s->owned[2] = s->labels;
     if (!s->labels) return STATUS_FAILED;
-    for (uint32_t i = 0; i < labels.shape[0]; i++) s->labels[i] = labels.data[i];
+    for (uint32_t i = 0; i < count; i++) s->labels[i] = labels.data[i];
 out:
     return rc;
 }
@@ -51,7 +53,7 @@ status mnist_read(const dataset_entry *d, const char *const *sources, size_t sou
         if (!files[i]) goto out;
     }
     TRY(members_read(d, sources, source_count, log, &use, origin, err));
-    for (int i = 0; i < RAW_SPLITS; i++) TRY(parse_split(d, &r->splits[i], 2 * i, err));
+    for (int i = 0; i < RAW_SPLITS; i++) TRY(parse_split(d, i, &r->splits[i], err));
 out:
     return rc;
 }

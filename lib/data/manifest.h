@@ -103,7 +103,13 @@ const char *manifest_output_content(const yaml_node *root, const char *name);
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
 // into the manifest that must have that value). Every output must also exist with its recorded
 // size. *why receives the first reason why not.
-status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
-                      char *why, size_t why_size, error *err) MUST_CHECK;
+typedef enum manifest_state {
+    MANIFEST_NONE,       // no manifest, or a damaged one: the stage did not finish
+    MANIFEST_OTHER,      // a condition does not hold
+    MANIFEST_INCOMPLETE, // an output is missing, or has another size
+    MANIFEST_FRESH,
+} manifest_state;
+status manifest_fresh(const char *folder, const char *const *conditions, size_t count,
+                      manifest_state *state, char *why, size_t why_size, error *err) MUST_CHECK;
 
 #endif

@@ -70,8 +70,7 @@ status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_C
 // left out. Two invocations with equal keys write equal content, apart from clocks. Outputs,
 // results and run are left out too, so the key is available before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
-// Computes the key of a manifest from manifest_read by the same rules, whatever key it records: a
-// manifest of an earlier version, whose key covered the name, gets the key that its stage has now.
+// Computes the key of a manifest from manifest_read by the same rules, whatever key it records.
 // STATUS_INPUT if tool, bits, parameters or inputs are missing.
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // Returns a copy of a manifest's, or an experiment's, parameters without those that are left out of

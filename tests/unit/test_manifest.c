@@ -190,7 +190,7 @@ static void a_name_is_not_part_of_a_key(void **state) {
     assert_string_equal(keys[0], keys[1]);
 }
 
-// A manifest of an earlier version: its key included the name.
+// Another name, and a recorded key that is wrong.
 static void a_manifest_reads_back_with_its_key(void **state) {
     (void)state;
     error err;

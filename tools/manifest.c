@@ -213,10 +213,11 @@ out:
 
 // Silent: makefiles call it, and "stale" is an ordinary answer.
 static status run_fresh(const request *r, error *err) {
-    bool fresh;
+    manifest_state state;
     char why[1024];
     status rc =
-        manifest_fresh(r->words[0], r->words + 1, r->count - 1, &fresh, why, sizeof why, err);
+        manifest_fresh(r->words[0], r->words + 1, r->count - 1, &state, why, sizeof why, err);
+    const bool fresh = rc == STATUS_OK && state == MANIFEST_FRESH;
     if (rc == STATUS_OK && r->json) rc = print_fresh(fresh, why, err);
     if (rc != STATUS_OK || fresh) return rc;
     log_debug(r->log, "'%s' is stale: %s", r->words[0], why);

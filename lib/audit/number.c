@@ -37,9 +37,8 @@ static status read_figure(const yaml_node *node, const char *key, printed_unit u
     if (node->kind != YAML_SCALAR || !printed_read(node->text, unit, &p)) {
         status rc = yaml_number(node, key, &ignored, err);
         if (rc == STATUS_OK) rc = yaml_error(node, err, "'%s': got '%.40s'", key, node->text);
-        const error why = *err;
-        const bool more = rc == STATUS_INPUT && *forms && !strstr(why.message, ": write ");
-        return more ? error_set(err, rc, "%s: write %s", why.message, forms) : rc;
+        const bool more = rc == STATUS_INPUT && *forms && !err->says_way_out;
+        return more ? error_append(err, ": write %s", forms) : rc;
     }
     s->value = p.value;
     s->range = p.range;

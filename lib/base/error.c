@@ -9,6 +9,9 @@
 #include "base/printable.h"
 
 static void PRINTF_LIKE(2, 0) write_message(error *err, const char *format, va_list args) {
+    err->origin = ERROR_ELSEWHERE;
+    err->assignment = err->place = 0;
+    err->says_way_out = false;
     vsnprintf(err->message, sizeof err->message, format, args);
     // Names that come from files may hold anything.
     (void)printable(err->message, true);
@@ -54,6 +57,27 @@ status error_prefix(error *err, const char *format, ...) {
     va_end(args);
     append(err, old);
     return err->code;
+}
+
+status error_append(error *err, const char *format, ...) {
+    if (!err) return STATUS_FAILED;
+    const size_t used = strlen(err->message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->message + used, sizeof err->message - used, format, args);
+    va_end(args);
+    (void)printable(err->message, true);
+    return err->code;
+}
+
+status error_pass(const error *from, error *err) {
+    if (err) *err = *from;
+    return from->code;
+}
+
+const char *error_reason(const error *err) {
+    const size_t length = strlen(err->message), place = (size_t)err->place;
+    return err->message + (place < length ? place : length); // a long message is cut
 }
 
 status error_status(const error *err) {

@@ -11,6 +11,8 @@
 #ifndef LOCKSTEP_BASE_ERROR_H
 #define LOCKSTEP_BASE_ERROR_H
 
+#include <stdbool.h>
+
 typedef enum status {
     STATUS_OK = 0,
     STATUS_FAILED = 1, // at run time: disk full, read-only, NaN loss, out of memory, a dead rank
@@ -21,8 +23,20 @@ typedef enum status {
     STATUS_STOPPED = 5, // a signal asked to stop, and everything needed to resume was saved
 } status;
 
+// What the place is in with which a message begins. Callers that act on the cause of an error act
+// on this, never on the text.
+typedef enum error_origin {
+    ERROR_ELSEWHERE,     // the message begins with no place
+    ERROR_IN_FILE,       // "FILE:LINE:COLUMN: ", or "FILE: "
+    ERROR_IN_ASSIGNMENT, // "--set 'KEY=VALUE': "
+} error_origin;
+
 typedef struct error {
     status code;
+    error_origin origin;
+    int assignment;     // ERROR_IN_ASSIGNMENT: its number, from 0, among those that were given
+    int place;          // the length of the place with which the message begins
+    bool says_way_out;  // the message already ends with what to write instead
     char message[2048]; // one line, no newline at the end
 } error;
 
@@ -39,6 +53,15 @@ status error_system(error *err, status code, int errnum, const char *format, ...
 
 // Prepends context to the message that `err` already holds; returns its code.
 status error_prefix(error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Appends to it; returns its code.
+status error_append(error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Copies an error that a function kept to itself; returns its code. `err` may be NULL.
+status error_pass(const error *from, error *err);
+
+// Returns the message without the place with which it begins.
+const char *error_reason(const error *err);
 
 // Returns the code of a failure that was recorded in `err` but not returned, or STATUS_OK if there
 // is none. Called at the end of work that is worthless without each of its parts.

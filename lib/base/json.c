@@ -309,10 +309,10 @@ status json_to_yaml(const char *text, const char *name, yaml_node **root, error 
     error local = {.code = STATUS_FAILED}; // convert has no status of its own: the error holds it
     yaml_node *tree = convert(value, 0, name, &local);
     json_decref(value);
-    status rc = tree ? yaml_set_origin(tree, name, &local) : local.code;
+    status rc = tree ? yaml_set_origin(tree, name, ERROR_IN_FILE, 0, &local) : local.code;
     if (rc != STATUS_OK) {
         yaml_free(tree);
-        return error_set(err, rc, "%s", local.message);
+        return error_pass(&local, err);
     }
     *root = tree;
     return STATUS_OK;

@@ -26,8 +26,11 @@ typedef struct reader {
 } reader;
 
 static status refuse(reader *r, yaml_mark_t mark, const char *why) {
-    return error_set(r->err, STATUS_INPUT, "%s:%zu:%zu: %s", r->name, mark.line + 1,
-                     mark.column + 1, why);
+    const yaml_node at = {.file = r->name,
+                          .origin = ERROR_IN_FILE,
+                          .line = (int)mark.line + 1,
+                          .column = (int)mark.column + 1};
+    return yaml_error(&at, r->err, "%s", why);
 }
 
 static const char tab_found[] = "a tab: indent with blanks";
@@ -72,9 +75,10 @@ static status refuse_grammar(reader *r) {
         if (meanings[i].begin && p->context) at = &p->context_mark;
         return refuse(r, *at, tab ? tab_found : meanings[i].meaning);
     }
-    return error_set(r->err, STATUS_INPUT, "%s:%zu:%zu: %s%s%s", r->name, at->line + 1,
-                     at->column + 1, p->problem, p->context ? ", " : "",
-                     p->context ? p->context : "");
+    char why[256];
+    snprintf(why, sizeof why, "%s%s%s", p->problem, p->context ? ", " : "",
+             p->context ? p->context : "");
+    return refuse(r, *at, why);
 }
 
 // The bytes are no text: of another encoding, or not of this kind of file.
@@ -113,6 +117,7 @@ static status place(reader *r, yaml_node *node, yaml_mark_t mark) {
     node->line = (int)mark.line + 1;
     node->column = (int)mark.column + 1;
     node->file = r->root ? r->root->file : NULL;
+    node->origin = ERROR_IN_FILE;
     if (!r->depth) {
         r->root = node;
         node->file = node->file_storage = memory_string(r->name, r->err);
@@ -203,14 +208,13 @@ static status close_mapping(reader *r) {
         char hint[4 * WORD_SHOWN];
         if (strcmp(sorted[i - 1].key, sorted[i].key) != 0) continue;
         const char *split = yaml_split_number(mapping, item, hint, sizeof hint);
+        const yaml_node at = yaml_key_of(item);
         if (split)
-            rc = error_set(r->err, STATUS_INPUT, "%s:%d:%d: '%.*s': a comma ends a value here%s",
-                           r->name, item->key_line, item->key_column, WORD_SHOWN, split, hint);
+            rc = yaml_error(&at, r->err, "'%.*s': a comma ends a value here%s", WORD_SHOWN, split,
+                            hint);
         else
-            rc = error_set(r->err, STATUS_INPUT,
-                           "%s:%d:%d: duplicate key '%.*s': first used in line %d", r->name,
-                           item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,
-                           sorted[i - 1].item->key_line);
+            rc = yaml_error(&at, r->err, "duplicate key '%.*s': first used in line %d", WORD_SHOWN,
+                            sorted[i].key, sorted[i - 1].item->key_line);
     }
     free(sorted);
     return rc;
@@ -245,7 +249,7 @@ static status read_events(reader *r) {
         yaml_event_delete(&event);
         if (rc != STATUS_OK) return rc;
     }
-    if (!r->root) return error_set(r->err, STATUS_INPUT, "%s:1:1: the document is empty", r->name);
+    if (!r->root) return refuse(r, (yaml_mark_t){0}, "the document is empty");
     return STATUS_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "base/hint.h"
 #include "base/memory.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "base/yaml_tree_internal.h"
 
 static bool is_digit(char c) {
@@ -140,6 +141,8 @@ static yaml_node *copy_below(const yaml_node *node, const char *from, const char
     copy->column = node->column;
     copy->key_line = node->key_line;
     copy->key_column = node->key_column;
+    copy->origin = node->origin;
+    copy->assignment = node->assignment;
     copy->file = node->file == from ? to : NULL;
     if (node->file && node->file != from) {
         copy->file = copy->file_storage = memory_string(node->file, err);
@@ -166,18 +169,21 @@ yaml_node *yaml_copy(const yaml_node *node, error *err) {
     return copy_below(node, NULL, NULL, err);
 }
 
-static void rename_below(yaml_node *node, const char *name) {
-    for (size_t i = 0; i < node->count; i++) rename_below(node->items[i], name);
+static void set_below(yaml_node *node, const char *name, error_origin origin, int assignment) {
+    for (size_t i = 0; i < node->count; i++) set_below(node->items[i], name, origin, assignment);
     free(node->file_storage);
     node->file_storage = NULL;
     node->file = name;
     node->line = node->column = node->key_line = node->key_column = 0;
+    node->origin = origin;
+    node->assignment = assignment;
 }
 
-status yaml_set_origin(yaml_node *root, const char *name, error *err) {
+status yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment,
+                       error *err) {
     char *copy = memory_string(name, err);
     if (!copy) return STATUS_FAILED;
-    rename_below(root, copy);
+    set_below(root, copy, origin, assignment);
     root->file_storage = copy;
     return STATUS_OK;
 }
@@ -333,24 +339,38 @@ yaml_node *yaml_new_float(float value, error *err) {
 
 // ---- Values ----
 
-// "FILE:LINE:COLUMN: " or less, into `text`.
-static void describe_place(const char *file, int line, int column, char *text, size_t size) {
-    if (!file)
+// "FILE:LINE:COLUMN: " or less, into `text`, as a message shows it. Returns its length.
+static size_t describe_place(const yaml_node *node, char *text, size_t size) {
+    if (!node->file)
         *text = 0;
-    else if (line)
-        snprintf(text, size, "%s:%d:%d: ", file, line, column);
+    else if (node->line)
+        snprintf(text, size, "%s:%d:%d: ", node->file, node->line, node->column);
     else
-        snprintf(text, size, "%s: ", file);
+        snprintf(text, size, "%s: ", node->file);
+    return printable(text, true);
 }
 
 status yaml_error(const yaml_node *node, error *err, const char *format, ...) {
-    char place[512], message[1500];
-    describe_place(node->file, node->line, node->column, place, sizeof place);
+    char place[1024], message[1500];
+    const size_t length = describe_place(node, place, sizeof place);
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return error_set(err, STATUS_INPUT, "%s%s", place, message);
+    (void)error_set(err, STATUS_INPUT, "%s%s", place, message);
+    if (err) {
+        err->origin = node->origin;
+        err->assignment = node->assignment;
+        err->place = (int)length;
+    }
+    return STATUS_INPUT;
+}
+
+yaml_node yaml_key_of(const yaml_node *item) {
+    yaml_node key = *item;
+    key.line = item->key_line;
+    key.column = item->key_column;
+    return key;
 }
 
 // Describes a node, for "expected …, got …".
@@ -402,7 +422,9 @@ static status wrong(const yaml_node *node, const char *key, const char *expected
     char got[WORD_SHOWN + 32], hint[4 * WORD_SHOWN];
     describe_value(node, got, sizeof got);
     hint_comma(node->kind == YAML_SCALAR ? node->text : "", hint, sizeof hint);
-    return yaml_error(node, err, "'%s': expected %s, got %s%s", key, expected, got, hint);
+    (void)yaml_error(node, err, "'%s': expected %s, got %s%s", key, expected, got, hint);
+    if (err) err->says_way_out = *hint != 0;
+    return STATUS_INPUT;
 }
 
 static bool has_type(const yaml_node *node, yaml_type type) {
@@ -461,7 +483,7 @@ double yaml_number_at(const yaml_node *root, const char *path) {
 
 status yaml_check_keys_among(const yaml_node *mapping, const char *const *known, size_t count,
                              const char *const *paths, size_t path_count, error *err) {
-    char place[512], hint[HINT_BYTES];
+    char hint[HINT_BYTES];
     if (mapping->kind != YAML_MAPPING) {
         describe_value(mapping, hint, sizeof hint);
         return yaml_error(mapping, err, "expected a mapping, got %s", hint);
@@ -471,16 +493,15 @@ status yaml_check_keys_among(const yaml_node *mapping, const char *const *known,
         size_t k = 0;
         while (k < count && strcmp(key, known[k]) != 0) k++;
         if (k < count) continue;
-        const yaml_node *item = mapping->items[i];
-        describe_place(item->file, item->key_line, item->key_column, place, sizeof place);
+        const yaml_node *item = mapping->items[i], at = yaml_key_of(item);
         const char *split = yaml_split_number(mapping, item, hint, sizeof hint);
         if (split)
-            return error_set(err, STATUS_INPUT, "%s'%.*s': a comma ends a value here%s", place,
-                             WORD_SHOWN, split, hint);
+            return yaml_error(&at, err, "'%.*s': a comma ends a value here%s", WORD_SHOWN, split,
+                              hint);
         if (!*hint_about(key, known, count, HINT_KEYS, hint) &&
             !*hint_about(key, paths, path_count, HINT_KEYS, hint))
             hint_list("the keys are", known, count, hint);
-        return error_set(err, STATUS_INPUT, "%sunknown key '%.*s'%s", place, WORD_SHOWN, key, hint);
+        return yaml_error(&at, err, "unknown key '%.*s'%s", WORD_SHOWN, key, hint);
     }
     return STATUS_OK;
 }

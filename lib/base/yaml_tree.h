@@ -34,6 +34,8 @@ struct yaml_node {
     int key_line, key_column; // where its key was read, for an item of a mapping
     const char *file;         // name for messages; NULL for nodes made in memory
     char *file_storage;       // that name, in the node that was read as the root; else NULL
+    error_origin origin;      // of `file`; ERROR_ELSEWHERE for nodes made in memory
+    int assignment;           // ERROR_IN_ASSIGNMENT: as in `error`
 };
 
 // Reading. `name` is for messages. On failure STATUS_INPUT and *root = NULL.
@@ -79,7 +81,7 @@ status yaml_number(const yaml_node *node, const char *key, double *value, error 
 status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *err) MUST_CHECK;
 
 // Returns STATUS_INPUT with "FILE:LINE:COLUMN: " before the message ("FILE: " if the place is not
-// known, nothing for a node made in memory).
+// known, nothing for a node made in memory), and the node's origin in the error.
 status yaml_error(const yaml_node *node, error *err, const char *format, ...) PRINTF_LIKE(3, 4);
 
 // Fails on the first key of `mapping` that is not among `known` (count names), with the answer of
@@ -104,8 +106,10 @@ status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
                 error *err) MUST_CHECK; // replaces
 status yaml_append(yaml_node *sequence, yaml_node *item, error *err) MUST_CHECK;
 yaml_node *yaml_copy(const yaml_node *node, error *err) MUST_CHECK;
-// Makes messages about the tree begin with "NAME: ", without line and column.
-status yaml_set_origin(yaml_node *root, const char *name, error *err) MUST_CHECK;
+// Makes messages about the tree begin with "NAME: ", without line and column. `assignment`: 0,
+// unless the origin is ERROR_IN_ASSIGNMENT.
+status yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment,
+                       error *err) MUST_CHECK;
 // Removes a key if it is there.
 void yaml_remove(yaml_node *mapping, const char *key);
 // Returns whether both trees are the same: kinds, keys in any order, items in order, scalars by

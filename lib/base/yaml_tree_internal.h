@@ -18,6 +18,9 @@ bool yaml_is_ambiguous(const char *text);
 // a string.
 bool yaml_must_be_quoted(const char *text);
 
+// Returns a node for messages about the item's key. It must not be freed.
+yaml_node yaml_key_of(const yaml_node *item);
+
 // In a flow mapping, a comma ends a value: {accuracy: 92,4} has a key '4' without a value. If that
 // is the item's key, returns the key before it, and how to write the number.
 const char *yaml_split_number(const yaml_node *mapping, const yaml_node *item, char *hint,

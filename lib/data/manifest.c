@@ -499,20 +499,21 @@ static status check_condition(const yaml_node *root, const char *condition, bool
     return STATUS_OK;
 }
 
-status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
-                      char *why, size_t why_size, error *err) {
-    *fresh = false;
+status manifest_fresh(const char *folder, const char *const *conditions, size_t count,
+                      manifest_state *state, char *why, size_t why_size, error *err) {
+    *state = MANIFEST_NONE;
     yaml_node *root = NULL;
     status rc;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    // No manifest, or a damaged one: the stage did not finish, and has to run again.
     TRY(manifest_try_read(path, &root, why, why_size, err));
     if (!root) goto out;
     bool holds = true;
     for (size_t i = 0; i < count && holds; i++)
         TRY(check_condition(root, conditions[i], &holds, why, why_size, err));
-    *fresh = holds && outputs_are_there(root, folder, why, why_size);
+    *state = !holds                                           ? MANIFEST_OTHER
+             : outputs_are_there(root, folder, why, why_size) ? MANIFEST_FRESH
+                                                              : MANIFEST_INCOMPLETE;
 out:
     yaml_free(root);
     free(path);

@@ -70,8 +70,7 @@ status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_C
 // left out. Two invocations with equal keys write equal content, apart from clocks. Outputs,
 // results and run are left out too, so the key is available before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
-// Computes the key of a manifest from manifest_read by the same rules, whatever key it records: a
-// manifest of an earlier version, whose key covered the name, gets the key that its stage has now.
+// Computes the key of a manifest from manifest_read by the same rules, whatever key it records.
 // STATUS_INPUT if tool, bits, parameters or inputs are missing.
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // Returns a copy of a manifest's, or an experiment's, parameters without those that are left out of
@@ -103,7 +102,13 @@ const char *manifest_output_content(const yaml_node *root, const char *name);
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
 // into the manifest that must have that value). Every output must also exist with its recorded
 // size. *why receives the first reason why not.
-status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
-                      char *why, size_t why_size, error *err) MUST_CHECK;
+typedef enum manifest_state {
+    MANIFEST_NONE,       // no manifest, or a damaged one: the stage did not finish
+    MANIFEST_OTHER,      // a condition does not hold
+    MANIFEST_INCOMPLETE, // an output is missing, or has another size
+    MANIFEST_FRESH,
+} manifest_state;
+status manifest_fresh(const char *folder, const char *const *conditions, size_t count,
+                      manifest_state *state, char *why, size_t why_size, error *err) MUST_CHECK;
 
 #endif

@@ -155,8 +155,9 @@ static status unknown_augmentation(const yaml_node *item, const char *word, erro
 // defaults written out.
 static status read_augmentation(const yaml_node *item, shape image, augmentation *a,
                                 yaml_node *list, error *err) {
-    const yaml_node none = {
-        .kind = YAML_MAPPING, .file = item->file, .line = item->line, .column = item->column};
+    yaml_node none = *item; // for the place in messages
+    none.kind = YAML_MAPPING;
+    none.count = 0;
     const yaml_node *options = &none;
     const char *word;
     status rc = STATUS_OK;

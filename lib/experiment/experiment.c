@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 #include "compute/backend.h"
 #include "experiment/fields.h"
 #include "experiment/inherit.h"
@@ -141,7 +142,8 @@ static void list_siblings(const char *path, char hint[HINT_BYTES]) {
     hint_list("the keys are", known, count, hint);
 }
 
-static status apply_set(yaml_node *root, const char *assignment, error *err) {
+// Applies the assignment of this number. Its errors begin with "--set 'KEY=VALUE': ".
+static status apply_set(yaml_node *root, const char *assignment, int number, error *err) {
     const char *equals = strchr(assignment, '='), *known[EXPERIMENT_MOST_KEYS];
     char hint[HINT_BYTES];
     size_t count;
@@ -149,6 +151,7 @@ static status apply_set(yaml_node *root, const char *assignment, error *err) {
     yaml_node *value = NULL;
     char *key = NULL, *origin = memory_format(err, "--set '%s'", assignment);
     if (!origin) goto out;
+    (void)printable(origin, true); // as messages show it
     if (!equals || equals == assignment || !equals[1]) {
         rc = error_set(err, STATUS_USAGE, "%s: expected KEY=VALUE", origin);
         goto out;
@@ -165,10 +168,15 @@ static status apply_set(yaml_node *root, const char *assignment, error *err) {
         rc = error_prefix(err, "%s: ", origin);
         goto out;
     }
-    TRY(yaml_set_origin(value, origin, err));
+    TRY(yaml_set_origin(value, origin, ERROR_IN_ASSIGNMENT, number, err));
     rc = assign(root, key, value, err);
     value = NULL;
 out:
+    if (rc == STATUS_USAGE || rc == STATUS_INPUT) {
+        err->origin = ERROR_IN_ASSIGNMENT;
+        err->assignment = number;
+        err->place = (int)(strlen(origin) + strlen(": "));
+    }
     yaml_free(value);
     free(key);
     free(origin);
@@ -318,16 +326,17 @@ status experiment_read(experiment *e, const char *path, const char *const *set, 
     experiment_reading r = {.e = e, .path = path, .err = &local};
     status rc = inherit_read(path, &root, &local);
     if (rc != STATUS_OK) goto out;
-    for (size_t i = 0; i < set_count; i++) TRY(apply_set(root, set[i], &local));
+    for (size_t i = 0; i < set_count; i++) TRY(apply_set(root, set[i], (int)i, &local));
     r.root = root;
     rc = resolve(&r);
 out:
     yaml_free(root);
     if (rc == STATUS_OK) return rc;
     experiment_release(e);
-    // A message that begins with an assignment is about the command line, not about the file.
-    if (rc == STATUS_INPUT && !strncmp(local.message, "--set ", 6)) rc = STATUS_USAGE;
-    return error_set(err, rc, "%s", local.message);
+    // An assignment is a part of the command line.
+    const bool usage = rc == STATUS_INPUT && local.origin == ERROR_IN_ASSIGNMENT;
+    local.code = usage ? STATUS_USAGE : rc;
+    return error_pass(&local, err);
 }
 
 static bool decides_learning_rate(const field *f) {

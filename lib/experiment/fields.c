@@ -13,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 bool experiment_is_set(const yaml_node *node) {
-    return node && node->file && !strncmp(node->file, "--set ", 6);
+    return node && node->origin == ERROR_IN_ASSIGNMENT;
 }
 
 // ---- The table ----

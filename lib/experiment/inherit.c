@@ -99,9 +99,9 @@ static status read_base(const char *path, const link *here, const yaml_node *pla
     error local;
     status rc = read_file(path, here, base, &local);
     if (rc == STATUS_OK) return rc;
-    if (rc == STATUS_INPUT && strncmp(local.message, "cannot read", strlen("cannot read")) == 0)
+    if (rc == STATUS_INPUT && local.origin == ERROR_ELSEWHERE)
         return yaml_error(place, err, "'base': %s", local.message);
-    return error_set(err, rc, "%s", local.message);
+    return error_pass(&local, err);
 }
 
 static status check_schema(const yaml_node *base, const char *path, const yaml_node *place,
@@ -126,7 +126,7 @@ static status add_base(yaml_node *root, const char *path, const link *here, erro
     TRY(yaml_string(place, "base", &name, err));
     rc = names_find_run(path, "", name, &file, &local);
     if (rc == STATUS_INPUT) rc = yaml_error(place, err, "'base': %s", local.message);
-    if (rc == STATUS_FAILED) rc = error_set(err, rc, "%s", local.message);
+    if (rc == STATUS_FAILED) rc = error_pass(&local, err);
     if (rc != STATUS_OK) goto out;
     TRY(check_way(here, file, place, err));
     TRY(read_base(file, here, place, &base, err));

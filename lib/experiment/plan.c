@@ -94,7 +94,7 @@ status plan_find(const char *from, const char *folder, const yaml_node *value, c
     if (rc != STATUS_OK) return rc;
     rc = names_find_run(from, folder, name, path, &local);
     if (rc == STATUS_INPUT) return yaml_error(value, err, "'%s': %s", key, local.message);
-    return rc == STATUS_OK ? rc : error_set(err, rc, "%s", local.message);
+    return rc == STATUS_OK ? rc : error_pass(&local, err);
 }
 
 status plan_experiment(const char *file, const yaml_node *set, experiment *e, error *err) {

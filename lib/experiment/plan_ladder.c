@@ -107,13 +107,6 @@ out:
     return rc;
 }
 
-// Copies a message about an assignment, without the assignment.
-static void keep_reason(const error *from, char why[WHY_BYTES]) {
-    const char *text = from->message, *end = strstr(text, "': ");
-    if (strncmp(text, "--set '", 7) == 0 && end) text = end + 3;
-    snprintf(why, WHY_BYTES, "%.*s", WHY_BYTES - 1, text);
-}
-
 // Takes the next step: the first factor that can change now, else the first ones together. `why` is
 // the reason that held the first one back, or "".
 static status step(ladder *l, uint64_t *factors, char why[WHY_BYTES], error *err) {
@@ -124,7 +117,8 @@ static status step(ladder *l, uint64_t *factors, char why[WHY_BYTES], error *err
         if (!(l->pending & *factors)) continue;
         status rc = change(l, *factors, err);
         if (rc == STATUS_OK || rc == STATUS_FAILED) return rc;
-        if (!*why) keep_reason(err, why);
+        const char *reason = err->origin == ERROR_IN_ASSIGNMENT ? error_reason(err) : err->message;
+        if (!*why) snprintf(why, WHY_BYTES, "%.*s", WHY_BYTES - 1, reason);
     }
     for (int place = 0; place < l->differences.factors; place++) {
         together |= l->pending & UINT64_C(1) << factor_at(&l->differences, place);

@@ -328,13 +328,12 @@ static status describe_study(reproduction *p, const yaml_node *study, const char
 static status plan_given_study(const reproduction *p, const char *file, const char *const *words,
                                size_t count, yaml_node **study, error *err) {
     const yaml_node *quick = p->quick ? yaml_find(p->root, "quick") : NULL;
-    const char *rest;
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *fault = quick_find_fault(quick, local.message, &rest);
-    if (fault) return yaml_error(fault, err, "study '%s': %s", file, rest);
-    return error_set(err, rc, "%s", local.message);
+    const yaml_node *fault = quick_find_fault(quick, 0, &local);
+    if (fault) return yaml_error(fault, err, "study '%s': %s", file, error_reason(&local));
+    return error_pass(&local, err);
 }
 
 static status add_study(reproduction *p, const yaml_node *entry, const char *source, error *err) {
@@ -430,9 +429,9 @@ static status add_named_report(reproduction *p, const yaml_node *entry, error *e
     if (rc != STATUS_OK) return rc;
     rc = add_report_file(p, path, &local);
     free(path);
-    if (rc == STATUS_INPUT && strncmp(local.message, "cannot read", strlen("cannot read")) == 0)
+    if (rc == STATUS_INPUT && local.origin == ERROR_ELSEWHERE)
         return yaml_error(entry, err, "'reports': %s", local.message);
-    return rc == STATUS_OK ? rc : error_set(err, rc, "%s", local.message);
+    return rc == STATUS_OK ? rc : error_pass(&local, err);
 }
 
 // Adds every report of the list's catalogue, sorted by file path.

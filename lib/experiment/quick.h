@@ -12,8 +12,8 @@
 status quick_try(yaml_node *trial, const yaml_node *quick, const char *file, const char *name,
                  error *err) MUST_CHECK;
 
-// Returns the assignment of `quick` that a message is about, and its explanation in *rest; NULL if
-// it is about none of them. `quick` may be NULL.
-const yaml_node *quick_find_fault(const yaml_node *quick, const char *message, const char **rest);
+// Returns the assignment of `quick` that an error is about, if its assignments were given as those
+// from number `first` on; NULL if it is about none of them. `quick` may be NULL.
+const yaml_node *quick_find_fault(const yaml_node *quick, size_t first, const error *why);
 
 #endif

@@ -258,10 +258,10 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
     rc = model_read(&r->e->model, path, &local);
     // A message about a place inside the file is kept as it is; a missing file is an error in the
     // experiment.
-    if (rc == STATUS_INPUT && strncmp(local.message, path, strlen(path)) != 0)
+    if (rc == STATUS_INPUT && local.origin == ERROR_ELSEWHERE)
         rc = yaml_error(node, r->err, "'model': %s", local.message);
     else if (rc != STATUS_OK)
-        rc = error_set(r->err, rc, "%s", local.message);
+        rc = error_pass(&local, r->err);
     if (rc != STATUS_OK) return rc;
     *resolved = yaml_new_string(r->e->model.name, r->err);
     return *resolved ? STATUS_OK : STATUS_FAILED;

@@ -62,10 +62,6 @@ static double one_cycle_factor(const schedule *s, uint64_t step, uint64_t total_
     return anneal(s->anneal, 1, last, (here - top) / (end - top));
 }
 
-bool schedule_needs_total(schedule_kind kind) {
-    return kind == SCHEDULE_COSINE || kind == SCHEDULE_ONE_CYCLE;
-}
-
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
                      uint64_t total_steps) {

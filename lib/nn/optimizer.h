@@ -85,7 +85,4 @@ double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *sc
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
                      uint64_t total_steps);
 
-// Does the rate of a step depend on the number of steps to come?
-bool schedule_needs_total(schedule_kind kind);
-
 #endif

@@ -70,7 +70,6 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     if (p->settings->dry_run) say_downloads(p, runs);
     TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
     TRY(say_names(p, runs, err));
-    if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(turns_plan(p, runs, err));
     TRY(rounds_decide(p, runs, &rounds, err));

@@ -13,34 +13,6 @@
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
 
-// ---- Executions in the store ----
-
-static status finish_adoptions(const pipeline *p, error *err) {
-    for (char *message;; free(message)) {
-        status rc = store_finish_adoption(p->artifacts, &message, err);
-        if (rc != STATUS_OK || !message) return rc;
-        p->say("adopt", "interrupted", message);
-    }
-}
-
-status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
-    status rc = finish_adoptions(p, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < runs->count; i++) {
-        for (size_t k = 0; k < runs->items[i].seed_count; k++) {
-            const char *place = runs->items[i].seeds[k].place;
-            char *message;
-            rc = store_adopt(p->artifacts, place, &message, err);
-            char *shown = message ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
-            if (shown) p->say("adopt", shown, message);
-            free(shown);
-            free(message);
-            if (rc != STATUS_OK) return rc;
-        }
-    }
-    return STATUS_OK;
-}
-
 // ---- Checking ----
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,

@@ -13,9 +13,6 @@
 #include "pipeline/planned_run.h"
 #include "pipeline/store.h"
 
-// Moves run folders of an earlier version into the store, and reports it.
-status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
-
 // Checks every missing run, without writing anything: device, data, number of classes, model.
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
                      error *err) MUST_CHECK;

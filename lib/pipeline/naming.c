@@ -86,25 +86,15 @@ out:
     return rc;
 }
 
-// Finds the experiment of a kept run; a run of an earlier version has it only in its manifest.
 static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
-    execution_list list = {0};
     char *key = NULL, *folder = NULL, *path = NULL;
     status rc;
     TRY(store_find(p->artifacts, digits, &key, err));
     folder = store_folder(p->artifacts, key, err);
     path = folder ? memory_format(err, "%s/experiment.yaml", folder) : NULL;
     TRY(path ? STATUS_OK : STATUS_FAILED);
-    if (access(path, R_OK) != 0) {
-        TRY(store_read(p->artifacts, key, &list, err));
-        const yaml_node *train = list.count ? list.items[0].train : NULL;
-        bool changed;
-        TRY(train ? store_keep_experiment(folder, train, &changed, err)
-                  : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
-    }
     TRY(words_add(files, path, err));
 out:
-    store_release(&list);
     free(path);
     free(folder);
     free(key);

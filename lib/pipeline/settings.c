@@ -172,7 +172,8 @@ static void list_known(pipeline_command command, char *text, size_t size) {
                                      settings_name((setting)s));
 }
 
-// Answers a name that is no setting: with the nearest one, or with the key of an experiment.
+// Answers a name that is no setting: with the nearest one, or with the key of an experiment; "" if
+// nothing comes near.
 static void suggest(pipeline_command command, const char *name, const char *value,
                     char hint[HINT_BYTES]) {
     const char *names[SETTINGS], *keys[EXPERIMENT_MOST_KEYS], *note = NULL, *key = NULL;
@@ -188,12 +189,12 @@ static void suggest(pipeline_command command, const char *name, const char *valu
     for (size_t i = 0; !near && !key && i < count; i++) // EXPERIMENT means EXP
         if (strncmp(upper, names[i], 3) == 0) near = names[i];
     if (near)
-        snprintf(hint, HINT_BYTES, ": did you mean %s?", near);
+        snprintf(hint, HINT_BYTES, "did you mean %s?", near);
     else if (key)
-        snprintf(hint, HINT_BYTES, ": did you mean SET=\"%s=%.60s\"?%s%s%s", key, value,
+        snprintf(hint, HINT_BYTES, "did you mean SET=\"%s=%.60s\"?%s%s%s", key, value,
                  note ? " " : "", note ? note : "", note ? ";" : "");
     else
-        snprintf(hint, HINT_BYTES, "%s%s;", note ? ": " : "", note ? note : "");
+        snprintf(hint, HINT_BYTES, "%s%s", note ? note : "", note ? ";" : "");
 }
 
 static status unknown(pipeline_command command, const char *name, const char *word, error *err) {
@@ -201,16 +202,15 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     suggest(command, name, word + strcspn(word, "=") + 1, hint);
     list_known(command, known, sizeof known);
     return error_set(err, STATUS_USAGE,
-                     "unknown setting: '%.200s'%s %s accepts %s; set values of an experiment "
+                     "unknown setting: '%.200s'%s%s %s accepts %s; set values of an experiment "
                      "with SET=\"KEY=VALUE\"",
-                     word, hint, commands[command].name, known);
+                     word, *hint ? ": " : ";", hint, commands[command].name, known);
 }
 
 void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]) {
     char hint[HINT_BYTES];
     suggest(COMMAND_EXPERIMENT, name, value, hint);
-    if (strncmp(hint, ": ", 2) == 0)
-        snprintf(text, HINT_BYTES, "%.900s settings are written NAME=VALUE", hint + 2);
+    if (*hint) snprintf(text, HINT_BYTES, "%.900s settings are written NAME=VALUE", hint);
 }
 
 static status check_takes(pipeline_command command, setting s, error *err) {

@@ -145,16 +145,19 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
 // Sets *done, or the reason in `why` ("": it never ran).
 static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
     yaml_node *root = NULL;
+    manifest_state state = MANIFEST_NONE;
     char *path = memory_format(err, "%s/manifest.yaml", s->dir);
     char *condition = memory_format(err, "key=%s", key);
     status rc = path && condition ? STATUS_OK : STATUS_FAILED;
     *why = 0;
     if (rc == STATUS_OK)
-        rc = manifest_fresh(s->dir, (const char *const[]){condition}, 1, done, why, WHY_BYTES, err);
+        rc = manifest_fresh(s->dir, (const char *const[]){condition}, 1, &state, why, WHY_BYTES,
+                            err);
+    *done = state == MANIFEST_FRESH;
     if (rc == STATUS_OK && !*done) {
         if (access(path, F_OK) != 0)
             *why = 0;
-        else if (strncmp(why, "key is", 6) == 0)
+        else if (state == MANIFEST_OTHER) // the key is the only condition
             rc = manifest_try_read(path, &root, NULL, 0, err);
         if (root) explain_key(root, s->command, why);
     }

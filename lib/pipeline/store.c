@@ -48,10 +48,12 @@ static int is_number(const struct dirent *entry) {
 // the manifest, unless `root` is NULL.
 static status read_stage(const char *folder, const char *name, bool *done, yaml_node **root,
                          error *err) {
+    manifest_state state = MANIFEST_NONE;
     char why[256], *stage = memory_format(err, "%s/%s", folder, name);
     char *path = memory_format(err, "%s/%s/manifest.yaml", folder, name);
     status rc = stage && path ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = manifest_fresh(stage, NULL, 0, done, why, sizeof why, err);
+    if (rc == STATUS_OK) rc = manifest_fresh(stage, NULL, 0, &state, why, sizeof why, err);
+    *done = state == MANIFEST_FRESH;
     if (rc == STATUS_OK && *done && root) {
         rc = manifest_try_read(path, root, NULL, 0, err);
         *done = *root != NULL;

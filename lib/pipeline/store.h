@@ -98,11 +98,4 @@ status store_find_links(const char *artifacts, const char *key, words *links,
 status store_remove_links(const char *artifacts, const char *key, words *removed,
                           error *err) MUST_CHECK;
 
-// Moves a folder of an earlier version, at ARTIFACTS/`place` where a link belongs now, into the
-// store, under the key that its manifest gives it; an unfinished one is renamed to
-// PLACE.unfinished-N. *message describes the move; NULL: there was no such folder. free() it.
-status store_adopt(const char *artifacts, const char *place, char **message, error *err) MUST_CHECK;
-// Completes one interrupted adoption, of any run. *message as above; NULL: there is none.
-status store_finish_adoption(const char *artifacts, char **message, error *err) MUST_CHECK;
-
 #endif

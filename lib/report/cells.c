@@ -29,17 +29,6 @@ void cell_appended(document *d, cell_style style, text *out) {
     text_release(out);
 }
 
-void cell_percent(document *d, double fraction) {
-    cell_number(d, "%.2f %%", 100 * fraction);
-}
-
-void cell_range(document *d, interval range) {
-    if (isnan(range.low))
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", 100 * range.low, 100 * range.high);
-}
-
 void cell_target(const results *r, document *d, const group *g) {
     static const char metric[] = "seconds_to_target";
     const double target = run_target(g->runs[0]), seconds = results_group_value(r, g, metric);

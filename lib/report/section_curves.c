@@ -72,17 +72,24 @@ static status by_time(const run *one, points *p, error *err) {
     return rc;
 }
 
-// Returns the name of the accuracies after epochs: of test data, of validation samples, or of both.
-static const char *accuracy_name(const results *r) {
+// What the accuracies after epochs are of.
+typedef enum measured_on { ON_TEST_DATA, ON_VALIDATION, ON_BOTH } measured_on;
+
+static measured_on measured(const results *r) {
     size_t trained = 0, validated = 0;
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         trained += one->train != NULL;
         validated += *run_text(one->train, "parameters.validation.samples") != 0;
     }
-    return !validated             ? WORD("Test accuracy")
-           : validated == trained ? WORD("Validation accuracy")
-                                  : WORD("Accuracy");
+    return !validated ? ON_TEST_DATA : validated == trained ? ON_VALIDATION : ON_BOTH;
+}
+
+static wording accuracy_name(const results *r) {
+    static const wording names[] = {[ON_TEST_DATA] = WORD("Test accuracy"),
+                                    [ON_VALIDATION] = WORD("Validation accuracy"),
+                                    [ON_BOTH] = WORD("Accuracy")};
+    return names[measured(r)];
 }
 
 // Repeats share a colour. Only the first is in the legend, and there is no legend for a single
@@ -199,7 +206,7 @@ status section_accuracy_figure(const results *r, document *d, error *err) {
                             .y = say(r, accuracy_name(r)),
                             .percent = true};
     return accuracy_figure(r, d, &axes,
-                           say(r, strcmp(accuracy_name(r), "Test accuracy") == 0
+                           say(r, measured(r) == ON_TEST_DATA
                                       ? WORD("Test accuracy after each epoch.")
                                       : WORD("Accuracy after each epoch.")),
                            err);
@@ -207,7 +214,7 @@ status section_accuracy_figure(const results *r, document *d, error *err) {
 
 // Nothing for a single experiment: its curve is the same as by epoch.
 static status time_figure(const results *r, document *d, error *err) {
-    const bool validated = strcmp(accuracy_name(r), "Test accuracy") != 0;
+    const bool validated = measured(r) != ON_TEST_DATA;
     const plot_axes axes = {.id = "accuracytime",
                             .title = say(r, validated ? WORD("Accuracy over training time")
                                                       : WORD("Test accuracy over training time")),

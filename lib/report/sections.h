@@ -23,10 +23,8 @@ const char *say_count(const results *r, double n, const char *one, const char *m
 // Cells. An unknown number gives an empty cell.
 void cell_number(document *d, const char *format, double value);
 void cell_count(document *d, int64_t value); // unknown: below 0
-void cell_percent(document *d, double fraction);
 // Adds a cell with the text in `out`, and releases `out`.
 void cell_appended(document *d, cell_style style, text *out);
-void cell_range(document *d, interval percent_of_one);
 // Returns the decimals shown for seconds: two, or four below one second.
 int seconds_digits(double seconds);
 // Follows a simulated time; document_footnote explains it once.

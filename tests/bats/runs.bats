@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Kept runs: one folder per key, its executions, links to them; adoption of older folders; listing,
-# comparing and removing kept runs.
+# Kept runs: one folder per key, its executions, links to them; listing, comparing and
+# removing kept runs.
 load helpers
 
 TOOLS="pipeline manifest synth-cifar shard train-single evaluate report"
@@ -63,79 +63,7 @@ all_of() {
     (cd "$1" && find . -type f ! -name '*.lock' -exec sha256sum {} + | sort)
 }
 
-# ---- Folders of an earlier version ---------------------------------------------------------------
-
-# old_run PLACE [KEY=VALUE]...: x, trained into a folder below ARTIFACTS, with keys that are
-# obsolete now.
-old_run() {
-    local folder=$ARTIFACTS/$1 pair
-    local -a set=()
-    shift
-    for pair in seed=42 "$@"; do set+=(--set "$pair"); done
-    "$BIN/train-single" -q --experiment experiments/x.yaml "${set[@]}" --train "$DATA_FOLDER/train.st.zst" \
-        --test "$DATA_FOLDER/test.st.zst" --out "$folder/train"
-    "$BIN/evaluate" -q --model "$folder/train/model.st.zst" --data "$DATA_FOLDER/test.st.zst" --out "$folder/evaluate"
-    sed -i "s/^key: .*/key: $(printf '0%.0s' {1..64})/" "$folder"/{train,evaluate}/manifest.yaml
-}
-
-@test "a run folder of an earlier version is adopted and becomes a link, and nothing is trained" {
-    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
-    old_run x/seed-42
-    local model
-    model=$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")
-    succeeds pipeline experiment x
-    trained 0
-    evaluated 0
-    [[ $output == *"adopt     $ARTIFACTS/x/seed-42: kept as $ARTIFACTS/runs/$KEY/1"$'\n'* ]] || fail "$output"
-    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
-    [ "$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")" = "$model" ]
-    succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
-    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY"/1/{train,evaluate}/manifest.yaml
-    [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" key) == "$KEY"* ]]
-    [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" run.key_before_adoption) == 000* ]]
-    # The run can be named by its key, and a second call does nothing.
-    succeeds pipeline experiment x
-    trained 0
-    [[ $output != *adopt* ]] || fail "$output"
-    succeeds pipeline runs --json
-    [[ $output == *'"key": "'"$KEY"'"'* || $output == *'"key":"'"$KEY"'"'* ]] || fail "$output"
-}
-
-@test "an adoption that was interrupted at any moment is completed, and nothing is trained" {
-    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
-    old_run x/seed-42
-    cp -a "$ARTIFACTS" "$WORK/old"
-    succeeds pipeline experiment x
-    cp -a "$ARTIFACTS" "$WORK/new"
-    local moment half=$ARTIFACTS/runs/$KEY/.adopted-7 model stage
-    model=$(sha256sum <"$WORK/old/x/seed-42/train/model.st.zst")
-    for moment in written moved train-exchanged exchanged numbered; do
-        rm -r "$ARTIFACTS"
-        cp -a "$WORK/old" "$ARTIFACTS"
-        for stage in train evaluate; do
-            cp "$WORK/new/runs/$KEY/1/$stage/manifest.yaml" "$ARTIFACTS/x/seed-42/$stage/.manifest-adopted.yaml"
-        done
-        if [ $moment != written ]; then
-            mkdir -p "$ARTIFACTS/runs/$KEY"
-            mv "$ARTIFACTS/x/seed-42" "$half"
-        fi
-        case $moment in *exchanged | numbered) mv "$half"/train/{.manifest-adopted,manifest}.yaml ;; esac
-        case $moment in exchanged | numbered) mv "$half"/evaluate/{.manifest-adopted,manifest}.yaml ;; esac
-        [ $moment != numbered ] || mv "$half" "$ARTIFACTS/runs/$KEY/1"
-        succeeds pipeline experiment x
-        trained 0
-        evaluated 0
-        [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ] || fail "$moment" "$output"
-        [ "$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")" = "$model" ]
-        succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
-        [ -z "$(find "$ARTIFACTS" -name '.adopted-*' -o -name '.manifest-adopted.yaml')" ] || fail "$moment: temporary files are left"
-    done
-    # Its place in the store was taken meanwhile: the run becomes another execution.
-    mv "$ARTIFACTS/runs/$KEY/1" "$half"
-    cp -a "$half" "$ARTIFACTS/runs/$KEY/1"
-    succeeds pipeline experiment x
-    [[ $output == *"adopt     interrupted: kept as $ARTIFACTS/runs/$KEY/2"* && ! -e $half ]] || fail "$output"
-}
+# ---- Links ---------------------------------------------------------------------------------------
 
 @test "links in a folder that is itself a link to another place are valid" {
     rm -r "$ARTIFACTS/x"
@@ -151,65 +79,13 @@ old_run() {
     fails_with 1 "$ARTIFACTS/x" pipeline experiment x
 }
 
-@test "the deeper folders of a study are adopted, and their inputs are found" {
-    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [1, 2]}' >experiments/s.yaml
-    old_run s/epochs-1/seed-42 name=epochs-1
-    old_run s/epochs-2/seed-42 name=epochs-2 epochs=2
-    succeeds pipeline experiment s
-    trained 0
-    evaluated 0
-    [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
-    # The first is another execution of x's run, and the links point to the first of both.
-    [[ $output == *"s/epochs-1/seed-42: kept as $ARTIFACTS/runs/$KEY/2"* ]] || fail "$output"
-    [ "$(readlink "$ARTIFACTS/s/epochs-1/seed-42")" = "../../runs/$KEY/1" ]
-    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
-    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY"/2/{train,evaluate}/manifest.yaml
-    succeeds "$BIN/manifest" verify "$ARTIFACTS"/s/*/seed-42/{train,evaluate}/manifest.yaml
-}
-
-@test "adopted runs are compared by their keys, and no other seed of the experiment is trained" {
-    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
-    old_run x/seed-42 repeats=3
-    old_run x/seed-43 repeats=3 seed=43
-    succeeds pipeline experiment x DRY_RUN=1 SET="repeats=2"
-    [[ $output != *"adopt "* && ! -e $ARTIFACTS/runs ]] || fail "$output"
-    succeeds pipeline experiment x SET="repeats=2"
-    [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
-    trained 0
-    # As adopted by a call that was interrupted then.
-    rm "$ARTIFACTS"/runs/*/experiment.yaml
-    EXECUTIONS=1 succeeds pipeline compare RUNS="$KEY $(key_of_link x/seed-43)"
-    trained 0
-    [ "$(find "$ARTIFACTS/runs" -path '*/train/model.st.zst' | wc -l)" -eq 2 ]
-}
-
-@test "an unfinished old folder is moved aside, and nothing in it is lost" {
-    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
-    old_run x/seed-42
-    rm "$ARTIFACTS/x/seed-42/train/manifest.yaml"
-    mkdir "$ARTIFACTS/x/seed-42.unfinished-1"
+@test "a folder where a link belongs is not replaced, and nothing is trained" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x/seed-42"
+    mkdir "$ARTIFACTS/x/seed-42"
     echo mine >"$ARTIFACTS/x/seed-42/notes"
-    local before
-    before=$(all_of "$ARTIFACTS/x/seed-42")
-    succeeds pipeline experiment x
-    trained 1
-    [[ $output == *"adopt     $ARTIFACTS/x/seed-42: moved to $ARTIFACTS/x/seed-42.unfinished-2: unfinished"* ]] || fail "$output"
-    [ "$(all_of "$ARTIFACTS/x/seed-42.unfinished-2")" = "$before" ]
-    nothing_in "$ARTIFACTS/x/seed-42.unfinished-1"
-    [ -L "$ARTIFACTS/x/seed-42" ]
-}
-
-@test "an old folder with a training in progress is not moved" {
-    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
-    old_run x/seed-42
-    local holder before
-    before=$(all_of "$ARTIFACTS/x/seed-42")
-    exec {holder}>"$ARTIFACTS/x/seed-42/train/.lock"
-    flock "$holder"
-    fails_with 1 "x/seed-42': it is being trained" "$BIN/pipeline" experiment x
-    exec {holder}>&-
-    [ "$(all_of "$ARTIFACTS/x/seed-42")" = "$before" ]
-    [ ! -L "$ARTIFACTS/x/seed-42" ]
+    fails_with 1 "x/seed-42': it is not a link; move it away" pipeline experiment x
+    trained 0
+    [ "$(cat "$ARTIFACTS/x/seed-42/notes")" = mine ]
 }
 
 # ---- Sharing -------------------------------------------------------------------------------------

@@ -38,6 +38,40 @@ static void test_prefix(void **state) {
     assert_int_equal(error_prefix(NULL, "nobody looks"), STATUS_FAILED);
 }
 
+static void test_append(void **state) {
+    (void)state;
+    error err = {0}, copy;
+    error_set(&err, STATUS_INPUT, "x.yaml: what");
+    err.origin = ERROR_IN_FILE;
+    err.place = 8;
+    assert_int_equal(error_append(&err, ": write %d", 3), STATUS_INPUT);
+    assert_string_equal(err.message, "x.yaml: what: write 3");
+    assert_string_equal(error_reason(&err), "what: write 3");
+    assert_int_equal(error_append(NULL, "nobody looks"), STATUS_FAILED);
+    assert_int_equal(error_pass(&err, NULL), STATUS_INPUT);
+    assert_int_equal(error_pass(&err, &copy), STATUS_INPUT);
+    assert_int_equal(copy.origin, ERROR_IN_FILE);
+    assert_string_equal(error_reason(&copy), "what: write 3");
+}
+
+// Another message has another origin, and so has one with something before its place.
+static void test_origin_belongs_to_the_message(void **state) {
+    (void)state;
+    error err = {.origin = ERROR_IN_ASSIGNMENT, .assignment = 2, .place = 9, .says_way_out = true};
+    error_set(&err, STATUS_INPUT, "what");
+    assert_int_equal(err.origin, ERROR_ELSEWHERE);
+    assert_int_equal(err.assignment, 0);
+    assert_false(err.says_way_out);
+    assert_string_equal(error_reason(&err), "what");
+    err.origin = ERROR_IN_FILE;
+    err.place = 2;
+    error_prefix(&err, "rank 2: ");
+    assert_int_equal(err.origin, ERROR_ELSEWHERE);
+    assert_string_equal(error_reason(&err), "rank 2: what");
+    err.place = sizeof err.message; // of a message that was cut
+    assert_string_equal(error_reason(&err), "");
+}
+
 // Text from a file may contain line feeds; a message is one line.
 static void test_one_line(void **state) {
     (void)state;
@@ -106,10 +140,16 @@ static void out_of_memory_is_not_bad_input(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),    cmocka_unit_test(test_system),
-        cmocka_unit_test(test_prefix), cmocka_unit_test(test_one_line),
-        cmocka_unit_test(test_long),   cmocka_unit_test(test_try),
-        cmocka_unit_test(test_codes),  cmocka_unit_test(out_of_memory_is_not_bad_input),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_system),
+        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_origin_belongs_to_the_message),
+        cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_try),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(out_of_memory_is_not_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,44 @@ static void studies_find_their_base(void **state) {
     yaml_free(plan);
 }
 
+// ---- Files that are called like the messages about others ----
+
+static void a_name_is_no_assignment(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    write_file("--set 'epochs=x': .yaml", SCHEMA "name: child\nbase: base\nepocs: 2\n");
+    assert_int_equal(experiment_read(&e, "--set 'epochs=x': .yaml", NULL, 0, &err), STATUS_INPUT);
+    assert_int_equal(err.origin, ERROR_IN_FILE);
+    assert_string_equal(error_reason(&err), "unknown key 'epocs': did you mean 'epochs'?");
+    const char *const set[] = {"seed=7", "epocs=2"};
+    assert_int_equal(experiment_read(&e, "base.yaml", set, 2, &err), STATUS_USAGE);
+    assert_int_equal(err.origin, ERROR_IN_ASSIGNMENT);
+    assert_int_equal(err.assignment, 1);
+    assert_string_equal(error_reason(&err), "unknown key 'epocs': did you mean 'epochs'?");
+}
+
+static void a_base_with_a_fault_is_there(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    write_file("cannot read.yaml", BASE "seed: &x 2\n");
+    write_file("child.yaml", SCHEMA "name: child\nbase: cannot read.yaml\n");
+    assert_int_equal(experiment_read(&e, "child.yaml", NULL, 0, &err), STATUS_INPUT);
+    if (strncmp(err.message, "cannot read.yaml:1", 18) != 0) fail_msg("%s", err.message);
+}
+
+static void a_report_with_a_fault_is_there(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err;
+    write_file("cannot read.yaml", "schema: lockstep.report/1\nsource: p\nruns: 3\n");
+    write_file("list.yaml", "schema: lockstep.reproduction/1\nname: list\n"
+                            "reports: [cannot read.yaml]\n");
+    assert_int_equal(plan_reproduction("list.yaml", false, NULL, 0, &plan, &err), STATUS_INPUT);
+    assert_string_equal(err.message, "cannot read.yaml:3:7: 'runs': expected a list");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_files, remove_folder)
 
 int main(void) {
@@ -307,6 +345,9 @@ int main(void) {
         TEST(the_model_of_a_base_is_relative_to_the_base),
         TEST(unknown_names_in_a_catalogue),
         TEST(studies_find_their_base),
+        TEST(a_name_is_no_assignment),
+        TEST(a_base_with_a_fault_is_there),
+        TEST(a_report_with_a_fault_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

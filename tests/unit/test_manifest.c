@@ -190,7 +190,7 @@ static void a_name_is_not_part_of_a_key(void **state) {
     assert_string_equal(keys[0], keys[1]);
 }
 
-// A manifest of an earlier version: its key included the name.
+// Another name, and a recorded key that is wrong.
 static void a_manifest_reads_back_with_its_key(void **state) {
     (void)state;
     error err;
@@ -221,42 +221,44 @@ static void a_manifest_reads_back_with_its_key(void **state) {
     yaml_free(root);
 }
 
-static bool is_fresh(const char *const *conditions, size_t count, const char *why_part) {
-    bool fresh;
+static manifest_state state_for(const char *const *conditions, size_t count, const char *why_part) {
+    manifest_state found;
     char why[512];
     error err = {0};
-    MUST(manifest_fresh(out_folder, conditions, count, &fresh, why, sizeof why, &err));
-    if (!fresh && !strstr(why, why_part)) fail_msg("'%s' lacks '%s'", why, why_part);
-    return fresh;
+    MUST(manifest_fresh(out_folder, conditions, count, &found, why, sizeof why, &err));
+    if (found != MANIFEST_FRESH && !strstr(why, why_part))
+        fail_msg("'%s' lacks '%s'", why, why_part);
+    return found;
 }
 
 static void freshness(void **state) {
     (void)state;
     error err;
-    bool fresh;
+    manifest_state found;
     char why[64];
     write_stage("train-single", 0.5, NULL);
     static const char *const good[] = {"tool=train-single", "results.accuracy=0.5"};
     static const char *const bad[] = {"tool=train-single", "results.accuracy=0.6"};
     static const char *const absent = "results.nothing=1", *const many = "results=1";
-    assert_true(is_fresh(NULL, 0, ""));
-    assert_true(is_fresh(good, 2, ""));
-    assert_false(is_fresh(bad, 2, "results.accuracy is '0.5', not '0.6'"));
-    assert_false(is_fresh(&absent, 1, "results.nothing is 'absent', not '1'"));
-    assert_false(is_fresh(&many, 1, "results is 'no single value'"));
+    assert_int_equal(state_for(NULL, 0, ""), MANIFEST_FRESH);
+    assert_int_equal(state_for(good, 2, ""), MANIFEST_FRESH);
+    assert_int_equal(state_for(bad, 2, "results.accuracy is '0.5', not '0.6'"), MANIFEST_OTHER);
+    assert_int_equal(state_for(&absent, 1, "results.nothing is 'absent', not '1'"), MANIFEST_OTHER);
+    assert_int_equal(state_for(&many, 1, "results is 'no single value'"), MANIFEST_OTHER);
     static const char *const broken = "tool";
-    assert_int_equal(manifest_fresh(out_folder, &broken, 1, &fresh, why, sizeof why, &err),
+    assert_int_equal(manifest_fresh(out_folder, &broken, 1, &found, why, sizeof why, &err),
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);
-    assert_false(
-        is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
+    assert_int_equal(
+        state_for(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"),
+        MANIFEST_INCOMPLETE);
     assert_int_equal(unlink(model), 0);
-    assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
+    assert_int_equal(state_for(NULL, 0, "output 'model.st.zst' is missing"), MANIFEST_INCOMPLETE);
     write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
-    assert_false(is_fresh(NULL, 0, "manifest.yaml:3:1"));
+    assert_int_equal(state_for(NULL, 0, "manifest.yaml:3:1"), MANIFEST_NONE);
     assert_int_equal(unlink(manifest_path), 0);
-    assert_false(is_fresh(NULL, 0, "No such file or directory"));
+    assert_int_equal(state_for(NULL, 0, "No such file or directory"), MANIFEST_NONE);
 }
 
 static void reading_refuses_files_that_are_not_manifests(void **state) {

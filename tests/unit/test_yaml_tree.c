@@ -489,7 +489,7 @@ static void copies_keep_places_and_names(void **state) {
     (void)state;
     error err;
     yaml_node *root = parse("a: {b: [1, x]}\n"), *other = parse("y: 2\n");
-    assert_int_equal(yaml_set_origin(other, "elsewhere", &err), STATUS_OK);
+    assert_int_equal(yaml_set_origin(other, "elsewhere", ERROR_IN_FILE, 0, &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "c", other, &err), STATUS_OK);
     yaml_node *copy = yaml_copy(root, &err);
     assert_true(yaml_equal(root, copy));

@@ -64,6 +64,8 @@ ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
 # A sanitizer checks every access separately: optimisation makes nothing faster, and the checks in
 # unrolled loops take the optimiser minutes.
 KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
+# Without AVX2, kernels are compact (COMPACT in simd.h): -O3 would copy their loops again.
+KERNEL_OPT_baseline = $(if $(filter v3,$(ISAS)),$(KERNEL_OPT:-O3=-O2))
 # Not part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that uses MPI, see
 # make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
@@ -116,7 +118,7 @@ define isa_rule
 $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
 	@mkdir -p $$(@D)
 	$$(call step,CC,$$< ($(1)-$(2)))
-	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(KERNEL_OPT) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(or $(KERNEL_OPT_$(1)),$(KERNEL_OPT)) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 

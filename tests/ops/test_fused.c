@@ -46,16 +46,15 @@ static int compare(uint32_t layer, operand a, operand b, operand c) {
             y[k] = draw(&s, at + 2, b);
             z[k] = draw(&s, at + 4, c);
         }
-        const __m128 u = _mm_loadu_ps(x), v = _mm_loadu_ps(y), w = _mm_loadu_ps(z);
+        const fused_operand u = fused_widen(_mm_loadu_ps(x)), v = fused_widen(_mm_loadu_ps(y));
+        const __m128 w = _mm_loadu_ps(z);
         _mm_storeu_ps(r, fused(u, v, w));
         for (int k = 0; k < LANES; k++)
             if (!same(r[k], fmaf(x[k], y[k], z[k])))
                 fail_msg("%a · %a + %a: %a, not %a", (double)x[k], (double)y[k], (double)z[k],
                          (double)r[k], (double)fmaf(x[k], y[k], z[k]));
-        const __m128d low = fused_half(u, v, w);
-        const __m128d high =
-            fused_half(_mm_movehl_ps(u, u), _mm_movehl_ps(v, v), _mm_movehl_ps(w, w));
-        doubtful += fused_doubtful(low, high, fused_round(low, high)) != 0;
+        const fused_operand sum = fused_sum(u, v, fused_widen(w));
+        doubtful += fused_doubtful(sum, fused_round(sum)) != 0;
     }
     return doubtful;
 }

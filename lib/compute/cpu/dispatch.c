@@ -5,17 +5,20 @@
 #include "compute/cpu/kernels.h"
 
 // The tables of an instruction set, by their lanes.
-#define DECLARE_TABLES(isa) \
-    extern const kernels kernel_table_##isa##_16, kernel_table_##isa##_8, kernel_table_##isa##_4
-#define FIND_TABLE(isa, lanes)                \
-    ((lanes) == 4   ? &kernel_table_##isa##_4 \
-     : (lanes) == 8 ? &kernel_table_##isa##_8 \
-                    : &kernel_table_##isa##_16)
+#define PROTOTYPE(suffix, result, name, parameters) result name##_##suffix parameters;
+#define MEMBER(suffix, result, name, parameters)    .name = name##_##suffix,
+#define TABLE(set, width)                          \
+    KERNELS(PROTOTYPE, set##_##width)              \
+    static const kernels table_##set##_##width = { \
+        .isa = #set, .lanes = width, KERNELS(MEMBER, set##_##width)};
+#define TABLES(set) TABLE(set, 16) TABLE(set, 8) TABLE(set, 4)
+#define FIND_TABLE(set, lanes) \
+    ((lanes) == 4 ? &table_##set##_4 : (lanes) == 8 ? &table_##set##_8 : &table_##set##_16)
 
-DECLARE_TABLES(baseline);
+TABLES(baseline)
 #if defined(__x86_64__)
-DECLARE_TABLES(v3);
-DECLARE_TABLES(v4);
+TABLES(v3)
+TABLES(v4)
 #endif
 
 int kernels_lanes(int samples) {

@@ -173,63 +173,71 @@ typedef struct update_task {
     float correction1, correction2; // adam: 1 / (1 - beta^t)
 } update_task;
 
+// The kernels: X(suffix, result, name, parameters) for each. The struct, the prototypes and the
+// tables come from this list.
+#define KERNELS(X, suffix)                                                                          \
+    /* Returns how many outputs a packed block holds, for a layer of `outputs` outputs. */          \
+    X(suffix, int, conv_block_size, (int outputs, int width))                                       \
+    X(suffix, void, conv, (const conv_task *t, int block))                                          \
+    /* The input gradient: `in` is dz, `out` is dx, `packed` the transposed weights; kernel,        \
+       strides and padding are the layer's. */                                                      \
+    X(suffix, void, conv_input, (const conv_task *t, int block))                                    \
+    X(suffix, void, conv_weight, (const conv_weight_task *t))                                       \
+    /* The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a  \
+       quarter of the multiplications, but different rounding. `packed` is the result of            \
+       winograd_pack, which makes its blocks [first, end) of WINOGRAD_OUTPUTS outputs.              \
+       winograd_scratch returns the scratch memory of a thread, in floats. winograd takes one task  \
+       per group; the tasks differ only in `in.data` and `out.data`. */                             \
+    X(suffix, size_t, winograd_scratch, (const layer *l))                                           \
+    X(suffix, void, winograd_pack,                                                                  \
+      (const layer *l, const float *weight, bool transpose, int first, int end, float *packed))     \
+    X(suffix, void, winograd, (const conv_task *tasks, int count))                                  \
+    X(suffix, void, winograd_weight, (const conv_weight_task *t))                                   \
+    X(suffix, void, linear, (const linear_task *t))                                                 \
+    /* z[inputs] = weightᵀ · x[outputs]: the input gradient. */                                  \
+    X(suffix, void, linear_transposed, (const linear_task *t))                                      \
+    X(suffix, void, linear_weight, (const linear_weight_task *t))                                   \
+    /* x[c][…][16] = scale[c] · byte + shift[c], for `samples` images of [C][H][W] bytes; absent \
+       samples repeat the first. */                                                                 \
+    X(suffix, void, load,                                                                           \
+      (const uint8_t *const *pixels, int samples, const float *scale, const float *shift,           \
+       const view *x))                                                                              \
+    /* Per channel over all positions of the first `samples` lanes: mean, and sum of squared        \
+       differences from it. */                                                                      \
+    X(suffix, void, moments, (const view *z, int samples, double *mean, double *m2))                \
+    X(suffix, void, tail_forward, (const tail_task *t))                                             \
+    X(suffix, void, tail_backward_sums, (const tail_task *t))                                       \
+    X(suffix, void, tail_backward, (const tail_task *t))                                            \
+    /* ReLU by its output: clears the elements of dy where y is not above zero. dy is dense. */     \
+    X(suffix, void, relu_backward, (const view *y, float *dy))                                      \
+    X(suffix, void, max_pool, (const pool_task *t))                                                 \
+    X(suffix, void, max_pool_backward, (const pool_task *t))                                        \
+    X(suffix, void, average_pool, (const pool_task *t))                                             \
+    X(suffix, void, average_pool_backward, (const pool_task *t))                                    \
+    X(suffix, void, dropout, (const dropout_task *t))                                               \
+    X(suffix, void, dropout_backward, (const dropout_task *t))                                      \
+    X(suffix, void, activation, (const activation_task *t))                                         \
+    X(suffix, void, activation_backward, (const activation_task *t))                                \
+    /* Statistics are those of a sample. Backward computes them again. */                           \
+    X(suffix, void, group_norm, (const group_norm_task *t))                                         \
+    X(suffix, void, group_norm_backward, (const group_norm_task *t))                                \
+    /* Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus      \
+       the smoothed one-hot labels, absent lanes zero. */                                           \
+    X(suffix, float, loss, (const loss_task *t))                                                    \
+    X(suffix, void, update, (const update_task *t))                                                 \
+    /* Returns the sum over elements [first, first + count) of their bits times an odd key per      \
+       element, modulo 2^64. The digests of parts add up. */                                        \
+    X(suffix, uint64_t, digest, (const float *parameters, size_t first, size_t count))              \
+    /* sum += term */                                                                               \
+    X(suffix, void, add, (float *sum, const float *term, size_t n))                                 \
+    /* to = a + b, or a if b is NULL. All have the same shape, and borders of their own. */         \
+    X(suffix, void, sum, (const view *a, const view *b, const view *to))
+
+#define KERNEL_MEMBER(suffix, result, name, parameters) result(*name) parameters;
 typedef struct kernels {
     const char *isa;
     int lanes;
-    // Returns how many outputs a packed block holds, for a layer of `outputs` outputs.
-    int (*conv_block_size)(int outputs, int width);
-    void (*conv)(const conv_task *t, int block);
-    // The input gradient: `in` is dz, `out` is dx, `packed` the transposed weights; kernel, strides
-    // and padding are the layer's.
-    void (*conv_input)(const conv_task *t, int block);
-    void (*conv_weight)(const conv_weight_task *t);
-    // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
-    // quarter of the multiplications, but different rounding. `packed` is the result of
-    // winograd_pack, which makes its blocks [first, end) of WINOGRAD_OUTPUTS outputs.
-    // winograd_scratch returns the scratch memory of a thread, in floats. winograd takes one task
-    // per group; the tasks differ only in `in.data` and `out.data`.
-    size_t (*winograd_scratch)(const layer *l);
-    void (*winograd_pack)(const layer *l, const float *weight, bool transpose, int first, int end,
-                          float *packed);
-    void (*winograd)(const conv_task *tasks, int count);
-    void (*winograd_weight)(const conv_weight_task *t);
-    void (*linear)(const linear_task *t);
-    // z[inputs] = weightᵀ · x[outputs]: the input gradient.
-    void (*linear_transposed)(const linear_task *t);
-    void (*linear_weight)(const linear_weight_task *t);
-    // x[c][…][16] = scale[c] · byte + shift[c], for `samples` images of [C][H][W] bytes; absent
-    // samples repeat the first.
-    void (*load)(const uint8_t *const *pixels, int samples, const float *scale, const float *shift,
-                 const view *x);
-    // Per channel over all positions of the first `samples` lanes: mean, and sum of squared
-    // differences from it.
-    void (*moments)(const view *z, int samples, double *mean, double *m2);
-    void (*tail_forward)(const tail_task *t);
-    void (*tail_backward_sums)(const tail_task *t);
-    void (*tail_backward)(const tail_task *t);
-    // ReLU by its output: clears the elements of dy where y is not above zero. dy is dense.
-    void (*relu_backward)(const view *y, float *dy);
-    void (*max_pool)(const pool_task *t);
-    void (*max_pool_backward)(const pool_task *t);
-    void (*average_pool)(const pool_task *t);
-    void (*average_pool_backward)(const pool_task *t);
-    void (*dropout)(const dropout_task *t);
-    void (*dropout_backward)(const dropout_task *t);
-    void (*activation)(const activation_task *t);
-    void (*activation_backward)(const activation_task *t);
-    // Statistics are those of a sample. Backward computes them again.
-    void (*group_norm)(const group_norm_task *t);
-    void (*group_norm_backward)(const group_norm_task *t);
-    // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus the
-    // smoothed one-hot labels, absent lanes zero.
-    float (*loss)(const loss_task *t);
-    void (*update)(const update_task *t);
-    // Returns the sum over elements [first, first + count) of their bits times an odd key per
-    // element, modulo 2^64. The digests of parts add up.
-    uint64_t (*digest)(const float *parameters, size_t first, size_t count);
-    void (*add)(float *sum, const float *term, size_t n); // sum += term
-    // to = a + b, or a if b is NULL. All have the same shape, and borders of their own.
-    void (*sum)(const view *a, const view *b, const view *to);
+    KERNELS(KERNEL_MEMBER, )
 } kernels;
 
 // Returns the number of lanes, 4, 8 or GROUP, for groups of at most `samples` samples. Sixteen

@@ -18,7 +18,7 @@ enum {
 
 // Returns how many vectors per output fit the registers when `outputs` outputs are summed at once.
 INLINE int vectors_for(int outputs) {
-    const int sums = VL == 16 ? 24 : 12;
+    const int sums = VL == 16 || COMPACT ? 24 : 12;
     return imin(MAX_VECTORS, sums / outputs);
 }
 
@@ -69,13 +69,13 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
             for (int ky = p->row_begin; ky < p->row_end; ky++) {
                 const float *in = row, *w = row_weights;
                 for (int kx = p->column_begin; kx < p->column_end; kx++) {
-                    vec v[MAX_VECTORS];
+                    operand v[MAX_VECTORS];
                     UNROLL for (int x = 0; x < VECTORS; x++) v[x] =
-                        vload_wide(in + vector_at(p, x, VECTORS, p->step));
+                        voperand(vload_wide(in + vector_at(p, x, VECTORS, p->step)));
                     UNROLL for (int o = 0; o < OUTPUTS; o++) {
-                        vec weight = vset(w[o]);
+                        const operand weight = voperand(vset(w[o]));
                         UNROLL for (int x = 0; x < VECTORS; x++) sum[o][x] =
-                            vfma(weight, v[x], sum[o][x]);
+                            vfma_operands(weight, v[x], sum[o][x]);
                     }
                     in += LANES;
                     w += OUTPUTS;

@@ -42,15 +42,16 @@ INLINE ivec live_lanes(int slice, int live) {
 INLINE void weight_positions(const conv_weight_task *t, const float *in, const float *dout,
                              weight_sums sum, const int OUTPUTS, const int CHANNELS,
                              const int COLUMNS, const bool PART, ivec mask) {
-    vec d[MAX_WEIGHT_OUTPUTS];
+    operand d[MAX_WEIGHT_OUTPUTS];
     UNROLL for (int o = 0; o < OUTPUTS; o++) {
-        d[o] = vload_wide(dout + (size_t)o * t->dout.plane);
-        if (PART) d[o] = vmask(mask, d[o]);
+        const vec v = vload_wide(dout + (size_t)o * t->dout.plane);
+        d[o] = voperand(PART ? vmask(mask, v) : v);
     }
     UNROLL for (int c = 0; c < CHANNELS; c++) UNROLL for (int k = 0; k < COLUMNS; k++) {
-        vec v = vload_wide(in + (size_t)c * t->in.plane + (size_t)(k * LANES));
-        if (PART) v = vmask(mask, v);
-        UNROLL for (int o = 0; o < OUTPUTS; o++) sum[o][c][k] = vfma(d[o], v, sum[o][c][k]);
+        const vec v = vload_wide(in + (size_t)c * t->in.plane + (size_t)(k * LANES));
+        const operand x = voperand(PART ? vmask(mask, v) : v);
+        UNROLL for (int o = 0; o < OUTPUTS; o++) sum[o][c][k] =
+            vfma_operands(d[o], x, sum[o][c][k]);
     }
 }
 
@@ -130,7 +131,7 @@ INLINE void end_sums(const weight_place *p, int slice, weight_sums sum, const in
 INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const int OUTPUTS,
                          const int CHANNELS, const int COLUMNS) {
     const size_t row_step = (size_t)t->stride_y * t->in.row;
-    const bool window = ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
+    const bool window = !COMPACT && ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
                         OUTPUTS * COLUMNS + COLUMNS + 1 < REGISTERS;
     for (int slice = 0; slice < WIDTH; slice += VL)
         for (int y = 0, end; y < p->rows; y = end) {

@@ -12,31 +12,41 @@
 
 #include <emmintrin.h>
 #include <math.h>
+#include <stdint.h>
 
-// The double sum of lanes 0 and 1.
-static inline __m128d fused_half(__m128 a, __m128 b, __m128 c) {
-    return _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
+// Four floats, or four sums, as doubles.
+typedef struct fused_operand {
+    __m128d low, high;
+} fused_operand;
+
+static inline fused_operand fused_widen(__m128 a) {
+    return (fused_operand){_mm_cvtps_pd(a), _mm_cvtps_pd(_mm_movehl_ps(a, a))};
 }
 
-static inline __m128 fused_round(__m128d low, __m128d high) {
-    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+static inline __m128 fused_round(fused_operand a) {
+    return _mm_movelh_ps(_mm_cvtpd_ps(a.low), _mm_cvtpd_ps(a.high));
 }
 
-// Returns true unless it is certain that all four sums, low and high, are `rounded` as they should.
+static inline fused_operand fused_sum(fused_operand a, fused_operand b, fused_operand c) {
+    return (fused_operand){_mm_add_pd(_mm_mul_pd(a.low, b.low), c.low),
+                           _mm_add_pd(_mm_mul_pd(a.high, b.high), c.high)};
+}
+
+// Returns true unless it is certain that all four sums are `rounded` as they should.
 // A sum that becomes zero is: c is a multiple of the smallest float, so such a sum has no digits
 // below those of the product, and is exact in double.
-static inline int fused_doubtful(__m128d low, __m128d high, __m128 rounded) {
-    enum { TAIL = 0x1fffffff, HALF = 0x10000000, SMALLEST = 0x00800000 };
+static inline int fused_doubtful(fused_operand sum, __m128 rounded) {
+    enum { TAIL = 0x1fffffff, HALF = 0x10000000, LIMIT = 2 * 0x00800000 };
     // The 29 bits that a float lacks are in the lower words of the doubles.
     const __m128i lower = _mm_castps_si128(
-        _mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), _MM_SHUFFLE(2, 0, 2, 0)));
+        _mm_shuffle_ps(_mm_castpd_ps(sum.low), _mm_castpd_ps(sum.high), _MM_SHUFFLE(2, 0, 2, 0)));
     const __m128i half =
         _mm_cmpeq_epi32(_mm_and_si128(lower, _mm_set1_epi32(TAIL)), _mm_set1_epi32(HALF));
-    // Results up to the smallest normal float, except zero: without the sign, from 2 to 2·SMALLEST.
-    // INT32_MAX is added so that a signed comparison orders them first, and zero last.
+    // Results up to the smallest normal float, except zero: without the sign, from 2 to LIMIT. The
+    // sum takes these, and no others, to the end of the signed integers.
+    const __m128i last = _mm_set1_epi32(INT32_MAX - LIMIT);
     const __m128i magnitude = _mm_slli_epi32(_mm_castps_si128(rounded), 1);
-    const __m128i small = _mm_cmplt_epi32(_mm_add_epi32(magnitude, _mm_set1_epi32(INT32_MAX)),
-                                          _mm_set1_epi32(INT32_MIN + 2 * SMALLEST));
+    const __m128i small = _mm_cmpgt_epi32(_mm_add_epi32(magnitude, last), last);
     return _mm_movemask_epi8(_mm_or_si128(half, small));
 }
 
@@ -49,11 +59,11 @@ static __attribute__((noinline, cold)) __m128 fused_each(__m128 a, __m128 b, __m
     return _mm_loadu_ps(z);
 }
 
-static inline __m128 fused(__m128 a, __m128 b, __m128 c) {
-    const __m128d low = fused_half(a, b, c);
-    const __m128d high = fused_half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c));
-    const __m128 rounded = fused_round(low, high);
-    if (__builtin_expect(fused_doubtful(low, high, rounded), 0)) return fused_each(a, b, c);
+static inline __m128 fused(fused_operand a, fused_operand b, __m128 c) {
+    const fused_operand sum = fused_sum(a, b, fused_widen(c));
+    const __m128 rounded = fused_round(sum);
+    if (__builtin_expect(fused_doubtful(sum, rounded), 0))
+        return fused_each(fused_round(a), fused_round(b), c);
     return rounded;
 }
 

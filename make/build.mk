@@ -19,10 +19,10 @@ WARNINGS_ANY := -Wall -Wextra -Wshadow -Wconversion -Wvla
 WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
 # -ffp-contract=off: a multiply and an add may only become one rounding where the source says fma().
 ARITH     := -ffp-contract=off -fno-fast-math
-MODEFLAGS_release := -O2 -g
+# -g1 is enough for the functions and lines of a backtrace, and a third of the size of -g; tracking
+# variables through optimised or instrumented code takes the compiler long.
+MODEFLAGS_release := -O2 -g1
 MODEFLAGS_debug   := -O0 -g3
-# -g1 is enough for the source lines in a report; tracking variables through instrumented code takes
-# the compiler as long as everything else.
 MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 # The emulation of CUDA with a search for races: make check-races.
@@ -41,7 +41,8 @@ PKG_LIBS   = $(call once,PKG_LIBS,$(PKGCONFIG) --libs $(PKGS) 2>/dev/null)
 CPPFLAGS_ALL = -D_GNU_SOURCE -Ilib -I$(BUILD)/generated $(PKG_CFLAGS) $(CPPFLAGS)
 CFLAGS_ALL   = -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) -pthread $(CFLAGS)
 LDFLAGS_ALL  = $(MODEFLAGS) $(LDFLAGS)
-LDLIBS_ALL   = $(PKG_LIBS) -lm -pthread $(LDLIBS)
+# A tool loads only the libraries that it calls, whatever the compiler's default.
+LDLIBS_ALL   = -Wl,--as-needed $(PKG_LIBS) -lm -pthread $(LDLIBS)
 
 # ---- What is built ---------------------------------------------------------------------------------------------
 TOOLS     := $(sort $(patsubst tools/%.c,%,$(wildcard tools/*.c)))
@@ -122,17 +123,19 @@ $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 
-# The list of members is a prerequisite, so the archive does not keep a source file that was
-# removed.
+# The archive is thin: it names the objects instead of copying them. The list of members is a
+# prerequisite, so the archive does not keep a source file that was removed.
 $(OBJ)/members: FORCE
 	@mkdir -p $(@D); echo '$(LIBOBJ)' | cmp -s - $@ || echo '$(LIBOBJ)' > $@
 $(LIB): $(LIBOBJ) $(OBJ)/members
 	@rm -f $@
 	$(call step,AR,$@)
-	$(Q)$(AR) rcs $@ $(LIBOBJ)
+	$(Q)$(AR) rcsT $@ $(LIBOBJ)
 
 # Each mode links its own binaries, so that those of another mode are not used as its own; build/bin
-# has copies of the last ones built.
+# and build/lib have the last ones built, as hard links where the file system has them. A linker
+# replaces its output, so a program that runs stays as it was.
+place = mkdir -p $(@D); cmp -s $< $@ || { { ln -f $< $@.new 2>/dev/null || cp $< $@.new; } && mv -f $@.new $@; }
 $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
@@ -142,4 +145,4 @@ $(EXPERIMENTS_LINK): | experiments
 $(BUILD)/share/lockstep/%: share/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
 $(BUILD)/bin/%: $(OBJ)/bin/% FORCE
-	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
+	@$(place)

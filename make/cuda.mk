@@ -131,7 +131,7 @@ $(OBJ)/lib/lockstep-cuda-emulated.so: $(EMU_OBJ) $(PIC_OBJ) $(OBJ)/members-cuda 
 	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(SO_LDFLAGS) $(EMU_OBJ) $(PIC_OBJ) -lm -pthread -o $@
 
 $(BUILD)/lib/%: $(OBJ)/lib/% FORCE
-	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
+	@$(place)
 
 # Tests that call kernels, or the emulation itself, are linked with it: tests/emulation/test_*.cc.
 $(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)

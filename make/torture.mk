@@ -37,7 +37,7 @@ FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/%,$(LIBS
 $(FUZZED_LIB): $(FUZZED:%.c=$(OBJ)/%.o)
 	@mkdir -p $(@D); rm -f $@
 	$(call step,AR,$@)
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcsT $@ $^
 $(OBJ)/fuzzers/%: $(OBJ)/tests/torture/fuzz/%.o $(OBJ)/tests/torture/fuzz/fuzz.o \
                   $(if $(filter fuzz,$(MODE)),,$(OBJ)/tests/torture/fuzz/loop.o) $(FUZZED_LIB)
 	$(call step,LINK,$@)

@@ -361,6 +361,15 @@ narrow() {
     [ "${lines[1]}" = "                    [OPTION]..." ] || fail "$output"
 }
 
+@test "train tools load no libraries for downloads, archives, XML and pictures" {
+    local tool
+    need_tool train-single train-dp train-ddp train-mp
+    for tool in train-single train-dp train-ddp train-mp; do
+        succeeds ldd "$BIN/$tool"
+        ! grep -E 'lib(curl|archive|xml2|jpeg|png)' <<<"$output" || fail "$tool loads them"
+    done
+}
+
 @test "an unknown mode is refused" {
     run make -C "$ROOT" -s MODE=fast
     [ "$status" -ne 0 ]

@@ -243,7 +243,7 @@ static void count_operation(const engine *e, const operation *op, operation_prof
 }
 
 static void count_item(const engine *e, const item *i, operation_profile *p) {
-    const double arrays = update_state_arrays(e->plan.kind);
+    const double arrays = optimizer_states(e->plan.kind);
     switch (i->kind) {
     case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
     case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;

@@ -253,7 +253,7 @@ status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n
                           .records = s.records,
                           .loss_at = loss_at,
                           .counters = r->loss_counters};
-    p->update = (update_task){.kind = (int)p->kind,
+    p->update = (update_task){.kind = p->kind,
                               .first = m->own_first,
                               .end = m->own_end,
                               .group_of = m->group_of,

@@ -140,7 +140,8 @@ static status fake_update(engine *e, const update_rule *rule, update_result *res
     result->digest = 0;
     for (size_t i = 0; i < e->p->parameters; i++) {
         uint32_t bits;
-        e->velocity[i] = rule->hyper[HYPER_MOMENTUM] * e->velocity[i] + e->sum[i] / (float)e->samples;
+        e->velocity[i] =
+            rule->hyper[HYPER_MOMENTUM] * e->velocity[i] + e->sum[i] / (float)e->samples;
         e->parameters[i] -= rule->lr * e->velocity[i];
         memcpy(&bits, &e->parameters[i], sizeof bits);
         result->digest = result->digest * 31 + bits;

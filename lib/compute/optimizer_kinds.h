@@ -32,11 +32,11 @@ typedef enum hyperparameter {
 
 // The optimizers: ROW(kind, arrays of state, the values of its optimizer_traits).
 #define OPTIMIZERS(ROW)                                                                           \
-    ROW(SGD, 1, "sgd", {{"optimizer.momentum."}},                                                 \
+    ROW(SGD, 1, "sgd", {{"optimizer.momentum.", false}},                                          \
         {[HYPER_MOMENTUM] = {true, 0}, [HYPER_NESTEROV] = {true, 0}})                             \
-    ROW(ADAM, 2, "adam", {{"optimizer.exp_avg."}, {"optimizer.exp_avg_sq.", true}},               \
+    ROW(ADAM, 2, "adam", {{"optimizer.exp_avg.", false}, {"optimizer.exp_avg_sq.", true}},        \
         {[HYPER_BETA1] = {true, 0.9}, [HYPER_BETA2] = {true, 0.999}, [HYPER_EPS] = {true, 1e-8}}) \
-    ROW(ADAMW, 2, "adamw", {{"optimizer.exp_avg."}, {"optimizer.exp_avg_sq.", true}},             \
+    ROW(ADAMW, 2, "adamw", {{"optimizer.exp_avg.", false}, {"optimizer.exp_avg_sq.", true}},      \
         {[HYPER_BETA1] = {true, 0.9}, [HYPER_BETA2] = {true, 0.999}, [HYPER_EPS] = {true, 1e-8}})
 
 #define OPTIMIZER_KIND(kind, ...) OPTIMIZER_##kind,

@@ -97,7 +97,7 @@ static void defaults_are_filled_in(void **state) {
     assert_false(e.has_normalize);
     assert_int_equal(e.loader_workers, 0);
     assert_int_equal(e.optimizer.kind, OPTIMIZER_SGD);
-    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0 && !e.optimizer.hyper[HYPER_NESTEROV] &&
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0 && e.optimizer.hyper[HYPER_NESTEROV] == 0 &&
                 e.optimizer.weight_decay == 0);
     assert_int_equal(e.schedule.kind, SCHEDULE_CONSTANT);
     assert_int_equal(e.lr_scaling.kind, LR_SCALING_NONE);
@@ -197,8 +197,8 @@ static void every_key_is_read(void **state) {
     assert_int_equal(e.normalize_channels, 3);
     assert_true(e.mean[2] == 0.125f && e.std[1] == 0.5f);
     assert_int_equal(e.loader_workers, 4);
-    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.9 && e.optimizer.hyper[HYPER_NESTEROV] &&
-                e.optimizer.weight_decay == 5e-4);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.9 &&
+                e.optimizer.hyper[HYPER_NESTEROV] == 1 && e.optimizer.weight_decay == 5e-4);
     assert_int_equal(e.schedule.kind, SCHEDULE_MULTISTEP);
     assert_int_equal(e.schedule.milestone_count, 2);
     assert_int_equal(e.schedule.milestones[1], 20);

@@ -35,6 +35,7 @@
 #include "base/reduction_tree.h"
 #include "base/trace.h"
 #include "compute/augmentation.h"
+#include "compute/optimizer_kinds.h"
 #include "compute/program.h"
 #include "compute/target.h"
 
@@ -160,14 +161,10 @@ typedef struct update_group {
 } update_group;
 
 // Everything that an update needs in addition to the reduced record.
-typedef enum update_kind { UPDATE_SGD, UPDATE_ADAM, UPDATE_ADAMW } update_kind;
-
 typedef struct update_rule {
-    update_kind kind;
+    optimizer_kind kind;
     float lr, weight_decay; // of group 0
-    float momentum;
-    bool nesterov;
-    float beta1, beta2, eps;
+    float hyper[HYPERPARAMETERS];
     uint64_t step; // global step, from 0: Adam's bias correction, in all groups
     // The other groups: groups[g - 1] is group g; UPDATE_GROUPS - 1 of them. Only read if the
     // engine's parameters are in groups.
@@ -252,8 +249,8 @@ typedef struct backend {
     const char *name; // "cpu"
     bool keeps_data;  // its engines hold the data set (engine_options)
 
-    // Opens an engine; `kind` determines the optimizer state that it keeps (update_state_arrays).
-    status (*open)(const program *p, const engine_options *o, update_kind kind, engine **e,
+    // Opens an engine; `kind` determines the optimizer state that it keeps (optimizer_states).
+    status (*open)(const program *p, const engine_options *o, optimizer_kind kind, engine **e,
                    error *err);
     void (*close)(engine *e); // NULL is fine
 
@@ -269,7 +266,7 @@ typedef struct backend {
     const char *(*connect)(engine *const *engines, int count);
 
     // Copies whole arenas in or out, in any memory: parameters, buffers, optimizer state
-    // (update_state_arrays × parameters). An argument that is NULL is skipped. If a function of
+    // (optimizer_states × parameters). An argument that is NULL is skipped. If a function of
     // this table that returns no status fails because its device does, the next function that
     // returns a status reports it.
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
@@ -375,11 +372,6 @@ typedef struct backend {
 // Returns the number of floats in a record of this program.
 static inline size_t record_floats(const program *p) {
     return p->parameters + p->buffers + RECORD_EXTRA;
-}
-
-// Returns the optimizer state arrays of an update kind: 1 (momentum) or 2 (moments).
-static inline int update_state_arrays(update_kind kind) {
-    return kind == UPDATE_SGD ? 1 : 2;
 }
 
 // Returns the backend of that name, or NULL. "cpu" always exists.

@@ -126,8 +126,9 @@ static inline size_t layer_weights(const layer *l) {
                                                             (size_t)(l->kernel_h * l->kernel_w)
                                                       : shape_size(l->in));
     case TENSORS_CHANNELS: return (size_t)l->out.channels;
-    default: return 0;
+    case TENSORS_NONE: break;
     }
+    return 0;
 }
 
 static inline size_t layer_biases(const layer *l) {

@@ -131,8 +131,8 @@ status reference_infer(const program *p, const double *parameters, const double 
 
 // ---- Updates ----
 
-// Applies one step of SGD, Adam or AdamW to n parameters, by PyTorch's formulas. The gradient is
-// scale · gradient[i]. `state` is update_state_arrays(rule->kind) arrays of n, initially zero.
+// Applies one step of an optimizer to n parameters, by PyTorch's formulas. The gradient is
+// scale · gradient[i]. `state` is optimizer_states(rule->kind) arrays of n, initially zero.
 // `groups` is that of engine_options; it may be NULL.
 void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
                       const double *gradient, double *parameters, double *state);

@@ -87,7 +87,7 @@ static status open_parts(device_vector *v, int device, error *err) {
     v->parameters = memory_new(v->program.parameters, sizeof *v->parameters, err);
     if (!v->count || !v->first_leaf || !v->parameters) goto out;
     for (int r = 0; r < size; r++) v->count[r] = 1;
-    TRY(v->backend->open(&v->program, &options, UPDATE_SGD, &v->engine, err));
+    TRY(v->backend->open(&v->program, &options, OPTIMIZER_SGD, &v->engine, err));
     TRY(join(v, err));
 out:
     return rc;
@@ -157,7 +157,7 @@ out:
 
 status device_vector_check(device_vector *v, bool fast, error *err) {
     const int size = v->comm->size;
-    const update_rule rule = {.kind = UPDATE_SGD, .lr = 1};
+    const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 1};
     const float all = (float)size * (float)(size + 1) / 2;
     float request = (float)(v->comm->rank + 1);
     group_traffic traffic;

@@ -242,7 +242,8 @@ static status check_stages(const experiment *e, const yaml_node *root, error *er
 static status check_optimizer(const experiment *e, const yaml_node *root, error *err) {
     static const char *const nesterov[] = {"optimizer.nesterov", "optimizer.momentum", "optimizer"};
     static const char *const warmup[] = {"schedule.warmup_epochs", "epochs"};
-    if (e->optimizer.nesterov && !(e->optimizer.momentum > 0))
+    const double *hyper = e->optimizer.hyper;
+    if (hyper[HYPER_NESTEROV] != 0 && !(hyper[HYPER_MOMENTUM] > 0))
         return yaml_error(node_at_fault(root, nesterov, 3), err,
                           "'optimizer.nesterov' needs a momentum above 0");
     if (e->schedule.warmup_epochs > e->epochs)
@@ -422,10 +423,6 @@ double experiment_epochs_of(const yaml_node *resolved) {
     return epochs;
 }
 
-static bool needs_total(const char *kind) {
-    return !strcmp(kind, "cosine") || !strcmp(kind, "one_cycle");
-}
-
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]) {
     enum { WHY = 256 };
     char key[64];
@@ -436,7 +433,7 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
         snprintf(why, WHY, "it is from a run with a different '%s'", key);
     else if (wanted < had)
         snprintf(why, WHY, "it is from a run with more 'epochs': %.12g, not %.12g", had, wanted);
-    else if (wanted > had && kind && kind->text && needs_total(kind->text))
+    else if (wanted > had && kind && kind->text && schedule_needs_total(kind->text))
         snprintf(why, WHY,
                  "it is from a run of %.12g 'epochs', not %.12g: in a %.20s schedule their number "
                  "sets the learning rate of every step",

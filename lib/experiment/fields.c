@@ -21,9 +21,21 @@ bool experiment_is_set(const yaml_node *node) {
 #define AT(member) .place = (int)offsetof(experiment, member)
 #define ONLY_FOR(member, ...) \
     .kind = (int)offsetof(experiment, member), .kinds = (unsigned)(__VA_ARGS__)
-#define ADAMS    (1 << OPTIMIZER_ADAM | 1 << OPTIMIZER_ADAMW)
 #define SCALED   (1 << LR_SCALING_LINEAR | 1 << LR_SCALING_SQRT)
 #define AVERAGES (1 << AVERAGING_EMA | 1 << AVERAGING_LOOKAHEAD)
+
+#define OPTIMIZER_WORD(kind, states, word, ...)        word,
+#define SCHEDULE_WORD(kind, word, ...)                 word,
+#define IF_WARMS_UP(kind, word, needs_total, warms_up) | (warms_up) << SCHEDULE_##kind
+#define HYPER_FIELD(first, key, type, ...) \
+    {"optimizer." key,                     \
+     FIELD_##type,                         \
+     false,                                \
+     AT(optimizer.hyper[HYPER_##first]),   \
+     __VA_ARGS__,                          \
+     .single = true,                       \
+     .hyper = 1 + HYPER_##first,           \
+     .kind = (int)offsetof(experiment, optimizer.kind)},
 
 // In the order of the resolved tree. A choice precedes the fields that depend on it, and the model
 // the fields that are checked against it.
@@ -45,27 +57,19 @@ const field experiment_fields[] = {
     {"normalize.std", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_std},
     {"augment", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_augment},
     {"loader_workers", FIELD_INTEGER, false, AT(loader_workers), 0, 256},
-    {"optimizer.kind", FIELD_CHOICE, true, AT(optimizer.kind), .words = {"sgd", "adam", "adamw"}},
+    {"optimizer.kind", FIELD_CHOICE, true, AT(optimizer.kind),
+     .words = {OPTIMIZERS(OPTIMIZER_WORD)}},
     {"optimizer.lr", FIELD_NUMBER, true, AT(optimizer.lr), 0, 1e6, .above = true, .single = true},
-    {"optimizer.momentum", FIELD_NUMBER, false, AT(optimizer.momentum), 0, 1, .below = true,
-     .single = true, ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
-    {"optimizer.nesterov", FIELD_FLAG, false, AT(optimizer.nesterov),
-     ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
-    {"optimizer.betas", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_betas,
-     ONLY_FOR(optimizer.kind, ADAMS)},
-    {"optimizer.eps", FIELD_NUMBER, false, AT(optimizer.eps), 0, 1, .above = true, .single = true,
-     .otherwise = 1e-8, ONLY_FOR(optimizer.kind, ADAMS)},
+    OPTIMIZER_KEYS(HYPER_FIELD) // momentum to eps
     {"optimizer.weight_decay", FIELD_NUMBER, false, AT(optimizer.weight_decay), 0, 1e6},
     {"optimizer.clip_norm", FIELD_NUMBER, false, AT(optimizer.clip_norm), 0, 1e9, .silent = true},
-    {"schedule.kind", FIELD_CHOICE, false, AT(schedule.kind),
-     .words = {"constant", "multistep", "cosine", "linear", "one_cycle"}},
+    {"schedule.kind", FIELD_CHOICE, false, AT(schedule.kind), .words = {SCHEDULES(SCHEDULE_WORD)}},
     {"schedule.milestones", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_milestones,
      ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
     {"schedule.gamma", FIELD_NUMBER, false, AT(schedule.gamma), 0, 1, .above = true,
      .otherwise = 0.1, ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
     {"schedule.warmup_epochs", FIELD_INTEGER, false, AT(schedule.warmup_epochs), 0, MAX_EPOCHS,
-     ONLY_FOR(schedule.kind,
-              1 << SCHEDULE_CONSTANT | 1 << SCHEDULE_MULTISTEP | 1 << SCHEDULE_COSINE)},
+     ONLY_FOR(schedule.kind, 0 SCHEDULES(IF_WARMS_UP))},
     {"schedule.points", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_points,
      ONLY_FOR(schedule.kind, 1 << SCHEDULE_LINEAR)},
     {"schedule.pct_start", FIELD_NUMBER, false, AT(schedule.pct_start), 0, 1, .otherwise = 0.3,
@@ -110,6 +114,11 @@ const field experiment_fields[] = {
     {"published", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_published},
 };
 const size_t experiment_field_count = COUNT(experiment_fields);
+
+bool experiment_field_applies(const field *f, unsigned kind) {
+    if (f->hyper) return optimizer_kind_traits[kind].takes[f->hyper - 1].taken;
+    return !f->kinds || f->kinds >> kind & 1u;
+}
 
 // ---- Groups ----
 
@@ -208,8 +217,14 @@ static void refuse_number(experiment_reading *r, const field *f, const yaml_node
                      f->max, node->text, share);
 }
 
+// The default of the `i`th number of the field.
+static double default_of(const experiment *e, const field *f, int i) {
+    return f->hyper ? optimizer_kind_traits[e->optimizer.kind].takes[f->hyper - 1 + i].otherwise
+                    : f->otherwise;
+}
+
 static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_node *node) {
-    double value = f->otherwise;
+    double value = default_of(r->e, f, 0);
     if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
     if (node && !in_range(f, value)) {
         refuse_number(r, f, node, value);
@@ -227,10 +242,47 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
     return yaml_new_number(value, r->err);
 }
 
+static status check_pair(const experiment_reading *r, const field *f, const yaml_node *node,
+                         const double values[2]) {
+    for (int i = 0; i < 2; i++)
+        if (!in_range(f, values[i]))
+            return yaml_error(node, r->err, "'%s' must be %s %g and %s %g", f->path,
+                              f->above ? "above" : "at least", f->min,
+                              f->below ? "below" : "at most", f->max);
+    for (int i = 0; i < 2; i++)
+        if (f->single && !in_range(f, (double)(float)values[i]))
+            return yaml_error(node, r->err,
+                              "'%s' must be %s %g in single precision, where %.40s rounds to %g",
+                              f->path, f->above ? "above" : "below", f->above ? f->min : f->max,
+                              node->items[i]->text, (double)(float)values[i]);
+    return STATUS_OK;
+}
+
+static status read_pair(experiment_reading *r, const field *f, const yaml_node *node,
+                        yaml_node **list) {
+    double *values = place_of(r->e, f->place);
+    status rc = STATUS_OK;
+    if (node) {
+        TRY(field_read_numbers(node, f->path, 2, 2, values, list, r->err));
+        return check_pair(r, f, node, values);
+    }
+    *list = field_new_flow(YAML_SEQUENCE, r->err);
+    if (!*list) return STATUS_FAILED;
+    for (int i = 0; i < 2; i++) {
+        values[i] = default_of(r->e, f, i);
+        TRY(yaml_append(*list, yaml_new_number(values[i], r->err), r->err));
+    }
+out:
+    return rc;
+}
+
 static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_node *node) {
-    bool value = f->otherwise != 0;
+    bool value = default_of(r->e, f, 0) != 0;
     if (node && yaml_boolean(node, f->path, &value, r->err) != STATUS_OK) return NULL;
-    *(bool *)place_of(r->e, f->place) = value;
+    if (f->hyper)
+        *(double *)place_of(r->e, f->place) = value;
+    else
+        *(bool *)place_of(r->e, f->place) = value;
     return yaml_new_boolean(value, r->err);
 }
 
@@ -272,6 +324,7 @@ static bool has_default(experiment *e, const field *f) {
     case FIELD_SEED: return *(const uint64_t *)place == (uint64_t)f->otherwise;
     case FIELD_NUMBER: return *(const double *)place == f->otherwise;
     case FIELD_FLAG: return *(const bool *)place == (f->otherwise != 0);
+    case FIELD_PAIR:
     case FIELD_CUSTOM: break;
     }
     return false;
@@ -280,14 +333,11 @@ static bool has_default(experiment *e, const field *f) {
 status experiment_read_field(experiment_reading *r, const field *f) {
     const yaml_node *node = yaml_get(r->root, f->path);
     yaml_node *resolved = NULL;
-    if (f->kinds) {
-        unsigned kind;
-        memcpy(&kind, place_of(r->e, f->kind), sizeof kind);
-        bool applies = f->kinds >> kind & 1u;
-        if (!applies && node)
-            return yaml_error(node, r->err, "'%s' does not apply to this kind", f->path);
-        if (!applies) return STATUS_OK;
-    }
+    unsigned kind;
+    memcpy(&kind, place_of(r->e, f->kind), sizeof kind);
+    if (!experiment_field_applies(f, kind))
+        return node ? yaml_error(node, r->err, "'%s' does not apply to this kind", f->path)
+                    : STATUS_OK;
     if (!node && f->required) return missing(r, f);
     // Readers that return a node fail with NULL and leave the status in the error.
     r->err->code = STATUS_FAILED;
@@ -297,8 +347,9 @@ status experiment_read_field(experiment_reading *r, const field *f) {
     case FIELD_SEED: resolved = read_integer(r, f, node); break;
     case FIELD_NUMBER: resolved = read_number(r, f, node); break;
     case FIELD_FLAG: resolved = read_flag(r, f, node); break;
+    case FIELD_PAIR:
     case FIELD_CUSTOM: {
-        status rc = f->read(r, node, &resolved);
+        status rc = f->read ? f->read(r, node, &resolved) : read_pair(r, f, node, &resolved);
         if (rc == STATUS_OK) return resolved ? put_resolved(r, f, resolved) : STATUS_OK;
         yaml_free(resolved);
         return rc;

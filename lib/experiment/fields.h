@@ -11,7 +11,8 @@ typedef enum field_type {
     FIELD_INTEGER, // int
     FIELD_SEED,    // uint64_t
     FIELD_NUMBER,  // double
-    FIELD_FLAG,    // bool
+    FIELD_PAIR,    // double[2]
+    FIELD_FLAG,    // bool; a hyperparameter: double, 0 or 1
     FIELD_CUSTOM,  // handled by `read`
 } field_type;
 
@@ -30,9 +31,9 @@ typedef struct field {
     field_type type;
     bool required;        // if the field applies
     int place;            // offset in struct experiment, or FIELD_NO_PLACE
-    double min, max;      // FIELD_INTEGER, FIELD_NUMBER
-    bool above, below;    // FIELD_NUMBER: min and max themselves are excluded
-    bool single;          // FIELD_NUMBER: used as a float, which must be in the range, too
+    double min, max;      // of integers, numbers and pairs
+    bool above, below;    // numbers and pairs: min and max themselves are excluded
+    bool single;          // numbers and pairs: used as floats, which must be in the range, too
     bool silent;          // not in the resolved experiment if it has its default
     double otherwise;     // the default of a number, an integer, a choice or a flag
     const char *words[6]; // FIELD_CHOICE
@@ -40,6 +41,9 @@ typedef struct field {
     // value k. 0: always.
     unsigned kinds;
     int kind;
+    // 1 + the first hyperparameter that it sets: optimizer_kind_traits tells to which kinds of
+    // optimizer it applies, and what is then the default. 0: it sets none.
+    int hyper;
     // FIELD_CUSTOM: checks `node` (NULL: absent), fills the struct and stores the resolved value,
     // if any, in *resolved.
     status (*read)(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
@@ -48,6 +52,8 @@ typedef struct field {
 extern const field experiment_fields[];
 extern const size_t experiment_field_count;
 
+// Does the field apply if the choice that it depends on has this value?
+bool experiment_field_applies(const field *f, unsigned kind);
 // Does the key have keys below it, like "optimizer"?
 bool experiment_is_group(const char *key);
 // Returns a group's default kind ("constant" for a schedule), or NULL if it has no kind or must

@@ -329,8 +329,7 @@ static status add_control(ladder *l, error *err) {
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
     const schedule *s = &l->now.schedule;
-    bool rises =
-        s->warmup_epochs > 0 || s->kind == SCHEDULE_LINEAR || s->kind == SCHEDULE_ONE_CYCLE;
+    bool rises = s->warmup_epochs > 0 || !schedule_kind_traits[s->kind].warms_up;
     bool warm_up = grows && l->now.epochs > 1 && !rises;
     char scaling[64];
     snprintf(scaling, sizeof scaling, "{kind: linear, base_batch: %d}", l->from.global_batch);

@@ -96,30 +96,6 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
     return rc;
 }
 
-status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
-    double betas[2] = {0.9, 0.999};
-    status rc = STATUS_OK;
-    if (node) TRY(field_read_numbers(node, "optimizer.betas", 2, 2, betas, resolved, r->err));
-    for (int i = 0; i < 2; i++)
-        if (betas[i] < 0 || betas[i] >= 1)
-            return yaml_error(node, r->err, "'optimizer.betas' must be at least 0 and below 1");
-    for (int i = 0; i < 2; i++)
-        if ((float)betas[i] >= 1)
-            return yaml_error(
-                node, r->err,
-                "'optimizer.betas' must be below 1 in single precision, where %.40s rounds to 1",
-                node->items[i]->text);
-    r->e->optimizer.beta1 = betas[0];
-    r->e->optimizer.beta2 = betas[1];
-    if (node) return STATUS_OK;
-    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
-    if (!*resolved) return STATUS_FAILED;
-    TRY(yaml_append(*resolved, yaml_new_number(betas[0], r->err), r->err));
-    TRY(yaml_append(*resolved, yaml_new_number(betas[1], r->err), r->err));
-out:
-    return rc;
-}
-
 status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     static const char key[] = "schedule.milestones";
     schedule *s = &r->e->schedule;

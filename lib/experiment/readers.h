@@ -13,7 +13,6 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
 status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
-status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_tensors(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_points(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

@@ -78,7 +78,9 @@ static void init_tensor(const model *m, const model_tensor *t, init_kind kind, u
     case INIT_ZERO: fill(values, t->count, 0); break;
     case INIT_ONE: fill(values, t->count, 1); break;
     case INIT_DIRAC: fill_dirac(t, values); break;
-    default: break;
+    case INIT_DEFAULT: // model_init_parameters
+    case INIT_WHITEN:  // whitening.h
+    case INIT_KINDS: break;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "nn/optimizer.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/elementary.h"
 
@@ -60,6 +61,18 @@ static double one_cycle_factor(const schedule *s, uint64_t step, uint64_t total_
     if (here >= end) return s->pct_start < 1 ? last : 1;
     if (here < top) return anneal(s->anneal, first, 1, here / top);
     return anneal(s->anneal, 1, last, (here - top) / (end - top));
+}
+
+#define ROW(kind, ...) [SCHEDULE_##kind] = {__VA_ARGS__},
+const schedule_traits schedule_kind_traits[] = {SCHEDULES(ROW)};
+#undef ROW
+
+bool schedule_needs_total(const char *word) {
+    const size_t kinds = sizeof schedule_kind_traits / sizeof *schedule_kind_traits;
+    for (size_t k = 0; k < kinds; k++)
+        if (strcmp(schedule_kind_traits[k].word, word) == 0)
+            return schedule_kind_traits[k].needs_total;
+    return false;
 }
 
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,

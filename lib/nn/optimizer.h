@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// optimizer.h - descriptions of update rules, learning-rate schedules and averages of weights. The
+// optimizer.h - an experiment's optimizer, learning-rate schedule and average of the weights. The
 // backend's kernels compute the updates.
 #ifndef LOCKSTEP_NN_OPTIMIZER_H
 #define LOCKSTEP_NN_OPTIMIZER_H
@@ -7,25 +7,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_ADAMW } optimizer_kind;
+#include "compute/optimizer_kinds.h"
 
 typedef struct optimizer {
     optimizer_kind kind;
-    double lr;                // before scaling and schedule
-    double momentum;          // sgd
-    bool nesterov;            // sgd
-    double beta1, beta2, eps; // adam, adamw
+    double lr;                     // before scaling and schedule
+    double hyper[HYPERPARAMETERS]; // those that the kind takes
     double weight_decay;
     double clip_norm; // of the gradient, at most; 0: any
 } optimizer;
 
-typedef enum schedule_kind {
-    SCHEDULE_CONSTANT,
-    SCHEDULE_MULTISTEP,
-    SCHEDULE_COSINE,
-    SCHEDULE_LINEAR,
-    SCHEDULE_ONE_CYCLE
-} schedule_kind;
+// The schedules as one table: ROW(kind, the values of its schedule_traits). Their keys are in
+// experiment/fields.c.
+#define SCHEDULES(ROW)                       \
+    ROW(CONSTANT, "constant", false, true)   \
+    ROW(MULTISTEP, "multistep", false, true) \
+    ROW(COSINE, "cosine", true, true)        \
+    ROW(LINEAR, "linear", false, false)      \
+    ROW(ONE_CYCLE, "one_cycle", true, false)
+
+#define SCHEDULE_KIND(kind, ...) SCHEDULE_##kind,
+typedef enum schedule_kind { SCHEDULES(SCHEDULE_KIND) } schedule_kind;
+#undef SCHEDULE_KIND
+
+typedef struct schedule_traits {
+    const char *word; // in experiments
+    bool needs_total; // the rate of a step depends on the number of steps to come
+    bool warms_up;    // can begin with a warm-up
+} schedule_traits;
+
+extern const schedule_traits schedule_kind_traits[];
 
 typedef enum anneal_kind { ANNEAL_COS, ANNEAL_LINEAR } anneal_kind;
 
@@ -40,7 +51,7 @@ typedef struct schedule {
     int milestones[SCHEDULE_MAX_MILESTONES]; // epochs, increasing
     int milestone_count;
     double gamma;
-    int warmup_epochs;                          // constant, multistep, cosine
+    int warmup_epochs;
     schedule_point points[SCHEDULE_MAX_POINTS]; // linear: epochs increasing
     int point_count;
     double pct_start, div_factor, final_div_factor; // one_cycle, as in OneCycleLR
@@ -79,10 +90,13 @@ typedef struct lr_scaling {
 //             and without a cycle of the momentum. A first phase without steps is left out, where
 //             PyTorch divides by 0
 //
-// and, except for the last two, times (step + 1) / warm-up steps during the warm-up. In double; the
+// and, if the schedule has one, times (step + 1) / warm-up steps during the warm-up. In double; the
 // caller rounds.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
                      uint64_t total_steps);
+
+// Returns the trait of the schedule of that word; false for an unknown one.
+bool schedule_needs_total(const char *word);
 
 #endif

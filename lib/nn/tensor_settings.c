@@ -46,8 +46,12 @@ const char *init_kind_needs(init_kind kind, const model *m, const model_tensor *
         return t->rank > 1 ? NULL : "the weight of a convolution or of a linear layer";
     case INIT_DIRAC: return is_conv_weight(m, t) ? NULL : "the weight of a convolution";
     case INIT_WHITEN: return whiten_needs(m, t);
-    default: return NULL;
+    case INIT_DEFAULT:
+    case INIT_ZERO:
+    case INIT_ONE:
+    case INIT_KINDS: break;
     }
+    return NULL;
 }
 
 // ---- Groups ----

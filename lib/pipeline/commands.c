@@ -93,7 +93,12 @@ status pipeline_run(pipeline *p, error *err) {
     case COMMAND_CLEAN_RUNS: return pipeline_clean_runs(p, err);
     case COMMAND_VERIFY: return pipeline_verify(p, err);
     case COMMAND_GRADE: return pipeline_grade(p, err);
-    default: break;
+    case COMMAND_EXPERIMENT:
+    case COMMAND_COMPARE:
+    case COMMAND_EXPLAIN:
+    case COMMAND_REPRODUCE:
+    case COMMAND_SUBMISSION:
+    case COMMANDS: break;
     }
     work_remove_old(p);
     TRY(planned_runs_make(p, &runs, err));

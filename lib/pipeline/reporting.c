@@ -39,8 +39,14 @@ static bool needs_collectives(const pipeline *p, const planned_runs *runs,
     case COMMAND_COMPARE:
     case COMMAND_SUBMISSION:
     case COMMAND_REPRODUCE: return different > worlds[1];
-    default: return false;
+    case COMMAND_EXPLAIN:
+    case COMMAND_VERIFY:
+    case COMMAND_GRADE:
+    case COMMAND_RUNS:
+    case COMMAND_CLEAN_RUNS:
+    case COMMANDS: break;
     }
+    return false;
 }
 
 // Returns 1, 2, 4, 8 and the runs' world sizes as a list; NULL if there is nothing to measure.

@@ -71,8 +71,9 @@ static const char *property_text(const run *one, const property *p, value *v) {
     case PROPERTY_THREADS: return count_text(v, one->threads);
     case PROPERTY_LOADER_WORKERS: return count_text(v, one->loader_workers);
     case PROPERTY_EXECUTIONS: return count_text(v, (int64_t)run_execution_count(one));
-    default: return run_text(root, p->path);
+    case PROPERTY_RECORDED: break;
     }
+    return run_text(root, p->path);
 }
 
 static void property_cell(document *d, const run *one, const property *p) {

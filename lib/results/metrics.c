@@ -404,8 +404,12 @@ char *metric_name(const metric_row *m, const run *r, size_t member, error *err) 
     case OVER_EPOCHS:
     case OVER_EXECUTIONS:
     case OVER_TURNS: return put_place(m->name, member + 1, err);
-    default: return put_place(m->name, member, err);
+    case OVER_NOTHING:
+    case OVER_REPLICAS:
+    case OVER_STAGES:
+    case OVER_GPUS: break;
     }
+    return put_place(m->name, member, err);
 }
 
 // Its key in the manifest.
@@ -418,8 +422,16 @@ static char *key_of(const metric_row *m, const run *r, size_t member, error *err
         return put_member(key, pair, err);
     case OVER_PHASES: return put_member(key, run_phase_name((int)member), err);
     case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member), err);
-    default: return put_place(key, member, err);
+    case OVER_NOTHING:
+    case OVER_CLASSES:
+    case OVER_EPOCHS:
+    case OVER_EXECUTIONS:
+    case OVER_TURNS:
+    case OVER_REPLICAS:
+    case OVER_STAGES:
+    case OVER_GPUS: break;
     }
+    return put_place(key, member, err);
 }
 
 // Those of an execution of turns are not in the manifest, only in its file.

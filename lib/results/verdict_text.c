@@ -143,7 +143,8 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
         append_cost(out, c, l);
         append_place(out, c->crowded, l);
         break;
-    default: append_lack(out, c, length, l); break;
+    case VERDICT_NONE:
+    case VERDICT_IDENTICAL: append_lack(out, c, length, l); break;
     }
 }
 
@@ -180,8 +181,12 @@ static const char *accuracy_format(const verdict *v, bool *margin) {
     case VERDICT_SAME:
         return models ? WORD("the two models are equally good within ±%g points (%s); one seed")
                       : WORD("the same within ±%g points (%s)");
-    default: return models ? WORD("undecided between the two models (%s)") : WORD("undecided (%s)");
+    case VERDICT_NONE:
+    case VERDICT_IDENTICAL:
+    case VERDICT_UNDECIDED:
+    case VERDICT_COST: break;
     }
+    return models ? WORD("undecided between the two models (%s)") : WORD("undecided (%s)");
 }
 
 static void append_tested(text *out, const verdict *v, language l) {

@@ -134,8 +134,9 @@ static bool has_file(const figure *f) {
     case FILE_STEPS: return f->run->train != NULL;
     case FILE_PREDICTIONS: return f->run->evaluate != NULL;
     case FILE_TURNS: return true;
-    default: return false;
+    case FILE_NONE: break;
     }
+    return false;
 }
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {

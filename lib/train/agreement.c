@@ -32,7 +32,7 @@ static status hash_parts(const checkpoint *c, holding *h, error *err) {
         size_t count;
     } arenas[PARTS] = {{c->parameters, p->parameters},
                        {c->buffers, p->buffers},
-                       {c->optimizer, p->parameters * (size_t)update_state_arrays(c->kind)},
+                       {c->optimizer, p->parameters * (size_t)optimizer_states(c->kind)},
                        {c->average, p->parameters},
                        {c->average_buffers, p->buffers}};
     status rc = STATUS_OK;

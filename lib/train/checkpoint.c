@@ -16,20 +16,14 @@ static const char SCHEMA[] = "lockstep.state/1";
 
 static const char MODEL_PREFIX[] = "model.", AVERAGE_PREFIX[] = "average.", BEST_PREFIX[] = "best.";
 
-// Prefixes of the optimizer's arrays: PyTorch's names for them.
-static const char *optimizer_prefix(update_kind kind, int array) {
-    if (kind == UPDATE_SGD) return "optimizer.momentum.";
-    return array == 0 ? "optimizer.exp_avg." : "optimizer.exp_avg_sq.";
-}
-
-status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs, uint64_t steps,
-                       error *err) {
+status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int epochs,
+                       uint64_t steps, error *err) {
     status rc = STATUS_FAILED;
     size_t n = m->program.parameters;
     *c = (checkpoint){.model = m, .kind = kind, .epochs = epochs};
     c->parameters = memory_new_aligned(n, sizeof(float), err);
     c->buffers = memory_new_aligned(m->program.buffers, sizeof(float), err);
-    c->optimizer = memory_new_aligned(n * (size_t)update_state_arrays(kind), sizeof(float), err);
+    c->optimizer = memory_new_aligned(n * (size_t)optimizer_states(kind), sizeof(float), err);
     c->accuracy = memory_new((size_t)epochs, sizeof *c->accuracy, err);
     c->execution = yaml_new(YAML_SEQUENCE, err);
     if (!c->parameters || !c->buffers || !c->optimizer || !c->accuracy || !c->execution) goto out;
@@ -100,15 +94,16 @@ static bool find_bad_tensor(const model *m, const char *prefix, const float *par
 
 bool checkpoint_find_bad(const checkpoint *c, bad_place *bad) {
     const model *m = c->model;
+    const optimizer_state *state = optimizer_kind_traits[c->kind].states;
     if (find_bad_tensor(m, MODEL_PREFIX, c->parameters, c->buffers, false, bad)) return true;
     if (c->best && find_bad_tensor(m, BEST_PREFIX, c->best, c->best_buffers, false, bad))
         return true;
     if (c->average &&
         find_bad_tensor(m, AVERAGE_PREFIX, c->average, c->average_buffers, false, bad))
         return true;
-    for (int a = 0; a < update_state_arrays(c->kind); a++)
-        if (find_bad_tensor(m, optimizer_prefix(c->kind, a),
-                            c->optimizer + (size_t)a * m->program.parameters, NULL, a == 1, bad))
+    for (int a = 0; a < optimizer_states(c->kind); a++)
+        if (find_bad_tensor(m, state[a].prefix, c->optimizer + (size_t)a * m->program.parameters,
+                            NULL, state[a].never_negative, bad))
             return true;
     return false;
 }
@@ -185,8 +180,8 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
     status rc;
     TRY(add_metadata(c, run, f, err));
     TRY(model_file_store(c->model, MODEL_PREFIX, c->parameters, c->buffers, f, err));
-    for (int a = 0; a < update_state_arrays(c->kind); a++)
-        TRY(model_file_store(c->model, optimizer_prefix(c->kind, a),
+    for (int a = 0; a < optimizer_states(c->kind); a++)
+        TRY(model_file_store(c->model, optimizer_kind_traits[c->kind].states[a].prefix,
                              c->optimizer + (size_t)a * c->model->program.parameters, NULL, f,
                              err));
     if (c->best_epoch) {
@@ -343,8 +338,8 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
     TRY(read_number(&f, path, "total_ns", UINT64_MAX, &c->total_ns, err));
     TRY(read_execution(c, &f, path, err));
     TRY(model_file_load(c->model, MODEL_PREFIX, c->parameters, c->buffers, &f, path, err));
-    for (int a = 0; a < update_state_arrays(c->kind); a++)
-        TRY(model_file_load(c->model, optimizer_prefix(c->kind, a),
+    for (int a = 0; a < optimizer_states(c->kind); a++)
+        TRY(model_file_load(c->model, optimizer_kind_traits[c->kind].states[a].prefix,
                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, &f, path,
                             err));
     TRY(read_best(c, &f, path, err));

@@ -25,9 +25,9 @@ typedef struct run_identity {
 // A run so far.
 typedef struct checkpoint {
     const model *model;                      // not owned
-    update_kind kind;                        // selects the optimizer state
+    optimizer_kind kind;                     // selects the optimizer state
     uint64_t step;                           // steps done, over all epochs
-    float *parameters, *buffers, *optimizer; // arenas; `optimizer`: update_state_arrays of them
+    float *parameters, *buffers, *optimizer; // arenas; `optimizer`: optimizer_states of them
     float *average, *average_buffers;        // of the weights (average.h); NULL: none
     bool average_is_model;                   // else the average only serves training
     timeline timeline;                       // of the steps done
@@ -44,8 +44,8 @@ typedef struct checkpoint {
 #define CHECKPOINT_RESTARTS "restarts"
 
 // Prepares an empty run with room for `steps` steps in `epochs` epochs; the arenas are zero.
-status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs, uint64_t steps,
-                       error *err) MUST_CHECK;
+status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int epochs,
+                       uint64_t steps, error *err) MUST_CHECK;
 // Makes room for the best model.
 status checkpoint_begin_best(checkpoint *c, error *err) MUST_CHECK;
 // If there is room for the best model, and the accuracy after this epoch (from 0) is better than

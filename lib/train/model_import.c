@@ -273,8 +273,13 @@ static float element(const tensor *t, int64_t i) {
     case TENSOR_F64: return (float)((const double *)t->data)[i];
     case TENSOR_F16: return float_from_f16(((const uint16_t *)t->data)[i]);
     case TENSOR_BF16: return float_from_bf16(((const uint16_t *)t->data)[i]);
-    default: return ((const float *)t->data)[i];
+    case TENSOR_F32: return ((const float *)t->data)[i];
+    case TENSOR_U8:
+    case TENSOR_U32:
+    case TENSOR_U64:
+    case TENSOR_I64: break; // is_float
     }
+    return NAN;
 }
 
 static status refuse_value(const import *i, const tensor *t, const model_tensor *want,

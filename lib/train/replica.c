@@ -32,14 +32,6 @@ enum { RECORD_REQUESTS = RECORD_EXTRA - REQUESTS };
 // requests are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_PER_REQUEST = 16 };
 
-update_kind strategy_update_kind(const optimizer *o) {
-    switch (o->kind) {
-    case OPTIMIZER_ADAM: return UPDATE_ADAM;
-    case OPTIMIZER_ADAMW: return UPDATE_ADAMW;
-    default: return UPDATE_SGD;
-    }
-}
-
 void strategy_give_data(const executor_options *o, engine_options *e) {
     if (!o->data) return;
     e->images = o->data->pixels;
@@ -137,8 +129,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
-    TRY(o->backend->open(&e->model.program, &options, strategy_update_kind(&e->optimizer),
-                         &x->engine, err));
+    TRY(o->backend->open(&e->model.program, &options, e->optimizer.kind, &x->engine, err));
     TRY(join_group(x, o->log, err));
     *out = x;
     return STATUS_OK;

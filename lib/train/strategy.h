@@ -140,7 +140,4 @@ static inline uint64_t strategy_busy(const phase_times *t) {
 // Passes the data set, if there is one, and its augmentation to an engine that trains.
 void strategy_give_data(const executor_options *o, engine_options *e);
 
-// Returns an optimizer's update kind, which determines its state arrays.
-update_kind strategy_update_kind(const optimizer *o);
-
 #endif

@@ -114,8 +114,8 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
-    const status rc = o->backend->open(x->program, &options, strategy_update_kind(&e->optimizer),
-                                       &x->engines[number], err);
+    const status rc =
+        o->backend->open(x->program, &options, e->optimizer.kind, &x->engines[number], err);
     if (rc != STATUS_OK) return rc;
     ALLOCATE(p->gradients, x->engines[number], groups * dp_block(x));
     ALLOCATE(p->losses, x->engines[number], groups);

@@ -230,7 +230,7 @@ static status open_stage(executor *x, int number, const int *first, const execut
     options.receives = number > 0;
     options.sends = number + 1 < x->count;
     if (number == 0) strategy_give_data(o, &options);
-    const update_kind kind = strategy_update_kind(&o->experiment->optimizer);
+    const optimizer_kind kind = o->experiment->optimizer.kind;
     char threads[TRACE_NAME_BYTES];
     status rc = STATUS_OK;
     s->track = trace_first(o->trace);
@@ -289,8 +289,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
     options.trace = o->trace;
     options.track = x->stages[0].track; // the thread that evaluates
     options.track_name = "evaluation thread";
-    TRY(x->backend->open(x->program, &options, strategy_update_kind(&e->optimizer), &x->whole,
-                         err));
+    TRY(x->backend->open(x->program, &options, e->optimizer.kind, &x->whole, err));
 out:
     return rc;
 }
@@ -307,7 +306,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->count = o->world_size;
     x->shards = o->experiment->virtual_shards;
     x->together = o->experiment->sync_batch_norm;
-    x->arrays = (size_t)update_state_arrays(strategy_update_kind(&o->experiment->optimizer));
+    x->arrays = (size_t)optimizer_states(o->experiment->optimizer.kind);
     x->stages = memory_new((size_t)x->count, sizeof *x->stages, err);
     x->state = memory_new(x->arrays * x->program->parameters, sizeof *x->state, err);
     x->parameters = memory_new(x->program->parameters, sizeof *x->parameters, err);

@@ -70,8 +70,8 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     TRY(train_manifest_init_except(m, &s->init_except, err));
     TRY(train_data_read(r, err));
     const uint32_t samples = train_run_samples(r);
-    TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer),
-                        trainer_epochs(e, samples), trainer_steps(e, samples), err));
+    TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
+                        trainer_steps(e, samples), err));
     if (e->keep == KEEP_BEST) TRY(checkpoint_begin_best(&r->checkpoint, err));
     TRY(train_start_model(r, err));
     if (e->average.kind != AVERAGING_NONE)

@@ -143,7 +143,7 @@ status trained_model_open(const trained_model *t, const devices *on, int threads
                               .shard_samples = GROUP};
     memcpy(options.mean, t->normalization.mean, sizeof options.mean);
     memcpy(options.std, t->normalization.std, sizeof options.std);
-    status rc = b->open(&t->model.program, &options, UPDATE_SGD, e, err);
+    status rc = b->open(&t->model.program, &options, OPTIMIZER_SGD, e, err);
     if (rc == STATUS_OK) b->write(*e, t->parameters, t->buffers, NULL);
     return rc;
 }

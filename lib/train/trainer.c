@@ -168,19 +168,16 @@ static update_rule rule_of(trainer *t) {
     const double lr = learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
                                     t->steps_per_epoch, t->total);
     tensor_groups_rule(&e->groups, lr, o->weight_decay, step / t->steps_per_epoch, t->groups);
-    return (update_rule){
-        .kind = strategy_update_kind(o),
+    update_rule rule = {
+        .kind = o->kind,
         .lr = (float)lr,
         .weight_decay = (float)o->weight_decay,
-        .momentum = (float)o->momentum,
-        .nesterov = o->nesterov,
-        .beta1 = (float)o->beta1,
-        .beta2 = (float)o->beta2,
-        .eps = (float)o->eps,
         .step = step,
         .groups = t->groups,
         .clip_norm = o->clip_norm,
     };
+    for (int i = 0; i < HYPERPARAMETERS; i++) rule.hyper[i] = (float)o->hyper[i];
+    return rule;
 }
 
 static status read_all(trainer *t, error *err) {

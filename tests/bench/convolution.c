@@ -134,7 +134,7 @@ static status run_steps(const backend *be, engine *e, work *w, pass measured, er
                      .pixels = w->pixels,
                      .targets = w->targets,
                      .ids = w->ids};
-    update_rule rule = {.kind = UPDATE_SGD, .lr = 0.001f};
+    update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.001f};
     update_result result;
     status rc = STATUS_OK;
     for (int i = -1; i < w->steps; i++) {
@@ -165,7 +165,7 @@ static status measure(work *w, pass measured, error *err) {
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5f;
     engine *e = NULL;
     status rc;
-    TRY(be->open(&w->m.program, &o, UPDATE_SGD, &e, err));
+    TRY(be->open(&w->m.program, &o, OPTIMIZER_SGD, &e, err));
     be->write(e, w->parameters, w->buffers, w->state);
     plain = e->kernels;
     kernels timed = *plain;

@@ -115,7 +115,7 @@ static status train(const backend *be, engine *e, const work *w, error *err) {
                      .targets = w->targets,
                      .ids = w->ids,
                      .rows = w->rows};
-    update_rule rule = {.kind = UPDATE_SGD, .lr = 0.001f, .momentum = 0.9f};
+    update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.001f, .hyper = {[HYPER_MOMENTUM] = 0.9f}};
     update_result result;
     status rc = STATUS_OK;
     be->write(e, w->parameters, w->buffers, NULL);
@@ -140,7 +140,7 @@ static status open_engine(const backend *be, const work *w, int device, engine *
                         .images = w->data,
                         .image_count = (uint32_t)w->images};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5f;
-    return be->open(&w->m.program, &o, UPDATE_SGD, e, err);
+    return be->open(&w->m.program, &o, OPTIMIZER_SGD, e, err);
 }
 
 static status measure(const cuda_library *library, const work *w, int device, int repeats,

@@ -47,13 +47,13 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
     const program *prog = &p->m.program;
     engine *e = NULL;
     error err = {0};
-    assert_int_equal(be->open(prog, o, UPDATE_SGD, &e, &err), STATUS_OK);
+    assert_int_equal(be->open(prog, o, OPTIMIZER_SGD, &e, &err), STATUS_OK);
     be->write(e, p->parameters, p->buffers, p->state);
     for (int i = 0; i < FREEZING_STEPS; i++, after += frozen_floats(p)) {
         const bool frozen = i == 1 || i == 2;
         const update_group groups[UPDATE_GROUPS - 1] = {
             [FREEZABLE - 1] = {.lr = 0.05f, .frozen = frozen}};
-        const update_rule rule = {.lr = 0.1f, .momentum = 0.9f, .groups = groups};
+        const update_rule rule = {.lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}, .groups = groups};
         batch b = whole_batch(p);
         b.frozen = tell && frozen ? (uint32_t)1 << FREEZABLE : 0;
         update_result result;

@@ -96,6 +96,24 @@ static void choose_state(problem *p) {
     }
 }
 
+// As after some steps of this optimizer.
+static inline void problem_suit(problem *p, optimizer_kind kind) {
+    const size_t n = p->m.program.parameters;
+    for (size_t i = 0; i < OPTIMIZER_STATES * n; i++) {
+        if (optimizer_kind_traits[kind].states[i / n].never_negative)
+            p->state[i] = fabsf(p->state[i]);
+        p->state64[i] = (double)p->state[i];
+    }
+}
+
+// The rule with the defaults of an optimizer.
+static inline update_rule default_rule(optimizer_kind kind) {
+    update_rule rule = {.kind = kind, .lr = 0.01f};
+    for (int i = 0; i < HYPERPARAMETERS; i++)
+        rule.hyper[i] = (float)optimizer_kind_traits[kind].takes[i].otherwise;
+    return rule;
+}
+
 static void choose_samples(problem *p) {
     const program *prog = &p->m.program;
     const size_t size = shape_size(prog->input), plane = size / (size_t)prog->input.channels;
@@ -204,7 +222,7 @@ typedef struct outcome {
 
 static void outcome_init(outcome *o, const problem *p, const update_rule *rule) {
     const program *prog = &p->m.program;
-    const size_t arrays = 1 + (size_t)update_state_arrays(rule->kind);
+    const size_t arrays = 1 + (size_t)optimizer_states(rule->kind);
     o->record_floats = record_floats(prog);
     o->updated_floats = arrays * prog->parameters + prog->buffers;
     o->logits_floats = (size_t)p->samples * (size_t)prog->classes;
@@ -437,7 +455,7 @@ static void compare_with_reference(const problem *p, const outcome *o) {
 static void compare_update(const problem *p, const outcome *o, const update_rule *rule) {
     const program *prog = &p->m.program;
     const reference_batch b = reference_batch_of(p);
-    const size_t n = prog->parameters, states = (size_t)update_state_arrays(rule->kind);
+    const size_t n = prog->parameters, states = (size_t)optimizer_states(rule->kind);
     double *record = ops_zeros(o->record_floats), *expected = ops_zeros(o->updated_floats);
     double *got = ops_zeros(o->updated_floats);
     widen(o->record, record, o->record_floats);

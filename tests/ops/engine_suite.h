@@ -61,8 +61,10 @@ typedef struct test_case {
 } test_case;
 
 static void test_step(void **state) {
-    static const update_rule rule = {
-        .kind = UPDATE_SGD, .lr = 0.5f, .momentum = 0.9f, .weight_decay = 0.01f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD,
+                                     .lr = 0.5f,
+                                     .hyper = {[HYPER_MOMENTUM] = 0.9f},
+                                     .weight_decay = 0.01f};
     const test_case *c = *state;
     check(c->m, c->s, &rule);
 }
@@ -75,36 +77,41 @@ typedef struct update_case {
 } update_case;
 
 static const update_case updates[] = {
-    {"update: sgd", {.kind = UPDATE_SGD, .lr = 0.1f}},
-    {"update: sgd, momentum", {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f}},
+    {"update: sgd", {.kind = OPTIMIZER_SGD, .lr = 0.1f}},
+    {"update: sgd, momentum",
+     {.kind = OPTIMIZER_SGD, .lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}}},
     {"update: sgd, nesterov",
-     {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f, .nesterov = true, .step = 3}},
+     {.kind = OPTIMIZER_SGD,
+      .lr = 0.1f,
+      .hyper = {[HYPER_MOMENTUM] = 0.9f, [HYPER_NESTEROV] = 1},
+      .step = 3}},
     {"update: sgd, nesterov, weight decay",
-     {.kind = UPDATE_SGD,
+     {.kind = OPTIMIZER_SGD,
       .lr = 0.3f,
       .weight_decay = 0.02f,
-      .momentum = 0.5f,
-      .nesterov = true,
+      .hyper = {[HYPER_MOMENTUM] = 0.5f, [HYPER_NESTEROV] = 1},
       .step = 3}},
     {"update: adam, first step",
-     {.kind = UPDATE_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f}},
+     {.kind = OPTIMIZER_ADAM,
+      .lr = 0.01f,
+      .hyper = {[HYPER_BETA1] = 0.9f, [HYPER_BETA2] = 0.999f, [HYPER_EPS] = 1e-8f}}},
     {"update: adam, weight decay",
-     {.kind = UPDATE_ADAM,
+     {.kind = OPTIMIZER_ADAM,
       .lr = 0.01f,
       .weight_decay = 0.1f,
-      .beta1 = 0.9f,
-      .beta2 = 0.999f,
-      .eps = 1e-8f,
+      .hyper = {[HYPER_BETA1] = 0.9f, [HYPER_BETA2] = 0.999f, [HYPER_EPS] = 1e-8f},
       .step = 9}},
     {"update: sgd, clipped",
-     {.kind = UPDATE_SGD, .lr = 0.3f, .momentum = 0.9f, .clip_norm = 1, .factor = 0.0625}},
+     {.kind = OPTIMIZER_SGD,
+      .lr = 0.3f,
+      .hyper = {[HYPER_MOMENTUM] = 0.9f},
+      .clip_norm = 1,
+      .factor = 0.0625}},
     {"update: adamw",
-     {.kind = UPDATE_ADAMW,
+     {.kind = OPTIMIZER_ADAMW,
       .lr = 0.01f,
       .weight_decay = 0.1f,
-      .beta1 = 0.8f,
-      .beta2 = 0.95f,
-      .eps = 1e-4f,
+      .hyper = {[HYPER_BETA1] = 0.8f, [HYPER_BETA2] = 0.95f, [HYPER_EPS] = 1e-4f},
       .step = 1000}},
 };
 
@@ -118,7 +125,11 @@ static const split updated_split = {.shards = 4, .count = {5, 5, 4, 4}};
 
 static void test_update(void **state) {
     const update_case *c = *state;
-    check(&updated_model, &updated_split, &c->rule);
+    problem p;
+    problem_init(&p, &updated_model, &updated_split);
+    problem_suit(&p, c->rule.kind);
+    check_problem(&p, &c->rule);
+    problem_release(&p);
 }
 
 // ---- Groups of parameters ----
@@ -160,6 +171,7 @@ static void test_groups(void **state) {
     execution x[MAX_EXECUTIONS];
     outcome o = {0};
     problem_init(&p, &updated_model, &updated_split);
+    problem_suit(&p, rule.kind);
     assert_true(p.m.program.parameters <= (size_t)ARENA_LINES * ARENA_ALIGNMENT);
     for (int i = 0; i < p.m.tensor_count; i++) {
         const model_tensor *t = &p.m.tensors[i];
@@ -171,7 +183,7 @@ static void test_groups(void **state) {
     check_problem(&p, &rule);
     (void)suite.executions(p.s, x);
     run(&p, &x[0], &rule, &o);
-    check_frozen(&p, &o, update_state_arrays(rule.kind));
+    check_frozen(&p, &o, optimizer_states(rule.kind));
     outcome_release(&o);
     problem_release(&p);
 }
@@ -194,7 +206,7 @@ static const model_case smoothed[] = {
 static void test_smoothing(void **state) {
     static const split wide = {.shards = 4, .count = {17, 16, 16, 16}};
     static const split few = {.shards = 2, .count = {3, 2}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     static const double smoothing[] = {0.2, 0.9};
     for (int i = 0; i < 4; i++) {
         problem p;
@@ -210,7 +222,7 @@ static void test_smoothing(void **state) {
 // Every third sample keeps its label; the others share it, some with the same class.
 static void test_mixed_labels(void **state) {
     static const split wide = {.shards = 4, .count = {17, 16, 16, 16}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     for (int i = 0; i < 2; i++) {
         problem p;
         problem_init(&p, *state, &wide);
@@ -267,7 +279,7 @@ static const model_case ties[] = {
 
 static void test_ties(void **state) {
     static const split s = {.shards = 2, .count = {17, 16}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.01f};
     problem p;
     problem_init(&p, *state, &s);
     choose_integers(&p);
@@ -316,7 +328,7 @@ static void test_far(void **state) {
                                     {.shards = 3, .count = {17, 16, 16}},
                                     {.shards = 3, .count = {17, 16, 16}, .sync = true}};
     static const float means[] = {2000, 60000};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.01f};
     for (size_t i = 0; i < 6; i++) {
         problem p;
         problem_init(&p, *state, &batches[i / 2]);
@@ -338,7 +350,7 @@ static engine *open_engine(const problem *p, int threads) {
     engine *e = NULL;
     memcpy(o.mean, p->mean, sizeof o.mean);
     memcpy(o.std, p->std, sizeof o.std);
-    if (suite.be->open(&p->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK)
+    if (suite.be->open(&p->m.program, &o, OPTIMIZER_SGD, &e, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     suite.be->write(e, p->parameters, p->buffers, NULL);
     return e;
@@ -427,7 +439,7 @@ static void come_between(const problem *p, engine *e, between what, float *scrat
 // engine that delays a step until its update must not run it twice.
 static update_result update_behind(const problem *p, between what, float *parameters) {
     const backend *be = suite.be;
-    const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     engine *e = open_engine(p, 2);
     error err;
     update_result result = {0};
@@ -494,7 +506,7 @@ static void test_infer_in_pieces(void **state) {
 // parameters.
 static void check_infer_after_update(const model_case *m) {
     static const split whole = {.shards = 1, .count = {21}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     problem p;
     problem_init(&p, m, &whole);
     const backend *be = suite.be;
@@ -528,7 +540,7 @@ static void test_infer_after_update(void **state) {
 // ---- The tree of a batch norm ----
 
 static void test_norm_tree(void **state) {
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.01f};
     const split *s = *state;
     int groups[MAX_SHARDS];
     reduction_tree tree;
@@ -584,7 +596,7 @@ static const model_case leaks[] = {
 // In the first layer's last parameter, the bias of one channel.
 static void test_nan(void **state) {
     static const split s = {.shards = 2, .count = {5, 4}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.01f};
     problem p;
     execution x[MAX_EXECUTIONS];
     problem_init(&p, *state, &s);
@@ -672,6 +684,15 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     n = add_case(n, "inference after an update", test_infer_after_update, NULL);
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
         n = add_case(n, updates[i].name, test_update, &updates[i]);
+    static char words[OPTIMIZER_KINDS][64];
+    static update_case defaults[OPTIMIZER_KINDS];
+    for (int k = 0; k < OPTIMIZER_KINDS; k++) {
+        snprintf(words[k], sizeof words[k], "update: %s, defaults", optimizer_kind_traits[k].word);
+        defaults[k] = (update_case){words[k], default_rule((optimizer_kind)k)};
+        defaults[k].rule.weight_decay = 0.1f;
+        defaults[k].rule.step = 9;
+        n = add_case(n, words[k], test_update, &defaults[k]);
+    }
     static char grouped[sizeof updates / sizeof *updates][64];
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++) {
         snprintf(grouped[i], sizeof grouped[i], "groups of parameters: %s", updates[i].name);

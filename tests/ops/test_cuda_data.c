@@ -178,7 +178,8 @@ static engine *open_engine(const fixture *f, const augment_list *list, bool kept
     error err;
     engine *e = NULL;
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = 0.4f, o.std[c] = 0.2f;
-    if (be->open(&f->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->open(&f->m.program, &o, OPTIMIZER_SGD, &e, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
     be->write(e, f->parameters, f->buffers, NULL);
     return e;
 }
@@ -186,7 +187,8 @@ static engine *open_engine(const fixture *f, const augment_list *list, bool kept
 // Between the steps, inference: on pixels that are passed in, whether or not the engine holds the
 // data.
 static void one_step(engine *e, const fixture *f, const samples *s, int step, trail *t) {
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f};
+    static const update_rule rule = {
+        .kind = OPTIMIZER_SGD, .lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}};
     const size_t bytes = t->record * sizeof(float);
     float *const logits = t->logits + (size_t)step * IMAGES * (size_t)f->m.program.classes;
     update_result result;

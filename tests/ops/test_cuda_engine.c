@@ -37,7 +37,7 @@ static engine *open_deferred(const problem *p, bool deferred) {
     error err;
     memcpy(o.mean, p->mean, sizeof o.mean);
     memcpy(o.std, p->std, sizeof o.std);
-    if (suite.be->open(&p->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK)
+    if (suite.be->open(&p->m.program, &o, OPTIMIZER_SGD, &e, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     suite.be->write(e, p->parameters, p->buffers, p->state);
     return e;
@@ -51,9 +51,9 @@ static void run_steps(const problem *p, int steps, int together, update_result *
     for (int i = 0; i < steps; i++) {
         batch b = whole_batch(p);
         b.epoch = (uint32_t)i;
-        const update_rule rule = {.kind = UPDATE_SGD,
+        const update_rule rule = {.kind = OPTIMIZER_SGD,
                                   .lr = 0.01f / (float)(i + 1),
-                                  .momentum = 0.9f,
+                                  .hyper = {[HYPER_MOMENTUM] = 0.9f},
                                   .step = (uint64_t)i};
         if (suite.be->step(e, &b, &err) != STATUS_OK ||
             suite.be->update(e, &rule, &results[i], &err) != STATUS_OK)

@@ -33,7 +33,7 @@ static model_case large_layers[] = {
 
 static void test_large(void **state) {
     static const split s = {.shards = 1, .count = {33}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     check(*state, &s, &rule);
 }
 
@@ -48,7 +48,7 @@ typedef struct course {
     size_t floats;
 } course;
 
-static engine *open_course(const problem *p, const backend *be, bool exact, update_kind kind) {
+static engine *open_course(const problem *p, const backend *be, bool exact, optimizer_kind kind) {
     engine_options o = {.threads = 1,
                         .shards = p->s->shards,
                         .local_shards = p->s->shards,
@@ -67,12 +67,12 @@ static engine *open_course(const problem *p, const backend *be, bool exact, upda
 }
 
 // Every third step is shorter, as at the end of an epoch.
-static void run_course(const problem *p, const backend *be, bool exact, update_kind kind,
+static void run_course(const problem *p, const backend *be, bool exact, optimizer_kind kind,
                        course *out) {
     const size_t n = p->m.program.parameters, buffers = p->m.program.buffers;
     engine *e = open_course(p, be, exact, kind);
     error err;
-    out->floats = n + buffers + (size_t)update_state_arrays(kind) * n;
+    out->floats = n + buffers + (size_t)optimizer_states(kind) * n;
     out->values = calloc(out->floats, sizeof(float));
     assert_non_null(out->values);
     for (int i = 0; i < STEPS; i++) {
@@ -82,14 +82,12 @@ static void run_course(const problem *p, const backend *be, bool exact, update_k
         batch b = whole_batch(p);
         b.count = count;
         b.epoch = (uint32_t)i;
-        const update_rule rule = {.kind = kind,
-                                  .lr = kind == UPDATE_SGD ? 0.05f : 0.002f,
-                                  .weight_decay = 0.001f,
-                                  .momentum = 0.9f,
-                                  .beta1 = 0.9f,
-                                  .beta2 = 0.99f,
-                                  .eps = 1e-8f,
-                                  .step = (uint64_t)i};
+        update_rule rule = default_rule(kind);
+        rule.lr = kind == OPTIMIZER_SGD ? 0.05f : 0.002f;
+        rule.weight_decay = 0.001f;
+        rule.hyper[HYPER_MOMENTUM] = 0.9f;
+        rule.hyper[HYPER_BETA2] = 0.99f;
+        rule.step = (uint64_t)i;
         if (be->step(e, &b, &err) != STATUS_OK ||
             be->update(e, &rule, &out->results[i], &err) != STATUS_OK)
             fail_msg("%s", err.message);
@@ -121,10 +119,12 @@ static void test_steps(void **state) {
                                     {.shards = 3, .count = {19, 18, 18}, .sync = true},
                                     {.shards = 4, .count = {7, 7, 6, 6}}};
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
-        for (update_kind kind = UPDATE_SGD; kind <= UPDATE_ADAMW; kind++) {
+        for (int k = 0; k < OPTIMIZER_KINDS; k++) {
+            const optimizer_kind kind = (optimizer_kind)k;
             problem p;
             course cpu, cuda;
             problem_init(&p, &m, &batches[i]);
+            problem_suit(&p, kind);
             p.smoothing = 0.1 * (double)i;
             run_course(&p, backend_find("cpu"), false, kind, &cpu);
             run_course(&p, suite.be, true, kind, &cuda);
@@ -168,7 +168,7 @@ static model_case winograd_layers[] = {
 static void test_winograd(void **state) {
     static const split small = {.shards = 1, .count = {5}};
     static const split groups = {.shards = 2, .count = {33, 32}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     check(*state, &small, &rule);
     // For the others the same, for longer.
     if (*state != &winograd_layers[2] && *state != &winograd_layers[3])
@@ -190,7 +190,7 @@ static model_case experiment_models[] = {
 // Too slow for the sanitizers, whose FEWEST cases have every kernel anyway.
 static void test_experiment(void **state) {
     static const split s = {.shards = 1, .count = {2}};
-    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};
     if (one_case_of() > 3) skip();
     check(*state, &s, &rule);
 }

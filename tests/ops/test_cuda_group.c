@@ -22,7 +22,7 @@ static const backend *cuda;
 static int device_count;
 
 static const update_rule rule = {
-    .kind = UPDATE_SGD, .lr = 0.5f, .momentum = 0.9f, .weight_decay = 0.01f};
+    .kind = OPTIMIZER_SGD, .lr = 0.5f, .hyper = {[HYPER_MOMENTUM] = 0.9f}, .weight_decay = 0.01f};
 
 // ---- How ranks are placed on devices, and how they reduce ----
 

@@ -21,7 +21,7 @@ static char folder[200];  // of the experiment
 static char *given_order; // the original LOCKSTEP_EMULATED_ORDER
 
 static const update_rule rule = {
-    .kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+    .kind = OPTIMIZER_SGD, .lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}, .weight_decay = 0.01f};
 
 // ---- The trained model and data ----
 

@@ -205,7 +205,7 @@ static engine *open_engine(const problem *p, const char *isa, int threads, int s
     engine *e = NULL;
     error err = {0};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = 0.5f, o.std[c] = 0.25f;
-    if (backend_find("cpu")->open(&p->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK)
+    if (backend_find("cpu")->open(&p->m.program, &o, OPTIMIZER_SGD, &e, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     backend_find("cpu")->write(e, p->parameters, p->buffers, NULL);
     return e;

@@ -31,7 +31,7 @@ static void expect_refused(const problem *p, engine_options o, const char *reaso
     engine *e = NULL;
     error err = {0};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.std[c] = 1;
-    assert_int_equal(backend_find("cpu")->open(&p->m.program, &o, UPDATE_SGD, &e, &err),
+    assert_int_equal(backend_find("cpu")->open(&p->m.program, &o, OPTIMIZER_SGD, &e, &err),
                      STATUS_USAGE);
     assert_null(e);
     if (!strstr(err.message, reason)) fail_msg("no '%s' in '%s'", reason, err.message);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The engine's update against PyTorch's optimizers: the cases "update" of
 // tests/golden/operations.safetensors, step by step, on every instruction set.
-#include "ops.h"
-
-#include <stdio.h>
+#include "golden_update.h"
 
 #include "base/yaml_tree.h"
-#include "compute/backend.h"
 #include "compute/cpu/kernels.h"
 #include "data/tensor/tensor_file.h"
 #include "nn/model.h"
@@ -40,20 +37,7 @@ static const double *values(const tensor_file *f, const golden *g, const char *k
 }
 
 static void read_case(golden *g, const tensor_file *f) {
-    double betas[2] = {0};
-    const char *list = strstr(g->description, "betas=");
-    assert_non_null(list);
-    (void)sscanf(list, "betas=%lf,%lf", &betas[0], &betas[1]);
-    g->rule = (update_rule){.kind = UPDATE_SGD,
-                            .lr = (float)number(g, "lr"),
-                            .weight_decay = (float)number(g, "weight_decay"),
-                            .momentum = (float)number(g, "momentum"),
-                            .nesterov = number(g, "nesterov") != 0,
-                            .beta1 = (float)betas[0],
-                            .beta2 = (float)betas[1],
-                            .eps = (float)number(g, "eps")};
-    if (strstr(g->description, "kind=adam ")) g->rule.kind = UPDATE_ADAM;
-    if (strstr(g->description, "kind=adamw ")) g->rule.kind = UPDATE_ADAMW;
+    g->rule = golden_rule(g->description);
     g->steps = (uint64_t)number(g, "steps");
     assert_in_range(g->steps, 5, MOST_STEPS);
     assert_int_equal((int)number(g, "n"), PARAMETERS);
@@ -78,7 +62,7 @@ static void load_model(model *m) {
 // An update divides by the last step's samples: here four.
 enum { SAMPLES = 4 };
 
-static engine *open_engine(const model *m, update_kind kind, const char *isa, int threads) {
+static engine *open_engine(const model *m, optimizer_kind kind, const char *isa, int threads) {
     static const uint8_t image[12];
     static const sample_target targets[SAMPLES];
     static const uint8_t *const pixels[SAMPLES] = {image, image, image, image};
@@ -108,7 +92,8 @@ static engine *open_engine(const model *m, update_kind kind, const char *isa, in
 static void run(const golden *g, const model *m, const char *isa, int threads, float *after) {
     const backend *be = backend_find("cpu");
     const size_t n = m->program.parameters;
-    float *parameters = calloc(n, sizeof *parameters), *state = calloc(2 * n, sizeof *state);
+    float *parameters = calloc(n, sizeof *parameters),
+          *state = calloc(OPTIMIZER_STATES * n, sizeof *state);
     update_rule rule = g->rule;
     update_result result;
     error err = {0};

@@ -3,9 +3,7 @@
 //
 // There is one test per case of the file; tests/golden/make_golden.py describes the cases. Both
 // sides compute in double, so they agree up to rounding.
-#include "ops.h"
-
-#include <stdio.h>
+#include "golden_update.h"
 
 #include "compute/reference.h"
 #include "data/tensor/tensor_file.h"
@@ -173,25 +171,11 @@ static void check_loss(const golden *g) {
     free(dx);
 }
 
-static update_kind update_kind_of(const golden *g) {
-    if (strstr(g->description, "kind=sgd ")) return UPDATE_SGD;
-    return strstr(g->description, "kind=adam ") ? UPDATE_ADAM : UPDATE_ADAMW;
-}
-
 static void check_update(const golden *g) {
-    double betas[3];
-    assert_int_equal(numbers(g, "betas", betas), 2);
-    update_rule rule = {.kind = update_kind_of(g),
-                        .lr = (float)number(g, "lr"),
-                        .weight_decay = (float)number(g, "weight_decay"),
-                        .momentum = (float)number(g, "momentum"),
-                        .nesterov = number(g, "nesterov") != 0,
-                        .beta1 = (float)betas[0],
-                        .beta2 = (float)betas[1],
-                        .eps = (float)number(g, "eps")};
+    update_rule rule = golden_rule(g->description);
     const size_t n = count(g, "x"), steps = (size_t)number(g, "steps");
     double *parameters = ops_zeros(n), *after = ops_zeros(steps * n), *gradient = ops_zeros(n);
-    double *state = ops_zeros(2 * n);
+    double *state = ops_zeros(OPTIMIZER_STATES * n);
     memcpy(parameters, values(g, "x"), n * sizeof *parameters);
     for (; rule.step < steps; rule.step++) {
         // A sum over four samples, and the factor that makes it their mean.

@@ -10,7 +10,7 @@ let a training pass that differs by the keys of an OTHER.
 MODEL is a model.st.zst, whose metadata hold the network and the normalisation; INIT the file of the initial weights, or
 `-` for those that OPTIONS draw; DATA a data set; ORDER the ids in the order of training. OPTIONS is JSON: batch, and
 optionally
-    kind (sgd, adam, adamw), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
+    kind (a class, in lower case), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
     points, one_cycle (the arguments of OneCycleLR), cosine (true), milestones, gamma, warmup_epochs    of the rate
     lr_scaling, as in an experiment: the lr is then that of base_batch
     shards (batch norm takes its statistics over each one; without it over the whole step)
@@ -178,7 +178,7 @@ def settings_of(name, o):
 def make_optimizer(net, o):
     """A group for each tensor."""
     groups = [{"params": [parameter], **settings_of(name, o)} for name, parameter in net.named_parameters()]
-    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[o.get("kind", "sgd")]
+    kind, = [c for name, c in vars(torch.optim).items() if name.lower() == o.get("kind", "sgd") and isinstance(c, type)]
     return kind(groups, **{key: o[key] for key in ARGUMENTS if key in o})
 
 

@@ -32,9 +32,9 @@ struct engine {
     int pending;
 };
 
-static status fake_open(const program *p, const engine_options *o, update_kind kind, engine **e,
+static status fake_open(const program *p, const engine_options *o, optimizer_kind kind, engine **e,
                         error *err) {
-    if (kind != UPDATE_SGD) return error_set(err, STATUS_USAGE, "cannot fake that optimizer");
+    if (kind != OPTIMIZER_SGD) return error_set(err, STATUS_USAGE, "cannot fake that optimizer");
     *e = calloc(1, sizeof **e);
     (*e)->p = p;
     (*e)->linear = &p->layers[p->count - 1];
@@ -140,7 +140,8 @@ static status fake_update(engine *e, const update_rule *rule, update_result *res
     result->digest = 0;
     for (size_t i = 0; i < e->p->parameters; i++) {
         uint32_t bits;
-        e->velocity[i] = rule->momentum * e->velocity[i] + e->sum[i] / (float)e->samples;
+        e->velocity[i] =
+            rule->hyper[HYPER_MOMENTUM] * e->velocity[i] + e->sum[i] / (float)e->samples;
         e->parameters[i] -= rule->lr * e->velocity[i];
         memcpy(&bits, &e->parameters[i], sizeof bits);
         result->digest = result->digest * 31 + bits;

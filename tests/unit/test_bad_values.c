@@ -60,7 +60,7 @@ static run_identity identity(void) {
     return (run_identity){.parameters = parameters, .data = "data", .init = "", .bits = 2};
 }
 
-static checkpoint good(update_kind kind) {
+static checkpoint good(optimizer_kind kind) {
     checkpoint c;
     error err;
     MUST(checkpoint_init(&c, &m, kind, EPOCHS, EPOCHS * STEPS, &err));
@@ -105,7 +105,7 @@ static void import_refuses(const float *all, const float *buffers, const char *n
 
 static void test_import(void **state) {
     (void)state;
-    checkpoint c = good(UPDATE_SGD);
+    checkpoint c = good(OPTIMIZER_SGD);
     import_refuses(c.parameters, c.buffers, NULL, 0);
     for (int i = 0; i < m.tensor_count; i++) {
         const model_tensor *t = &m.tensors[i];
@@ -187,7 +187,7 @@ static void check_arena(const checkpoint *c, const char *prefix, float *arena, b
 
 static void test_state(void **state) {
     (void)state;
-    static const update_kind kinds[] = {UPDATE_SGD, UPDATE_ADAMW};
+    static const optimizer_kind kinds[] = {OPTIMIZER_SGD, OPTIMIZER_ADAMW};
     for (int k = 0; k < 2; k++) {
         checkpoint c = good(kinds[k]);
         error err = {0};
@@ -195,7 +195,7 @@ static void test_state(void **state) {
         MUST(divergence_of_tensors(&c, 5, STEPS, &err));
         check_arena(&c, "model.", c.parameters, false, false);
         check_arena(&c, "model.", c.buffers, true, false);
-        const bool sgd = kinds[k] == UPDATE_SGD;
+        const bool sgd = kinds[k] == OPTIMIZER_SGD;
         check_arena(&c, sgd ? "optimizer.momentum." : "optimizer.exp_avg.", c.optimizer, false,
                     false);
         if (!sgd)
@@ -207,7 +207,7 @@ static void test_state(void **state) {
 
 static void test_series_of_a_state(void **state) {
     (void)state;
-    checkpoint c = good(UPDATE_SGD);
+    checkpoint c = good(OPTIMIZER_SGD);
     for (int b = 0; b < BADS; b++) {
         c.timeline.loss[1] = BAD[b];
         state_refuses(&c, "'steps.loss'", text_of(BAD[b]));
@@ -225,7 +225,7 @@ static void test_series_of_a_state(void **state) {
 // The first tensor in the model's order is named, whatever else is wrong.
 static void test_first_bad_tensor_is_named(void **state) {
     (void)state;
-    checkpoint c = good(UPDATE_SGD);
+    checkpoint c = good(OPTIMIZER_SGD);
     for (int i = 0; i < m.tensor_count; i++)
         (m.tensors[i].is_buffer ? c.buffers : c.parameters)[m.tensors[i].offset] = NAN;
     training_ends(&c, "tensor 'conv1.weight' holds nan", "holds nan");
@@ -235,7 +235,7 @@ static void test_first_bad_tensor_is_named(void **state) {
 static void test_loss_alone(void **state) {
     (void)state;
     error err = {0};
-    checkpoint c = good(UPDATE_SGD);
+    checkpoint c = good(OPTIMIZER_SGD);
     assert_int_equal(divergence_of_loss(&c, 0, STEPS, INFINITY, &err), STATUS_FAILED);
     says(&err, "'step 0' (epoch 1): the loss is inf; a lower learning rate");
     checkpoint_release(&c);
@@ -265,11 +265,11 @@ static void test_logits(void **state) {
 
 static void test_revision(void **state) {
     (void)state;
-    checkpoint c = good(UPDATE_SGD), back;
+    checkpoint c = good(OPTIMIZER_SGD), back;
     run_identity run = identity();
     error err = {0};
     MUST(checkpoint_write(&c, &run, state_path, NULL, &err));
-    MUST(checkpoint_init(&back, &m, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err));
+    MUST(checkpoint_init(&back, &m, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, &err));
     MUST(checkpoint_read(&back, &run, state_path, &err));
     run.bits = 3;
     assert_int_equal(checkpoint_read(&back, &run, state_path, &err), STATUS_INPUT);

@@ -97,7 +97,7 @@ static void defaults_are_filled_in(void **state) {
     assert_false(e.has_normalize);
     assert_int_equal(e.loader_workers, 0);
     assert_int_equal(e.optimizer.kind, OPTIMIZER_SGD);
-    assert_true(e.optimizer.momentum == 0 && !e.optimizer.nesterov &&
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0 && e.optimizer.hyper[HYPER_NESTEROV] == 0 &&
                 e.optimizer.weight_decay == 0);
     assert_int_equal(e.schedule.kind, SCHEDULE_CONSTANT);
     assert_int_equal(e.lr_scaling.kind, LR_SCALING_NONE);
@@ -197,8 +197,8 @@ static void every_key_is_read(void **state) {
     assert_int_equal(e.normalize_channels, 3);
     assert_true(e.mean[2] == 0.125f && e.std[1] == 0.5f);
     assert_int_equal(e.loader_workers, 4);
-    assert_true(e.optimizer.momentum == 0.9 && e.optimizer.nesterov &&
-                e.optimizer.weight_decay == 5e-4);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.9 &&
+                e.optimizer.hyper[HYPER_NESTEROV] == 1 && e.optimizer.weight_decay == 5e-4);
     assert_int_equal(e.schedule.kind, SCHEDULE_MULTISTEP);
     assert_int_equal(e.schedule.milestone_count, 2);
     assert_int_equal(e.schedule.milestones[1], 20);
@@ -277,14 +277,15 @@ static void other_optimizers(void **state) {
                                        "schedule.kind=cosine"};
     assert_int_equal(load_set(HEAD, &e, &err, adam, 2), STATUS_OK);
     assert_int_equal(e.optimizer.kind, OPTIMIZER_ADAMW);
-    assert_true(e.optimizer.beta1 == 0.8 && e.optimizer.beta2 == 0.99 && e.optimizer.eps == 1e-8);
+    assert_true(e.optimizer.hyper[HYPER_BETA1] == 0.8 && e.optimizer.hyper[HYPER_BETA2] == 0.99 &&
+                e.optimizer.hyper[HYPER_EPS] == 1e-8);
     assert_int_equal(e.schedule.kind, SCHEDULE_COSINE);
     assert_string_equal(yaml_get(e.resolved, "optimizer.eps")->text, "1.0e-08");
     assert_null(yaml_get(e.resolved, "optimizer.momentum"));
     experiment_release(&e);
     static const char *const plain = "optimizer={kind: adam, lr: 1e-3}";
     assert_int_equal(load_set(HEAD, &e, &err, &plain, 1), STATUS_OK);
-    assert_true(e.optimizer.beta1 == 0.9 && e.optimizer.beta2 == 0.999);
+    assert_true(e.optimizer.hyper[HYPER_BETA1] == 0.9 && e.optimizer.hyper[HYPER_BETA2] == 0.999);
     assert_string_equal(yaml_get(e.resolved, "optimizer.betas.1")->text, "0.999");
     experiment_release(&e);
 }
@@ -545,7 +546,7 @@ static void set_replaces_whole_values(void **state) {
     if (load_set(HEAD "augment: [horizontal_flip]\n", &e, &err, set, 8) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_true(e.optimizer.lr == 0.01);
-    assert_true(e.optimizer.momentum == 0.5);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.5);
     assert_int_equal(yaml_find(e.resolved, "augment")->count, 0);
     assert_int_equal(e.schedule.warmup_epochs, 1);
     assert_string_equal(e.title, "a=b");

@@ -61,7 +61,7 @@ static void a_file_states_only_differences(void **state) {
     assert_int_equal(e.epochs, 20);
     assert_int_equal(e.global_batch, 64);
     assert_int_equal(e.repeats, 3);
-    assert_true(e.optimizer.momentum == 0.9);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.9);
     assert_string_equal(e.model.name, "small");
     assert_null(yaml_find(e.resolved, "base"));
     experiment_release(&e);
@@ -73,7 +73,7 @@ static void groups_are_inherited_key_by_key(void **state) {
     write_file("child.yaml", CHILD "optimizer: {lr: 0.5}\nschedule: {kind: constant}\n");
     load("child.yaml", &e);
     assert_true(e.optimizer.lr == 0.5);
-    assert_true(e.optimizer.momentum == 0.9);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0.9);
     assert_true(e.optimizer.weight_decay == 0.0005);
     assert_int_equal(e.schedule.warmup_epochs, 1); // constant, like the base's schedule
     experiment_release(&e);
@@ -98,7 +98,7 @@ static void null_removes_a_key(void **state) {
                                    "schedule: null\nlr_scaling: null\n");
     load("child.yaml", &e);
     assert_int_equal(e.loader_workers, 0);
-    assert_true(e.optimizer.momentum == 0 && e.optimizer.lr == 0.001);
+    assert_true(e.optimizer.hyper[HYPER_MOMENTUM] == 0 && e.optimizer.lr == 0.001);
     assert_int_equal(e.schedule.warmup_epochs, 0);
     experiment_release(&e);
     refuses(CHILD "epochs: null\n", "child.yaml:1:1: 'epochs' is missing");
@@ -114,7 +114,7 @@ static void bases_have_bases(void **state) {
     assert_int_equal(e.epochs, 30);
     assert_int_equal(e.seed, 7);
     assert_int_equal(e.loader_workers, 0);
-    assert_true(e.optimizer.lr == 0.5 && e.optimizer.momentum == 0.9);
+    assert_true(e.optimizer.lr == 0.5 && e.optimizer.hyper[HYPER_MOMENTUM] == 0.9);
     experiment_release(&e);
 }
 
@@ -125,7 +125,7 @@ static void assignments_come_last(void **state) {
     const char *const set[] = {"optimizer.lr=0.25", "loader_workers=null"};
     write_file("child.yaml", CHILD "optimizer: {lr: 0.5}\n");
     assert_int_equal(experiment_read(&e, "child.yaml", set, 2, &err), STATUS_OK);
-    assert_true(e.optimizer.lr == 0.25 && e.optimizer.momentum == 0.9);
+    assert_true(e.optimizer.lr == 0.25 && e.optimizer.hyper[HYPER_MOMENTUM] == 0.9);
     assert_int_equal(e.loader_workers, 0);
     experiment_release(&e);
     const char *const base[] = {"base=other"};

@@ -87,9 +87,14 @@ static double draw(double min, double max) {
     return min + (double)(drawn_bits >> 11) / (double)(1ull << 53) * (max - min);
 }
 
-// The settings of other keys in its group that make a field apply.
-static const char *setting_for(const char *key) {
-    if (strstr(key, "eps") || strstr(key, "betas")) return "optimizer={kind: adam, lr: 0.1}";
+// The settings of other keys in its group that make a field apply. Valid until the next call.
+static const char *setting_for(const field *f) {
+    static char set[64];
+    const char *key = f->path;
+    unsigned kind = 0;
+    while (!experiment_field_applies(f, kind)) kind++;
+    snprintf(set, sizeof set, "optimizer={kind: %s, lr: 0.1}", optimizer_kind_traits[kind].word);
+    if (f->hyper) return set;
     if (strstr(key, "average")) return "average={kind: ema, decay: 0.25}";
     if (strstr(key, "pct_start") || strstr(key, "div_factor")) return "schedule.kind=one_cycle";
     if (strstr(key, "gamma")) return "schedule={kind: multistep, milestones: [3]}";
@@ -108,8 +113,8 @@ static void neighbours_of_every_number_have_different_keys(void **state) {
         snprintf(format, sizeof format, "%s=%%.17g", f->path);
         for (int k = 0; k < 20; k++) {
             const double value = draw(f->min, f->max < 1 ? f->max : 1);
-            differ(format, value, nextafter(value, 0), setting_for(f->path));
-            if (value < 0.999) differ(format, value, nextafter(value, 1), setting_for(f->path));
+            differ(format, value, nextafter(value, 0), setting_for(f));
+            if (value < 0.999) differ(format, value, nextafter(value, 1), setting_for(f));
         }
     }
     assert_true(fields >= 5);
@@ -425,9 +430,9 @@ static void a_resolved_number_reads_back_exactly(void **state) {
         if (f->type != FIELD_NUMBER) continue;
         snprintf(format, sizeof format, "%s=%%.17g", f->path);
         for (size_t k = 0; k < sizeof some / sizeof *some; k++)
-            if (some[k] < f->max) reads_again(format, some[k], f->path, setting_for(f->path));
+            if (some[k] < f->max) reads_again(format, some[k], f->path, setting_for(f));
         for (int k = 0; k < 20; k++)
-            reads_again(format, pow(10, draw(-12, 0)), f->path, setting_for(f->path));
+            reads_again(format, pow(10, draw(-12, 0)), f->path, setting_for(f));
     }
     for (int k = 0; k < 20; k++) {
         const double value = pow(10, draw(-6, 0));

@@ -58,14 +58,14 @@ static void prepare(assignments *a, const field *f) {
                                             {"average.decay", "0.5"}};
     unsigned kind = 0;
     a->count = 0;
-    while (f->kinds && !(f->kinds >> kind & 1u)) kind++;
-    for (size_t i = 0; f->kinds && i < experiment_field_count; i++) {
+    while (!experiment_field_applies(f, kind)) kind++;
+    for (size_t i = 0; (f->kinds || f->hyper) && i < experiment_field_count; i++) {
         const field *other = &experiment_fields[i];
         if (other->type == FIELD_CHOICE && other->place == f->kind)
             add(a, other->path, other->words[kind]);
         for (size_t k = 0; k < COUNT(needed); k++)
             if (!strcmp(needed[k][0], other->path) && other->kind == f->kind &&
-                other->kinds >> kind & 1u)
+                experiment_field_applies(other, kind))
                 add(a, needed[k][0], needed[k][1]);
     }
 }
@@ -210,7 +210,9 @@ static void numbers_in_lists_and_mappings(void **state) {
     const char *none = "augment=[zzzzzz]";
     for (size_t i = 0; i < experiment_field_count; i++) {
         const field *f = &experiment_fields[i];
-        if (f->type != FIELD_CUSTOM || is_word(f->path, words, COUNT(words))) continue;
+        if ((f->type != FIELD_CUSTOM && f->type != FIELD_PAIR) ||
+            is_word(f->path, words, COUNT(words)))
+            continue;
         if (!has_row(custom, COUNT(custom), f->path)) fail_msg("no range for '%s'", f->path);
     }
     try_rows(custom, COUNT(custom));

@@ -35,7 +35,7 @@ static void make_run(checkpoint *c, const model *m, const double *seconds, int e
     const phase_times times = {0};
     const update_result result = {.loss = 1};
     error err;
-    MUST(checkpoint_init(c, m, UPDATE_SGD, epochs, (uint64_t)epochs * STEPS, &err));
+    MUST(checkpoint_init(c, m, OPTIMIZER_SGD, epochs, (uint64_t)epochs * STEPS, &err));
     for (int i = 0; i < epochs * STEPS; i++)
         timeline_append(&c->timeline, &result, (uint64_t)(seconds[i / STEPS] * 1e9 / STEPS),
                         &times);

@@ -117,7 +117,7 @@ static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, e
     yaml_node *segment = yaml_new(YAML_MAPPING, err);
     status rc;
     TRY(comm_self(&self, err));
-    TRY(checkpoint_init(c, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, err));
+    TRY(checkpoint_init(c, &e->model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, err));
     model_init_parameters(&e->model, e->seed, c->parameters, c->buffers);
     const run_identity id = identity(e);
     if (k->resume) TRY(checkpoint_read(c, &id, f->state, err));
@@ -162,7 +162,7 @@ static uint64_t saved_step(fixture *f) {
     checkpoint c;
     const run_identity id = identity(&f->experiment);
     assert_int_equal(
-        checkpoint_init(&c, &f->experiment.model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err), 0);
+        checkpoint_init(&c, &f->experiment.model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, &err), 0);
     if (checkpoint_read(&c, &id, f->state, &err) != STATUS_OK) fail_msg("%s", err.message);
     uint64_t step = c.step;
     checkpoint_release(&c);
@@ -287,7 +287,7 @@ static void refuses(fixture *f, const experiment *e, const char *data, const cha
     error err = {0};
     checkpoint c;
     const run_identity id = {e->resolved, data, init, bits};
-    assert_int_equal(checkpoint_init(&c, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, &err),
+    assert_int_equal(checkpoint_init(&c, &e->model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, &err),
                      STATUS_OK);
     assert_int_equal(checkpoint_read(&c, &id, f->state, &err), STATUS_INPUT);
     if (!strstr(err.message, word)) fail_msg("'%s' is not in: %s", word, err.message);
@@ -392,7 +392,7 @@ static status parting_rank(void *argument, comm *c, error *err) {
     if (c->rank != parts.rank) parts.before = parts.after = -1;
     parting_backend = *backend_find("cpu");
     parting_backend.update = parting_update;
-    TRY(checkpoint_init(&k, &e->model, UPDATE_SGD, EPOCHS, EPOCHS * STEPS, err));
+    TRY(checkpoint_init(&k, &e->model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, err));
     model_init_parameters(&e->model, e->seed, k.parameters, k.buffers);
     const trainer_options o = {
         .strategy = &strategy_ddp,

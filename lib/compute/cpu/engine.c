@@ -122,8 +122,7 @@ static status take_memory(engine *e, error *err) {
     e->group_capacity = o->local_shards * shard_groups;
     TAKE(e->parameters, e->program->parameters);
     TAKE(e->buffers, e->program->buffers);
-    for (int i = 0; i < update_state_arrays(e->kind); i++)
-        TAKE(e->state[i], e->program->parameters);
+    for (int i = 0; i < optimizer_states(e->kind); i++) TAKE(e->state[i], e->program->parameters);
     TAKE(e->packed, e->placement.packed_floats);
     TAKE(e->groups, (size_t)e->group_capacity);
     TAKE(e->shard_groups, shards);
@@ -244,7 +243,7 @@ out:
     return rc;
 }
 
-static status cpu_open(const program *p, const engine_options *o, update_kind kind, engine **out,
+static status cpu_open(const program *p, const engine_options *o, optimizer_kind kind, engine **out,
                        error *err) {
     *out = NULL;
     status rc = check_options(p, o, err);
@@ -335,7 +334,7 @@ static void cpu_write(engine *e, const float *parameters, const float *buffers,
     const size_t n = e->program->parameters;
     copy(e->parameters, parameters, n);
     copy(e->buffers, buffers, e->program->buffers);
-    for (int i = 0; i < update_state_arrays(e->kind); i++)
+    for (int i = 0; i < optimizer_states(e->kind); i++)
         copy(e->state[i], state ? state + (size_t)i * n : NULL, n);
     team_run(e->team, pack_body, e);
     e->inference_is_old = true;
@@ -346,7 +345,7 @@ static status cpu_read(engine *e, float *parameters, float *buffers, float *stat
     const size_t n = e->program->parameters;
     copy(parameters, e->parameters, n);
     copy(buffers, e->buffers, e->program->buffers);
-    for (int i = 0; i < update_state_arrays(e->kind); i++)
+    for (int i = 0; i < optimizer_states(e->kind); i++)
         copy(state ? state + (size_t)i * n : NULL, e->state[i], n);
     return STATUS_OK;
 }
@@ -389,8 +388,8 @@ static void update_body(void *argument, int member) {
                      .state = e->state[0],
                      .state2 = e->state[1],
                      .gradient = e->reduced,
-                     .correction1 = update_bias_correction(r->beta1, r->step),
-                     .correction2 = update_bias_correction(r->beta2, r->step)};
+                     .correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step),
+                     .correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step)};
     update_part(e, &t, first, end);
     m->digest = e->kernels->digest(e->parameters, first, end > first ? end - first : 0);
     if (member == 0) batch_norm_update(e);

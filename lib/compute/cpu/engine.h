@@ -120,7 +120,7 @@ struct engine {
     const program *program;
     const kernels *kernels;
     engine_options options;
-    update_kind kind;
+    optimizer_kind kind;
     team *team;
     placement placement;
     sequence training, inference;

@@ -63,8 +63,8 @@ static void cuda_close(engine *e) {
     free(e);
 }
 
-static status cuda_open(const program *p, const engine_options *o, update_kind kind, engine **out,
-                        error *err) {
+static status cuda_open(const program *p, const engine_options *o, optimizer_kind kind,
+                        engine **out, error *err) {
     *out = NULL;
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
@@ -100,7 +100,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
     TRY(cuda_finish_reductions(&e->place, err));
     TRY(copy(d, m->parameters, parameters, n, err));
     TRY(copy(d, m->buffers, buffers, e->plan.program->buffers, err));
-    for (int i = 0; i < update_state_arrays(e->plan.kind); i++)
+    for (int i = 0; i < optimizer_states(e->plan.kind); i++)
         TRY(copy(d, m->state[i], state ? state + (size_t)i * n : NULL, n, err));
     TRY(cuda_sync(e, err));
 out:
@@ -117,7 +117,7 @@ static status cuda_read(engine *e, float *parameters, float *buffers, float *sta
     TRY(cuda_finish_reductions(&e->place, err));
     TRY(copy(d, parameters, m->parameters, n, err));
     TRY(copy(d, buffers, m->buffers, e->plan.program->buffers, err));
-    for (int i = 0; i < update_state_arrays(e->plan.kind); i++)
+    for (int i = 0; i < optimizer_states(e->plan.kind); i++)
         TRY(copy(d, state ? state + (size_t)i * n : NULL, m->state[i], n, err));
     TRY(cuda_sync(e, err));
 out:

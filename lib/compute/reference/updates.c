@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
-// SGD, Adam and AdamW as torch.optim computes them.
+// The optimizers as torch.optim computes them.
 #include <math.h>
 
 #include "compute/reference.h"
 
 static void sgd(const update_rule *rule, double g, double *parameter, double *momentum) {
     g += (double)rule->weight_decay * *parameter;
-    *momentum = (double)rule->momentum * *momentum + g;
+    const double part = (double)rule->hyper[HYPER_MOMENTUM];
+    *momentum = part * *momentum + g;
     *parameter -=
-        (double)rule->lr * (rule->nesterov ? g + (double)rule->momentum * *momentum : *momentum);
+        (double)rule->lr * (rule->hyper[HYPER_NESTEROV] != 0 ? g + part * *momentum : *momentum);
 }
 
 static void adam(const update_rule *rule, double g, double *parameter, double *m, double *v) {
-    const double beta1 = (double)rule->beta1, beta2 = (double)rule->beta2;
+    const double beta1 = (double)rule->hyper[HYPER_BETA1], beta2 = (double)rule->hyper[HYPER_BETA2];
     const double t = (double)rule->step + 1;
-    if (rule->kind == UPDATE_ADAMW)
+    if (rule->kind == OPTIMIZER_ADAMW)
         *parameter -= (double)rule->lr * (double)rule->weight_decay * *parameter;
     else
         g += (double)rule->weight_decay * *parameter;
     *m = beta1 * *m + (1 - beta1) * g;
     *v = beta2 * *v + (1 - beta2) * g * g;
     double mean = *m / (1 - pow(beta1, t)), square = *v / (1 - pow(beta2, t));
-    *parameter -= (double)rule->lr * mean / (sqrt(square) + (double)rule->eps);
+    *parameter -= (double)rule->lr * mean / (sqrt(square) + (double)rule->hyper[HYPER_EPS]);
 }
 
 void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
@@ -32,9 +33,10 @@ void reference_update(const update_rule *rule, const uint8_t *groups, double sca
             update_rule_of_group(rule, groups ? groups[i / ARENA_ALIGNMENT] : 0, &frozen);
         double g = scale * gradient[i];
         if (frozen) continue;
-        if (rule->kind == UPDATE_SGD)
-            sgd(&own, g, &parameters[i], &state[i]);
-        else
-            adam(&own, g, &parameters[i], &state[i], &state[n + i]);
+        switch (rule->kind) {
+        case OPTIMIZER_SGD: sgd(&own, g, &parameters[i], &state[i]); break;
+        case OPTIMIZER_ADAM:
+        case OPTIMIZER_ADAMW: adam(&own, g, &parameters[i], &state[i], &state[n + i]); break;
+        }
     }
 }

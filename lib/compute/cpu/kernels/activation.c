@@ -31,7 +31,9 @@ void KERNEL(activation)(const activation_task *t) {
     switch (t->kind) {
     case ACTIVATION_GELU: forward(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: forward(t, ACTIVATION_SILU); break;
-    default: forward(t, ACTIVATION_SCALE); break;
+    case ACTIVATION_SCALE: forward(t, ACTIVATION_SCALE); break;
+    case ACTIVATION_NONE:
+    case ACTIVATION_RELU: break; // never alone
     }
 }
 
@@ -39,6 +41,8 @@ void KERNEL(activation_backward)(const activation_task *t) {
     switch (t->kind) {
     case ACTIVATION_GELU: backward(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: backward(t, ACTIVATION_SILU); break;
-    default: backward(t, ACTIVATION_SCALE); break;
+    case ACTIVATION_SCALE: backward(t, ACTIVATION_SCALE); break;
+    case ACTIVATION_NONE:
+    case ACTIVATION_RELU: break; // never alone
     }
 }

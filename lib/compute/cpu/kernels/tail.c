@@ -202,7 +202,8 @@ void KERNEL(tail_forward)(const tail_task *t) {
     case ACTIVATION_RELU: forward_any(t, ACTIVATION_RELU); break;
     case ACTIVATION_GELU: forward_any(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: forward_any(t, ACTIVATION_SILU); break;
-    default: forward_any(t, ACTIVATION_NONE); break;
+    case ACTIVATION_NONE:
+    case ACTIVATION_SCALE: forward_any(t, ACTIVATION_NONE); break; // SCALE: never in a tail
     }
 }
 
@@ -280,7 +281,8 @@ void KERNEL(tail_backward_sums)(const tail_task *t) {
     case ACTIVATION_RELU: backward_sums(t, ACTIVATION_RELU); break;
     case ACTIVATION_GELU: backward_sums(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: backward_sums(t, ACTIVATION_SILU); break;
-    default: backward_sums(t, ACTIVATION_NONE); break;
+    case ACTIVATION_NONE:
+    case ACTIVATION_SCALE: backward_sums(t, ACTIVATION_NONE); break; // SCALE: never in a tail
     }
 }
 

@@ -17,10 +17,10 @@ INLINE vec flush(vec v) {
 
 INLINE void sgd(const update_task *t, element *e) {
     const update_rule *r = t->rule;
-    vec momentum = vset(r->momentum);
+    vec momentum = vset(r->hyper[HYPER_MOMENTUM]);
     e->g = vfma(vset(r->weight_decay), e->p, e->g);
     e->s = flush(vfma(momentum, e->s, e->g));
-    vec step = r->nesterov ? vfma(momentum, e->s, e->g) : e->s;
+    vec step = r->hyper[HYPER_NESTEROV] != 0 ? vfma(momentum, e->s, e->g) : e->s;
     e->p = vfma(vset(-r->lr), step, e->p);
 }
 
@@ -30,27 +30,29 @@ INLINE void adam(const update_task *t, element *e, const bool DECOUPLED) {
         e->p = vfma(vset(-r->lr * r->weight_decay), e->p, e->p);
     else
         e->g = vfma(vset(r->weight_decay), e->p, e->g);
-    e->s = flush(vfma(vset(r->beta1), e->s, vset(1.0f - r->beta1) * e->g));
-    e->s2 = flush(vfma(vset(r->beta2), e->s2, vset(1.0f - r->beta2) * (e->g * e->g)));
-    vec root = vsqrt(e->s2 * vset(t->correction2)) + vset(r->eps);
+    const float beta1 = r->hyper[HYPER_BETA1], beta2 = r->hyper[HYPER_BETA2];
+    e->s = flush(vfma(vset(beta1), e->s, vset(1.0f - beta1) * e->g));
+    e->s2 = flush(vfma(vset(beta2), e->s2, vset(1.0f - beta2) * (e->g * e->g)));
+    vec root = vsqrt(e->s2 * vset(t->correction2)) + vset(r->hyper[HYPER_EPS]);
     e->p = vfma(vset(-r->lr * t->correction1), e->s / root, e->p);
 }
 
-INLINE void update_one(const update_task *t, element *e, const update_kind KIND) {
+INLINE void update_one(const update_task *t, element *e, const optimizer_kind KIND) {
     e->g *= vset(t->scale);
-    if (KIND == UPDATE_SGD)
-        sgd(t, e);
-    else
-        adam(t, e, KIND == UPDATE_ADAMW);
+    switch (KIND) {
+    case OPTIMIZER_SGD: sgd(t, e); break;
+    case OPTIMIZER_ADAM: adam(t, e, false); break;
+    case OPTIMIZER_ADAMW: adam(t, e, true); break;
+    }
 }
 
 // The last, partial vector goes through a copy.
-INLINE void update_rest(const update_task *t, size_t i, size_t n, const update_kind KIND) {
+INLINE void update_rest(const update_task *t, size_t i, size_t n, const optimizer_kind KIND) {
     float p[VL] = {0}, g[VL] = {0}, s[VL] = {0}, s2[VL] = {0};
     memcpy(p, t->parameters + i, n * sizeof *p);
     memcpy(g, t->gradient + i, n * sizeof *g);
     memcpy(s, t->state + i, n * sizeof *s);
-    if (KIND != UPDATE_SGD) memcpy(s2, t->state2 + i, n * sizeof *s2);
+    if (optimizer_states(KIND) > 1) memcpy(s2, t->state2 + i, n * sizeof *s2);
     element e = {vload_unaligned(p), vload_unaligned(g), vload_unaligned(s), vload_unaligned(s2)};
     update_one(t, &e, KIND);
     vstore_unaligned(p, e.p);
@@ -58,27 +60,28 @@ INLINE void update_rest(const update_task *t, size_t i, size_t n, const update_k
     vstore_unaligned(s2, e.s2);
     memcpy(t->parameters + i, p, n * sizeof *p);
     memcpy(t->state + i, s, n * sizeof *s);
-    if (KIND != UPDATE_SGD) memcpy(t->state2 + i, s2, n * sizeof *s2);
+    if (optimizer_states(KIND) > 1) memcpy(t->state2 + i, s2, n * sizeof *s2);
 }
 
-INLINE void update_all(const update_task *t, const update_kind KIND) {
+INLINE void update_all(const update_task *t, const optimizer_kind KIND) {
     size_t i = t->first, end = t->first + t->count;
     for (; i + VL <= end; i += VL) {
         element e = {vload(t->parameters + i), vload(t->gradient + i), vload(t->state + i),
-                     KIND == UPDATE_SGD ? vset(0.0f) : vload(t->state2 + i)};
+                     optimizer_states(KIND) > 1 ? vload(t->state2 + i) : vset(0.0f)};
         update_one(t, &e, KIND);
         vstore(t->parameters + i, e.p);
         vstore(t->state + i, e.s);
-        if (KIND != UPDATE_SGD) vstore(t->state2 + i, e.s2);
+        if (optimizer_states(KIND) > 1) vstore(t->state2 + i, e.s2);
     }
     if (i < end) update_rest(t, i, end - i, KIND);
 }
 
 void KERNEL(update)(const update_task *t) {
     switch (t->rule->kind) {
-    case UPDATE_SGD: update_all(t, UPDATE_SGD); break;
-    case UPDATE_ADAM: update_all(t, UPDATE_ADAM); break;
-    case UPDATE_ADAMW: update_all(t, UPDATE_ADAMW); break;
+#define UPDATE_ALL(KIND, ...) \
+    case OPTIMIZER_##KIND: update_all(t, OPTIMIZER_##KIND); break;
+        OPTIMIZERS(UPDATE_ALL)
+#undef UPDATE_ALL
     }
 }
 

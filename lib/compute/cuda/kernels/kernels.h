@@ -32,6 +32,7 @@
 
 #include "compute/activation_kind.h"
 #include "compute/augmentation.h"
+#include "compute/optimizer_kinds.h"
 #include "compute/program.h"
 #include "compute/target.h"
 #include "compute/winograd.h"
@@ -86,9 +87,8 @@ typedef struct step_numbers {
     uint32_t epoch;
     int32_t samples; // of the whole step, over all engines
     float scale;     // 1 / samples
-    float lr, weight_decay, momentum, beta1, beta2, eps;
+    float lr, weight_decay, hyper[HYPERPARAMETERS];
     float correction1, correction2;     // Adam: 1 / (1 - beta^(step + 1))
-    int32_t nesterov;                   // 0 or 1
     int32_t result;                     // index of this step's result
     group_numbers groups[OTHER_GROUPS]; // only written and read if parameters are in groups
 } step_numbers;
@@ -414,8 +414,6 @@ void cuda_gather_slices(launch_stream s, const slices_task *t);
 
 // ---- update.cu: the end of a step: optimizer, running statistics, and results ----
 
-enum { CUDA_SGD, CUDA_ADAM, CUDA_ADAMW }; // update_kind of backend.h
-
 // One step of a batch norm's running statistics. `mean` and `variance` of the reduced record are
 // sums weighted by elements; positions: height · width.
 typedef struct norm_running_task {
@@ -439,7 +437,7 @@ typedef struct update_progress {
 } update_progress;
 
 typedef struct update_task {
-    int kind;
+    optimizer_kind kind;
     const step_numbers *numbers;
     size_t first, end;       // of the arenas: the part that this engine updates
     const uint8_t *group_of; // each line of ARENA_ALIGNMENT parameters; NULL: all are in group 0

@@ -16,14 +16,15 @@ enum {
 
 // What an update reads of step_numbers, in registers.
 struct rule {
-    float scale, lr, weight_decay, momentum, beta1, beta2, eps, correction1, correction2;
-    bool nesterov, frozen;
+    float scale, lr, weight_decay, correction1, correction2;
+    bool frozen;
+    float hyper[HYPERPARAMETERS];
 };
 
 static __device__ rule rule_of(const step_numbers &n) {
-    return {n.scale,           n.lr,  n.weight_decay, n.momentum,    n.beta1,
-            n.beta2,           n.eps, n.correction1,  n.correction2, n.nesterov != 0,
-            /* frozen */ false};
+    rule whole = {n.scale, n.lr, n.weight_decay, n.correction1, n.correction2, false, {}};
+    for (int i = 0; i < HYPERPARAMETERS; i++) whole.hyper[i] = n.hyper[i];
+    return whole;
 }
 
 // The rule of the parameters at i to i + EACH, which are of one group.
@@ -45,8 +46,9 @@ static __device__ float flush(float v) {
 
 static __device__ void sgd(const rule &n, float g, float *p, float *s) {
     g = fmaf(n.weight_decay, *p, g);
-    *s = flush(fmaf(n.momentum, *s, g));
-    const float step = n.nesterov ? fmaf(n.momentum, *s, g) : *s;
+    const float momentum = n.hyper[HYPER_MOMENTUM];
+    *s = flush(fmaf(momentum, *s, g));
+    const float step = n.hyper[HYPER_NESTEROV] != 0 ? fmaf(momentum, *s, g) : *s;
     *p = fmaf(-n.lr, step, *p);
 }
 
@@ -56,19 +58,23 @@ static __device__ void adam(const rule &n, float g, float *p, float *s, float *s
         *p = fmaf(-n.lr * n.weight_decay, *p, *p);
     else
         g = fmaf(n.weight_decay, *p, g);
-    *s = flush(fmaf(n.beta1, *s, (1.0f - n.beta1) * g));
-    *s2 = flush(fmaf(n.beta2, *s2, (1.0f - n.beta2) * (g * g)));
-    const float root = sqrtf(*s2 * n.correction2) + n.eps;
+    const float beta1 = n.hyper[HYPER_BETA1], beta2 = n.hyper[HYPER_BETA2];
+    *s = flush(fmaf(beta1, *s, (1.0f - beta1) * g));
+    *s2 = flush(fmaf(beta2, *s2, (1.0f - beta2) * (g * g)));
+    const float root = sqrtf(*s2 * n.correction2) + n.hyper[HYPER_EPS];
     *p = fmaf(-n.lr * n.correction1, *s / root, *p);
 }
 
 // Updates element i and returns its part of the digest; the parts are added modulo 2^64.
-template <int KIND>
+template <optimizer_kind KIND>
 static __device__ uint64_t update_one(const rule &n, size_t i, float g, float *p, float *s,
                                       float *s2) {
     g *= n.scale;
-    if (KIND == CUDA_SGD && !n.frozen) sgd(n, g, p, s);
-    if (KIND != CUDA_SGD && !n.frozen) adam<KIND == CUDA_ADAMW>(n, g, p, s, s2);
+    if (!n.frozen) switch (KIND) {
+        case OPTIMIZER_SGD: sgd(n, g, p, s); break;
+        case OPTIMIZER_ADAM: adam<false>(n, g, p, s, s2); break;
+        case OPTIMIZER_ADAMW: adam<true>(n, g, p, s, s2); break;
+        }
     uint32_t key = (uint32_t)i * 0x9E3779B1u;
     key = (key ^ key >> 15) | 1;
     return (uint64_t)__float_as_uint(*p) * key;
@@ -78,18 +84,18 @@ static __device__ float4 *four(float *p) {
     return reinterpret_cast<float4 *>(p);
 }
 
-template <int KIND>
+template <optimizer_kind KIND>
 static __device__ uint64_t update_four(const update_task &t, const rule &n, size_t i) {
     const float4 g = *reinterpret_cast<const float4 *>(t.gradient + i);
     float4 p = *four(t.parameters + i), s = *four(t.state + i), s2 = {0, 0, 0, 0};
-    if (KIND != CUDA_SGD) s2 = *four(t.state2 + i);
+    if (optimizer_states(KIND) > 1) s2 = *four(t.state2 + i);
     uint64_t digest = update_one<KIND>(n, i, g.x, &p.x, &s.x, &s2.x);
     digest += update_one<KIND>(n, i + 1, g.y, &p.y, &s.y, &s2.y);
     digest += update_one<KIND>(n, i + 2, g.z, &p.z, &s.z, &s2.z);
     digest += update_one<KIND>(n, i + 3, g.w, &p.w, &s.w, &s2.w);
     *four(t.parameters + i) = p;
     *four(t.state + i) = s;
-    if (KIND != CUDA_SGD) *four(t.state2 + i) = s2;
+    if (optimizer_states(KIND) > 1) *four(t.state2 + i) = s2;
     return digest;
 }
 
@@ -101,7 +107,8 @@ static __device__ void store_result(const update_task &t) {
 }
 
 // The norms' blocks come first: they wait for memory the longest.
-template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+template <optimizer_kind KIND>
+static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
     wait_for_kernels_before();
     const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
     if (blockIdx.x < norms) {
@@ -126,8 +133,9 @@ void cuda_update(launch_stream s, const update_task *t) {
     if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
     blocks += (unsigned)t->norms.count;
     switch (t->kind) {
-    case CUDA_SGD: LAUNCH(update<CUDA_SGD>, blocks, BLOCK, s, *t); break;
-    case CUDA_ADAM: LAUNCH(update<CUDA_ADAM>, blocks, BLOCK, s, *t); break;
-    case CUDA_ADAMW: LAUNCH(update<CUDA_ADAMW>, blocks, BLOCK, s, *t); break;
+#define LAUNCH_UPDATE(KIND, ...) \
+    case OPTIMIZER_##KIND: LAUNCH(update<OPTIMIZER_##KIND>, blocks, BLOCK, s, *t); break;
+        OPTIMIZERS(LAUNCH_UPDATE)
+#undef LAUNCH_UPDATE
     }
 }

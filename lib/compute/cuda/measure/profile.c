@@ -63,8 +63,9 @@ static status run_item(engine *e, const void *task, error *err) {
     case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, false, err);
     case ITEM_REDUCE: return cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err);
     case ITEM_UPDATE: return cuda_run_update(e, err);
-    default: return run_step(e, err);
+    case ITEM_STEP: break;
     }
+    return run_step(e, err);
 }
 
 // ---- Names ----
@@ -91,8 +92,14 @@ static const char *what_it_does(const operation *op) {
     case OP_CORE_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
     case OP_ALONE_BACKWARD: return "gradient";
     case OP_ADD_GRADIENT: return "sum of input gradients";
-    default: return "exchange";
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT:
+    case OP_EXCHANGE:
+    case OP_LOSS_RECORD: break;
     }
+    return "exchange";
 }
 
 // Returns the layer that an operation is named after; NULL if it belongs to none. A tail, which may
@@ -238,12 +245,17 @@ static void count_operation(const engine *e, const operation *op, operation_prof
         break;
     case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.x); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->plan.program->classes + 1); break;
-    default: break;
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT:
+    case OP_EXCHANGE:
+    case OP_LOSS_RECORD: break;
     }
 }
 
 static void count_item(const engine *e, const item *i, operation_profile *p) {
-    const double arrays = update_state_arrays(e->plan.kind);
+    const double arrays = optimizer_states(e->plan.kind);
     switch (i->kind) {
     case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
     case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;

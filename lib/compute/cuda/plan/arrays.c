@@ -179,8 +179,7 @@ status cuda_take_model(model_arrays *m, const cuda_plan *p, cuda_device *d, erro
     m->own_end = round_up(m->own_end, ARENA_ALIGNMENT);
     TRY(cuda_take(d, bytes, &m->parameters, err));
     TRY(cuda_take(d, p->program->buffers * sizeof(float), &m->buffers, err));
-    for (int i = 0; i < update_state_arrays(p->kind); i++)
-        TRY(cuda_take(d, bytes, &m->state[i], err));
+    for (int i = 0; i < optimizer_states(p->kind); i++) TRY(cuda_take(d, bytes, &m->state[i], err));
     TRY(cuda_take(d, sizeof *m->progress, &m->progress, err));
     TRY(take_groups(m, p, d, err));
 out:

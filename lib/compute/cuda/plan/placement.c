@@ -9,7 +9,8 @@
 #include "base/memory.h"
 #include "compute/cuda/plan/plan.h"
 
-void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, update_kind kind) {
+void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
+                     optimizer_kind kind) {
     p->program = of;
     p->options = *o;
     p->kind = kind;

@@ -75,7 +75,7 @@ typedef struct operation {
 typedef struct cuda_plan {
     const program *program;
     engine_options options;
-    update_kind kind;
+    optimizer_kind kind;
     const arithmetic *sums_by;
     int lanes;  // samples of a shard in memory
     int groups; // ⌈lanes / GROUP⌉
@@ -98,7 +98,7 @@ typedef struct cuda_plan {
 
 // The steps of making a plan, in this order; then cuda_make_tasks() (arrays.h). cuda_plan_close()
 // is called even after a failure.
-void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, update_kind kind);
+void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, optimizer_kind kind);
 status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // units and their memory
 status cuda_sequence(cuda_plan *p, error *err) MUST_CHECK;
 void cuda_plan_close(cuda_plan *p);

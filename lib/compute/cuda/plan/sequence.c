@@ -12,8 +12,25 @@ phase cuda_operation_phase(operation_kind kind) {
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT: return PHASE_COPY;
-    default: return kind > OP_LOSS ? PHASE_BACKWARD : PHASE_FORWARD;
+    case OP_CORE:
+    case OP_MOMENTS:
+    case OP_EXCHANGE:
+    case OP_NORM:
+    case OP_TAIL:
+    case OP_ALONE:
+    case OP_LOSS: return PHASE_FORWARD;
+    case OP_LOSS_RECORD:
+    case OP_TAIL_ACTIVATION:
+    case OP_TAIL_SECOND:
+    case OP_TAIL_SUMS:
+    case OP_NORM_BACKWARD:
+    case OP_TAIL_BACKWARD:
+    case OP_CORE_WEIGHTS:
+    case OP_CORE_INPUT:
+    case OP_ALONE_BACKWARD:
+    case OP_ADD_GRADIENT: break;
     }
+    return PHASE_BACKWARD;
 }
 
 static void add(cuda_plan *p, operation_kind kind, const cuda_unit *u) {

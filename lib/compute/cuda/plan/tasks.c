@@ -180,7 +180,16 @@ static void finish_alone(const sources *s, cuda_unit *u) {
     case LAYER_AVG_POOL: u->pool = pool_of(u); break;
     case LAYER_DROPOUT: u->dropout = dropout_of(s->plan, u); break;
     case LAYER_GROUP_NORM: u->group_norm = group_norm_of(s, u); break;
-    default: u->activation = alone_activation_of(u); break;
+    case LAYER_GELU:
+    case LAYER_SILU:
+    case LAYER_SCALE: u->activation = alone_activation_of(u); break;
+    case LAYER_CONV:
+    case LAYER_LINEAR:
+    case LAYER_BATCH_NORM:
+    case LAYER_RELU:
+    case LAYER_FLATTEN:
+    case LAYER_ADD:
+    case LAYER_KINDS: break; // never alone
     }
 }
 
@@ -253,7 +262,7 @@ status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n
                           .records = s.records,
                           .loss_at = loss_at,
                           .counters = r->loss_counters};
-    p->update = (update_task){.kind = (int)p->kind,
+    p->update = (update_task){.kind = p->kind,
                               .first = m->own_first,
                               .end = m->own_end,
                               .group_of = m->group_of,

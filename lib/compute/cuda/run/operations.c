@@ -135,12 +135,19 @@ static void run_loss(const engine *e, const cut *c) {
 
 // ---- All of them ----
 
-static status run_unit(const engine *e, const cut *c, const operation *op, error *err) {
+static status run_operation(const engine *e, const cut *c, const operation *op, error *err) {
     const launch_stream s = cuda_main(&e->device);
     const arithmetic *sums_by = e->plan.sums_by;
     const cuda_unit *u = op->unit;
-    const norm_task norm = norm_of(e, u);
+    const norm_task norm = u ? norm_of(e, u) : (norm_task){0};
     switch (op->kind) {
+    case OP_LOAD: run_load(e, c, true); break;
+    case OP_LOSS: run_loss(e, c); break;
+    case OP_LOSS_RECORD: run_loss_record(e, c); break;
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT: return cuda_exchange_operation(e, c, op->kind, err);
     case OP_CORE: return run_core(e, c, u, err);
     case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
     case OP_CORE_INPUT: return run_core_input(e, c, u, err);
@@ -155,22 +162,11 @@ static status run_unit(const engine *e, const cut *c, const operation *op, error
     case OP_TAIL_BACKWARD: cuda_tail_backward(s, c, &u->tail_gradient); break;
     case OP_ALONE: cuda_alone(e, c, u, true); break;
     case OP_ALONE_BACKWARD: cuda_alone_backward(e, c, u); break;
-    default: cuda_sum(s, c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total); break;
+    case OP_ADD_GRADIENT:
+        cuda_sum(s, c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total);
+        break;
     }
     return STATUS_OK;
-}
-
-static status run_operation(const engine *e, const cut *c, const operation *op, error *err) {
-    switch (op->kind) {
-    case OP_LOAD: run_load(e, c, true); return STATUS_OK;
-    case OP_LOSS: run_loss(e, c); return STATUS_OK;
-    case OP_LOSS_RECORD: run_loss_record(e, c); return STATUS_OK;
-    case OP_RECEIVE:
-    case OP_SEND:
-    case OP_RECEIVE_GRADIENT:
-    case OP_SEND_GRADIENT: return cuda_exchange_operation(e, c, op->kind, err);
-    default: return run_unit(e, c, op, err);
-    }
 }
 
 // Weight gradients run concurrently with the rest of backward, one after another on a separate

@@ -85,13 +85,9 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->scale = (float)update_scale(r, n->samples);
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
-    n->momentum = r->momentum;
-    n->beta1 = r->beta1;
-    n->beta2 = r->beta2;
-    n->eps = r->eps;
-    n->correction1 = update_bias_correction(r->beta1, r->step);
-    n->correction2 = update_bias_correction(r->beta2, r->step);
-    n->nesterov = r->nesterov;
+    memcpy(n->hyper, r->hyper, sizeof n->hyper);
+    n->correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step);
+    n->correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step);
     n->result = e->results.pending;
     for (int g = 0; e->model.group_of && g < OTHER_GROUPS; g++)
         n->groups[g] =

@@ -180,15 +180,15 @@ static __device__ __forceinline__ void load_elements(const float *from, int thre
         const float2 v = *reinterpret_cast<const float2 *>(from + 2 * thread);
         to[0] = v.x;
         to[1] = v.y;
-        return;
-    }
+    } else {
 #pragma unroll
-    for (int i = 0; i + 3 < N; i += 4) {
-        const float4 v = load_four(from + element_of<N>(thread, i, threads));
-        to[i] = v.x;
-        to[i + 1] = v.y;
-        to[i + 2] = v.z;
-        to[i + 3] = v.w;
+        for (int i = 0; i < N; i += 4) {
+            const float4 v = load_four(from + element_of<N>(thread, i, threads));
+            to[i] = v.x;
+            to[i + 1] = v.y;
+            to[i + 2] = v.z;
+            to[i + 3] = v.w;
+        }
     }
 }
 

@@ -119,9 +119,9 @@ static void launch(launch_stream s, const cut *c, ordered_correlation t) {
 
 static int picked_shape(const cut *c, const correlation &t, int shapes) {
     const int parts = (int)parts_of(c, t), fill = parts < FILL ? FILL / parts : 1;
-    const int shape = pick_block(sizes, shapes, t.out.channels, t.columns, fill);
-    const int blocks = blocks_of(sizes[shape], t.out.channels, t.columns);
-    return shape <= BLOCK_32x16 && blocks <= fill ? SHAPE_COUNT + shape : shape;
+    const int which = pick_block(sizes, shapes, t.out.channels, t.columns, fill);
+    const int blocks = blocks_of(sizes[which], t.out.channels, t.columns);
+    return which <= BLOCK_32x16 && blocks <= fill ? SHAPE_COUNT + which : which;
 }
 
 template <bool SPREAD, bool PARTS>

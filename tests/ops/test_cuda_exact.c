@@ -193,7 +193,7 @@ static model_case experiment_models[] = {
 
 // Too slow for the sanitizers, whose FEWEST cases have every kernel anyway.
 static void test_experiment(void **state) {
-    static const split s = {.shards = 1, .count = {2}};
+    static const split s = {.shards = 1, .count = {1}};
     static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
     if (one_case_of() > 3) skip();
     check(*state, &s, &rule);

@@ -5,7 +5,17 @@
 #include "compute/cuda/kernels/exact/exact.cuh"
 #include "compute/long_sums.h"
 
-enum { WEIGHT_THREADS = 128, TEAMS = WEIGHT_THREADS / GROUP_LANES };
+enum {
+    WEIGHT_THREADS = 128,
+    TEAMS = WEIGHT_THREADS / GROUP_LANES,
+    SCHEDULERS = 4 * PROCESSORS,
+    LATENCY = 400 // of a load from the second-level cache, in cycles
+};
+
+// The positions whose loads a thread with TILE × TILE weights has under way.
+static __host__ __device__ constexpr int positions_ahead(int tile) {
+    return 16 / tile;
+}
 
 typedef struct exact_weights {
     shape in, out;
@@ -36,10 +46,6 @@ static __device__ __forceinline__ share share_of(const exact_weights &t, unsigne
     return {lane % 4, lane < 4 ? 0 : t.out.width, 1};
 }
 
-static __host__ __device__ __forceinline__ int width_of_sums(int lanes) {
-    return lanes > 4 ? cpu_lanes(lanes) : (int)GROUP_LANES;
-}
-
 // An element of the kernel in a channel of the input.
 struct tap {
     const float *x; // the channel
@@ -53,18 +59,11 @@ static __device__ __forceinline__ tap tap_of(const exact_weights &t, const float
     return {x + channel * plane, at / t.kernel_w - t.pad_y, at % t.kernel_w - t.pad_x};
 }
 
-static __device__ __forceinline__ float input_at(const exact_weights &t, const tap &e, int y,
-                                                 int x) {
-    const int iy = y * t.stride_y + e.y, ix = x * t.stride_x + e.x_at;
-    if ((unsigned)iy >= (unsigned)t.in.height || (unsigned)ix >= (unsigned)t.in.width) return 0;
-    return e.x[(ptrdiff_t)(iy * t.in.width + ix) * t.lanes];
-}
-
 // TILE × TILE weights of one thread: output channels and columns.
 template <int TILE> struct weight_tile {
     const float *dz[TILE];
     tap taps[TILE];
-    float sum[TILE][TILE];
+    float sum[TILE * TILE];
 };
 
 template <int TILE>
@@ -80,27 +79,44 @@ static __device__ __forceinline__ void place_tile(const exact_weights &t, size_t
         const int n = column + i < t.columns ? column + i : t.columns - 1;
         w.dz[i] = t.dz + (shard * (size_t)t.out.channels + (size_t)o) * pixels + sample;
         w.taps[i] = tap_of(t, x, n);
-#pragma unroll
-        for (int k = 0; k < TILE; k++) w.sum[i][k] = 0.0f;
     }
+#pragma unroll
+    for (int i = 0; i < TILE * TILE; i++) w.sum[i] = 0.0f;
 }
 
+// Each addition waits for the one before it, but the loads of several positions need not: they are
+// under way together.
 template <int TILE>
 static __device__ __forceinline__ void sum_row(const exact_weights &t, const share &own, int y,
-                                               weight_tile<TILE> &w, float (&sum)[TILE][TILE]) {
-#pragma unroll 2
-    for (int x = own.first; x < t.out.width; x += own.step) {
-        float d[TILE], v[TILE];
-        const ptrdiff_t at = (ptrdiff_t)(y * t.out.width + x) * t.lanes;
+                                               const weight_tile<TILE> &w,
+                                               float (&sum)[TILE * TILE]) {
+    constexpr int AHEAD = positions_ahead(TILE);
+    const float *dz[TILE], *in[TILE];
+    int width[TILE]; // of the input's row; 0 above and below the input
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
-            d[i] = w.dz[i][at];
-            v[i] = input_at(t, w.taps[i], y, x);
+    for (int i = 0; i < TILE; i++) {
+        const int iy = y * t.stride_y + w.taps[i].y;
+        dz[i] = w.dz[i] + (ptrdiff_t)(y * t.out.width) * t.lanes;
+        in[i] = w.taps[i].x + (ptrdiff_t)(iy * t.in.width + w.taps[i].x_at) * t.lanes;
+        width[i] = (unsigned)iy < (unsigned)t.in.height ? t.in.width : 0;
+    }
+    for (int first = own.first; first < t.out.width; first += AHEAD * own.step) {
+        float d[AHEAD][TILE], v[AHEAD][TILE];
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            const int x = first + n * own.step, ix = x * t.stride_x;
+#pragma unroll
+            for (int i = 0; i < TILE; i++) {
+                const bool inside = (unsigned)(ix + w.taps[i].x_at) < (unsigned)width[i];
+                d[n][i] = x < t.out.width ? dz[i][x * t.lanes] : 0.0f;
+                v[n][i] = x < t.out.width && inside ? in[i][ix * t.lanes] : 0.0f;
+            }
         }
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
+        for (int n = 0; n < AHEAD; n++) {
 #pragma unroll
-            for (int k = 0; k < TILE; k++) sum[i][k] = fmaf(d[i], v[k], sum[i][k]);
+            for (int i = 0; i < TILE * TILE; i++)
+                sum[i] = fmaf(d[n][i / TILE], v[n][i % TILE], sum[i]);
         }
     }
 }
@@ -112,32 +128,52 @@ static __device__ __forceinline__ void sum_positions(const exact_weights &t, con
     const int part = long_sum_rows(t.out.height, t.out.width);
     for (int first = 0; first < t.out.height; first += part) {
         const int end = first + part < t.out.height ? first + part : t.out.height;
-        float sum[TILE][TILE] = {};
+        float sum[TILE * TILE] = {};
         for (int y = first; y < end; y++) sum_row(t, own, y, w, sum);
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
+        for (int i = 0; i < TILE * TILE; i++) w.sum[i] = first == 0 ? sum[i] : w.sum[i] + sum[i];
+    }
+}
+
+// Adds N sums of the 16 threads of a team by halves. Of two threads each passes on the sums that
+// the other keeps. The result of number `return value` is in sum[0], in 16 / N threads. All threads
+// of a warp must call it.
+//
+// The CPU's kernels for 8 samples begin with 4 + 4: here the zeros of eight missing samples come
+// first.
+template <int N> static __device__ __forceinline__ int add_lanes(float (&sum)[N]) {
+    static_assert(N <= GROUP_LANES, "a result for each thread");
+    int first = 0, kept = N;
 #pragma unroll
-            for (int k = 0; k < TILE; k++)
-                w.sum[i][k] = first == 0 ? sum[i][k] : w.sum[i][k] + sum[i][k];
+    for (int distance = GROUP_LANES / 2; distance > 0; distance /= 2) {
+        const bool upper = threadIdx.x & (unsigned)distance;
+        if (kept == 1) {
+            sum[0] += __shfl_xor_sync(ALL_LANES, sum[0], distance);
+            continue;
+        }
+        kept /= 2;
+        first += upper ? kept : 0;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            if (i >= kept) break;
+            const float passed = upper ? sum[i] : sum[i + kept];
+            sum[i] =
+                (upper ? sum[i + kept] : sum[i]) + __shfl_xor_sync(ALL_LANES, passed, distance);
         }
     }
+    return first;
 }
 
 // All threads of a warp must call it.
 template <int TILE>
 static __device__ __forceinline__ void write_tile(const exact_weights &t, weight_tile<TILE> &w,
                                                   int row, int column, float *to) {
-    const int width = width_of_sums(t.lanes);
-#pragma unroll
-    for (int i = 0; i < TILE; i++) {
-#pragma unroll
-        for (int k = 0; k < TILE; k++) {
-            const float sum = sum_by_halves(w.sum[i][k], width);
-            if (threadIdx.x % GROUP_LANES == 0 && row + i < t.out.channels &&
-                column + k < t.columns)
-                to[(size_t)(row + i) * (size_t)t.columns + (size_t)(column + k)] = sum;
-        }
-    }
+    const int own = add_lanes(w.sum);
+    row += own / TILE;
+    column += own % TILE;
+    if (threadIdx.x % (GROUP_LANES / (TILE * TILE)) == 0 && row < t.out.channels &&
+        column < t.columns)
+        to[(size_t)row * (size_t)t.columns + (size_t)column] = w.sum[0];
 }
 
 // 16 neighbouring threads, a team, sum a tile of weights over one group of samples. blockIdx:
@@ -194,10 +230,8 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
     wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    tree<float> along;
-    along.leaves = 0;
-    for (unsigned g = 0; g < groups; g++) tree_push(&along, from[g * n]);
-    records.base[shard * records.stride + at + part * n + i] = tree_total(&along);
+    records.base[shard * records.stride + at + part * n + i] =
+        tree_sum<float>(groups, [&](unsigned g) { return from[g * n]; });
 }
 
 // ---- Launching ----
@@ -256,14 +290,24 @@ static void add_groups(launch_stream s, const cut *c, const conv_task *t, int pa
     LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->records, at);
 }
 
-// The largest tiles, which read the least, if they are enough to keep the device busy.
+// What a position costs a tile, in cycles: the instructions of all warps that share a scheduler, or
+// the latency of loads, whichever is more.
+static size_t position_cost(const conv_task *t, size_t groups, int tile) {
+    const size_t issue = (size_t)(4 * tile + tile * tile);
+    const size_t warps = teams_of(t, (size_t)tile) * groups * GROUP_LANES / WARP;
+    const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * issue;
+    const size_t waiting = issue + (size_t)(LATENCY / positions_ahead(tile));
+    return busy > waiting ? busy : waiting;
+}
+
 static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
-    const size_t busy = (size_t)PROCESSORS * 512 / GROUP_LANES;
     const size_t groups =
         (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
-    if (teams_of(t, 4) * groups >= busy)
+    const size_t one = position_cost(t, groups, 1), two = position_cost(t, groups, 2),
+                 four = position_cost(t, groups, 4);
+    if (four <= two && four <= one)
         launch<4>(s, c, t);
-    else if (teams_of(t, 2) * groups >= busy)
+    else if (two <= one)
         launch<2>(s, c, t);
     else
         launch<1>(s, c, t);

@@ -39,7 +39,7 @@ $(SLOW_STEPS): tests/bench/slow_steps.c $(OBJ)/flags
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
 test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
-	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
+	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(sort $(CUDA_TESTS) $(OPS_TESTS)) $(BATS_FILES) $(UNIT_TESTS)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
 test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files

@@ -199,7 +199,7 @@ all_of() {
 
 @test "a study and an experiment that share runs train them once" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
-    succeeds pipeline experiment s
+    EXECUTIONS=1 succeeds pipeline experiment s
     trained 1
     [ "$(readlink -f "$ARTIFACTS/s/loader_workers-0/seed-42")" = "$(readlink -f "$ARTIFACTS/x/seed-42")" ]
     # No training runs for it any more, and it shows its own names.
@@ -383,7 +383,7 @@ all_of() {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     # Fewer keys differ from this one, but it is on other data.
     sed 's/^name: x/name: z/; s/synthetic/mine/; s/^epochs: 1/epochs: 2/' experiments/x.yaml >experiments/z.yaml
-    succeeds pipeline experiment s
+    EXECUTIONS=1 succeeds pipeline experiment s
     trained 3
     succeeds pipeline runs
     grep -Eq "loader_workers-1--epochs-1  .*  \(x\) loader_workers 0 → 1$" <<<"$output" || fail "$output"
@@ -522,7 +522,7 @@ END
 
 @test "clean-runs selects by experiment, study and age; what another name links to stays" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
-    succeeds pipeline experiment s
+    EXECUTIONS=1 succeeds pipeline experiment s
     succeeds pipeline experiment x EPOCHS=2
     local before
     before=$(all_of "$ARTIFACTS/runs")

@@ -5,7 +5,7 @@ load helpers
 load training
 
 setup_file() {
-    file_data 610
+    file_data 320
 }
 
 setup() {

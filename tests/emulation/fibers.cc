@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Fibers: started by makecontext, switched by the compiler's own setjmp and longjmp. These make no
-// system call, unlike swapcontext. Sanitizers do not intercept them, unlike the library's setjmp
-// and longjmp, and so keep the state of the stack that is left.
+// Fibers. They are switched by a few instructions of our own: swapcontext makes a system call,
+// sanitizers intercept the library's setjmp and longjmp, and after a longjmp, the compiler's own
+// too, a processor predicts no return right, as calls and returns no longer pair. Here they do.
 #include "fibers.h"
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -28,12 +28,11 @@ struct fiber {
     void (*body)() = nullptr;
     const void *stack = nullptr; // its lowest address and size, for AddressSanitizer
     size_t size = 0;
-    bool started = false;
-    void *place[5] = {}; // for __builtin_setjmp
+    void *top = nullptr; // of the stack, while another fiber runs
     void *fake_stack = nullptr;
 };
 
-static fiber host = {nullptr, nullptr, 0, true, {}, nullptr};
+static fiber host;
 static fiber *running = &host, *left = &host; // `left`: the fiber that ran before
 
 fiber *running_fiber() {
@@ -54,40 +53,52 @@ static void leaving(fiber *, const fiber *) {}
 static void arrived() {}
 #endif
 
+// emulation_switch(TOP, TO): saves the registers that a call preserves on the stack, and the
+// stack's top in *TOP; continues at the top TO, which was saved so.
+extern "C" __attribute__((visibility("hidden"))) void emulation_switch(void **top, void *to);
+#if defined(__x86_64__)
+enum { FIRST_WORDS = 8, RETURN_TO = -2 }; // a call leaves 8 bytes above a multiple of 16
+asm(".text\n.hidden emulation_switch\n.globl emulation_switch\nemulation_switch:\n"
+    "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+    "mov %rsp, (%rdi)\nmov %rsi, %rsp\n"
+    "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
+#elif defined(__aarch64__)
+enum { FIRST_WORDS = 20, RETURN_TO = -1 }; // x30
+asm(".text\n.hidden emulation_switch\n.globl emulation_switch\nemulation_switch:\n"
+    "sub sp, sp, #160\n"
+    "stp d8, d9, [sp]\nstp d10, d11, [sp, #16]\nstp d12, d13, [sp, #32]\nstp d14, d15, [sp, #48]\n"
+    "stp x19, x20, [sp, #64]\nstp x21, x22, [sp, #80]\nstp x23, x24, [sp, #96]\n"
+    "stp x25, x26, [sp, #112]\nstp x27, x28, [sp, #128]\nstp x29, x30, [sp, #144]\n"
+    "mov x9, sp\nstr x9, [x0]\nmov sp, x1\n"
+    "ldp d8, d9, [sp]\nldp d10, d11, [sp, #16]\nldp d12, d13, [sp, #32]\nldp d14, d15, [sp, #48]\n"
+    "ldp x19, x20, [sp, #64]\nldp x21, x22, [sp, #80]\nldp x23, x24, [sp, #96]\n"
+    "ldp x25, x26, [sp, #112]\nldp x27, x28, [sp, #128]\nldp x29, x30, [sp, #144]\n"
+    "add sp, sp, #160\nret\n");
+#else
+#error "the emulation runs on x86-64 and aarch64"
+#endif
+
 static void begin() {
     arrived();
     running->body();
     abort(); // a body does not return
 }
 
-// Functions that leave a stack must not be instrumented: their frame would stay marked as in use.
-#define LEAVES_STACK __attribute__((noinline, no_sanitize("address")))
-
-[[noreturn]] LEAVES_STACK static void start(fiber *f) {
-    static ucontext_t context;
-    getcontext(&context);
-    context.uc_stack.ss_sp = const_cast<void *>(f->stack);
-    context.uc_stack.ss_size = f->size;
-    context.uc_link = nullptr;
-    makecontext(&context, begin, 0);
-    f->started = true;
-    setcontext(&context);
-    abort();
-}
-
-// A separate function, as __builtin_longjmp must not be in the function that it jumps to; noreturn,
-// as switch_to's frame must be kept for the jump back.
-[[noreturn]] LEAVES_STACK static void go_on(fiber *to) {
-    if (to->started) __builtin_longjmp(to->place, 1);
-    start(to);
-}
-
-LEAVES_STACK void switch_to(fiber *to) {
+// A function that leaves a stack must not be instrumented: its frame would stay marked as in use.
+__attribute__((noinline, no_sanitize("address"))) void switch_to(fiber *to) {
     leaving(running, to);
     left = running;
     running = to;
-    if (__builtin_setjmp(left->place) == 0) go_on(to);
+    emulation_switch(&left->top, to->top);
     arrived();
+}
+
+// The top of a new stack: as emulation_switch leaves one that `begin` has just been called on.
+static void *first_top(char *stack, size_t size) {
+    void **const end = (void **)(stack + size);
+    memset(end - FIRST_WORDS, 0, FIRST_WORDS * sizeof *end);
+    end[RETURN_TO] = (void *)begin;
+    return end - FIRST_WORDS;
 }
 
 fiber *new_fiber(void (*body)()) {
@@ -102,6 +113,7 @@ fiber *new_fiber(void (*body)()) {
     all.back()->body = body;
     all.back()->stack = memory + GUARD_BYTES;
     all.back()->size = STACK_BYTES;
+    all.back()->top = first_top(memory + GUARD_BYTES, STACK_BYTES);
     return all.back().get();
 }
 

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "emulation.h"
 #include "fibers.h"
@@ -65,11 +66,11 @@ static struct {
     std::vector<thread> threads;
     std::vector<uint3> index; // of threads
     std::vector<warp> warps;
-    std::vector<size_t> order; // of threads; `turn` is the position of the one that runs
-    size_t turn, ended, waiting;
-    place barrier;         // where threads wait at a barrier
-    bool met;              // was there a barrier or an exchange?
-    bool must_wait;        // for earlier grids
+    std::vector<size_t> order;         // of threads; `turn` is the position of the one that runs
+    size_t turn, self, ended, waiting; // `self`: the thread that runs, order[turn]
+    place barrier;                     // where threads wait at a barrier
+    bool met;                          // was there a barrier or an exchange?
+    bool must_wait;                    // for earlier grids
     kernel_access *closed; // none may touch device memory before all have waited; NULL: all may
     fiber *host;
 } now;
@@ -122,10 +123,6 @@ static void describe(state wanted, const char *does) {
 
 // ---- Taking turns ----
 
-static size_t self() {
-    return now.order[now.turn];
-}
-
 // Selects the next thread that can run; false: there is none.
 static bool next_turn() {
     const size_t n = now.order.size();
@@ -135,18 +132,22 @@ static bool next_turn() {
         const state is = now.threads[now.order[turn]].is;
         if (is == state::fresh || is == state::runnable) {
             now.turn = turn;
-            threadIdx = now.index[self()];
-            races::turn_to(self());
+            now.self = now.order[turn];
+            threadIdx = now.index[now.self];
+            races::turn_to(now.self);
             return true;
         }
     }
     return false;
 }
 
-static void check_waited(const char *does) {
+[[noreturn]] static void refuse_early(const char *does) {
     char text[64];
-    if (now.must_wait && !now.threads[self()].waited)
-        refuse("%s %s, and has not waited for the kernels in front", name(text, self()), does);
+    refuse("%s %s, and has not waited for the kernels in front", name(text, now.self), does);
+}
+
+static inline void check_waited(const char *does) {
+    if (now.must_wait && !now.threads[now.self].waited) refuse_early(does);
 }
 
 // The body of each fiber: starts threads, one after another.
@@ -154,14 +155,14 @@ static void run_threads() {
     for (;;) {
         (*now.body)();
         check_waited("ends");
-        now.threads[self()].is = state::ended;
+        now.threads[now.self].is = state::ended;
         now.ended++;
         if (now.waiting > 0) refuse(STUCK);
         const bool more = next_turn();
         if (!more && now.ended < now.threads.size()) refuse(STUCK);
-        if (more && now.threads[self()].is == state::fresh) continue;
+        if (more && now.threads[now.self].is == state::fresh) continue;
         idle.push_back(running_fiber());
-        switch_to(more ? now.threads[self()].on : now.host);
+        switch_to(more ? now.threads[now.self].on : now.host);
     }
 }
 
@@ -174,25 +175,30 @@ static fiber *idle_fiber() {
 
 // Suspends the calling thread until another makes it runnable.
 static void wait(state why) {
-    thread &me = now.threads[self()];
+    thread &me = now.threads[now.self];
     me.is = why;
     me.on = running_fiber();
     if (!next_turn()) refuse(STUCK);
-    const thread &next = now.threads[self()];
+    const thread &next = now.threads[now.self];
     switch_to(next.is == state::fresh ? idle_fiber() : next.on);
+}
+
+static bool is_same(place a, place b) {
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
+[[noreturn]] static void refuse_other(place here) {
+    refuse("one thread waits at the barrier %s:%d, another one at %s:%d", now.barrier.file,
+           now.barrier.line, here.file, here.line);
 }
 
 // Waits for all threads of the block; true: this one is the last.
 static bool meet(place here) {
-    thread &me = now.threads[self()];
+    thread &me = now.threads[now.self];
     me.at = here;
     if (now.ended > 0) refuse(STUCK);
-    const place theirs = now.waiting > 0 ? now.barrier : here;
-    if (theirs.line != here.line ||
-        (theirs.file != here.file && strcmp(theirs.file, here.file) != 0))
-        refuse("one thread waits at the barrier %s:%d, another one at %s:%d", theirs.file,
-               theirs.line, here.file, here.line);
-    now.barrier = here;
+    if (now.waiting == 0) now.barrier = here;
+    if (!is_same(now.barrier, here)) refuse_other(here);
     if (++now.waiting < now.threads.size()) {
         wait(state::at_barrier);
         return false;
@@ -211,7 +217,7 @@ void barrier(place here) {
 }
 
 void wait_for_grids(place here) {
-    thread &me = now.threads[self()];
+    thread &me = now.threads[now.self];
     if (me.waited) return;
     me.waited = true;
     races::waited();
@@ -222,7 +228,7 @@ void wait_for_grids(place here) {
 }
 
 unsigned lane() {
-    return (unsigned)(self() % WARP_THREADS);
+    return (unsigned)(now.self % WARP_THREADS);
 }
 
 // Sets *last for the last lane that arrives.
@@ -230,7 +236,7 @@ static unsigned long long meet_lanes(unsigned mask, unsigned long long value, un
                                      place here, bool *last) {
     check_waited("comes to a shuffle");
     now.met = true;
-    const size_t first = self() / WARP_THREADS * WARP_THREADS;
+    const size_t first = now.self / WARP_THREADS * WARP_THREADS;
     thread *const lanes = &now.threads[first];
     warp &w = now.warps[first / WARP_THREADS];
     lanes[lane()].at = here;
@@ -272,10 +278,8 @@ void fence() {
 // ---- Blocks and grids ----
 
 static std::vector<shared_page *> all_shared() {
-    static const bool known =
-        (races::add_shared(emulation_shared_begin, emulation_shared_end), true);
-    (void)known;
     std::vector<shared_page *> pages;
+    races::add_shared(emulation_shared_begin, emulation_shared_end);
     for (shared_page *p = emulation_shared_begin; p < emulation_shared_end; p++) pages.push_back(p);
     return pages;
 }
@@ -287,9 +291,18 @@ __attribute__((no_sanitize("address"))) static void forget(shared_page *page) {
 }
 
 __attribute__((no_sanitize("address"))) static bool is_forgotten(const shared_page *page) {
-    for (const volatile uint64_t &word : page->words)
-        if (word != UINT64_MAX) return false;
-    return true;
+    uint64_t all = UINT64_MAX; // not volatile: read as vectors
+    for (size_t i = 0; i < sizeof page->words / sizeof *page->words; i++)
+        all &= const_cast<const uint64_t *>(page->words)[i];
+    return all == UINT64_MAX;
+}
+
+// The section is large, and a kernel uses little of it: only these are cleared again.
+static std::vector<shared_page *> used_pages() {
+    static const std::vector<shared_page *> all = all_shared();
+    std::vector<shared_page *> used;
+    std::remove_copy_if(all.begin(), all.end(), std::back_inserter(used), is_forgotten);
+    return used;
 }
 
 static void number_threads(dim3 block) {
@@ -325,9 +338,7 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
     if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
-    // The section is large, and a kernel uses little of it: only pages that the first block used
-    // are cleared again.
-    std::vector<shared_page *> pages = all_shared();
+    static std::vector<shared_page *> pages = used_pages(); // by the kernel before, at first
     std::vector<size_t> order;
     arrange(&order, (size_t)grid.x * grid.y * grid.z);
     for (const size_t b : order) {
@@ -336,8 +347,7 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
         if (shared) std::for_each(pages.begin(), pages.end(), forget);
         races::begin_block(b);
         run_block();
-        if (b == order.front())
-            pages.erase(std::remove_if(pages.begin(), pages.end(), is_forgotten), pages.end());
+        if (b == order.front() || b == order.back()) pages = used_pages();
         shared = now.met;
         if (COUNTS) count_block(now.index.size());
     }

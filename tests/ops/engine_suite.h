@@ -329,8 +329,11 @@ static void test_far(void **state) {
                                     {.shards = 3, .count = {17, 16, 16}, .sync = true}};
     static const float means[] = {2000, 60000};
     static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.01f};
+    const size_t which = (size_t)((const model_case *)*state - far_from_zero);
     for (size_t i = 0; i < 6; i++) {
         problem p;
+        // With few cases each model has every batch, and every mean.
+        if (few_cases() && (which + i / 2 + i % 2) % 2) continue;
         problem_init(&p, *state, &batches[i / 2]);
         choose_far(&p, means[i % 2]);
         check_problem(&p, &rule);
@@ -415,7 +418,15 @@ static void test_frozen_left_out(void **state) {
     for (size_t i = 0; i < MODELS; i++)
         for (size_t k = suite.leaves_out_frozen ? 0 : FROZEN_SPLITS - 1; k < FROZEN_SPLITS; k++)
             if (!models[i].large && !is_left_out(i, k))
-                check_frozen_left_out(&models[i], &freezing_splits[k], suite.be, suite.exact);
+                check_frozen_left_out(&models[i], &freezing_splits[k], suite.be,
+                                      suite.leaves_out_frozen, suite.exact);
+}
+
+// A small one, for tests of the order of calls: its layers and values do not matter to them.
+static const model_case *small_model(void) {
+    size_t i = 0;
+    while (strcmp(models[i].name, "vgg-bn, small") != 0) i++;
+    return &models[i];
 }
 
 typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
@@ -460,7 +471,7 @@ static void test_between(void **state) {
     (void)state;
     static const split whole = {.shards = 1, .count = {21}};
     problem p;
-    problem_init(&p, &models[MODELS - 2], &whole);
+    problem_init(&p, small_model(), &whole);
     const size_t n = p.m.program.parameters;
     float *plain = calloc(n, sizeof *plain), *other = calloc(n, sizeof *other);
     assert_true(plain && other);
@@ -484,7 +495,7 @@ static void test_infer_in_pieces(void **state) {
     static const split whole = {.shards = 1, .count = {40}};
     static const size_t pieces[] = {1, 16, 3, 20};
     problem p;
-    problem_init(&p, &models[MODELS - 2], &whole);
+    problem_init(&p, small_model(), &whole);
     const size_t classes = (size_t)p.m.program.classes;
     float *once = calloc(40 * classes, sizeof *once), *parts = calloc(40 * classes, sizeof *parts);
     assert_true(once && parts);
@@ -535,6 +546,8 @@ static void test_infer_after_update(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++)
         if (!models[i].large && !is_left_out(i, 0)) check_infer_after_update(&models[i]);
+    // lenet-bn: on a GPU, layers of many positions and few outputs have blocks of their own.
+    check_infer_after_update(&models[MODELS - 2]);
 }
 
 // ---- The tree of a batch norm ----

@@ -22,7 +22,7 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
 
 // ---- Results collected later ----
 
-enum { STEPS = 150 }; // more than are prepared ahead, and more than the engine's MARKED_EVERY
+enum { STEPS = 70 }; // more than are prepared ahead, and more than the engine's MARKED_EVERY
 
 static bool serial_launches; // of the engines opened next
 
@@ -84,7 +84,7 @@ static void test_deferred(void **state) {
                   "dropout: {p: 0.25}, linear: {out: 10}]"};
     static const split s = {.shards = 2, .count = {5, 4}};
     static update_result alone[STEPS], together[STEPS];
-    static const int chunks[] = {1, 7, 100, STEPS};
+    static const int chunks[] = {1, 7, 50, STEPS};
     problem p;
     problem_init(&p, &m, &s);
     run_steps(&p, STEPS, 0, alone);

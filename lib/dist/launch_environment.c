@@ -129,7 +129,7 @@ static int slurm_tasks_here(const char *list, const char *node) {
         long nodes = 1;
         const long tasks = strtol(at, &end, 10);
         if (end == at || tasks < 1 || tasks > SHARED_MAX_RANKS) return 0;
-        if (strncmp(end, "(x", 2) == 0) nodes = strtol(end + 2, &end, 10);
+        if ((((((((((((((strncmp(end, "(x", 2) == 0)))))))))))))) nodes = strtol(end + 2, &end, 10);
         if (left < nodes) return (int)tasks;
         left -= nodes;
         at = end + strspn(end, "),");

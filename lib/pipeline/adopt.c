@@ -33,31 +33,28 @@ static int depth_of(const char *place) {
 
 // Adapts a recorded path that leaves the run, "../../../data/…", to a folder `deeper` levels
 // deeper; a path inside the run ("../train/…") is unchanged.
-static char *moved_path(const char *path, int deeper, error *err) {
-    if (strncmp(path, "../../", 6) != 0) return memory_string(path, err);
+static char *moved_path(const char *path, int deeper) {
+    if (strncmp(path, "../../", 6) != 0) return memory_string(path);
     for (; deeper < 0 && strncmp(path, "../", 3) == 0; deeper++) path += 3;
-    char *moved = memory_string(path, err);
-    for (; moved && deeper > 0; deeper--) {
-        char *longer = memory_format(err, "../%s", moved);
+    char *moved = memory_string(path);
+    for (; deeper > 0; deeper--) {
+        char *longer = memory_format("../%s", moved);
         free(moved);
         moved = longer;
     }
     return moved;
 }
 
-static status move_paths(yaml_node *list, int deeper, error *err) {
+static void move_paths(yaml_node *list, int deeper) {
     for (size_t i = 0; i < list->count; i++) {
-        char *path = moved_path(yaml_find(list->items[i], "path")->text, deeper, err);
-        status rc = path ? yaml_put(list->items[i], "path", yaml_new_string(path, err), err)
-                         : STATUS_FAILED;
+        char *path = moved_path(yaml_find(list->items[i], "path")->text, deeper);
+        yaml_put(list->items[i], "path", yaml_new_string(path));
         free(path);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
 }
 
-static char *new_manifest(const char *folder, const char *stage, error *err) {
-    return memory_format(err, "%s/%s/.manifest-adopted.yaml", folder, stage);
+static char *new_manifest(const char *folder, const char *stage) {
+    return memory_format("%s/%s/.manifest-adopted.yaml", folder, stage);
 }
 
 // Writes the stage's manifest for after the move: with this version's key, paths relative to the
@@ -65,18 +62,18 @@ static char *new_manifest(const char *folder, const char *stage, error *err) {
 static status rewrite(const char *folder, const char *stage, int deeper, error *err) {
     char key[SHA256_TEXT_BYTES];
     yaml_node *root = NULL;
-    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
-    char *made = new_manifest(folder, stage, err);
-    status rc = path && made ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK || access(path, F_OK) != 0) goto out;
+    char *path = memory_format("%s/%s/manifest.yaml", folder, stage);
+    char *made = new_manifest(folder, stage);
+    status rc = STATUS_OK;
+    if (access(path, F_OK) != 0) goto out;
     TRY(manifest_read(path, &root, err));
     TRY(manifest_key_of(root, key, err));
     yaml_node *run = (yaml_node *)yaml_find(root, "run");
     const yaml_node *old = yaml_find(root, "key");
     if (run && old && run->kind == YAML_MAPPING)
-        TRY(yaml_put(run, "key_before_adoption", yaml_copy(old, err), err));
-    TRY(yaml_put(root, "key", yaml_new_string(key, err), err));
-    TRY(move_paths((yaml_node *)yaml_find(root, "inputs"), deeper, err));
+        yaml_put(run, "key_before_adoption", yaml_copy(old));
+    yaml_put(root, "key", yaml_new_string(key));
+    move_paths((yaml_node *)yaml_find(root, "inputs"), deeper);
     rc = manifest_write_tree(root, made, err);
 out:
     yaml_free(root);
@@ -89,8 +86,7 @@ out:
 static status key_of(const char *folder, bool *found, char key[SHA256_TEXT_BYTES], error *err) {
     yaml_node *root = NULL;
     error unreadable;
-    char *path = memory_format(err, "%s/train/manifest.yaml", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/train/manifest.yaml", folder);
     status rc = manifest_try_read(path, &root, NULL, 0, err);
     *found = root && manifest_key_of(root, key, &unreadable) == STATUS_OK;
     yaml_free(root);
@@ -102,11 +98,9 @@ static status move_aside(const char *folder, char **message, error *err) {
     char *aside = NULL;
     for (int i = 1; i < 1000; i++) {
         free(aside);
-        aside = memory_format(err, "%s.unfinished-%d", folder, i);
-        if (!aside) return STATUS_FAILED;
+        aside = memory_format("%s.unfinished-%d", folder, i);
         if (access(aside, F_OK) == 0) continue;
-        if (rename(folder, aside) == 0)
-            *message = memory_format(err, "moved to %s: unfinished", aside);
+        if (rename(folder, aside) == 0) *message = memory_format("moved to %s: unfinished", aside);
         break;
     }
     status rc =
@@ -122,10 +116,10 @@ static status rename_folder(const char *from, const char *to, error *err) {
 
 // Replaces a stage's manifest, unless that was done before.
 static status take_manifest(const char *folder, const char *stage, error *err) {
-    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
-    char *made = new_manifest(folder, stage, err);
-    status rc = path && made ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK && access(made, F_OK) == 0) rc = rename_folder(made, path, err);
+    char *path = memory_format("%s/%s/manifest.yaml", folder, stage);
+    char *made = new_manifest(folder, stage);
+    status rc = STATUS_OK;
+    if (access(made, F_OK) == 0) rc = rename_folder(made, path, err);
     free(made);
     free(path);
     return rc;
@@ -136,14 +130,13 @@ static status complete(const char *artifacts, const char *key, const char *inter
                        char **message, error *err) {
     execution_list list = {0};
     char *folder = NULL;
-    status rc;
+    status rc = STATUS_OK;
     for (int i = 0; i < STAGES; i++) TRY(take_manifest(interrupted, stages[i], err));
     TRY(store_read(artifacts, key, &list, err));
     *number = store_next_number(&list);
-    folder = store_execution_folder(artifacts, key, *number, err);
+    folder = store_execution_folder(artifacts, key, *number);
     TRY(folder ? rename_folder(interrupted, folder, err) : STATUS_FAILED);
-    *message = memory_format(err, "kept as %s", folder);
-    rc = *message ? STATUS_OK : STATUS_FAILED;
+    *message = memory_format("kept as %s", folder);
 out:
     free(folder);
     store_release(&list);
@@ -153,11 +146,10 @@ out:
 static status move_in(const char *artifacts, const char *place, const char *folder, const char *key,
                       char **message, error *err) {
     const int deeper = STORE_DEPTH - depth_of(place);
-    char *run = store_folder(artifacts, key, err);
-    char *interrupted = run ? memory_format(err, "%s/.adopted-%ld", run, (long)getpid()) : NULL;
+    char *run = store_folder(artifacts, key);
+    char *interrupted = memory_format("%s/.adopted-%ld", run, (long)getpid());
     int number;
-    status rc = interrupted ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
+    status rc = STATUS_OK;
     for (int i = 0; i < STAGES; i++) TRY(rewrite(folder, stages[i], deeper, err));
     TRY(output_make_folder(run, err));
     TRY(rename_folder(folder, interrupted, err));
@@ -172,10 +164,10 @@ out:
 // Two calls that adopt at the same time would mistake each other's folders for interrupted ones. -1
 // if nothing can be written; the next operation reports that.
 static int lock_adoption(const char *artifacts, error *err) {
-    char *runs = memory_format(err, "%s/runs", artifacts);
-    char *path = memory_format(err, "%s/runs/.adopt.lock", artifacts);
+    char *runs = memory_format("%s/runs", artifacts);
+    char *path = memory_format("%s/runs/.adopt.lock", artifacts);
     int fd = -1;
-    if (runs && path && output_make_folder(runs, err) == STATUS_OK)
+    if (output_make_folder(runs, err) == STATUS_OK)
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0) (void)file_lock(fd, true);
     free(path);
@@ -201,8 +193,7 @@ out:
 status store_adopt(const char *artifacts, const char *place, char **message, error *err) {
     struct stat info;
     *message = NULL;
-    char *folder = memory_format(err, "%s/%s", artifacts, place);
-    if (!folder) return STATUS_FAILED;
+    char *folder = memory_format("%s/%s", artifacts, place);
     status rc = STATUS_OK;
     if (lstat(folder, &info) == 0 && S_ISDIR(info.st_mode)) {
         int held = lock_adoption(artifacts, err);
@@ -220,14 +211,12 @@ static int is_interrupted(const struct dirent *entry) {
 }
 
 // Finds an interrupted adoption of the run; *interrupted is NULL if there is none.
-static status find_interrupted(const char *artifacts, const char *key, char **interrupted,
-                               error *err) {
+static status find_interrupted(const char *artifacts, const char *key, char **interrupted) {
     struct dirent **found = NULL;
-    char *run = store_folder(artifacts, key, err);
+    char *run = store_folder(artifacts, key);
     *interrupted = NULL;
-    if (!run) return STATUS_FAILED;
     int count = scandir(run, &found, is_interrupted, alphasort);
-    if (count > 0) *interrupted = memory_format(err, "%s/%s", run, found[0]->d_name);
+    if (count > 0) *interrupted = memory_format("%s/%s", run, found[0]->d_name);
     status rc = count > 0 && !*interrupted ? STATUS_FAILED : STATUS_OK;
     for (int i = 0; i < count; i++) free(found[i]);
     free(found);
@@ -238,11 +227,11 @@ static status find_interrupted(const char *artifacts, const char *key, char **in
 static status finish_of(const char *artifacts, const char *key, char **message, error *err) {
     char *interrupted;
     int number;
-    status rc = find_interrupted(artifacts, key, &interrupted, err);
+    status rc = find_interrupted(artifacts, key, &interrupted);
     if (rc != STATUS_OK || !interrupted) return rc;
     free(interrupted);
     int held = lock_adoption(artifacts, err);
-    rc = find_interrupted(artifacts, key, &interrupted, err);
+    rc = find_interrupted(artifacts, key, &interrupted);
     if (rc == STATUS_OK && interrupted)
         rc = complete(artifacts, key, interrupted, &number, message, err);
     free(interrupted);

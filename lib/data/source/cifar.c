@@ -164,7 +164,7 @@ status cifar_read(const member_set *set, const char *const *sources, size_t sour
                        .classes = kind->classes,
                        .class_names = kind->class_names};
     taking t = {kind, r};
-    status rc;
+    status rc = STATUS_OK;
     for (int i = 0; i < RAW_SPLITS; i++) {
         r->splits[i].samples = kind->samples[i];
         TRY(raw_dataset_allocate(r, i, err));

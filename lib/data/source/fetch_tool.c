@@ -29,12 +29,11 @@ static status choose(const arguments *a, const member_set *set, choice *c, error
     size_t count, *chosen = NULL;
     const char *const *names = a->tool->class_names(set, &count);
     if (!a->classes) return STATUS_OK;
-    status rc = STATUS_FAILED;
-    c->wanted = labels_split(a->classes, err);
-    if (!c->wanted) return rc;
-    c->names = memory_new(c->wanted->count, sizeof *c->names, err);
-    chosen = memory_new(c->wanted->count, sizeof *chosen, err);
-    if (c->names && chosen) rc = labels_choose(c->wanted, names, count, chosen, err);
+    status rc = STATUS_OK;
+    c->wanted = labels_split(a->classes);
+    c->names = memory_new(c->wanted->count, sizeof *c->names);
+    chosen = memory_new(c->wanted->count, sizeof *chosen);
+    rc = labels_choose(c->wanted, names, count, chosen, err);
     // Results on a part of the classes must not pass for results on all.
     snprintf(c->dataset, sizeof c->dataset, "%s-%zu-classes", a->dataset, c->wanted->count);
     free(chosen);
@@ -46,14 +45,10 @@ static void choice_release(choice *c) {
     free(c->names);
 }
 
-static status describe(const arguments *a, const member_set *set, const choice *c, manifest *m,
-                       error *err) {
-    status rc;
-    TRY(members_describe_pins(set, m, err));
-    if (c->wanted) TRY(yaml_put(manifest_parameters(m), "classes", yaml_copy(c->wanted, err), err));
-    TRY(raw_output_describe(&a->output, m, err));
-out:
-    return rc;
+static void describe(const arguments *a, const member_set *set, const choice *c, manifest *m) {
+    members_describe_pins(set, m);
+    if (c->wanted) yaml_put(manifest_parameters(m), "classes", yaml_copy(c->wanted));
+    raw_output_describe(&a->output, m);
 }
 
 static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
@@ -75,7 +70,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
         return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
     TRY(choose(a, set, &c, err));
     TRY(manifest_begin(&m, t->name, BITS, call->argc, call->argv, err));
-    TRY(describe(a, set, &c, &m, err));
+    describe(a, set, &c, &m);
     if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
@@ -87,7 +82,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     }
     TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, call->log, err));
     TRY(t->read(set, sources, source_count, call->log, &raw, &origin, err));
-    TRY(members_describe_origin(set, &origin, &m, err));
+    members_describe_origin(set, &origin, &m);
     if (c.wanted) {
         TRY(raw_dataset_keep(&raw, c.wanted, c.names, err));
         raw.name = c.dataset;

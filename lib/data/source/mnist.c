@@ -104,7 +104,7 @@ static status parse_split(const mnist_kind *kind, raw_split *s, int first, error
                          labels.shape[0], SIDE, SIDE);
     s->samples = images.shape[0];
     s->images = images.data;
-    s->labels = memory_new(labels.shape[0], sizeof *s->labels, err);
+    s->labels = memory_try_new(labels.shape[0], sizeof *s->labels, err);
     s->owned[2] = s->labels;
     if (!s->labels) return STATUS_FAILED;
     for (uint32_t i = 0; i < labels.shape[0]; i++) s->labels[i] = labels.data[i];
@@ -124,7 +124,7 @@ status mnist_read(const member_set *set, const char *const *sources, size_t sour
     uint8_t *files[MEMBERS];
     status rc = STATUS_FAILED;
     for (int i = 0; i < MEMBERS; i++) {
-        files[i] = memory_new(kind->set.members[i].bytes, 1, err);
+        files[i] = memory_try_new(kind->set.members[i].bytes, 1, err);
         r->splits[i / 2].owned[i % 2] = files[i];
         if (!files[i]) goto out;
     }

@@ -56,7 +56,8 @@ static const char *value_of(const parsing *p, const char *key) {
 static status parse_shape(parsing *p, error *err) {
     npy *n = p->to;
     const char *at = value_of(p, "shape");
-    if (!at || *at++ != '(') return npy_refuse(p->name, "its header has no shape", err);
+    if ((((((((((((((!at || *at++ != '('))))))))))))))
+        return npy_refuse(p->name, "its header has no shape", err);
     for (at += strspn(at, " "); *at != ')'; at += strspn(at, ", ")) {
         if (n->rank == NPY_MAX_RANK)
             return npy_refuse(p->name, "it has more than 8 dimensions", err);
@@ -66,7 +67,7 @@ static status parse_shape(parsing *p, error *err) {
         if (size < 0 || errno) return npy_refuse(p->name, "its header has a bad shape", err);
         n->shape[n->rank++] = size;
         at = end;
-        if (*at != ',' && *at != ')' && *at != ' ')
+        if ((((((((((((((*at != ',' && *at != ')' && *at != ' '))))))))))))))
             return npy_refuse(p->name, "its header has a bad shape", err);
     }
     return STATUS_OK;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // cuda_profile.c - times the operations of a training step on a GPU, one by one.
 //
-//     cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS
+//     cuda_profile [--exact] [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS
 //
-// --serial-launches: as in engine_options.
+// --exact, --serial-launches: as in engine_options.
 // Prints comma-separated lines:
 //     device,NAME
 //     limit,WHAT,VALUE               memory and host in bytes/s, arithmetic in FLOP/s, launch in µs
@@ -38,7 +38,7 @@ static status open_library(const char *path, const cuda_library **library, error
 typedef struct work {
     model m;
     int samples, shards, images;
-    bool serial_launches;
+    bool exact, serial_launches;
     int *count;             // of each shard
     uint8_t *bytes;         // of the data set
     const uint8_t **data;   // its images
@@ -132,6 +132,7 @@ static status open_engine(const backend *be, const work *w, int device, engine *
                         .shards = w->shards,
                         .local_shards = w->shards,
                         .shard_samples = w->count[0],
+                        .exact = w->exact,
                         .serial_launches = w->serial_launches,
                         .images = w->data,
                         .image_count = (uint32_t)w->images};
@@ -162,16 +163,23 @@ out:
     return rc;
 }
 
+// Returns whether the first argument is `flag`, and skips it.
+static bool take_flag(int *argc, char ***argv, const char *flag) {
+    if (*argc < 2 || strcmp((*argv)[1], flag) != 0) return false;
+    --*argc, ++*argv;
+    return true;
+}
+
 int main(int argc, char **argv) {
     const cuda_library *library = NULL;
-    work w = {.serial_launches = argc > 1 && strcmp(argv[1], "--serial-launches") == 0};
+    work w = {0};
     error err = {0};
     status rc;
-    argc -= w.serial_launches;
-    argv += w.serial_launches;
+    w.exact = take_flag(&argc, &argv, "--exact");
+    w.serial_launches = take_flag(&argc, &argv, "--serial-launches");
     if (argc != 7) {
-        fprintf(stderr, "usage: cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH "
-                        "SHARDS REPEATS\n");
+        fprintf(stderr, "usage: cuda_profile [--exact] [--serial-launches] LIBRARY DEVICE "
+                        "MODEL.yaml BATCH SHARDS REPEATS\n");
         return STATUS_USAGE;
     }
     TRY(open_library(argv[1], &library, &err));

@@ -22,6 +22,11 @@
 // (shared.ld), which is filled with NaN before each block.
 #define __shared__ static
 
+// exact_winograd.cuh. What counts the work of a GPU's launches needs the GPU's portions.
+#ifndef EMULATION_COUNTS
+#define PORTION_FLOATS (1 << 21)
+#endif
+
 // ---- Launching ----
 
 namespace emulation {

@@ -139,7 +139,7 @@ static void test_steps(void **state) {
 // Images of one tile, of part of one, with other paddings; sums of weights that have parts; so many
 // channels that a layer takes several portions, which are parts of images, or that its filters
 // alone are more than a portion; and so many groups that they are groups of images, the last ones
-// fewer.
+// fewer. The portions are the emulation's (tests/emulation/cuda_runtime.h); a GPU has one.
 static model_case winograd_layers[] = {
     {.name = "winograd: small images",
      .input = "[3, 9, 10]",
@@ -152,15 +152,15 @@ static model_case winograd_layers[] = {
      .layers = "[conv: {out: 16, kernel: 1}, relu, conv: {out: 40, kernel: 3, padding: 1}, relu, "
                "max_pool: {size: 7}, flatten, linear: {out: 4}]"},
     {.name = "winograd: portions",
-     .input = "[3, 44, 32]",
+     .input = "[3, 28, 16]",
      .layers = "[conv: {out: 170, kernel: 1}, relu, conv: {out: 150, kernel: 3, padding: 1}, relu, "
                "global_avg_pool, flatten, linear: {out: 4}]"},
     {.name = "winograd: filters larger than a portion",
      .input = "[3, 4, 5]",
-     .layers = "[conv: {out: 484, kernel: 1}, relu, conv: {out: 484, kernel: 3, padding: 1}, relu, "
+     .layers = "[conv: {out: 242, kernel: 1}, relu, conv: {out: 242, kernel: 3, padding: 1}, relu, "
                "global_avg_pool, flatten, linear: {out: 4}]"},
     {.name = "winograd: portions of groups",
-     .input = "[3, 24, 24]",
+     .input = "[3, 12, 8]",
      .layers = "[conv: {out: 60, kernel: 1}, relu, conv: {out: 66, kernel: 3, padding: 1}, relu, "
                "global_avg_pool, flatten, linear: {out: 4}]"},
 };

@@ -53,7 +53,7 @@ static __device__ __forceinline__ void store_row(const product_block &b, const t
     to += ((ptrdiff_t)b.shard * b.rows + row) * b.columns;
 #pragma unroll
     for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
-        const int n = b.column + element_of(p.column, c, S::COLUMN_THREADS);
+        const int n = b.column + block_column<S>(p, c);
         if (n < b.columns) store_four(to + n, make_float4(v[c], v[c + 1], v[c + 2], v[c + 3]));
     }
 }
@@ -69,7 +69,7 @@ struct store_sums {
         if (p.slice > 0) return;
 #pragma unroll
         for (int r = 0; r < S::THREAD_ROWS; r++) {
-            const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
+            const int row = b.row + block_row<S>(p, r);
             if (row >= b.rows) continue;
             const float add = bias_of(b, bias, row);
 #pragma unroll
@@ -109,7 +109,7 @@ template <typename S> struct block_part {
 template <typename S>
 static __device__ __forceinline__ int live_lanes(const product_block &b, const thread_place &p,
                                                  int i, int samples) {
-    const int n = b.column + element_of(p.column, 4 * i, S::COLUMN_THREADS);
+    const int n = b.column + block_column<S>(p, 4 * i);
     return n < b.columns ? samples - n % b.lanes : 0;
 }
 
@@ -151,7 +151,7 @@ static __device__ __forceinline__ two_sums sum_rows(const thread_place &p, const
             const two_sums sum = neighbours_sums<S::PATCH_COLUMNS>(terms.four(r, i));
             if (p.slice == 0 && p.column % S::PATCH_COLUMNS == 0)
                 store.of[i * row_store<S>::ACROSS + p.column / S::PATCH_COLUMNS]
-                        [element_of(p.row, r, S::ROW_THREADS)] = sum;
+                        [block_row<S>(p, r)] = sum;
         }
     }
     __syncthreads();
@@ -298,7 +298,7 @@ template <typename S, bool POOL> struct gradient_terms {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
             live[i] = p.slice > 0 ? 0 : live_lanes<S>(b, p, i, samples);
-            y[i] = b.column + element_of(p.column, 4 * i, S::COLUMN_THREADS);
+            y[i] = b.column + block_column<S>(p, 4 * i);
             z[i] = POOL ? window_of(y[i]) : y[i];
         }
     }
@@ -310,7 +310,7 @@ template <typename S, bool POOL> struct gradient_terms {
     }
 
     __device__ __forceinline__ two_sums four(int r, int i) const {
-        const int own = b.row + element_of(p.row, r, S::ROW_THREADS);
+        const int own = b.row + block_row<S>(p, r);
         const int channel = own < b.rows ? own : b.row, lanes = own < b.rows ? live[i] : 0;
         const size_t plane = (size_t)b.shard * (size_t)b.rows + (size_t)channel;
         const size_t pixels = (size_t)t.size.height * (size_t)t.size.width;
@@ -391,7 +391,7 @@ struct store_tail {
         if (p.slice > 0) return;
 #pragma unroll
         for (int r = 0; r < S::THREAD_ROWS; r++) {
-            const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
+            const int row = b.row + block_row<S>(p, r);
             if (row >= b.rows) continue;
             const affine a = affine_of(tail, b.shard, (unsigned)row);
             const float add = bias_of(b, bias, row);
@@ -443,8 +443,7 @@ struct store_windows {
 #pragma unroll
             for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
                 const float *sum = sums.at[r] + c;
-                store_four(all[element_of(p.row, r, S::ROW_THREADS)] +
-                               element_of(p.column, c, S::COLUMN_THREADS),
+                store_four(all[block_row<S>(p, r)] + block_column<S>(p, c),
                            make_float4(sum[0], sum[1], sum[2], sum[3]));
             }
         }

@@ -155,22 +155,40 @@ template <typename S> static __device__ __forceinline__ thread_place place_of_th
             patch % ACROSS * S::PATCH_COLUMNS + inside % S::PATCH_COLUMNS};
 }
 
-// Returns the position in the block of a thread's i-th row (column). They come in fours, contiguous
-// for neighbouring threads, so that these read different banks.
-static __device__ __forceinline__ int element_of(int thread, int i, int threads) {
-    return i / 4 * 4 * threads + 4 * thread + i % 4;
+// Returns the position in the block of a thread's i-th of N rows (columns). They come in runs of
+// four, or of N if that is less, contiguous for neighbouring threads, so that these read different
+// banks.
+template <int N> static __device__ __forceinline__ int element_of(int thread, int i, int threads) {
+    constexpr int RUN = N < 4 ? N : 4;
+    return i / RUN * RUN * threads + RUN * thread + i % RUN;
+}
+
+template <typename S>
+static __device__ __forceinline__ int block_row(const thread_place &p, int i) {
+    return element_of<S::THREAD_ROWS>(p.row, i, S::ROW_THREADS);
+}
+
+template <typename S>
+static __device__ __forceinline__ int block_column(const thread_place &p, int i) {
+    return element_of<S::THREAD_COLUMNS>(p.column, i, S::COLUMN_THREADS);
 }
 
 template <int N>
 static __device__ __forceinline__ void load_elements(const float *from, int thread, int threads,
                                                      float (&to)[N]) {
+    if constexpr (N == 2) {
+        const float2 v = *reinterpret_cast<const float2 *>(from + 2 * thread);
+        to[0] = v.x;
+        to[1] = v.y;
+    } else {
 #pragma unroll
-    for (int i = 0; i < N; i += 4) {
-        const float4 v = load_four(from + element_of(thread, i, threads));
-        to[i] = v.x;
-        to[i + 1] = v.y;
-        to[i + 2] = v.z;
-        to[i + 3] = v.w;
+        for (int i = 0; i < N; i += 4) {
+            const float4 v = load_four(from + element_of<N>(thread, i, threads));
+            to[i] = v.x;
+            to[i + 1] = v.y;
+            to[i + 2] = v.z;
+            to[i + 3] = v.w;
+        }
     }
 }
 

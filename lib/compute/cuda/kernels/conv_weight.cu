@@ -251,10 +251,10 @@ static __device__ __forceinline__ void write_part(const weight_gradient &t,
     if (p.slice > 0) return;
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int row = element_of(p.row, r, S::ROW_THREADS);
+        const int row = block_row<S>(p, r);
 #pragma unroll
         for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
-            const int column = element_of(p.column, c, S::COLUMN_THREADS);
+            const int column = block_column<S>(p, c);
             const float *sum = sums.at[r] + c;
             if (t.parts > 1) {
                 store_four(part->weights + row * S::COLUMNS + column,

@@ -43,19 +43,19 @@ static __device__ __forceinline__ float share(float value) {
     return value;
 }
 
-// Sums over the channels of what `add(value, sum)` adds up in a row; in the threads of row 0.
-template <typename Add>
+// Sums over the channels of what `term(value, exists, sum)` adds up in a row; in the threads of row
+// 0.
+template <typename Term>
 static __device__ __forceinline__ two_floats sum_of_part(const cut &c, const group_norm_task &t,
-                                                         const part_place &p, const Add &add) {
+                                                         const part_place &p, const Term &term) {
     const size_t lanes = (size_t)c.lanes;
     two_floats total = {0, 0};
     for (int channel = p.first; channel < p.end; channel++)
-        add_to(total, sum_of_rows(t.size.height, p.live, [&](int y) {
-                   const float *x = t.x + row_at(c, t, p, channel, y);
-                   return sum_of_row(t.size.width, [&](int i, two_floats &sum) {
-                       add(x[(size_t)i * lanes], sum);
-                   });
-               }));
+        total = add(total, sum_of_rows(t.size.height, p.live, [&](int y) {
+                        const float *x = t.x + row_at(c, t, p, channel, y);
+                        return sum_of_row(
+                            t.size.width, [&](int i) { return x[(size_t)i * lanes]; }, term);
+                    }));
     return total;
 }
 
@@ -68,10 +68,11 @@ static __device__ __forceinline__ part_statistics statistics_of(const cut &c,
                                                                 const part_place &p) {
     part_statistics s;
     s.count = (float)((p.end - p.first) * t.size.height * t.size.width);
-    const two_floats sum = sum_of_part(c, t, p, [](float x, two_floats &of) { of.a += x; });
+    const two_floats sum = sum_of_part(
+        c, t, p, [](float x, bool exists, two_floats &of) { of.a += exists ? x : 0.0f; });
     const float mean = s.mean = share(sum.a / s.count);
-    const two_floats squares = sum_of_part(c, t, p, [mean](float x, two_floats &of) {
-        const float d = x - mean;
+    const two_floats squares = sum_of_part(c, t, p, [mean](float x, bool exists, two_floats &of) {
+        const float d = exists ? x - mean : 0.0f;
         of.a = fmaf(d, d, of.a);
     });
     s.inv_std = share(1.0f / sqrtf(squares.a / s.count + t.eps));
@@ -163,23 +164,22 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
     }
 }
 
-// The gradients of weight and bias, over the groups of samples of a shard.
+enum { CHANNEL_THREADS = 64 };
+
+// The gradients of weight and bias, over the groups of samples of a shard; one thread a channel.
 static __global__ void __launch_bounds__(CHANNEL_THREADS)
     group_norm_weights(cut c, group_norm_task t) {
     wait_for_kernels_before();
     const int channel = (int)(blockIdx.x * CHANNEL_THREADS + threadIdx.x);
     const int shard = shard_of_block(c), samples = c.count[shard];
     if (channel >= t.size.channels || samples == 0) return;
-    tree<float> dy, xhat;
-    dy.leaves = xhat.leaves = 0;
-    for (unsigned g = 0; g < groups_of(samples); g++) {
+    const two_floats sum = tree_sum<two_floats>(groups_of(samples), [&](unsigned g) {
         const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
-        tree_push(&dy, (float)of.a);
-        tree_push(&xhat, (float)of.b);
-    }
+        return two_floats{(float)of.a, (float)of.b};
+    });
     float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.bias_at] = tree_total(&dy);
-    record[t.weight_at] = tree_total(&xhat);
+    record[t.bias_at] = sum.a;
+    record[t.weight_at] = sum.b;
 }
 
 // ---- Launching ----
@@ -205,5 +205,7 @@ void cuda_group_norm(launch_stream s, const cut *c, const group_norm_task *t) {
 void cuda_group_norm_backward(launch_stream s, const cut *c, const group_norm_task *t) {
     if (c->first >= c->end) return;
     LAUNCH(group_norm_gradient, part_grid(c, t), part_block(t), s, *c, *t);
-    LAUNCH(group_norm_weights, channel_grid(c, t->size.channels), CHANNEL_THREADS, s, *c, *t);
+    const unsigned blocks = blocks_for((size_t)t->size.channels, CHANNEL_THREADS);
+    LAUNCH(group_norm_weights, dim3(blocks, 1, (unsigned)(c->end - c->first)), CHANNEL_THREADS, s,
+           *c, *t);
 }

@@ -66,11 +66,13 @@ template <class T> struct tree {
     unsigned leaves;
 };
 
-template <class T> static __device__ __forceinline__ void tree_push(tree<T> *t, T sum) {
-    int k = 0;
+// Pushes a leaf, or the sum of a perfect subtree of 2^k leaves: then their number so far must be a
+// multiple of that.
+template <class T> static __device__ __forceinline__ void tree_push(tree<T> *t, T sum, int k = 0) {
+    const unsigned leaves = 1u << k;
     for (; t->leaves >> k & 1; k++) sum = add(t->level[k], sum);
     t->level[k] = sum;
-    t->leaves++;
+    t->leaves += leaves;
 }
 
 // Needs at least one pushed leaf.
@@ -81,6 +83,35 @@ template <class T> static __device__ __forceinline__ T tree_total(const tree<T> 
     for (k++; t->leaves >> k; k++)
         if (t->leaves >> k & 1) sum = add(t->level[k], sum);
     return sum;
+}
+
+// Pushes leaf(first), leaf(first + 1), … of a perfect subtree, of which only the sum leaves the
+// registers. They are read together: no addition waits for memory but the first.
+template <int Level, class T, class Leaf>
+static __device__ __forceinline__ void push_subtree(tree<T> *t, unsigned first, const Leaf &leaf) {
+    constexpr unsigned LEAVES = 1u << Level;
+    T of[LEAVES];
+#pragma unroll
+    for (unsigned i = 0; i < LEAVES; i++) of[i] = leaf(first + i);
+#pragma unroll
+    for (unsigned step = 1; step < LEAVES; step *= 2) {
+#pragma unroll
+        for (unsigned i = 0; i < LEAVES; i += 2 * step) of[i] = add(of[i], of[i + step]);
+    }
+    tree_push(t, of[0], Level);
+}
+
+// Returns the sum of n leaves, n > 0; leaf(i) reads one.
+template <class T, class Leaf>
+static __device__ __forceinline__ T tree_sum(unsigned n, const Leaf &leaf) {
+    tree<T> along;
+    along.leaves = 0;
+    unsigned first = 0;
+    for (; first + 8 <= n; first += 8) push_subtree<3>(&along, first, leaf);
+    if (n & 4) push_subtree<2>(&along, first, leaf);
+    if (n & 2) push_subtree<1>(&along, first + (n & 4), leaf);
+    if (n & 1) push_subtree<0>(&along, n - 1, leaf);
+    return tree_total(&along);
 }
 
 #endif

@@ -8,12 +8,20 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CUH
 
+#include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"
 
 enum { GROUP_LANES = LOSS_GROUP }; // samples of a group
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int samples) {
     return blocks_for((size_t)samples, GROUP_LANES);
+}
+
+// Returns the index nearest to `at` that exists: for a load without a condition, with which the
+// compiler would put it right before its use.
+static __device__ __forceinline__ int clamped(int at, int size) {
+    const int low = at > 0 ? at : 0;
+    return low < size - 1 ? low : size - 1;
 }
 
 // Returns how many samples a group has, of those of its shard.
@@ -38,15 +46,14 @@ static __device__ __forceinline__ float sum_by_halves(float value, int width) {
 // ---- Sums over the plane of a channel ----
 
 // A block takes one group and some channels: threadIdx.x is the sample, .y a row, .z the channel.
-enum { PLANE_THREADS = 256, ROWS_MOST = 8 };
+enum { PLANE_THREADS = 256, ROWS_MOST = 16 };
 
 struct two_floats {
     float a, b;
 };
 
-static __device__ __forceinline__ void add_to(two_floats &sum, two_floats term) {
-    sum.a += term.a;
-    sum.b += term.b;
+static __device__ __forceinline__ two_floats add(two_floats x, two_floats y) {
+    return two_floats{x.a + y.a, x.b + y.b};
 }
 
 static inline dim3 plane_block(int height) {
@@ -92,33 +99,35 @@ static __device__ __forceinline__ two_floats sum_of_rows(int height, bool live, 
         of[own] = live && y < height ? row(y) : two_floats{0, 0};
         __syncthreads();
         for (int i = 0; threadIdx.y == 0 && i < rows && first + i < height; i++)
-            add_to(total, of[own + i * GROUP_LANES]);
+            total = add(total, of[own + i * GROUP_LANES]);
         __syncthreads();
     }
     return total;
 }
 
 // The sums of a row of `width` elements: four sums of every fourth element, then the sum of the
-// four. `add(x, sum)` adds element x.
-template <typename Add>
-static __device__ __forceinline__ two_floats sum_of_row(int width, const Add &add) {
-    enum { CHAINS = 4 };
+// four. `load(x)` returns element x, and `add(value, exists, sum)` adds it, or zeros. The loads of
+// several elements are under way together.
+template <typename Load, typename Add>
+static __device__ __forceinline__ two_floats sum_of_row(int width, const Load &load,
+                                                        const Add &add) {
+    enum { CHAINS = 4, AHEAD = 16 };
     two_floats chain[CHAINS] = {};
-    int x = 0;
-    for (; x + CHAINS <= width; x += CHAINS) {
+    for (int x = 0; x < width; x += AHEAD) {
+        float v[AHEAD];
 #pragma unroll
-        for (int k = 0; k < CHAINS; k++) add(x + k, chain[k]);
+        for (int k = 0; k < AHEAD; k++) v[k] = load(clamped(x + k, width));
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) add(v[k], x + k < width, chain[k % CHAINS]);
     }
-#pragma unroll
-    for (int k = 0; k < CHAINS - 1; k++)
-        if (x + k < width) add(x + k, chain[k]);
     return two_floats{(chain[0].a + chain[1].a) + (chain[2].a + chain[3].a),
                       (chain[0].b + chain[1].b) + (chain[2].b + chain[3].b)};
 }
 
 // ---- Two numbers of each channel and group ----
 
-enum { CHANNEL_THREADS = 64 }; // of a kernel that adds them up over the groups: one a channel
+// A block of plane_grid writes the numbers of a group; the last one of a shard and its channels
+// also adds these groups up.
 
 // [shard][group][channel]
 static __device__ __forceinline__ two_sums *numbers_of(double *parts, const cut &c, int channels,
@@ -127,12 +136,26 @@ static __device__ __forceinline__ two_sums *numbers_of(double *parts, const cut 
     return reinterpret_cast<two_sums *>(parts) + at * (size_t)channels;
 }
 
-static inline parts_room numbers_room(int channels, int lanes, int shards) {
-    return {2 * (size_t)shards * groups_of(lanes) * (size_t)channels, 0};
+// As is_last_block, of the groups with samples; also true for group 0 of a shard without samples.
+static __device__ __forceinline__ bool is_last_group(const cut &c, const plane_place &p,
+                                                     unsigned *counters) {
+    const unsigned groups = groups_of(c.count[p.shard]);
+    const size_t own = (size_t)p.shard * gridDim.x + blockIdx.x;
+    if (p.samples <= 0) return groups == 0 && p.group == 0;
+    return is_last_block(counters + own, groups);
 }
 
-static inline dim3 channel_grid(const cut *c, int channels) {
-    return dim3(blocks_for((size_t)channels, CHANNEL_THREADS), 1, (unsigned)(c->end - c->first));
+// Returns a group's numbers of a channel, written by another block.
+static __device__ __forceinline__ two_sums numbers_written(double *parts, const cut &c,
+                                                           int channels, const plane_place &p,
+                                                           unsigned group) {
+    const double *of = &numbers_of(parts, c, channels, p.shard, group)[p.channel].a;
+    return two_sums{__ldcg(of), __ldcg(of + 1)};
+}
+
+static inline parts_room numbers_room(int channels, int lanes, int shards) {
+    const size_t numbers = (size_t)shards * (size_t)channels;
+    return {2 * groups_of(lanes) * numbers, numbers};
 }
 
 #endif

@@ -18,7 +18,13 @@
     SHAPE(64x128, 64, 128, 16, 8, 8, 1, 4) \
     SHAPE(128x128, 128, 128, 16, 8, 8, 1, 2)
 SHAPES(SHAPE_TYPE)
-enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
+// The first two again, for so few blocks that each waits for memory alone on its processor: with
+// twice the threads, and twice the terms under way.
+#define FEW_SHAPES(SHAPE)                  \
+    SHAPE(few_8x64, 8, 64, 32, 2, 4, 1, 8) \
+    SHAPE(few_32x16, 32, 16, 32, 2, 4, 1, 8)
+FEW_SHAPES(SHAPE_TYPE)
+enum { SHAPES(SHAPE_NAME) SHAPE_COUNT, BEFORE_FEW = SHAPE_COUNT - 1, FEW_SHAPES(SHAPE_NAME) };
 enum {
     PART_SHAPES = BLOCK_64x64, // larger blocks have no registers left for a loop over parts
     FILL = 2 * PROCESSORS      // as in conv.cu
@@ -38,7 +44,7 @@ static __device__ __forceinline__ void begin_sums(const ordered_correlation &t,
                                                   block_sums<S> &sums) {
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
+        const int row = b.row + block_row<S>(p, r);
         const float first = row < b.rows ? bias_of(b, t.bias, row) : 0.0f;
 #pragma unroll
         for (int c = 0; c < S::THREAD_COLUMNS; c++) sums.at[r][c] = first;
@@ -52,7 +58,7 @@ static __device__ __forceinline__ void add_part(const product_block &b, const th
     before += ((ptrdiff_t)b.shard * b.rows + row) * b.columns;
 #pragma unroll
     for (int c = 0; c < S::THREAD_COLUMNS; c++) {
-        const int n = b.column + element_of(p.column, c, S::COLUMN_THREADS);
+        const int n = b.column + block_column<S>(p, c);
         if (n < b.columns) sums[c] = before[n] + sums[c];
     }
 }
@@ -63,7 +69,7 @@ static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
                                                 bool first, block_sums<S> &sums) {
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int row = b.row + element_of(p.row, r, S::ROW_THREADS);
+        const int row = b.row + block_row<S>(p, r);
         if (row >= b.rows) continue;
         if (!first) add_part<S>(b, p, row, sums.at[r], t.to);
         store_row<S>(b, p, row, sums.at[r], t.to);
@@ -111,15 +117,24 @@ static void launch(launch_stream s, const cut *c, ordered_correlation t) {
     LAUNCH((correlate_in_order<S, SPREAD, PARTS>), grid, dim3(S::THREADS), s, t);
 }
 
+static int picked_shape(const cut *c, const correlation &t, int shapes) {
+    const int parts = (int)parts_of(c, t), fill = parts < FILL ? FILL / parts : 1;
+    const int which = pick_block(sizes, shapes, t.out.channels, t.columns, fill);
+    const int blocks = blocks_of(sizes[which], t.out.channels, t.columns);
+    return which <= BLOCK_32x16 && blocks <= fill ? SHAPE_COUNT + which : which;
+}
+
 template <bool SPREAD, bool PARTS>
 static void launch_picked(launch_stream s, const cut *c, const ordered_correlation &t) {
-    const int shapes = PARTS ? (int)PART_SHAPES : (int)SHAPE_COUNT;
-    switch (pick_block(sizes, shapes, t.product.out.channels, t.product.columns, FILL)) {
-#define SHAPE_CASE(name, ...)                                                                   \
-    case BLOCK_##name:                                                                          \
-        launch<block_##name, SPREAD, (PARTS && (int)BLOCK_##name < (int)PART_SHAPES)>(s, c, t); \
+    switch (picked_shape(c, t.product, PARTS ? (int)PART_SHAPES : (int)SHAPE_COUNT)) {
+#define PARTS_CASE(name, parts)                       \
+    case BLOCK_##name:                                \
+        launch<block_##name, SPREAD, parts>(s, c, t); \
         break;
+#define SHAPE_CASE(name, ...) PARTS_CASE(name, (PARTS && (int)BLOCK_##name < (int)PART_SHAPES))
+#define FEW_CASE(name, ...)   PARTS_CASE(name, PARTS)
         SHAPES(SHAPE_CASE)
+        FEW_SHAPES(FEW_CASE)
     }
 }
 

@@ -15,37 +15,56 @@ static __device__ __forceinline__ two_floats centred_sums(const cut &c, shape si
     const size_t lanes = (size_t)c.lanes, row = (size_t)size.width * lanes;
     const two_floats total = sum_of_rows(size.height, p.live, [&](int y) {
         const float *from = z + (size_t)y * row;
-        return sum_of_row(size.width, [&](int x, two_floats &sum) {
-            const float d = from[(size_t)x * lanes] - centre;
-            sum.a += d;
-            sum.b = fmaf(d, d, sum.b);
-        });
+        return sum_of_row(
+            size.width, [&](int x) { return from[(size_t)x * lanes]; },
+            [&](float v, bool exists, two_floats &sum) {
+                const float d = exists ? v - centre : 0.0f;
+                sum.a += d;
+                sum.b = fmaf(d, d, sum.b);
+            });
     });
     const int width = cpu_lanes(c.lanes);
     return two_floats{sum_by_halves(total.a, width), sum_by_halves(total.b, width)};
 }
 
-// The corrected two-pass algorithm of cpu/kernels/tail.c. The first pass takes the differences from
-// 0, which are the values themselves.
-static __global__ void __launch_bounds__(PLANE_THREADS) group_moments(cut c, norm_task t) {
-    wait_for_kernels_before();
+// The numbers of a channel: the corrected two-pass algorithm of cpu/kernels/tail.c. The first pass
+// takes the differences from 0, which are the values themselves.
+static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
+                                                     const plane_place &p, bool leads) {
     __shared__ float centres[PLANE_THREADS / GROUP_LANES];
-    const plane_place p = place_in_plane(c, t.size.channels);
-    if (p.samples <= 0) return;
     const size_t plane = (size_t)t.size.height * (size_t)t.size.width * (size_t)c.lanes;
     const size_t number = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
     const float *z = t.z + number * plane + p.sample;
     const double n = p.samples * positions(t.size);
-    const bool leads = threadIdx.x == 0 && threadIdx.y == 0;
     const two_floats first = centred_sums(c, t.size, p, z, 0.0f);
-    if (leads) centres[threadIdx.z] = (float)((double)first.a / n);
+    if (threadIdx.x == 0 && threadIdx.y == 0) centres[threadIdx.z] = (float)((double)first.a / n);
     __syncthreads();
     const float centre = centres[threadIdx.z];
     const two_floats sum = centred_sums(c, t.size, p, z, centre);
-    if (!leads || p.channel >= t.size.channels) return;
+    if (!leads) return;
     const double rest = (double)sum.a / n, m2 = (double)sum.b - (double)sum.a * rest;
     numbers_of(t.parts, c, t.size.channels, p.shard, p.group)[p.channel] =
         two_sums{(double)centre + rest, m2 < 0 ? 0 : m2}; // a NaN stays one
+}
+
+// Returns whether the thread has the sums of a channel.
+static __device__ __forceinline__ bool leads_channel(const plane_place &p, int channels) {
+    return threadIdx.x == 0 && threadIdx.y == 0 && p.channel < channels;
+}
+
+static __global__ void __launch_bounds__(PLANE_THREADS) moments_in_order(cut c, norm_task t) {
+    wait_for_kernels_before();
+    const plane_place p = place_in_plane(c, t.size.channels);
+    const bool leads = leads_channel(p, t.size.channels);
+    const int samples = c.count[p.shard];
+    if (p.samples > 0) write_moments(c, t, p, leads);
+    if (!is_last_group(c, p, t.counters) || !leads) return;
+    const auto of_group = [&](unsigned g) {
+        const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
+        return moments{samples_of_group(samples, g) * positions(t.size), of.a, of.b};
+    };
+    set_moments(t, p.shard, p.channel,
+                samples > 0 ? tree_sum<moments>(groups_of(samples), of_group) : moments{0, 0, 0});
 }
 
 // ---- Sums of the gradients of a group ----
@@ -55,17 +74,30 @@ struct reached_element {
     float dt, z;
 };
 
-static __device__ __forceinline__ reached_element element_of_y(const tail_task &t, affine a,
-                                                               const float *z, float dy,
-                                                               uint8_t winner, int lanes) {
-    if (!t.pool) return {passes(t, normalise(t, a, *z)) ? dy : 0.0f, *z};
-    const int which = winner == CUT_OFF ? 0 : winner;
-    return {winner == CUT_OFF ? 0.0f : dy, z[window_step(t.size, which, lanes)]};
+// What element_of_y reads of an element of y.
+struct element_source {
+    float dy;
+    uint8_t winner;
+    const float *z; // of the window's first element
+};
+
+static __device__ __forceinline__ const float *place_of_z(const tail_task &t,
+                                                          const element_source &e, int lanes) {
+    const bool first = !t.pool || e.winner == CUT_OFF;
+    return e.z + (first ? 0 : window_step(t.size, e.winner, lanes));
 }
 
-// The sums of dt and of dt · (z - mean) in row y, one element after another.
+static __device__ __forceinline__ reached_element element_of_y(const tail_task &t, affine a,
+                                                               const element_source &e, float z) {
+    const bool passed = t.pool ? e.winner != CUT_OFF : passes(t, normalise(t, a, z));
+    return {passed ? e.dy : 0.0f, z};
+}
+
+// The sums of dt and of dt · (z - mean) in row y, one element after another. The loads of several
+// are under way together.
 static __device__ __forceinline__ two_floats gradient_row(const cut &c, const tail_task &t,
                                                           const plane_place &p, int y) {
+    enum { AHEAD = 8 };
     const int step = t.pool ? 2 : 1, width = t.size.width / step, height = t.size.height / step;
     const size_t lanes = (size_t)c.lanes;
     const size_t plane = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
@@ -74,72 +106,72 @@ static __device__ __forceinline__ two_floats gradient_row(const cut &c, const ta
         (plane * (size_t)t.size.height + (size_t)(step * y)) * (size_t)t.size.width * lanes;
     const affine a = affine_of(t, p.shard, (unsigned)p.channel);
     two_floats sum = {0, 0};
-    for (int x = 0; x < width; x++) {
-        const size_t own = to + (size_t)x * lanes + (size_t)p.sample;
-        const float *z = t.z + from + (size_t)(step * x) * lanes + p.sample;
-        const reached_element e =
-            element_of_y(t, a, z, t.dy[own], t.pool ? t.winner[own] : 0, c.lanes);
-        sum.a += e.dt;
-        sum.b = fmaf(e.dt, e.z - a.mean, sum.b);
+    for (int first = 0; first < width; first += AHEAD) {
+        element_source of[AHEAD];
+        float z[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const size_t x = (size_t)clamped(first + k, width);
+            const size_t own = to + x * lanes + (size_t)p.sample;
+            of[k] = {t.dy[own], t.pool ? t.winner[own] : (uint8_t)0,
+                     t.z + from + (size_t)step * x * lanes + p.sample};
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) z[k] = *place_of_z(t, of[k], c.lanes);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const bool exists = first + k < width;
+            const reached_element e = element_of_y(t, a, of[k], z[k]);
+            sum.a += exists ? e.dt : 0.0f;
+            sum.b = exists ? fmaf(e.dt, e.z - a.mean, sum.b) : sum.b;
+        }
     }
     return sum;
 }
 
-static __global__ void __launch_bounds__(PLANE_THREADS) group_gradient(cut c, tail_task t) {
-    wait_for_kernels_before();
-    const plane_place p = place_in_plane(c, t.size.channels);
-    if (p.samples <= 0) return;
+static __device__ __forceinline__ void write_gradient(const cut &c, const tail_task &t,
+                                                      const plane_place &p, bool leads) {
     const two_floats total = sum_of_rows(t.pool ? t.size.height / 2 : t.size.height, p.live,
                                          [&](int y) { return gradient_row(c, t, p, y); });
     const int width = cpu_lanes(c.lanes);
     const float dt = sum_by_halves(total.a, width), centred = sum_by_halves(total.b, width);
-    if (threadIdx.x > 0 || threadIdx.y > 0 || p.channel >= t.size.channels) return;
+    if (!leads) return;
     const size_t at = (size_t)p.shard * t.norm_stride + (size_t)p.channel;
     const float of_xhat = (centred - t.mean_rest[at] * dt) * t.inv_std[at];
     numbers_of(t.parts, c, t.size.channels, p.shard, p.group)[p.channel] =
         two_sums{(double)dt, (double)of_xhat};
 }
 
-// ---- Over the groups of a shard ----
+// The sums of a channel. The gradients of weight and bias are sums of floats, like all gradients;
+// the factors come from the same sums in double.
+struct channel_sums {
+    two_sums factors;
+    float dt, of_xhat;
+};
 
-static __global__ void __launch_bounds__(CHANNEL_THREADS) shard_moments(cut c, norm_task t) {
-    wait_for_kernels_before();
-    const int channel = (int)(blockIdx.x * CHANNEL_THREADS + threadIdx.x);
-    const int shard = shard_of_block(c), samples = c.count[shard];
-    if (channel >= t.size.channels) return;
-    tree<moments> along;
-    along.leaves = 0;
-    for (unsigned g = 0; g < groups_of(samples); g++) {
-        const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
-        tree_push(&along, moments{samples_of_group(samples, g) * positions(t.size), of.a, of.b});
-    }
-    set_moments(t, shard, channel, samples > 0 ? tree_total(&along) : moments{0, 0, 0});
+static __device__ __forceinline__ channel_sums add(const channel_sums &x, const channel_sums &y) {
+    return channel_sums{add(x.factors, y.factors), x.dt + y.dt, x.of_xhat + y.of_xhat};
 }
 
-// The gradients of weight and bias are sums of floats, like all gradients; the factors come from
-// the same sums in double.
-static __global__ void __launch_bounds__(CHANNEL_THREADS) shard_gradient(cut c, tail_task t) {
+static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c, tail_task t) {
     wait_for_kernels_before();
-    const int channel = (int)(blockIdx.x * CHANNEL_THREADS + threadIdx.x);
-    const int shard = shard_of_block(c), samples = c.count[shard];
-    if (channel >= t.size.channels) return;
-    tree<two_sums> along;
-    tree<float> dt, of_xhat;
-    along.leaves = dt.leaves = of_xhat.leaves = 0;
-    for (unsigned g = 0; g < groups_of(samples); g++) {
-        const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
-        tree_push(&along, of);
-        tree_push(&dt, (float)of.a);
-        tree_push(&of_xhat, (float)of.b);
-    }
+    const plane_place p = place_in_plane(c, t.size.channels);
+    const bool leads = leads_channel(p, t.size.channels);
+    const int samples = c.count[p.shard];
+    if (p.samples > 0) write_gradient(c, t, p, leads);
+    if (!is_last_group(c, p, t.counters) || !leads) return;
     if (samples == 0) {
-        set_factors(t, shard, channel, two_sums{0, 0}, 0);
+        set_factors(t, p.shard, p.channel, two_sums{0, 0}, 0);
         return;
     }
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.bias_at] = tree_total(&dt);
-    record[t.weight_at] = tree_total(&of_xhat);
-    set_factors(t, shard, channel, tree_total(&along), samples);
+    const channel_sums sum = tree_sum<channel_sums>(groups_of(samples), [&](unsigned g) {
+        const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
+        return channel_sums{of, (float)of.a, (float)of.b};
+    });
+    float *record = t.records.base + (size_t)p.shard * t.records.stride + p.channel;
+    record[t.bias_at] = sum.dt;
+    record[t.weight_at] = sum.of_xhat;
+    set_factors(t, p.shard, p.channel, sum.factors, samples);
 }
 
 // ---- Launching ----
@@ -151,8 +183,7 @@ parts_room cuda_exact_moments_room(shape size, int lanes, int shards) {
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
     const dim3 block = plane_block(t->size.height);
     if (c->first >= c->end) return;
-    LAUNCH(group_moments, plane_grid(c, t->size.channels, block), block, s, *c, *t);
-    LAUNCH(shard_moments, channel_grid(c, t->size.channels), CHANNEL_THREADS, s, *c, *t);
+    LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
 }
 
 parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards) {
@@ -162,6 +193,5 @@ parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards) 
 void cuda_exact_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
     const dim3 block = plane_block(t->pool ? t->size.height / 2 : t->size.height);
     if (c->first >= c->end) return;
-    LAUNCH(group_gradient, plane_grid(c, t->size.channels, block), block, s, *c, *t);
-    LAUNCH(shard_gradient, channel_grid(c, t->size.channels), CHANNEL_THREADS, s, *c, *t);
+    LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
 }

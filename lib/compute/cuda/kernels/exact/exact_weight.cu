@@ -5,7 +5,25 @@
 #include "compute/cuda/kernels/exact/exact.cuh"
 #include "compute/long_sums.h"
 
-enum { WEIGHT_THREADS = 128, TEAMS = WEIGHT_THREADS / GROUP_LANES };
+enum {
+    WEIGHT_THREADS = 128,
+    TEAMS = WEIGHT_THREADS / GROUP_LANES,
+    SCHEDULERS = 4 * PROCESSORS,
+    LATENCY = 400, // of a load from the second-level cache, in cycles
+    LOAD_COST = 8  // instructions: the load and its index
+};
+
+// The weights of a thread: Outputs channels × Inputs kernel rows × Taps elements of each. At each
+// position it loads an element of dz for each output, and Stride elements of x for each kernel row:
+// the taps share them. Stride 0: any, with one tap. The loads of Ahead positions are under way
+// together.
+template <int Outputs, int Inputs, int Taps, int Stride, int Ahead> struct tile_shape {
+    static constexpr int OUTPUTS = Outputs, INPUTS = Inputs, TAPS = Taps, AHEAD = Ahead;
+    static constexpr int NEW = Stride > 1 ? Stride : 1; // elements of x for a position
+    static constexpr int WEIGHTS = Outputs * Inputs * Taps;
+    static constexpr int LOADS = Outputs + Inputs * NEW;
+    static constexpr int ELEMENTS = (Ahead - 1) * NEW + Taps; // of x for these
+};
 
 typedef struct exact_weights {
     shape in, out;
@@ -29,135 +47,237 @@ struct share {
     int first, step;
 };
 
+template <typename S>
 static __device__ __forceinline__ share share_of(const exact_weights &t, unsigned group) {
     const int lane = (int)threadIdx.x % GROUP_LANES;
-    if (t.lanes > 4) return {(int)(group * GROUP_LANES) + lane, 0, 1};
+    if (S::TAPS > 1 || t.lanes > 4) return {(int)(group * GROUP_LANES) + lane, 0, 1};
     if (t.stride_x == 1) return {lane % 4, lane / 4, 4};
     return {lane % 4, lane < 4 ? 0 : t.out.width, 1};
 }
 
-static __host__ __device__ __forceinline__ int width_of_sums(int lanes) {
-    return lanes > 4 ? cpu_lanes(lanes) : (int)GROUP_LANES;
-}
-
-// An element of the kernel in a channel of the input.
-struct tap {
-    const float *x; // the channel
-    int y, x_at;    // relative to the output pixel's position in the input
+// A thread's place: its first weights, and where their factors are.
+template <typename S> struct weight_tile {
+    int row, kernel_row; // the first of each; a kernel row is one of (channel, y)
+    int tap;             // 0, if it has them all
+    const float *dz[S::OUTPUTS];
+    const float *x[S::INPUTS]; // the channel
+    int y[S::INPUTS];          // of the kernel row, relative to the output's position in the input
+    float sum[S::WEIGHTS];
 };
 
-static __device__ __forceinline__ tap tap_of(const exact_weights &t, const float *x, int column) {
-    const int kernel = t.kernel_h * t.kernel_w, channel = column / kernel;
-    const int at = column % kernel;
-    const ptrdiff_t plane = (ptrdiff_t)t.in.height * t.in.width * t.lanes;
-    return {x + channel * plane, at / t.kernel_w - t.pad_y, at % t.kernel_w - t.pad_x};
-}
-
-static __device__ __forceinline__ float input_at(const exact_weights &t, const tap &e, int y,
-                                                 int x) {
-    const int iy = y * t.stride_y + e.y, ix = x * t.stride_x + e.x_at;
-    if ((unsigned)iy >= (unsigned)t.in.height || (unsigned)ix >= (unsigned)t.in.width) return 0;
-    return e.x[(ptrdiff_t)(iy * t.in.width + ix) * t.lanes];
-}
-
-// TILE × TILE weights of one thread: output channels and columns.
-template <int TILE> struct weight_tile {
-    const float *dz[TILE];
-    tap taps[TILE];
-    float sum[TILE][TILE];
-};
-
-template <int TILE>
+// Past the last row, the last again: its sum is not written.
+template <typename S>
 static __device__ __forceinline__ void place_tile(const exact_weights &t, size_t shard, int sample,
-                                                  int row, int column, weight_tile<TILE> &w) {
+                                                  weight_tile<S> &w) {
     const size_t pixels = (size_t)t.out.height * (size_t)t.out.width * (size_t)t.lanes;
     const size_t in = (size_t)t.in.height * (size_t)t.in.width * (size_t)t.lanes;
-    const float *x = t.x + shard * (size_t)t.in.channels * in + sample;
 #pragma unroll
-    for (int i = 0; i < TILE; i++) {
-        // Past the last one, the last again: its sum is not written.
-        const int o = row + i < t.out.channels ? row + i : t.out.channels - 1;
-        const int n = column + i < t.columns ? column + i : t.columns - 1;
+    for (int i = 0; i < S::OUTPUTS; i++) {
+        const int o = clamped(w.row + i, t.out.channels);
         w.dz[i] = t.dz + (shard * (size_t)t.out.channels + (size_t)o) * pixels + sample;
-        w.taps[i] = tap_of(t, x, n);
+    }
 #pragma unroll
-        for (int k = 0; k < TILE; k++) w.sum[i][k] = 0.0f;
+    for (int i = 0; i < S::INPUTS; i++) {
+        const int n = clamped(w.kernel_row + i, t.in.channels * t.kernel_h);
+        const size_t channel = shard * (size_t)t.in.channels + (size_t)(n / t.kernel_h);
+        w.x[i] = t.x + channel * in + sample;
+        w.y[i] = n % t.kernel_h - t.pad_y;
     }
 }
 
-template <int TILE>
-static __device__ __forceinline__ void sum_row(const exact_weights &t, const share &own, int y,
-                                               weight_tile<TILE> &w, float (&sum)[TILE][TILE]) {
-#pragma unroll 2
-    for (int x = own.first; x < t.out.width; x += own.step) {
-        float d[TILE], v[TILE];
-        const ptrdiff_t at = (ptrdiff_t)(y * t.out.width + x) * t.lanes;
+template <typename S> static __device__ __forceinline__ void clear_sums(weight_tile<S> &w) {
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
-            d[i] = w.dz[i][at];
-            v[i] = input_at(t, w.taps[i], y, x);
+    for (int i = 0; i < S::WEIGHTS; i++) w.sum[i] = 0.0f;
+}
+
+// Some positions of a row: the factors of their terms.
+template <typename S> struct row_piece {
+    int y, first;
+    float d[S::AHEAD][S::OUTPUTS], v[S::ELEMENTS][S::INPUTS];
+};
+
+// Returns the column of the input for the piece's element number i.
+template <typename S>
+static __device__ __forceinline__ int input_column(const exact_weights &t, const share &own,
+                                                   const weight_tile<S> &w, const row_piece<S> &p,
+                                                   int i) {
+    const int first = p.first * t.stride_x - t.pad_x;
+    return S::TAPS > 1 ? first + i : first + w.tap + i * own.step * t.stride_x;
+}
+
+// Positions outside load the nearest one inside, for nothing: the compiler would put a load with a
+// condition right before its addition.
+template <typename S>
+static __device__ __forceinline__ void load_piece(const exact_weights &t, const share &own,
+                                                  const weight_tile<S> &w, row_piece<S> &p) {
+    const int y = clamped(p.y, t.out.height);
+    const ptrdiff_t row = (ptrdiff_t)(y * t.out.width) * t.lanes;
+#pragma unroll
+    for (int n = 0; n < S::AHEAD; n++) {
+        const unsigned at = (unsigned)(clamped(p.first + n * own.step, t.out.width) * t.lanes);
+#pragma unroll
+        for (int i = 0; i < S::OUTPUTS; i++) p.d[n][i] = w.dz[i][row + at];
+    }
+#pragma unroll
+    for (int k = 0; k < S::INPUTS; k++) {
+        const int iy = clamped(y * t.stride_y + w.y[k], t.in.height);
+        const float *from = w.x[k] + (ptrdiff_t)(iy * t.in.width) * t.lanes;
+#pragma unroll
+        for (int i = 0; i < S::ELEMENTS; i++) {
+            const int x = clamped(input_column(t, own, w, p, i), t.in.width);
+            p.v[i][k] = from[(unsigned)(x * t.lanes)];
         }
+    }
+}
+
+template <typename S>
+static __device__ __forceinline__ void add_piece(const exact_weights &t, const share &own,
+                                                 const weight_tile<S> &w, row_piece<S> &p,
+                                                 float (&sum)[S::WEIGHTS]) {
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
+    for (int k = 0; k < S::INPUTS; k++) {
+        const int iy = p.y * t.stride_y + w.y[k];
+        const int width = (unsigned)iy < (unsigned)t.in.height ? t.in.width : 0;
 #pragma unroll
-            for (int k = 0; k < TILE; k++) sum[i][k] = fmaf(d[i], v[k], sum[i][k]);
+        for (int i = 0; i < S::ELEMENTS; i++)
+            if ((unsigned)input_column(t, own, w, p, i) >= (unsigned)width) p.v[i][k] = 0.0f;
+    }
+#pragma unroll
+    for (int n = 0; n < S::AHEAD; n++) {
+        const bool exists = p.first + n * own.step < t.out.width;
+#pragma unroll
+        for (int i = 0; i < S::WEIGHTS; i++) {
+            const int tap = i % S::TAPS, k = i / S::TAPS % S::INPUTS;
+            const float d = p.d[n][i / (S::TAPS * S::INPUTS)], v = p.v[n * S::NEW + tap][k];
+            sum[i] = exists ? fmaf(d, v, sum[i]) : sum[i];
         }
+    }
+}
+
+// Each addition waits for the one before it, but loads need not: those of the next piece are under
+// way while a piece is added.
+template <typename S>
+static __device__ __forceinline__ void sum_rows(const exact_weights &t, const share &own, int y,
+                                                int end, const weight_tile<S> &w,
+                                                float (&sum)[S::WEIGHTS]) {
+    row_piece<S> now, next;
+    now.y = y;
+    now.first = own.first;
+    load_piece(t, own, w, now);
+    while (now.y < end) {
+        next.y = now.y;
+        next.first = now.first + S::AHEAD * own.step;
+        if (next.first >= t.out.width) {
+            next.y++;
+            next.first = own.first;
+        }
+        load_piece(t, own, w, next);
+        add_piece(t, own, w, now, sum);
+        now = next;
     }
 }
 
 // A long sum is cut into parts of some rows, which are added in order.
-template <int TILE>
+template <typename S>
 static __device__ __forceinline__ void sum_positions(const exact_weights &t, const share &own,
-                                                     weight_tile<TILE> &w) {
+                                                     weight_tile<S> &w) {
     const int part = long_sum_rows(t.out.height, t.out.width);
+    clear_sums(w);
     for (int first = 0; first < t.out.height; first += part) {
         const int end = first + part < t.out.height ? first + part : t.out.height;
-        float sum[TILE][TILE] = {};
-        for (int y = first; y < end; y++) sum_row(t, own, y, w, sum);
+        float sum[S::WEIGHTS] = {};
+        sum_rows(t, own, first, end, w, sum);
 #pragma unroll
-        for (int i = 0; i < TILE; i++) {
-#pragma unroll
-            for (int k = 0; k < TILE; k++)
-                w.sum[i][k] = first == 0 ? sum[i][k] : w.sum[i][k] + sum[i][k];
-        }
+        for (int i = 0; i < S::WEIGHTS; i++) w.sum[i] = first == 0 ? sum[i] : w.sum[i] + sum[i];
     }
 }
 
-// All threads of a warp must call it.
-template <int TILE>
-static __device__ __forceinline__ void write_tile(const exact_weights &t, weight_tile<TILE> &w,
-                                                  int row, int column, float *to) {
-    const int width = width_of_sums(t.lanes);
+// Adds the sums of the 16 threads of a team by halves, all N of them, a power of two: of two
+// threads each passes on the sums that the other keeps. The thread keeps sums[0], and so on, up to
+// N / 16 of them, or one; returns the number of the first. All threads of a warp must call it.
+//
+// The CPU's kernels for 8 samples begin with 4 + 4: here the zeros of eight missing samples come
+// first.
+template <int N> static __device__ __forceinline__ int add_lanes(float (&sums)[N]) {
+    int first = 0, kept = N;
 #pragma unroll
-    for (int i = 0; i < TILE; i++) {
+    for (int distance = GROUP_LANES / 2; distance > 0; distance /= 2) {
+        const bool upper = threadIdx.x & (unsigned)distance;
+        if (kept == 1) {
+            sums[0] += __shfl_xor_sync(ALL_LANES, sums[0], distance);
+            continue;
+        }
+        kept /= 2;
+        first += upper ? kept : 0;
 #pragma unroll
-        for (int k = 0; k < TILE; k++) {
-            const float sum = sum_by_halves(w.sum[i][k], width);
-            if (threadIdx.x % GROUP_LANES == 0 && row + i < t.out.channels &&
-                column + k < t.columns)
-                to[(size_t)(row + i) * (size_t)t.columns + (size_t)(column + k)] = sum;
+        for (int i = 0; i < N / 2; i++) {
+            if (i >= kept) break;
+            const float passed = upper ? sums[i] : sums[i + kept];
+            sums[i] =
+                (upper ? sums[i + kept] : sums[i]) + __shfl_xor_sync(ALL_LANES, passed, distance);
         }
     }
+    return first;
+}
+
+static __host__ __device__ constexpr int power_of_two_from(int n) {
+    return n <= 1 ? 1 : 2 * power_of_two_from((n + 1) / 2);
+}
+
+// All threads of a warp must call it.
+template <typename S>
+static __device__ __forceinline__ void write_tile(const exact_weights &t, const weight_tile<S> &w,
+                                                  float *to) {
+    constexpr int N = power_of_two_from(S::WEIGHTS), KEPT = N > GROUP_LANES ? N / GROUP_LANES : 1;
+    constexpr int SAME = N < GROUP_LANES ? GROUP_LANES / N : 1; // threads with the same sum
+    float sums[N] = {};
+#pragma unroll
+    for (int i = 0; i < S::WEIGHTS; i++) sums[i] = w.sum[i];
+    const int first = add_lanes(sums);
+#pragma unroll
+    for (int i = 0; i < KEPT; i++) {
+        const int own = first + i, tap = w.tap + own % S::TAPS;
+        const int kernel_row = w.kernel_row + own / S::TAPS % S::INPUTS;
+        const int row = w.row + own / (S::TAPS * S::INPUTS);
+        if (threadIdx.x % SAME == 0 && own < S::WEIGHTS && row < t.out.channels &&
+            kernel_row < t.in.channels * t.kernel_h && tap < t.kernel_w)
+            to[(size_t)row * (size_t)t.columns + (size_t)(kernel_row * t.kernel_w + tap)] = sums[i];
+    }
+}
+
+// A tile has all taps of its kernel rows, or one.
+template <typename S>
+static __host__ __device__ __forceinline__ unsigned taps_across(int kernel_w) {
+    return S::TAPS > 1 ? 1 : (unsigned)kernel_w;
+}
+template <typename S>
+static __host__ __device__ __forceinline__ unsigned rows_across(shape in, int kernel_h) {
+    return blocks_for((size_t)in.channels * (size_t)kernel_h, S::INPUTS);
 }
 
 // 16 neighbouring threads, a team, sum a tile of weights over one group of samples. blockIdx:
 // tiles, the group, the shard.
-template <int TILE>
+template <typename S>
 static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_weights(exact_weights t) {
     const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
     const int *count = t.count + shard / (size_t)t.channel_parts;
     const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP_LANES;
-    const unsigned across = blocks_for((size_t)t.columns, TILE);
-    const int row = (int)(team / across) * TILE, column = (int)(team % across) * TILE;
-    const share own = share_of(t, blockIdx.y);
+    const unsigned taps = taps_across<S>(t.kernel_w), rows = rows_across<S>(t.in, t.kernel_h);
+    const share own = share_of<S>(t, blockIdx.y);
+    weight_tile<S> w;
+    w.tap = S::TAPS > 1 ? 0 : (int)(team % taps);
+    w.kernel_row = (int)(team / taps % rows) * S::INPUTS;
+    w.row = (int)(team / taps / rows) * S::OUTPUTS;
     wait_for_kernels_before();
     const int samples = *count;
     if (samples_of_group(samples, blockIdx.y) <= 0) return;
-    weight_tile<TILE> w;
-    place_tile(t, shard, own.sample < samples ? own.sample : 0, row, column, w);
-    if (own.sample < samples && row < t.out.channels) sum_positions(t, own, w);
+    place_tile(t, shard, own.sample < samples ? own.sample : 0, w);
+    if (own.sample < samples && w.row < t.out.channels)
+        sum_positions(t, own, w);
+    else
+        clear_sums(w);
     const size_t weights = (size_t)t.out.channels * (size_t)t.columns;
-    write_tile(t, w, row, column, t.sums + (shard * groups_of(t.lanes) + blockIdx.y) * weights);
+    write_tile(t, w, t.sums + (shard * groups_of(t.lanes) + blockIdx.y) * weights);
 }
 
 // ---- Biases ----
@@ -172,9 +292,10 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
     const size_t plane = (size_t)p.shard * (size_t)size.channels + (size_t)p.channel;
     const float *from = dz + plane * (size_t)size.height * row + p.sample;
     const two_floats total = sum_of_rows(size.height, p.live, [&](int y) {
-        return sum_of_row(size.width, [&](int x, two_floats &sum) {
-            sum.a += from[(size_t)y * row + (size_t)x * (size_t)c.lanes];
-        });
+        const float *in = from + (size_t)y * row;
+        return sum_of_row(
+            size.width, [&](int x) { return in[(size_t)x * (size_t)c.lanes]; },
+            [](float v, bool exists, two_floats &sum) { sum.a += exists ? v : 0.0f; });
     });
     const float sum = sum_by_halves(total.a, cpu_lanes(c.lanes));
     if (threadIdx.x > 0 || threadIdx.y > 0 || p.channel >= size.channels) return;
@@ -194,10 +315,8 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
     wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    tree<float> along;
-    along.leaves = 0;
-    for (unsigned g = 0; g < groups; g++) tree_push(&along, from[g * n]);
-    records.base[shard * records.stride + at + part * n + i] = tree_total(&along);
+    records.base[shard * records.stride + at + part * n + i] =
+        tree_sum<float>(groups, [&](unsigned g) { return from[g * n]; });
 }
 
 // ---- Launching ----
@@ -238,35 +357,61 @@ static exact_weights weights_task(const cut *c, const conv_task *t) {
     return w;
 }
 
-static size_t teams_of(const conv_task *t, size_t tile) {
-    const size_t columns = weights_of(t) / (size_t)t->out.channels;
-    return blocks_for((size_t)t->out.channels, (unsigned)tile) *
-           (size_t)blocks_for(columns, (unsigned)tile);
+template <typename S> static size_t teams_of(const conv_task *t) {
+    return (size_t)blocks_for((size_t)t->out.channels, S::OUTPUTS) *
+           (size_t)rows_across<S>(t->in, t->kernel_h) * (size_t)taps_across<S>(t->kernel_w);
 }
 
-template <int TILE> static void launch(launch_stream s, const cut *c, const conv_task *t) {
-    const dim3 grid(blocks_for(teams_of(t, TILE), TEAMS), groups_of(c->lanes),
+static size_t groups_in(const cut *c, const conv_task *t) {
+    return (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
+}
+
+template <typename S> static void launch(launch_stream s, const cut *c, const conv_task *t) {
+    const dim3 grid(blocks_for(teams_of<S>(t), TEAMS), groups_of(c->lanes),
                     (unsigned)((c->end - c->first) * t->channel_parts));
-    LAUNCH(sum_weights<TILE>, grid, WEIGHT_THREADS, s, weights_task(c, t));
+    LAUNCH(sum_weights<S>, grid, WEIGHT_THREADS, s, weights_task(c, t));
+}
+
+// What a position costs, in cycles: the instructions of all warps that share a scheduler, or the
+// latency of loads, whichever is more.
+template <typename S> static size_t position_cost(const cut *c, const conv_task *t) {
+    const size_t issue = (size_t)(LOAD_COST * S::LOADS + S::WEIGHTS);
+    const size_t warps = teams_of<S>(t) * groups_in(c, t) * GROUP_LANES / WARP;
+    const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * issue;
+    const size_t waiting = issue + (size_t)(LATENCY / S::AHEAD);
+    return busy > waiting ? busy : waiting;
+}
+
+template <typename One, typename Many>
+static void launch_cheaper(launch_stream s, const cut *c, const conv_task *t) {
+    if (position_cost<One>(c, t) < position_cost<Many>(c, t))
+        launch<One>(s, c, t);
+    else
+        launch<Many>(s, c, t);
+}
+
+// Lanes of up to 4 samples share the positions of a row (share_of), and no elements of x.
+static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
+    const int stride = c->lanes > 4 && t->kernel_w > 1 ? t->stride_x : 0;
+    const bool wide = t->out.width > 16;
+    if (t->kernel_w <= 3 && stride == 1 && wide)
+        launch_cheaper<tile_shape<1, 1, 3, 1, 32>, tile_shape<4, 1, 3, 1, 8>>(s, c, t);
+    else if (t->kernel_w <= 3 && stride == 1)
+        launch_cheaper<tile_shape<1, 1, 3, 1, 16>, tile_shape<4, 1, 3, 1, 8>>(s, c, t);
+    else if (t->kernel_w <= 5 && stride == 1 && wide)
+        launch_cheaper<tile_shape<1, 1, 5, 1, 32>, tile_shape<4, 1, 5, 1, 8>>(s, c, t);
+    else if (t->kernel_w <= 5 && stride == 1)
+        launch_cheaper<tile_shape<1, 1, 5, 1, 16>, tile_shape<4, 1, 5, 1, 8>>(s, c, t);
+    else if (t->kernel_w <= 3 && stride == 2)
+        launch_cheaper<tile_shape<1, 1, 3, 2, 8>, tile_shape<4, 1, 3, 2, 4>>(s, c, t);
+    else
+        launch_cheaper<tile_shape<1, 1, 1, 0, 16>, tile_shape<4, 4, 1, 0, 4>>(s, c, t);
 }
 
 static void add_groups(launch_stream s, const cut *c, const conv_task *t, int parts, size_t n,
                        size_t at) {
     const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
     LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->records, at);
-}
-
-// The largest tiles, which read the least, if they are enough to keep the device busy.
-static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
-    const size_t busy = (size_t)PROCESSORS * 512 / GROUP_LANES;
-    const size_t groups =
-        (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
-    if (teams_of(t, 4) * groups >= busy)
-        launch<4>(s, c, t);
-    else if (teams_of(t, 2) * groups >= busy)
-        launch<2>(s, c, t);
-    else
-        launch<1>(s, c, t);
 }
 
 static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {

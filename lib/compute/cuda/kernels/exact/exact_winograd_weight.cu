@@ -40,11 +40,12 @@ static __global__ void __launch_bounds__(TRANSFORM_THREADS)
 // ---- Products ----
 
 #define SHAPES(SHAPE)                    \
-    SHAPE(16x32, 16, 32, 16, 4, 4, 1, 8) \
+    SHAPE(16x32, 16, 32, 32, 2, 4, 1, 8) \
     SHAPE(32x64, 32, 64, 16, 4, 4, 1, 4) \
     SHAPE(64x64, 64, 64, 16, 8, 4, 1, 4)
 SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
+enum { FILL = 2 * PROCESSORS }; // as in conv.cu
 
 // [outputs][terms] · [terms][channels] for each group and point; a term is (tile, lane), so that
 // the terms of a group are neighbouring columns.
@@ -122,10 +123,10 @@ static __device__ __forceinline__ void for_each_sum(const term_products &t, cons
                                                     block_sums<S> &sums, const F &f) {
 #pragma unroll
     for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int o = row + element_of(p.row, r, S::ROW_THREADS);
+        const int o = row + block_row<S>(p, r);
 #pragma unroll
         for (int k = 0; k < S::THREAD_COLUMNS; k++) {
-            const int n = column + element_of(p.column, k, S::COLUMN_THREADS);
+            const int n = column + block_column<S>(p, k);
             if (o < t.outputs && n < t.channels)
                 f(sums.at[r][k], to[(ptrdiff_t)o * t.channels + n]);
         }
@@ -168,7 +169,8 @@ template <typename S> static void launch(launch_stream s, int groups, const term
 
 static void launch_picked(launch_stream s, int groups, const term_products &t) {
     static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
-    switch (pick_block(sizes, SHAPE_COUNT, t.outputs, t.channels, 1)) {
+    const int products = POINTS * groups, fill = products < FILL ? FILL / products : 1;
+    switch (pick_block(sizes, SHAPE_COUNT, t.outputs, t.channels, fill)) {
 #define SHAPE_CASE(name, ...) \
     case BLOCK_##name: launch<block_##name>(s, groups, t); break;
         SHAPES(SHAPE_CASE)

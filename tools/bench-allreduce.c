@@ -175,74 +175,61 @@ out:
 
 // ---- The manifest ----
 
-static status describe_gpus(const bench *b, yaml_node *machine, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = STATUS_FAILED;
-    if (!list) return rc;
+static void describe_gpus(const bench *b, yaml_node *machine) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < b->devices.gpu_count; i++)
-        TRY(yaml_append(list, yaml_new_string(b->devices.gpus[i].name, err), err));
-    return yaml_put(machine, "gpus", list, err);
-out:
-    yaml_free(list);
-    return rc;
+        yaml_append(list, yaml_new_string(b->devices.gpus[i].name));
+    yaml_put(machine, "gpus", list);
 }
 
 // The machine is a parameter: on another machine the stage is stale.
 static status describe_machine(bench *b, yaml_node *parameters, error *err) {
     static const char *const keys[] = {"host", "cpu", "cores"};
     const yaml_node *run = manifest_run(&b->manifest);
-    yaml_node *machine = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!machine) return rc;
+    yaml_node *machine = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        TRY(yaml_put(machine, keys[i], yaml_copy(yaml_find(run, keys[i]), err), err));
+        yaml_put(machine, keys[i], yaml_copy(yaml_find(run, keys[i])));
     TRY(yaml_integer(yaml_find(run, "cores"), "cores", 1, INT64_MAX, &b->cores, err));
-    if (on_gpus(b)) TRY(describe_gpus(b, machine, err));
-    return yaml_put(parameters, "machine", machine, err);
+    if (on_gpus(b)) describe_gpus(b, machine);
+    yaml_put(parameters, "machine", machine);
+    return STATUS_OK;
 out:
     yaml_free(machine);
     return rc;
 }
 
 static status describe(const arguments *a, bench *b, error *err) {
-    yaml_node *p = manifest_parameters(&b->manifest), *sizes = yaml_new(YAML_SEQUENCE, err);
-    status rc = STATUS_FAILED;
-    if (!sizes) return rc;
+    yaml_node *p = manifest_parameters(&b->manifest), *sizes = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     sizes->flow = true;
-    for (int i = 0; i < b->count; i++)
-        TRY(yaml_append(sizes, yaml_new_integer(b->world_sizes[i], err), err));
-    rc = yaml_put(p, "world_sizes", sizes, err);
+    for (int i = 0; i < b->count; i++) yaml_append(sizes, yaml_new_integer(b->world_sizes[i]));
+    yaml_put(p, "world_sizes", sizes);
     sizes = NULL; // yaml_put took it over
-    if (rc != STATUS_OK) goto out;
-    TRY(yaml_put(p, "reduce", yaml_new_string(a->reduce, err), err));
-    TRY(yaml_put(p, "devices", train_manifest_device_list(&b->devices, err), err));
-    TRY(yaml_put(p, "min_bytes", yaml_new_integer(a->min_bytes, err), err));
-    TRY(yaml_put(p, "max_bytes", yaml_new_integer(a->max_bytes, err), err));
-    TRY(yaml_put(p, "iterations", yaml_new_integer(a->iterations, err), err));
+    yaml_put(p, "reduce", yaml_new_string(a->reduce));
+    yaml_put(p, "devices", train_manifest_device_list(&b->devices));
+    yaml_put(p, "min_bytes", yaml_new_integer(a->min_bytes));
+    yaml_put(p, "max_bytes", yaml_new_integer(a->max_bytes));
+    yaml_put(p, "iterations", yaml_new_integer(a->iterations));
     TRY(describe_machine(b, p, err));
-    TRY(train_manifest_gpus(&b->manifest, &b->devices, err));
-    rc = yaml_put(manifest_results(&b->manifest), "world_sizes", yaml_new(YAML_SEQUENCE, err), err);
+    train_manifest_gpus(&b->manifest, &b->devices);
+    yaml_put(manifest_results(&b->manifest), "world_sizes", yaml_new(YAML_SEQUENCE));
 out:
     yaml_free(sizes);
     return rc;
 }
 
-static status record_row(const bench *b, const allreduce_time *row, yaml_node *list, error *err) {
-    yaml_node *item = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!item) return rc;
+static void record_row(const bench *b, const allreduce_time *row, yaml_node *list) {
+    yaml_node *item = yaml_new(YAML_MAPPING);
     item->flow = true;
     const double algorithm = allreduce_algorithm_bandwidth(row),
                  bus = allreduce_bus_bandwidth(row, b->options.world_size);
-    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)row->bytes, err), err));
-    TRY(yaml_put(item, "iterations", yaml_new_integer(row->iterations, err), err));
-    TRY(yaml_put(item, "seconds", yaml_new_number(row->seconds, err), err));
-    TRY(yaml_put(item, "algorithm_bandwidth", yaml_new_number(algorithm, err), err));
-    TRY(yaml_put(item, "bus_bandwidth", yaml_new_number(bus, err), err));
-    return yaml_append(list, item, err);
-out:
-    yaml_free(item);
-    return rc;
+    yaml_put(item, "bytes", yaml_new_integer((int64_t)row->bytes));
+    yaml_put(item, "iterations", yaml_new_integer(row->iterations));
+    yaml_put(item, "seconds", yaml_new_number(row->seconds));
+    yaml_put(item, "algorithm_bandwidth", yaml_new_number(algorithm));
+    yaml_put(item, "bus_bandwidth", yaml_new_number(bus));
+    yaml_append(list, item);
 }
 
 static int ranks_here(const bench *b) {
@@ -269,28 +256,20 @@ static const char *reduce_name(const bench *b) {
     return b->options.fast ? "fast" : "exact";
 }
 
-static status record(bench *b, const allreduce_time *rows, size_t count, const cost_model *fit,
-                     error *err) {
-    yaml_node *item = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+static void record(bench *b, const allreduce_time *rows, size_t count, const cost_model *fit) {
+    yaml_node *item = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
     yaml_node *all = (yaml_node *)yaml_find(manifest_results(&b->manifest), "world_sizes");
-    status rc = STATUS_FAILED;
-    if (!item || !list) goto out;
-    TRY(yaml_put(item, "world_size", yaml_new_integer(b->options.world_size, err), err));
-    TRY(yaml_put(item, "reduce", yaml_new_string(reduce_name(b), err), err));
-    TRY(yaml_put(item, "transport", yaml_new_string(rows->transport, err), err));
-    TRY(yaml_put(item, "simulated", yaml_new_boolean(is_simulated(b), err), err));
-    TRY(yaml_put(item, "alpha_seconds", yaml_new_number(fit->alpha, err), err));
-    TRY(yaml_put(item, "beta_seconds_per_byte", yaml_new_number(fit->beta, err), err));
-    TRY(yaml_put(item, "relative_error", yaml_new_number(fit->error, err), err));
-    for (size_t i = 0; i < count; i++) TRY(record_row(b, &rows[i], list, err));
-    rc = yaml_put(item, "sizes", list, err);
+    yaml_put(item, "world_size", yaml_new_integer(b->options.world_size));
+    yaml_put(item, "reduce", yaml_new_string(reduce_name(b)));
+    yaml_put(item, "transport", yaml_new_string(rows->transport));
+    yaml_put(item, "simulated", yaml_new_boolean(is_simulated(b)));
+    yaml_put(item, "alpha_seconds", yaml_new_number(fit->alpha));
+    yaml_put(item, "beta_seconds_per_byte", yaml_new_number(fit->beta));
+    yaml_put(item, "relative_error", yaml_new_number(fit->error));
+    for (size_t i = 0; i < count; i++) record_row(b, &rows[i], list);
+    yaml_put(item, "sizes", list);
     list = NULL; // yaml_put took it over
-    if (rc != STATUS_OK) goto out;
-    return yaml_append(all, item, err);
-out:
-    yaml_free(item);
-    yaml_free(list);
-    return rc;
+    yaml_append(all, item);
 }
 
 // ---- The table ----
@@ -326,13 +305,11 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
 }
 
 static status print_json(bench *b, error *err) {
-    yaml_node *answer = yaml_new(YAML_MAPPING, err);
-    status rc = answer ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(answer, "parameters", yaml_copy(manifest_parameters(&b->manifest), err), err));
-    TRY(yaml_put(answer, "results", yaml_copy(manifest_results(&b->manifest), err), err));
+    yaml_node *answer = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    yaml_put(answer, "parameters", yaml_copy(manifest_parameters(&b->manifest)));
+    yaml_put(answer, "results", yaml_copy(manifest_results(&b->manifest)));
     rc = json_print(answer, err);
-out:
     yaml_free(answer);
     return rc;
 }
@@ -359,7 +336,7 @@ static status measure_all(bench *b, allreduce_time *rows, double *points, error 
         if (!is_rank_zero(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
         if (!b->json) print_rows(b, rows, count, &fit);
-        TRY(record(b, rows, count, &fit, err));
+        record(b, rows, count, &fit);
     }
 out:
     return rc;
@@ -375,17 +352,14 @@ out:
 
 static status measure(bench *b, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
-    allreduce_time *rows = memory_new(count, sizeof *rows, err);
-    double *points = memory_new(2 * count, sizeof *points, err);
-    status rc = STATUS_FAILED;
-    if (!rows || !points) goto out;
-    rc = b->environment.joined ? join(b, err) : STATUS_OK;
+    allreduce_time *rows = memory_new(count, sizeof *rows);
+    double *points = memory_new(2 * count, sizeof *points);
+    status rc = b->environment.joined ? join(b, err) : STATUS_OK;
     for (int fast = 0; fast < 2 && rc == STATUS_OK; fast++) {
         b->options.fast = fast;
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
     if (rc == STATUS_OK && b->json && is_rank_zero(b)) rc = print_json(b, err);
-out:
     comm_free(b->options.group);
     free(rows);
     free(points);
@@ -403,10 +377,9 @@ out:
 }
 
 static status measure_into(bench *b, const char *folder, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    char *path = memory_format("%s/manifest.yaml", folder);
     int lock = -1;
-    status rc = STATUS_FAILED;
-    if (!path) return rc;
+    status rc = STATUS_OK;
     TRY(take_folder(b, folder, &lock, err));
     TRY(measure(b, err));
     TRY(manifest_write(&b->manifest, path, err));

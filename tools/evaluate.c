@@ -57,16 +57,13 @@ static status need(const char *value, const char *option, error *err) {
 }
 
 static status print_json(const evaluation *v, test_views views, error *err) {
-    yaml_node *answer = yaml_new(YAML_MAPPING, err);
-    status rc = answer ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v), err), err));
-    TRY(yaml_put(answer, "loss", json_new_number(v->loss, err), err));
-    TRY(yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples, err), err));
-    if (views != VIEWS_NONE)
-        TRY(yaml_put(answer, "views", json_new_string(views_word(views), err), err));
+    yaml_node *answer = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v)));
+    yaml_put(answer, "loss", json_new_number(v->loss));
+    yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples));
+    if (views != VIEWS_NONE) yaml_put(answer, "views", json_new_string(views_word(views)));
     rc = json_print(answer, err);
-out:
     yaml_free(answer);
     return rc;
 }
@@ -111,52 +108,35 @@ out:
 
 // ---- Pictures ----
 
-static yaml_node *class_tree(const image_answers *a, const image_class *c, error *err) {
-    yaml_node *node = yaml_new(YAML_MAPPING, err);
+static yaml_node *class_tree(const image_answers *a, const image_class *c) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
     const char *name = a->names->items[c->label]->text;
-    status rc = node ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(node, "label", yaml_new_integer(c->label, err), err));
-    TRY(yaml_put(node, "class", json_new_string(name, err), err));
-    TRY(yaml_put(node, "probability", json_new_number(c->probability, err), err));
+    yaml_put(node, "label", yaml_new_integer(c->label));
+    yaml_put(node, "class", json_new_string(name));
+    yaml_put(node, "probability", json_new_number(c->probability));
     return node;
-out:
-    yaml_free(node);
-    return NULL;
 }
 
 static yaml_node *picture_tree(const image_answers *a, const char *path, const image_class *ranked,
-                               int top, error *err) {
-    yaml_node *node = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = node && list ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(node, "image", json_new_string(path, err), err));
-    for (int k = 0; k < top; k++) TRY(yaml_append(list, class_tree(a, &ranked[k], err), err));
-    rc = yaml_put(node, "classes", list, err);
+                               int top) {
+    yaml_node *node = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(node, "image", json_new_string(path));
+    for (int k = 0; k < top; k++) yaml_append(list, class_tree(a, &ranked[k]));
+    yaml_put(node, "classes", list);
     list = NULL;
-    TRY(rc);
     return node;
-out:
-    yaml_free(list);
-    yaml_free(node);
-    return NULL;
 }
 
 static status print_pictures_json(const image_answers *a, const cli_list *images, int top,
                                   error *err) {
-    yaml_node *root = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = root && list ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    yaml_node *root = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     for (size_t i = 0; i < images->count; i++) {
         const image_class *ranked = a->ranked + i * (size_t)a->classes;
-        TRY(yaml_append(list, picture_tree(a, images->items[i], ranked, top, err), err));
+        yaml_append(list, picture_tree(a, images->items[i], ranked, top));
     }
-    rc = yaml_put(root, "images", list, err);
-    list = NULL;
-    TRY(rc);
+    yaml_put(root, "images", list);
     rc = json_print(root, err);
-out:
-    yaml_free(list);
     yaml_free(root);
     return rc;
 }
@@ -168,8 +148,7 @@ static status table_line(size_t width[2], const char *image, const char *class,
     const char *cells[2] = {image, class};
     status rc = STATUS_OK;
     for (size_t c = 0; c < 2 && rc == STATUS_OK; c++) {
-        char *shown = memory_string(cells[c], err);
-        if (!shown) return STATUS_FAILED;
+        char *shown = memory_string(cells[c]);
         (void)printable(shown, true);
         const size_t columns = text_columns(shown);
         if (columns > width[c]) width[c] = columns;

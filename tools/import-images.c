@@ -65,19 +65,18 @@ static size_t without_ending(const char *name, size_t length) {
 }
 
 // The base name, without .npz or .tar.gz.
-static status default_name(arguments *a, error *err) {
+static void default_name(arguments *a) {
     size_t end = strlen(a->from), begin;
     while (end > 1 && a->from[end - 1] == '/') end--;
     for (begin = end; begin > 0 && a->from[begin - 1] != '/';) begin--;
     if (a->arrays || a->archive) end = begin + without_ending(a->from + begin, end - begin);
-    a->own_name = memory_format(err, "%.*s", (int)(end - begin), a->from + begin);
+    a->own_name = memory_format("%.*s", (int)(end - begin), a->from + begin);
     a->name = a->own_name;
-    return a->own_name ? STATUS_OK : STATUS_FAILED;
 }
 
 static status check_name(arguments *a, error *err) {
     const bool given = a->name != NULL;
-    if (!given && default_name(a, err) != STATUS_OK) return STATUS_FAILED;
+    if (!given) default_name(a);
     if (name_is_plain(a->name) && strlen(a->name) < DATASET_NAME_BYTES) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%s '%.200s': the name of a data set has 1 to %d letters, digits, '.', '_' "
@@ -110,8 +109,8 @@ static status check(arguments *a, error *err) {
         return error_set(err, STATUS_USAGE,
                          "--size is missing: pass the width and height of the images in pixels");
     if (a->classes) {
-        a->wanted = labels_split(a->classes, err);
-        a->chosen = a->wanted ? memory_new(a->wanted->count, sizeof *a->chosen, err) : NULL;
+        a->wanted = labels_split(a->classes);
+        a->chosen = a->wanted ? memory_new(a->wanted->count, sizeof *a->chosen) : NULL;
         if (!a->chosen) return STATUS_FAILED;
     }
     return check_name(a, err);
@@ -119,94 +118,87 @@ static status check(arguments *a, error *err) {
 
 // ---- The manifest ----
 
-static status describe_folder(const arguments *a, yaml_node *parameters, error *err) {
+static void describe_folder(const arguments *a, yaml_node *parameters) {
     char hash[SHA256_TEXT_BYTES];
-    yaml_node *files = yaml_new(YAML_MAPPING, err);
+    yaml_node *files = yaml_new(YAML_MAPPING);
     const int64_t count = (int64_t)(a->folder.lists[0].count + a->folder.lists[1].count);
-    status rc = STATUS_FAILED;
-    if (!files) return rc;
-    TRY(image_folder_hash(&a->folder, hash, err));
-    TRY(yaml_put(files, "count", yaml_new_integer(count, err), err));
-    TRY(yaml_put(files, "sha256", yaml_new_string(hash, err), err));
-    return yaml_put(parameters, "files", files, err);
-out:
-    yaml_free(files);
-    return rc;
+    image_folder_hash(&a->folder, hash);
+    yaml_put(files, "count", yaml_new_integer(count));
+    yaml_put(files, "sha256", yaml_new_string(hash));
+    yaml_put(parameters, "files", files);
 }
 
 static status describe_file(const arguments *a, manifest *m, error *err) {
     char hash[SHA256_TEXT_BYTES];
     const manifest_file file = {.path = a->from, .bytes = a->bytes, .sha256 = hash};
     const status rc = sha256_file(a->from, hash, err);
-    return rc == STATUS_OK ? manifest_add_input(m, &file, err) : rc;
+    if (rc == STATUS_OK) {
+        manifest_add_input(m, &file);
+        return STATUS_OK;
+    }
+    return rc;
 }
 
 static status describe(const arguments *a, manifest *m, error *err) {
     yaml_node *p = manifest_parameters(m);
-    status rc;
-    TRY(yaml_put(p, "dataset", yaml_new_string(a->name, err), err));
-    TRY(yaml_put(p, "size", yaml_new_integer(a->size, err), err));
-    TRY(yaml_put(p, "channels", yaml_new_integer(a->channels, err), err));
-    if (a->wanted) TRY(yaml_put(p, "classes", yaml_copy(a->wanted, err), err));
+    status rc = STATUS_OK;
+    yaml_put(p, "dataset", yaml_new_string(a->name));
+    yaml_put(p, "size", yaml_new_integer(a->size));
+    yaml_put(p, "channels", yaml_new_integer(a->channels));
+    if (a->wanted) yaml_put(p, "classes", yaml_copy(a->wanted));
     if (!a->folder.is_split) {
-        TRY(yaml_put(p, "test_fraction", yaml_new_number(a->test_fraction, err), err));
-        TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
+        yaml_put(p, "test_fraction", yaml_new_number(a->test_fraction));
+        yaml_put(p, "seed", yaml_new_integer(a->seed));
     }
-    TRY(a->arrays || a->archive ? describe_file(a, m, err) : describe_folder(a, p, err));
-    TRY(raw_output_describe(&a->output, m, err));
+    if (a->arrays || a->archive)
+        TRY(describe_file(a, m, err));
+    else
+        describe_folder(a, p);
+    raw_output_describe(&a->output, m);
 out:
     return rc;
 }
 
 // Appends what was left out. A manifest is UTF-8; names of files may be anything.
-static status append_left(yaml_node *list, const image_left *left, error *err) {
-    yaml_node *one = yaml_new(YAML_MAPPING, err);
-    char *path = text_escaped(left->path, err);
-    char *why = text_escaped(left->why ? left->why : "?", err);
-    status rc;
-    TRY(yaml_append(list, one, err));
-    TRY(yaml_put(one, "path", path ? yaml_new_string(path, err) : NULL, err));
+static void append_left(yaml_node *list, const image_left *left) {
+    yaml_node *one = yaml_new(YAML_MAPPING);
+    char *path = text_escaped(left->path);
+    char *why = text_escaped(left->why ? left->why : "?");
+    yaml_append(list, one);
+    yaml_put(one, "path", yaml_new_string(path));
     if (left->files) {
-        TRY(yaml_put(one, "files", yaml_new_integer((int64_t)left->files, err), err));
-        TRY(yaml_put(one, "pictures", yaml_new_integer((int64_t)left->pictures, err), err));
+        yaml_put(one, "files", yaml_new_integer((int64_t)left->files));
+        yaml_put(one, "pictures", yaml_new_integer((int64_t)left->pictures));
     }
-    rc = yaml_put(one, "why", why ? yaml_new_string(why, err) : NULL, err);
-out:
+    yaml_put(one, "why", yaml_new_string(why));
     free(path);
     free(why);
-    return rc;
 }
 
-static status describe_left(const image_left *left, size_t count, const char *key,
-                            yaml_node *results, error *err) {
-    if (!count) return STATUS_OK;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
+static void describe_left(const image_left *left, size_t count, const char *key,
+                          yaml_node *results) {
+    if (!count) return;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < count && i < IMAGE_IMPORT_NAMED; i++)
-        rc = append_left(list, &left[i], err);
-    if (rc == STATUS_OK) return yaml_put(results, key, list, err);
-    yaml_free(list);
-    return rc;
+        append_left(list, &left[i]);
+    yaml_put(results, key, list);
 }
 
-static status describe_result(const arguments *a, const import_result *r, const raw_dataset *kept,
-                              manifest *m, error *err) {
+static void describe_result(const arguments *a, const import_result *r, const raw_dataset *kept,
+                            manifest *m) {
     yaml_node *results = manifest_results(m), *run = manifest_run(m);
-    yaml_node *decoders = yaml_new(YAML_MAPPING, err);
-    status rc;
-    TRY(yaml_put(run, "decoders", decoders, err));
-    TRY(yaml_put(decoders, "libjpeg", yaml_new_string(image_jpeg_version(), err), err));
-    TRY(yaml_put(decoders, "libpng", yaml_new_string(image_png_version(), err), err));
-    TRY(yaml_put(results, "classes", yaml_new_integer(kept->classes, err), err));
-    TRY(yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable, err), err));
-    TRY(describe_left(r->named, r->unreadable, "unreadable", results, err));
-    if (r->faulty)
-        TRY(yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty, err), err));
-    TRY(yaml_put(results, "passed_over",
-                 yaml_new_integer((int64_t)image_folder_left(&a->folder) + r->left_out, err), err));
-    TRY(describe_left(a->folder.left, a->folder.left_count, "left_out", results, err));
-out:
-    return rc;
+    yaml_node *decoders = yaml_new(YAML_MAPPING);
+    yaml_put(run, "decoders", decoders);
+    yaml_put(decoders, "libjpeg", yaml_new_string(image_jpeg_version()));
+    yaml_put(decoders, "libpng", yaml_new_string(image_png_version()));
+    yaml_put(results, "classes", yaml_new_integer(kept->classes));
+    yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable));
+    describe_left(r->named, r->unreadable, "unreadable", results);
+    if (r->faulty) yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty));
+    yaml_put(results, "passed_over",
+             yaml_new_integer((int64_t)image_folder_left(&a->folder) + r->left_out));
+    describe_left(a->folder.left, a->folder.left_count, "left_out", results);
 }
 
 // ---- The work ----
@@ -243,13 +235,12 @@ static void log_summary(const arguments *a, const import_result *r, const raw_da
 // After a data set for training, the next command is to train.
 static status begin_experiment(const arguments *a, const raw_dataset *data, const logger *log,
                                error *err) {
-    char *path = NULL, *quoted = NULL, *usual = memory_format(err, "data/%s", a->name);
+    char *path = NULL, *quoted = NULL, *usual = memory_format("data/%s", a->name);
     bool kept = false;
-    status rc = usual ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK || a->output.split) goto out;
+    status rc = STATUS_OK;
+    if (a->output.split) goto out;
     TRY(starter_write(data, a->output.out, &path, &kept, err));
-    quoted = shell_quote(strcmp(a->output.out, usual) == 0 ? a->name : path, err);
-    TRY(quoted ? STATUS_OK : STATUS_FAILED);
+    quoted = shell_quote(strcmp(a->output.out, usual) == 0 ? a->name : path);
     if (kept) log_info(log, "'%s' and its model: files that were there are left as they are", path);
     log_info(log, "to train on these images: %s%s",
              cli_front() ? "lockstep experiment " : "make experiment EXP=", quoted);
@@ -283,7 +274,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                   : import_folder(&a->folder, &settings, call->log, &r, err));
     raw_dataset kept = r.data; // r owns its memory
     if (a->arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
-    TRY(describe_result(a, &r, &kept, &m, err));
+    describe_result(a, &r, &kept, &m);
     TRY(raw_dataset_write(&kept, &a->output, call->log, &m, err));
     log_summary(a, &r, &kept, call->log);
     rc = begin_experiment(a, &kept, call->log, err);

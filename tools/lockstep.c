@@ -39,7 +39,7 @@ static void add_line(text *notes, const char *name, const char *summary) {
 }
 
 // Free() it.
-static char *make_notes(error *err) {
+static char *make_notes(void) {
     static const struct {
         const char *title;
         tool_group group;
@@ -47,8 +47,7 @@ static char *make_notes(error *err) {
                   {"Data", TOOLS_DATA},
                   {"Training", TOOLS_TRAIN},
                   {"Results", TOOLS_RESULTS}};
-    text notes;
-    text_init(&notes, err);
+    text notes = {0};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         text_format(&notes, "%s%s:\n", g ? "\n" : "", groups[g].title);
         for (int c = 0; groups[g].group == TOOLS_EXPERIMENTS && c < COMMANDS; c++)
@@ -102,9 +101,8 @@ static status run(const char *front, char *word, char **arguments, size_t count,
     status rc;
     if (!tool) return unknown(word, err);
     TRY(program_folder(folder, err));
-    path = memory_format(err, "%s/%s", folder, tool);
-    argv = memory_new(count + 3, sizeof *argv, err);
-    TRY(path && argv ? STATUS_OK : STATUS_FAILED);
+    path = memory_format("%s/%s", folder, tool);
+    argv = memory_new(count + 3, sizeof *argv);
     argv[used++] = path;
     if (tool != word) argv[used++] = word;
     memcpy(argv + used, arguments, count * sizeof *argv);
@@ -157,9 +155,9 @@ int main(int argc, char **argv) {
     cli_word known[MOST_WORDS + 1];
     size_t count;
     error err = {0};
-    status rc;
+    status rc = STATUS_OK;
     list_words(known, &count);
-    char *notes = make_notes(&err);
+    char *notes = make_notes();
     const cli_option options[] = {
         {"exec-path", CLI_FLAG, &exec_path, NULL, "print the folder of the tools", 0, 0}, {0}};
     const cli_tool tool = {.name = "lockstep",
@@ -169,9 +167,7 @@ int main(int argc, char **argv) {
                            .notes = notes,
                            .words = known};
     const bool asks_help = argc > 1 && strcmp(argv[1], "help") == 0;
-    if (!notes)
-        rc = STATUS_FAILED;
-    else if (argc < 2 || (asks_help && argc == 2))
+    if (argc < 2 || (asks_help && argc == 2))
         rc = answer(&tool, &exec_path, 2, just_help, &err);
     else if (is_option(argv[1]))
         rc = answer(&tool, &exec_path, argc, argv, &err);

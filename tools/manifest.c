@@ -40,11 +40,11 @@ typedef struct request {
 } request;
 
 static status print_json(const yaml_node *root, const request *r, error *err) {
-    yaml_node *values = yaml_new(YAML_MAPPING, err);
-    status rc = values ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 1; i < r->count && rc == STATUS_OK; i++)
-        rc = yaml_put(values, r->words[i], yaml_copy(yaml_get(root, r->words[i]), err), err);
-    if (rc == STATUS_OK) rc = json_print(values, err);
+    yaml_node *values = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    for (size_t i = 1; i < r->count; i++)
+        yaml_put(values, r->words[i], yaml_copy(yaml_get(root, r->words[i])));
+    rc = json_print(values, err);
     yaml_free(values);
     return rc;
 }
@@ -97,19 +97,12 @@ static status print_findings(const manifest_findings *f, const request *r, const
         if (!r->json) puts(f->lines[i]);
     }
     if (!r->json) return STATUS_OK;
-    yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = answer && list ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; i < f->count && rc == STATUS_OK; i++)
-        rc = yaml_append(list, json_new_string(f->lines[i], err), err);
-    TRY(rc);
-    rc = yaml_put(answer, key, list, err);
-    list = NULL;
-    TRY(rc);
-    if (f->checked)
-        TRY(yaml_put(answer, "checked", yaml_new_integer((int64_t)f->checked, err), err));
+    yaml_node *answer = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < f->count; i++) yaml_append(list, json_new_string(f->lines[i]));
+    yaml_put(answer, key, list);
+    if (f->checked) yaml_put(answer, "checked", yaml_new_integer((int64_t)f->checked));
     rc = json_print(answer, err);
-out:
-    yaml_free(list);
     yaml_free(answer);
     return rc;
 }
@@ -126,7 +119,7 @@ static status verify_figures(const char *path, verified *v, error *err) {
     const size_t before = v->findings.count;
     status rc = verify_manifest(path, &v->findings, &unreadable);
     if (rc == STATUS_INPUT)
-        rc = manifest_finding(&v->findings, err, "%s: %s", path, unreadable.message);
+        rc = manifest_finding(&v->findings, "%s: %s", path, unreadable.message);
     else if (rc != STATUS_OK)
         *err = unreadable;
     v->figures += v->findings.count - before;
@@ -200,13 +193,11 @@ out:
 }
 
 static status print_fresh(bool fresh, const char *why, error *err) {
-    yaml_node *answer = yaml_new(YAML_MAPPING, err);
-    status rc = answer ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(answer, "fresh", yaml_new_boolean(fresh, err), err));
-    if (!fresh) TRY(yaml_put(answer, "why", json_new_string(why, err), err));
+    yaml_node *answer = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    yaml_put(answer, "fresh", yaml_new_boolean(fresh));
+    if (!fresh) yaml_put(answer, "why", json_new_string(why));
     rc = json_print(answer, err);
-out:
     yaml_free(answer);
     return rc;
 }

@@ -34,9 +34,8 @@ static const char NOTES[] =
     "list, a name with blanks is in quotes: EXPS=\"single 'my net.yaml'\".\n";
 
 // Free() it.
-static char *make_notes(error *err) {
-    text notes;
-    text_init(&notes, err);
+static char *make_notes(void) {
+    text notes = {0};
     for (int i = 0; i < COMMANDS; i++) {
         const pipeline_command c = (pipeline_command)i;
         text_format(&notes, "%-11s %s\n            (%s)\n", settings_command_name(c),
@@ -61,9 +60,8 @@ static const char *kind_of_names(pipeline_command c) {
     return settings_takes(c, SETTING_LIST) ? "FILE" : "KEY";
 }
 
-static char *list_commands_of(setting s, error *err) {
-    text list;
-    text_init(&list, err);
+static char *list_commands_of(setting s) {
+    text list = {0};
     for (int c = 0; c < COMMANDS; c++)
         if (settings_takes((pipeline_command)c, s))
             text_format(&list, "%s%s", list.length ? " " : "",
@@ -72,8 +70,7 @@ static char *list_commands_of(setting s, error *err) {
 }
 
 // The commands, and the settings with the commands that take them. `of_settings` owns the latter.
-static status list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_settings[SETTINGS],
-                         error *err) {
+static void list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_settings[SETTINGS]) {
     for (int i = 0; i < COMMANDS; i++) {
         const pipeline_command c = (pipeline_command)i;
         known[i] =
@@ -81,12 +78,10 @@ static status list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_setti
     }
     for (int i = 0; i < SETTINGS; i++) {
         const setting s = (setting)i;
-        of_settings[i] = list_commands_of(s, err);
-        if (!of_settings[i]) return STATUS_FAILED;
+        of_settings[i] = list_commands_of(s);
         known[COMMANDS + i] = (cli_word){settings_name(s), of_settings[i], settings_meaning(s)};
     }
     known[COMMANDS + SETTINGS] = (cli_word){0};
-    return STATUS_OK;
 }
 
 static status print_experiments(error *err) {
@@ -139,12 +134,12 @@ static bool is_from_make(const char *argument) {
 static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
     const char *front = cli_front() ? cli_front() : argv[0];
-    status rc = words_add(&line, o->by_make ? "make" : front, err);
-    for (int i = 1; rc == STATUS_OK && i < argc; i++)
-        if (!is_from_make(argv[i])) rc = words_add(&line, argv[i], err);
-    char *command = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
-    if (!command) rc = STATUS_FAILED;
-    if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", command, 1))
+    words_add(&line, o->by_make ? "make" : front);
+    status rc = STATUS_OK;
+    for (int i = 1; i < argc; i++)
+        if (!is_from_make(argv[i])) words_add(&line, argv[i]);
+    char *command = shell_join(line.items, line.count);
+    if (setenv("LOCKSTEP_COMMAND", command, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
     free(command);
     words_release(&line);
@@ -196,7 +191,7 @@ int main(int argc, char **argv) {
         {0}};
     error err = {0};
     logger log = {.tool = "pipeline", .level = LOG_NORMAL};
-    char *notes = make_notes(&err);
+    char *notes = make_notes();
     const cli_tool tool = {
         .name = "pipeline",
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
@@ -212,8 +207,8 @@ int main(int argc, char **argv) {
     };
     cli_list operands = {0};
     bool done = false;
-    status rc = notes ? list_words(known, of_settings, &err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    list_words(known, of_settings);
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
     if (rc == STATUS_OK && !done) rc = run_tool(&o, &operands, argc, argv, &log, &err);
     cli_list_release(&operands);
     const int code = cli_finish(&tool, rc, &err);

@@ -83,8 +83,8 @@ static status read_settings(const options *o, const cli_list *given, settings *s
     s->quick = o->quick;
     s->values[SETTING_DATA] = o->data;
     s->values[SETTING_DEVICE] = o->device;
-    for (size_t i = 1; i < given->count; i++) TRY(words_add(&s->names, given->items[i], err));
-    for (size_t i = 0; i < o->set.count; i++) TRY(words_add(&s->assignments, o->set.items[i], err));
+    for (size_t i = 1; i < given->count; i++) words_add(&s->names, given->items[i]);
+    for (size_t i = 0; i < o->set.count; i++) words_add(&s->assignments, o->set.items[i]);
 out:
     return rc;
 }
@@ -113,36 +113,29 @@ static status check_out(const char *out_path, const cli_list *given, const plann
 
 // ---- Resolved runs ----
 
-static status put(yaml_node *to, const char *key, char *text, error *err) {
-    status rc = text ? yaml_put(to, key, yaml_new_string(text, err), err) : STATUS_FAILED;
+static void put(yaml_node *to, const char *key, char *text) {
+    yaml_put(to, key, yaml_new_string(text));
     free(text);
-    return rc;
 }
 
-static status describe_seed(const pipeline *p, const planned_seed *s, yaml_node *seeds,
-                            error *err) {
-    yaml_node *one = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_append(seeds, one, err);
-    if (rc != STATUS_OK) return rc;
-    TRY(yaml_put(one, "seed", yaml_new_integer((int64_t)s->seed, err), err));
-    TRY(put(one, "link", memory_format(err, "%s/%s", p->artifacts, s->place), err));
+static void describe_seed(const pipeline *p, const planned_seed *s, yaml_node *seeds) {
+    yaml_node *one = yaml_new(YAML_MAPPING);
+    yaml_append(seeds, one);
+    yaml_put(one, "seed", yaml_new_integer((int64_t)s->seed));
+    put(one, "link", memory_format("%s/%s", p->artifacts, s->place));
     if (!*s->key) goto out;
-    TRY(put(one, "key", memory_string(s->key, err), err));
-    TRY(put(one, "run", store_folder(p->artifacts, s->key, err), err));
+    put(one, "key", memory_string(s->key));
+    put(one, "run", store_folder(p->artifacts, s->key));
 out:
-    return rc;
 }
 
-static status describe(const pipeline *p, const planned_run *r, error *err) {
-    yaml_node *seeds = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(r->entry, "seeds", seeds, err);
-    if (rc != STATUS_OK) return rc;
-    TRY(yaml_put(r->entry, "tool", yaml_new_string(r->tool, err), err));
-    TRY(yaml_put(r->entry, "train", yaml_new_string(r->train, err), err));
-    TRY(yaml_put(r->entry, "test", yaml_new_string(r->test, err), err));
-    for (size_t i = 0; i < r->seed_count; i++) TRY(describe_seed(p, &r->seeds[i], seeds, err));
-out:
-    return rc;
+static void describe(const pipeline *p, const planned_run *r) {
+    yaml_node *seeds = yaml_new(YAML_SEQUENCE);
+    yaml_put(r->entry, "seeds", seeds);
+    yaml_put(r->entry, "tool", yaml_new_string(r->tool));
+    yaml_put(r->entry, "train", yaml_new_string(r->train));
+    yaml_put(r->entry, "test", yaml_new_string(r->test));
+    for (size_t i = 0; i < r->seed_count; i++) describe_seed(p, &r->seeds[i], seeds);
 }
 
 static void print_trainings(const pipeline *p, const planned_runs *runs) {
@@ -161,8 +154,8 @@ static status write_plan(const options *o, const pipeline *p, const planned_runs
     char *lines = NULL, *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
-    for (size_t i = 0; i < runs->count; i++) TRY(describe(p, &runs->items[i], err));
-    TRY(plan_lines(runs->plan, &lines, err));
+    for (size_t i = 0; i < runs->count; i++) describe(p, &runs->items[i]);
+    plan_lines(runs->plan, &lines);
     TRY(yaml_write_text(runs->plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
     log_reasons(p->log, runs->plan);

@@ -34,33 +34,26 @@ static status check(const arguments *a, error *err) {
     return STATUS_OK;
 }
 
-static status describe_parameters(const arguments *a, manifest *m, error *err) {
+static void describe_parameters(const arguments *a, manifest *m) {
     yaml_node *p = manifest_parameters(m);
-    status rc;
-    TRY(yaml_put(p, "shards", yaml_new_integer(a->shards, err), err));
-    TRY(yaml_put(p, "shard_seed", yaml_new_integer(a->seed, err), err));
-out:
-    return rc;
+    yaml_put(p, "shards", yaml_new_integer(a->shards));
+    yaml_put(p, "shard_seed", yaml_new_integer(a->seed));
 }
 
-static status describe(const arguments *a, const dataset *d, manifest *m, error *err) {
+static void describe(const arguments *a, const dataset *d, manifest *m) {
     const tensor_file *f = &d->files[0];
     const manifest_file input = {
         .path = d->paths[0], .bytes = f->file_bytes, .sha256 = f->sha256, .content = f->content};
-    status rc;
-    TRY(describe_parameters(a, m, err));
-    TRY(manifest_add_input(m, &input, err));
-    TRY(yaml_put(manifest_results(m), "dataset", yaml_new_string(d->name, err), err));
-    TRY(yaml_put(manifest_results(m), "split", yaml_new_string(d->split, err), err));
-    TRY(yaml_put(manifest_results(m), "samples", yaml_new_integer(d->samples, err), err));
-out:
-    return rc;
+    describe_parameters(a, m);
+    manifest_add_input(m, &input);
+    yaml_put(manifest_results(m), "dataset", yaml_new_string(d->name));
+    yaml_put(manifest_results(m), "split", yaml_new_string(d->split));
+    yaml_put(manifest_results(m), "samples", yaml_new_integer(d->samples));
 }
 
 static status write_folder(const arguments *a, const dataset *d, const logger *log, manifest *m,
                            error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", a->out);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", a->out);
     status rc;
     TRY(manifest_remove_old(m, a->out, err));
     TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
@@ -89,7 +82,7 @@ static status print_key(const arguments *a, const cli_call *call, error *err) {
     status rc;
     TRY(check(a, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
-    TRY(describe_parameters(a, &m, err));
+    describe_parameters(a, &m);
     TRY(recorded_add_input(&m, a->in, err));
     TRY(manifest_print_key(&m, err));
 out:
@@ -108,7 +101,7 @@ static status deal_out(const arguments *a, const cli_call *call, error *err) {
     TRY(output_make_folder(a->out, err));
     TRY(output_lock_folder(a->out, call->log, &lock, err));
     TRY(read_unsharded(a, &d, err));
-    TRY(describe(a, &d, &m, err));
+    describe(a, &d, &m);
     TRY(write_folder(a, &d, call->log, &m, err));
 out:
     if (lock >= 0) output_unlock_folder(lock);

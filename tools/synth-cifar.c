@@ -44,27 +44,19 @@ static status parse_shape(const char *text, synthetic *s, error *err) {
     return STATUS_OK;
 }
 
-static status describe(const arguments *a, const synthetic *s, manifest *m, error *err) {
-    yaml_node *p = manifest_parameters(m), *shape = yaml_new(YAML_SEQUENCE, err);
+static void describe(const arguments *a, const synthetic *s, manifest *m) {
+    yaml_node *p = manifest_parameters(m), *shape = yaml_new(YAML_SEQUENCE);
     const int sizes[] = {s->channels, s->height, s->width};
-    status rc = STATUS_FAILED;
-    if (!shape) return rc;
     shape->flow = true;
-    for (int i = 0; i < 3; i++) TRY(yaml_append(shape, yaml_new_integer(sizes[i], err), err));
-    TRY(yaml_put(p, "dataset", yaml_new_string(DATASET_SYNTHETIC, err), err));
-    TRY(yaml_put(p, "train", yaml_new_integer(a->train, err), err));
-    TRY(yaml_put(p, "test", yaml_new_integer(a->test, err), err));
-    TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
-    TRY(yaml_put(p, "noise", yaml_new_boolean(a->noise, err), err));
-    if (a->classes != SYNTHETIC_SHAPES)
-        TRY(yaml_put(p, "classes", yaml_new_integer(a->classes, err), err));
-    rc = yaml_put(p, "shape", shape, err);
-    shape = NULL;
-    TRY(rc);
-    TRY(raw_output_describe(&a->output, m, err));
-out:
-    yaml_free(shape);
-    return rc;
+    for (int i = 0; i < 3; i++) yaml_append(shape, yaml_new_integer(sizes[i]));
+    yaml_put(p, "dataset", yaml_new_string(DATASET_SYNTHETIC));
+    yaml_put(p, "train", yaml_new_integer(a->train));
+    yaml_put(p, "test", yaml_new_integer(a->test));
+    yaml_put(p, "seed", yaml_new_integer(a->seed));
+    yaml_put(p, "noise", yaml_new_boolean(a->noise));
+    if (a->classes != SYNTHETIC_SHAPES) yaml_put(p, "classes", yaml_new_integer(a->classes));
+    yaml_put(p, "shape", shape);
+    raw_output_describe(&a->output, m);
 }
 
 // The names of the classes: of the shapes, and numbers after them.
@@ -105,14 +97,13 @@ static status synthesize(void *arguments_of_main, const cli_call *call, error *e
     arguments *a = arguments_of_main;
     synthetic s = {.seed = (uint64_t)a->seed, .classes = (int)a->classes, .noise = a->noise};
     raw_dataset raw = {0};
-    class_names *names = memory_new(1, sizeof *names, err);
+    class_names *names = memory_new(1, sizeof *names);
     manifest m = {0};
-    status rc = names ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    status rc = STATUS_OK;
     name_classes(names, s.classes);
     TRY(parse_shape(a->shape, &s, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
-    TRY(describe(a, &s, &m, err));
+    describe(a, &s, &m);
     if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;

@@ -39,7 +39,7 @@ static status run_info(const arguments *a, error *err) {
     yaml_node *tree = NULL;
     TRY(tensor_file_read(path, (uint64_t)a->max_bytes, &f, err));
     if (a->json) {
-        TRY(tensor_describe_tree(&f, path, &tree, err));
+        tensor_describe_tree(&f, path, &tree);
         rc = json_print(tree, err);
         goto out;
     }
@@ -82,28 +82,22 @@ out:
     return rc;
 }
 
-static status add_hash(yaml_node *list, const tensor_file *f, const char *path, error *err) {
-    yaml_node *entry = yaml_new(YAML_MAPPING, err);
-    status rc = entry ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(entry, "file", json_new_string(path, err), err));
-    TRY(yaml_put(entry, "content", json_new_string(f->content, err), err));
-    rc = yaml_append(list, entry, err);
-    entry = NULL;
-out:
-    yaml_free(entry);
-    return rc;
+static void add_hash(yaml_node *list, const tensor_file *f, const char *path) {
+    yaml_node *entry = yaml_new(YAML_MAPPING);
+    yaml_put(entry, "file", json_new_string(path));
+    yaml_put(entry, "content", json_new_string(f->content));
+    yaml_append(list, entry);
 }
 
 static status run_hash(const arguments *a, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     for (size_t i = 0; i < a->operands.count && rc == STATUS_OK; i++) {
         tensor_file f = {0};
         const char *path = a->operands.items[i];
         rc = tensor_file_read(path, (uint64_t)a->max_bytes, &f, err);
         if (rc == STATUS_OK && a->json)
-            rc = add_hash(list, &f, path, err);
+            add_hash(list, &f, path);
         else if (rc == STATUS_OK)
             printf("%s  %s\n", f.content, path);
         tensor_file_release(&f);
@@ -126,17 +120,12 @@ out:
 }
 
 static status print_differences(const yaml_node *lines, error *err) {
-    yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = answer && list ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; i < lines->count && rc == STATUS_OK; i++)
-        rc = yaml_append(list, json_new_string(lines->items[i]->text, err), err);
-    TRY(rc);
-    rc = yaml_put(answer, "differences", list, err);
-    list = NULL;
-    TRY(rc);
+    yaml_node *answer = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < lines->count; i++)
+        yaml_append(list, json_new_string(lines->items[i]->text));
+    yaml_put(answer, "differences", list);
     rc = json_print(answer, err);
-out:
-    yaml_free(list);
     yaml_free(answer);
     return rc;
 }
@@ -144,9 +133,8 @@ out:
 static status run_diff(const arguments *a, error *err) {
     const char *const *files = a->operands.items;
     tensor_tolerance tolerance = {.absolute = a->absolute, .relative = a->relative};
-    yaml_node *lines = yaml_new(YAML_SEQUENCE, err);
-    status rc = lines ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    yaml_node *lines = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     TRY(tensor_diff(files[0], files[1], tolerance, (uint64_t)a->max_bytes, lines, err));
     TRY(a->json ? print_differences(lines, err) : print_lines(lines, err));
     if (lines->count) rc = STATUS_FINDING;
@@ -205,9 +193,8 @@ static status export_series(const arguments *a, error *err) {
                          "bad option value: '--format': expected csv, json or tensorboard for a "
                          "run, onnx or torch for a model, got '%s'",
                          a->format ? a->format : "nothing");
-    run_series *runs = memory_new(count, sizeof *runs, err);
-    status rc = runs ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    run_series *runs = memory_new(count, sizeof *runs);
+    status rc = STATUS_OK;
     if (board) TRY(need_folder(a, err));
     for (size_t i = 0; i < count; i++) {
         TRY(run_series_read(&runs[i], a->operands.items[i], (uint64_t)a->max_bytes, err));
@@ -244,7 +231,7 @@ static status export_model(const arguments *a, error *err) {
     const bool torch = is_format(a, "torch");
     char *path = NULL;
     trained_model m = {0};
-    status rc;
+    status rc = STATUS_OK;
     if (a->operands.count != 1)
         return error_set(err, STATUS_USAGE, "too many arguments: '%s': expected one MODEL",
                          a->operands.items[1]);

@@ -17,9 +17,9 @@ static status read_list(claim *c, const yaml_node *list, series kind, stated_lis
     void *lists = c->lists;
     status rc = STATUS_OK;
     TRY(field_list(list, series_key(kind), 1, err));
-    TRY(memory_grow(&lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists, err));
+    memory_grow(&lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
     c->lists = lists;
-    *l = (stated_list){memory_new(list->count, sizeof *l->items, err), list->count};
+    *l = (stated_list){memory_new(list->count, sizeof *l->items), list->count};
     if (!l->items) return STATUS_FAILED;
     c->lists[c->list_count++] = l->items;
     for (size_t i = 0; i < list->count; i++)
@@ -133,8 +133,7 @@ static status read_rows(claim *c, error *err) {
                         "'common': a name cannot be common to all rows");
         goto out;
     }
-    c->rows = memory_new(list->count, sizeof *c->rows, err);
-    if (!c->rows) return STATUS_FAILED;
+    c->rows = memory_new(list->count, sizeof *c->rows);
     for (size_t i = 0; i < list->count; i++) {
         claim_row row = shared;
         TRY(read_row_values(c, list->items[i], &row, err));
@@ -191,12 +190,11 @@ static status find_rows(const claim *c, const yaml_node *node, claim_statement *
     return STATUS_OK;
 }
 
-static status add_statement(claim *c, const claim_statement *s, error *err) {
+static void add_statement(claim *c, const claim_statement *s) {
     void *items = c->statements;
-    status rc = memory_grow(&items, &c->statement_capacity, c->statement_count + 1, sizeof *s, err);
+    memory_grow(&items, &c->statement_capacity, c->statement_count + 1, sizeof *s);
     c->statements = items;
-    if (rc == STATUS_OK) c->statements[c->statement_count++] = *s;
-    return rc;
+    c->statements[c->statement_count++] = *s;
 }
 
 // `of: [a, b, c]`: one statement per row, or per pair if the statement compares two rows.
@@ -209,12 +207,12 @@ static status add_list(claim *c, const yaml_node *node, claim_statement *s, bool
         TRY(field_line(list->items[i], "of", pairs ? &s->than_name : &s->of_name, err));
         if (!pairs) {
             TRY(find_rows(c, node, s, err));
-            TRY(add_statement(c, s, err));
+            add_statement(c, s);
         }
         for (size_t k = i + 1; pairs && k < list->count; k++) {
             TRY(field_line(list->items[k], "of", &s->of_name, err));
             TRY(find_rows(c, node, s, err));
-            TRY(add_statement(c, s, err));
+            add_statement(c, s);
         }
     }
 out:
@@ -243,7 +241,7 @@ static status read_statement(claim *c, const yaml_node *node, error *err) {
         TRY(read_accuracy(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
     if (list) return add_list(c, node, &s, same, err);
     TRY(find_rows(c, node, &s, err));
-    rc = add_statement(c, &s, err);
+    add_statement(c, &s);
 out:
     return rc;
 }
@@ -264,7 +262,11 @@ static status read_speed_up(claim *c, const claim_row *row, const yaml_node *nod
     status rc = field_name(over ? over : node, "over", true, &s.than_name, err);
     if (rc != STATUS_OK || strcmp(s.than_name, row->name) == 0) return rc;
     rc = find_rows(c, node, &s, err);
-    return rc == STATUS_OK ? add_statement(c, &s, err) : rc;
+    if (rc == STATUS_OK) {
+        add_statement(c, &s);
+        return STATUS_OK;
+    }
+    return rc;
 }
 
 static status read_statements(claim *c, error *err) {
@@ -287,7 +289,7 @@ static status read_claim(claim *c, error *err) {
     static const char *const schema = "lockstep.claim/1";
     const char *text;
     size_t ignored;
-    status rc;
+    status rc = STATUS_OK;
     const yaml_node *word = c->root->kind == YAML_MAPPING ? yaml_find(c->root, "schema") : NULL;
     if (c->root->kind == YAML_MAPPING && !word)
         return yaml_error(c->root, err, "'schema' is missing: a claim has the line 'schema: %s'",

@@ -67,15 +67,13 @@ static void append(const findings *a, text *t, const char *m, va_list args) {
 
 void finding_add(findings *a, finding_kind kind, subject s, const char *what, ...) {
     void *items = a->items;
-    if (a->rc != STATUS_OK) return;
-    a->rc = memory_grow(&items, &a->capacity, a->count + 1, sizeof *a->items, a->err);
+    memory_grow(&items, &a->capacity, a->count + 1, sizeof *a->items);
     a->items = items;
-    if (a->rc != STATUS_OK) return;
     const claim_statement *answer = find_answer(a->claim, s);
     finding *f = &a->items[a->count++];
     f->kind = answer ? FINDING_STATED : kind;
     text *texts[] = {&f->what, &f->where, &f->sums, &f->so};
-    for (size_t i = 0; i < 4; i++) text_init(texts[i], a->err);
+    for (size_t i = 0; i < 4; i++) text_init(texts[i]);
     va_list args;
     va_start(args, what);
     append(a, &f->what, what, args);
@@ -85,7 +83,6 @@ void finding_add(findings *a, finding_kind kind, subject s, const char *what, ..
 }
 
 void finding_arithmetic(findings *a, const char *line, ...) {
-    if (a->rc != STATUS_OK) return;
     va_list args;
     va_start(args, line);
     append(a, &a->items[a->count - 1].sums, line, args);
@@ -94,7 +91,7 @@ void finding_arithmetic(findings *a, const char *line, ...) {
 }
 
 void finding_consequence(findings *a, const char *so, ...) {
-    if (a->rc != STATUS_OK || a->items[a->count - 1].kind == FINDING_STATED) return;
+    if (a->items[a->count - 1].kind == FINDING_STATED) return;
     va_list args;
     va_start(args, so);
     append(a, &a->items[a->count - 1].so, so, args);
@@ -214,8 +211,7 @@ static void append_tally(const size_t counts[FINDING_KINDS], language l, text *o
 
 void findings_print_tally(const size_t counts[FINDING_KINDS], size_t claims, language l,
                           text *out) {
-    text tally;
-    text_init(&tally, out->err);
+    text tally = {0};
     append_tally(counts, l, &tally);
     text_format(out, words_in(l, claims == 1 ? "%zu claim: %s" : "%zu claims: %s"), claims,
                 text_string(&tally));

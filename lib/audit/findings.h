@@ -34,8 +34,6 @@ typedef struct findings {
     language language;
     finding *items;
     size_t count, capacity;
-    status rc; // the first failure sticks, as in text.h
-    error *err;
 } findings;
 
 void findings_release(findings *a);

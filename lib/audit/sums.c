@@ -30,8 +30,7 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
     const claim *c = a->claim;
     const claim_row *first = NULL;
     size_t found = 0;
-    text names;
-    text_init(&names, a->err);
+    text names = {0};
     for (size_t i = 0; i < c->row_count; i++) {
         if (!is(&c->rows[i])) continue;
         if (!first) first = &c->rows[i];
@@ -40,7 +39,6 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
         if (found < NAMED) text_format(&names, finding_text(a, "'%s'"), c->rows[i].name);
         found++;
     }
-    if (a->rc == STATUS_OK) a->rc = text_status(&names);
     if (found) {
         finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&names));
         finding_arithmetic(a, "%zu of %zu rows", found, c->row_count);

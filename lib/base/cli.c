@@ -49,12 +49,11 @@ static status usage(const parser *p, error *err, const char *what, const char *w
                      prefix(), p->tool->name);
 }
 
-static status append(cli_list *list, const char *item, error *err) {
+static void append(cli_list *list, const char *item) {
     void *items = list->items;
-    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items = items;
-    if (rc == STATUS_OK) list->items[list->count++] = item;
-    return rc;
+    list->items[list->count++] = item;
 }
 
 void cli_list_release(cli_list *list) {
@@ -125,7 +124,7 @@ static status set_value(const cli_option *o, const char *text, error *err) {
     switch (o->type) {
     case CLI_FLAG: *(bool *)o->value = true; break;
     case CLI_STRING: *(const char **)o->value = text; break;
-    case CLI_LIST: return append(o->value, text, err);
+    case CLI_LIST: append(o->value, text); return STATUS_OK;
     case CLI_INTEGER: return set_integer(o, text, err);
     case CLI_NUMBER: return set_number(o, text, err);
     }
@@ -200,7 +199,7 @@ static status take_all(parser *p, error *err) {
         else if (options && argument[0] == '-' && argument[1])
             rc = take_short(p, argument, err);
         else
-            rc = append(p->operands, argument, err);
+            append(p->operands, argument);
         if (rc != STATUS_OK) return rc;
         if (p->help || p->version || p->completions) break; // the rest no longer matters
     }

@@ -7,8 +7,7 @@
 #include "base/printable.h"
 
 void csv_append(text *out, const char *string) {
-    text field;
-    text_init(&field, out->err);
+    text field = {0};
     if (*string && strchr("=+-@\t\r", *string)) text_append(&field, "'");
     text_append(&field, string);
     if (field.data) field.length = printable(field.data, false);
@@ -19,6 +18,5 @@ void csv_append(text *out, const char *string) {
     }
     text_append(out, text_string(&field));
     if (quoted) text_append(out, "\"");
-    if (out->rc == STATUS_OK) out->rc = text_status(&field);
     text_release(&field);
 }

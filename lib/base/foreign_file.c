@@ -229,7 +229,7 @@ status foreign_open_file(const char *doing, int fd, const char *path, foreign_wa
     char what[WHAT_BYTES] = "", way[WAY_BYTES];
     unsigned char *bytes = NULL;
     if (!err) return STATUS_INPUT;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) bytes = memory_new(2, END_BYTES, NULL);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) bytes = memory_new(2, END_BYTES);
     if (!bytes) return err->code;
     ends e = {.path = path, .head = bytes, .tail = bytes + END_BYTES};
     e.head_bytes = read_end(fd, e.head, 0);
@@ -248,8 +248,8 @@ static status refuse_folder(const char *doing, const char *path, foreign_wanted 
         [WANTED_CLAIM] = {"claim.yaml"},
     };
     for (int i = 0; i < 3 && names[wanted][i]; i++) {
-        char *inside = memory_format(NULL, "%s/%s", path, names[wanted][i]);
-        const bool there = inside && access(inside, F_OK) == 0;
+        char *inside = memory_format("%s/%s", path, names[wanted][i]);
+        const bool there = access(inside, F_OK) == 0;
         if (there)
             error_set(err, err->code, "%s '%s': it is a folder: pass '%s'", doing, path, inside);
         free(inside);

@@ -21,24 +21,22 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) MUST_CHECK
 // tool.
 status json_print(const yaml_node *node, error *err) MUST_CHECK;
 
-// Returns a new number, or a JSON null if it is not finite, which JSON cannot express. Like the
-// functions below, returns NULL if there is no memory.
-yaml_node *json_new_number(double value, error *err) MUST_CHECK;
+// Returns a new number, or a JSON null if it is not finite, which JSON cannot express.
+yaml_node *json_new_number(double value) MUST_CHECK;
 // Returns a new string, whatever it looks like. If the text is not UTF-8, its bytes that are not
 // ASCII become '?'.
-yaml_node *json_new_string(const char *text, error *err) MUST_CHECK;
+yaml_node *json_new_string(const char *text) MUST_CHECK;
 // Returns a new list of a text's lines.
-yaml_node *json_new_lines(const char *text, error *err) MUST_CHECK;
+yaml_node *json_new_lines(const char *text) MUST_CHECK;
 
 // Reads JSON into a tree. `name` is for messages. Objects become mappings; strings become quoted
 // scalars.
 status json_to_yaml(const char *text, const char *name, yaml_node **root, error *err) MUST_CHECK;
 
-// For code that calls jansson itself. Without memory, version 2.14 loses characters of strings that
-// it reads or writes, and reports success. Call json_memory_watch() first; then
-// json_memory_failed() returns true if jansson has failed to allocate since, in this thread.
-void json_memory_watch(void);
-bool json_memory_failed(void);
+// For code that calls jansson itself, before it does: from then on jansson ends the process if
+// there is no memory. Left alone, version 2.14 loses characters of strings that it reads or writes,
+// and reports success.
+void json_begin(void);
 
 // Returns the version of jansson at run time: "2.14".
 const char *json_library_version(void);

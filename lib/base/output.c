@@ -50,13 +50,26 @@ static const char *base_name(const output *o) {
 enum { RANDOM_DIGITS = 16 };
 static const char TEMPORARY[] = ".tmp";
 
+static bool unlink_at_death(void *temporary, const char *message) {
+    (void)message;
+    (void)unlink(temporary);
+    return false;
+}
+
+static void forget_temporary(output *o) {
+    if (o->temporary) memory_forget(unlink_at_death, o->temporary);
+    free(o->temporary);
+    o->temporary = NULL;
+}
+
 static status new_temporary_name(output *o, error *err) {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) < 0) return failed(o, errno, err);
-    free(o->temporary);
-    o->temporary = memory_format(err, "%s/.%s.%0*llx%s", o->folder, base_name(o), RANDOM_DIGITS,
+    forget_temporary(o);
+    o->temporary = memory_format("%s/.%s.%0*llx%s", o->folder, base_name(o), RANDOM_DIGITS,
                                  (unsigned long long)number, TEMPORARY);
-    return o->temporary ? STATUS_OK : STATUS_FAILED;
+    memory_at_death(unlink_at_death, o->temporary);
+    return STATUS_OK;
 }
 
 // Returns whether `name` is a temporary name of the file `base`.
@@ -105,8 +118,7 @@ static status open_named(output *o, error *err) {
     }
     if (o->fd >= 0) return STATUS_OK;
     int reason = errno;
-    free(o->temporary);
-    o->temporary = NULL;
+    forget_temporary(o);
     return failed(o, reason, err);
 }
 
@@ -118,12 +130,11 @@ static bool can_name_later(void) {
 static status open_file(output *o, error *err) {
     const char *slash = strrchr(o->path, '/');
     if (!slash)
-        o->folder = memory_string(".", err);
+        o->folder = memory_string(".");
     else if (slash == o->path)
-        o->folder = memory_string("/", err);
+        o->folder = memory_string("/");
     else
-        o->folder = memory_format(err, "%.*s", (int)(slash - o->path), o->path);
-    if (!o->folder) return STATUS_FAILED;
+        o->folder = memory_format("%.*s", (int)(slash - o->path), o->path);
     remove_leftovers(o);
     if (can_name_later()) o->fd = open(o->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (o->fd < 0) return open_named(o, err);
@@ -138,8 +149,7 @@ static status open_target(output *o, const char *path, error *err) {
     bool exists = stat(path, &info) == 0;
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
         o->direct = true;
-        o->path = memory_string("standard output", err);
-        if (!o->path) return STATUS_FAILED;
+        o->path = memory_string("standard output");
         o->fd = dup(STDOUT_FILENO);
         return o->fd >= 0 ? STATUS_OK : failed(o, errno, err);
     }
@@ -148,8 +158,7 @@ static status open_target(output *o, const char *path, error *err) {
         if (!o->path) return error_system(err, STATUS_FAILED, errno, "cannot write: '%s'", path);
         return open_file(o, err);
     }
-    o->path = memory_string(path, err);
-    if (!o->path) return STATUS_FAILED;
+    o->path = memory_string(path);
     size_t length = strlen(path);
     if ((exists && S_ISDIR(info.st_mode)) || (length && path[length - 1] == '/'))
         return failed(o, EISDIR, err);
@@ -163,14 +172,11 @@ static status open_target(output *o, const char *path, error *err) {
 status output_open(const char *path, output **out, error *err) {
     status rc = STATUS_OK;
     *out = NULL;
-    output *o = memory_new(1, sizeof *o, err);
-    if (!o) return STATUS_FAILED;
+    output *o = memory_new(1, sizeof *o);
     o->fd = -1;
     TRY(open_target(o, path, err));
-    o->hash = sha256_new(err);
-    TRY(o->hash ? STATUS_OK : STATUS_FAILED);
-    o->buffer = memory_new(BUFFER_BYTES, 1, err);
-    TRY(o->buffer ? STATUS_OK : STATUS_FAILED);
+    o->hash = sha256_new();
+    o->buffer = memory_new(BUFFER_BYTES, 1);
     *out = o;
     o = NULL;
 out:
@@ -209,13 +215,11 @@ status output_write(output *o, const void *data, size_t bytes, error *err) {
 }
 
 status output_format(output *o, error *err, const char *format, ...) {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    char *text = memory_format_list(format, args);
     va_end(args);
-    if (length < 0) return failed(o, ENOMEM, err);
-    status rc = output_write(o, text, (size_t)length, err);
+    status rc = output_write(o, text, strlen(text), err);
     free(text);
     return rc;
 }
@@ -245,14 +249,12 @@ static status publish(output *o, error *err) {
         if (rc != STATUS_OK) return rc;
         reason = give_name(o, o->temporary);
         if (reason) {
-            free(o->temporary);
-            o->temporary = NULL;
+            forget_temporary(o);
             return failed(o, reason, err);
         }
     }
     if (rename(o->temporary, o->path)) return failed(o, errno, err);
-    free(o->temporary);
-    o->temporary = NULL;
+    forget_temporary(o);
     return STATUS_OK;
 }
 
@@ -288,10 +290,10 @@ void output_free(output *o) {
     if (!o) return;
     if (o->fd >= 0) close(o->fd);
     if (o->temporary) unlink(o->temporary);
+    forget_temporary(o);
     sha256_free(o->hash);
     free(o->path);
     free(o->folder);
-    free(o->temporary);
     free(o->buffer);
     free(o);
 }
@@ -322,8 +324,7 @@ status output_make_folder(const char *path, error *err) {
     if (!*path || strcmp(path, "-") == 0)
         return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
-    char *copy = memory_string(path, err);
-    if (!copy) return STATUS_FAILED;
+    char *copy = memory_string(path);
     status rc = STATUS_OK;
     for (char *end = copy + (*copy == '/'); rc == STATUS_OK; *end++ = '/') {
         end = strchrnul(end, '/');
@@ -363,8 +364,7 @@ static file_lock_result take_lock(int fd) {
 
 status output_lock_folder(const char *folder, const logger *log, int *lock, error *err) {
     *lock = -1;
-    char *path = memory_format(err, "%s/.lock", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/.lock", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     const file_lock_result result = fd < 0 ? FILE_LOCK_FAILED : take_lock(fd);
     int reason = errno;
@@ -388,8 +388,7 @@ void output_unlock_folder(int lock) {
 // Could output_lock_folder lock the folder or, if it is not `made`, one in it? Where there is no
 // lock file yet, a lock of the folder itself, for a moment, tells whether the file system has any.
 static status check_lock(const char *folder, bool made, const logger *log, error *err) {
-    char *path = memory_format(err, "%s/.lock", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/.lock", folder);
     int fd = made ? open(path, O_RDWR | O_CLOEXEC) : -1;
     const int reason = made && fd < 0 ? errno : 0;
     free(path);
@@ -450,8 +449,7 @@ status output_check_folder(const char *path, const logger *log, error *err) {
     if (!*path || strcmp(path, "-") == 0)
         return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
-    char *there = memory_string(path, err);
-    if (!there) return STATUS_FAILED;
+    char *there = memory_string(path);
     while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
            strcmp(there, "/") != 0)
         go_up(there);
@@ -472,8 +470,7 @@ status output_check_file(const char *path, error *err) {
     int reason = stat(path, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
     if (reason && reason != ENOENT)
         return error_system(err, STATUS_FAILED, reason, "cannot write: '%s'", path);
-    char *folder = memory_string(path, err);
-    if (!folder) return STATUS_FAILED;
+    char *folder = memory_string(path);
     go_up(folder);
     status rc = check_writable(folder, "cannot write", path, err);
     free(folder);

@@ -23,20 +23,20 @@ void paths_real_folder(const char *path, char folder[PATH_MAX + 1]) {
     if (folder[length - 1] != '/') memcpy(folder + length, "/", 2);
 }
 
-char *paths_relative(const char *path, const char *folder, error *err) {
+char *paths_relative(const char *path, const char *folder) {
     char own[PATH_MAX + 1], ups[PATH_MAX] = "";
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     paths_real_folder(path, own);
-    if (!*own || !*folder || !strcmp(path, "-")) return memory_string(path, err);
+    if (!*own || !*folder || !strcmp(path, "-")) return memory_string(path);
     size_t same = 0;
     for (size_t i = 0; own[i] && own[i] == folder[i]; i++)
         if (own[i] == '/') same = i + 1;
     size_t used = 0;
     for (const char *p = folder + same; *p; p++) {
         if (*p != '/') continue;
-        if (used + 3 >= sizeof ups) return memory_string(path, err);
+        if (used + 3 >= sizeof ups) return memory_string(path);
         memcpy(ups + used, "../", 4);
         used += 3;
     }
-    return memory_format(err, "%s%s%s", ups, own + same, name);
+    return memory_format("%s%s%s", ups, own + same, name);
 }

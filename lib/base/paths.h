@@ -11,6 +11,6 @@
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]);
 // Returns `path` relative to `folder` (which ends in '/'), in a new string. Links to folders are
 // followed; a link to a file is not. A path that cannot be resolved stays as it is.
-char *paths_relative(const char *path, const char *folder, error *err) MUST_CHECK;
+char *paths_relative(const char *path, const char *folder) MUST_CHECK;
 
 #endif

@@ -16,11 +16,11 @@ static const struct {
 } places[] = {{true, "lib"}, {true, "share/lockstep"}, {false, "lib"}, {false, "share"}};
 enum { PLACES = sizeof places / sizeof *places };
 
-static char *path_in(size_t place, const char *tools, const char *file, error *err) {
+static char *path_in(size_t place, const char *tools, const char *file) {
     const char *slash = strrchr(tools, '/');
     const size_t length =
         places[place].in_parent && slash ? (size_t)(slash - tools) : strlen(tools);
-    return memory_format(err, "%.*s/%s/%s", (int)length, tools, places[place].folder, file);
+    return memory_format("%.*s/%s/%s", (int)length, tools, places[place].folder, file);
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
@@ -29,16 +29,16 @@ status plugin_find(const char *file, const char *variable, char **path, error *e
     status rc;
     *path = NULL;
     if (given && *given) { // a name without a slash is a file here, not a system library
-        *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
-        return *path ? STATUS_OK : STATUS_FAILED;
+        *path = memory_format("%s%s", strchr(given, '/') ? "" : "./", given);
+        return STATUS_OK;
     }
     TRY(program_folder(tools, err));
     for (size_t i = 0; i < PLACES; i++) {
-        *path = path_in(i, tools, file, err);
-        if (!*path || access(*path, F_OK) == 0) goto out;
+        *path = path_in(i, tools, file);
+        if (access(*path, F_OK) == 0) goto out;
         free(*path);
     }
-    *path = path_in(0, tools, file, err);
+    *path = path_in(0, tools, file);
 out:
     return rc == STATUS_OK && !*path ? STATUS_FAILED : rc;
 }

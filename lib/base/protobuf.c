@@ -62,10 +62,8 @@ size_t protobuf_begin(text *t, uint32_t field) {
 
 void protobuf_end(text *t, size_t begun) {
     char bytes[VARINT_BYTES];
-    if (text_status(t) != STATUS_OK) return;
     const size_t length = t->length - begun, count = make_varint(length, bytes);
     text_bytes(t, bytes, count); // makes the room that the body moves into
-    if (text_status(t) != STATUS_OK) return;
     memmove(t->data + begun + count, t->data + begun, length);
     memcpy(t->data + begun, bytes, count);
 }

@@ -80,11 +80,10 @@ static void put_url(writer *w, const char *text, const char *end) {
     hide(w);
 }
 
-char *redact_urls(const char *text, error *err) {
+char *redact_urls(const char *text) {
     static const char SCHEME_END[] = "://";
     // Each byte becomes at most four: a query of "&a".
-    char *redacted = memory_new(4 * strlen(text) + 1, 1, err);
-    if (!redacted) return NULL;
+    char *redacted = memory_new(4 * strlen(text) + 1, 1);
     writer w = {redacted};
     for (;;) {
         const char *mark = strstr(text, SCHEME_END);

@@ -8,7 +8,7 @@
 // Returns a copy of `text` in which every URL (SCHEME://…, up to a blank) lacks the parts that may
 // hold credentials: user and password, the values of the query, and the fragment.
 // "https://me:pw@host/a?token=x#y" becomes "https://***@host/a?token=***#***". Other text stays as
-// it is. free() it; NULL, with `err` filled, if there is no memory.
-char *redact_urls(const char *text, error *err) MUST_CHECK;
+// it is. free() it.
+char *redact_urls(const char *text) MUST_CHECK;
 
 #endif

@@ -55,8 +55,7 @@ status reduction_tree_init(reduction_tree *t, const int *groups, int shards, err
     status rc = STATUS_FAILED;
     int64_t leaves = 0;
     int used = 0;
-    int *filled = memory_new(shards > 0 ? (size_t)shards : 0, sizeof *filled, err);
-    if (!filled) return rc;
+    int *filled = memory_new(shards > 0 ? (size_t)shards : 0, sizeof *filled);
     for (int v = 0; v < shards; v++) {
         if (groups[v] <= 0) continue;
         filled[used++] = groups[v];
@@ -67,9 +66,8 @@ status reduction_tree_init(reduction_tree *t, const int *groups, int shards, err
                        MAX_LEAVES);
         goto out;
     }
-    t->nodes = memory_new(leaves ? 2 * (size_t)leaves - 1 : 0, sizeof *t->nodes, err);
-    t->leaf_node = memory_new((size_t)leaves, sizeof *t->leaf_node, err);
-    if (!t->nodes || !t->leaf_node) goto out;
+    t->nodes = memory_new(leaves ? 2 * (size_t)leaves - 1 : 0, sizeof *t->nodes);
+    t->leaf_node = memory_new((size_t)leaves, sizeof *t->leaf_node);
     if (used) add_shards(t, filled, used, 1);
     rc = STATUS_OK;
     if (t->depth > REDUCTION_TREE_MAX_DEPTH)

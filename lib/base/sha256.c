@@ -17,9 +17,9 @@ struct sha256 {
 };
 
 // None of these functions can fail, whatever they return.
-sha256 *sha256_new(error *err) {
-    sha256 *h = memory_new(1, sizeof *h, err);
-    if (h) (void)SHA256_Init(&h->context);
+sha256 *sha256_new(void) {
+    sha256 *h = memory_new(1, sizeof *h);
+    (void)SHA256_Init(&h->context);
     return h;
 }
 
@@ -42,13 +42,11 @@ void sha256_free(sha256 *h) {
     free(h);
 }
 
-status sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES], error *err) {
-    sha256 *h = sha256_new(err);
-    if (!h) return STATUS_FAILED;
+void sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES]) {
+    sha256 *h = sha256_new();
     sha256_update(h, data, bytes);
     sha256_finish(h, text);
     sha256_free(h);
-    return STATUS_OK;
 }
 
 status sha256_file(const char *path, char text[SHA256_TEXT_BYTES], error *err) {
@@ -58,9 +56,8 @@ status sha256_file(const char *path, char text[SHA256_TEXT_BYTES], error *err) {
     sha256 *h = NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return error_system(err, STATUS_INPUT, errno, "cannot open file: '%s'", path);
-    h = sha256_new(err);
-    chunk = h ? memory_new(CHUNK, 1, err) : NULL;
-    TRY(chunk ? STATUS_OK : STATUS_FAILED);
+    h = sha256_new();
+    chunk = memory_new(CHUNK, 1);
     for (;;) {
         ssize_t got = read(file, chunk, CHUNK);
         if (got == 0) break;

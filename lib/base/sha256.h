@@ -11,14 +11,13 @@ enum { SHA256_TEXT_BYTES = 65 }; // 64 lower-case hexadecimal digits and a zero
 
 typedef struct sha256 sha256;
 
-sha256 *sha256_new(error *err) MUST_CHECK;
+sha256 *sha256_new(void) MUST_CHECK;
 void sha256_update(sha256 *h, const void *data, size_t bytes);
 void sha256_finish(sha256 *h, char text[SHA256_TEXT_BYTES]); // afterwards h may only be freed
 void sha256_free(sha256 *h);
 
 // Hash a buffer, and a file's bytes as they are on disk.
-status sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES],
-                     error *err) MUST_CHECK;
+void sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES]);
 status sha256_file(const char *path, char text[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 
 #endif

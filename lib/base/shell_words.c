@@ -12,12 +12,11 @@ static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 // A quote inside quotes: out of them, a quote that is escaped, and in again.
 static const char QUOTE[] = "'\\''";
 
-char *shell_quote(const char *word, error *err) {
+char *shell_quote(const char *word) {
     size_t length = strlen(word), quotes = 0;
-    if (length && strspn(word, SAFE) == length) return memory_string(word, err);
+    if (length && strspn(word, SAFE) == length) return memory_string(word);
     for (const char *c = word; *c; c++) quotes += *c == '\'';
-    char *quoted = memory_new(length + quotes * (sizeof QUOTE - 2) + sizeof "''", 1, err);
-    if (!quoted) return NULL;
+    char *quoted = memory_new(length + quotes * (sizeof QUOTE - 2) + sizeof "''", 1);
     char *to = quoted;
     *to++ = '\'';
     for (; *word; word++) {
@@ -30,11 +29,11 @@ char *shell_quote(const char *word, error *err) {
     return quoted;
 }
 
-char *shell_join(char *const *words, size_t count, error *err) {
-    char *line = memory_string("", err);
-    for (size_t i = 0; line && i < count; i++) {
-        char *word = shell_quote(words[i], err);
-        char *longer = word ? memory_format(err, "%s%s%s", line, i ? " " : "", word) : NULL;
+char *shell_join(char *const *words, size_t count) {
+    char *line = memory_string("");
+    for (size_t i = 0; i < count; i++) {
+        char *word = shell_quote(words[i]);
+        char *longer = memory_format("%s%s%s", line, i ? " " : "", word);
         free(word);
         free(line);
         line = longer;

@@ -8,11 +8,9 @@
 #include "base/error.h"
 
 // Returns the word, in single quotes if the shell would take it for something else; free() it.
-// NULL, with err filled, if there is no memory.
-char *shell_quote(const char *word, error *err) MUST_CHECK;
+char *shell_quote(const char *word) MUST_CHECK;
 
-// Returns all words, quoted, with blanks between them; free() it. NULL, with err filled, if there
-// is no memory.
-char *shell_join(char *const *words, size_t count, error *err) MUST_CHECK;
+// Returns all words, quoted, with blanks between them; free() it.
+char *shell_join(char *const *words, size_t count) MUST_CHECK;
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
-void text_init(text *t, error *err) {
-    *t = (text){.err = err};
+void text_init(text *t) {
+    *t = (text){0};
 }
 
 void text_release(text *t) {
@@ -19,16 +19,14 @@ void text_release(text *t) {
     t->length = t->capacity = 0;
 }
 
-static status reserve(text *t, size_t more) {
-    if (t->rc != STATUS_OK) return t->rc;
+static void reserve(text *t, size_t more) {
     void *data = t->data;
-    t->rc = memory_grow(&data, &t->capacity, t->length + more + 1, 1, t->err);
+    memory_grow(&data, &t->capacity, t->length + more + 1, 1);
     t->data = data;
-    return t->rc;
 }
 
 void text_bytes(text *t, const char *bytes, size_t count) {
-    if (reserve(t, count) != STATUS_OK) return;
+    reserve(t, count);
     memcpy(t->data + t->length, bytes, count);
     t->length += count;
     t->data[t->length] = 0;
@@ -44,7 +42,8 @@ void text_format(text *t, const char *format, ...) {
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length >= 0 && reserve(t, (size_t)length) == STATUS_OK) {
+    if (length >= 0) {
+        reserve(t, (size_t)length);
         vsnprintf(t->data + t->length, (size_t)length + 1, format, again);
         t->length += (size_t)length;
     }
@@ -57,29 +56,23 @@ const char *text_string(const text *t) {
 
 char *text_take(text *t) {
     text_append(t, "");
-    if (t->rc != STATUS_OK) return NULL;
     char *string = t->data;
     t->data = NULL;
     t->length = t->capacity = 0;
     return string;
 }
 
-status text_status(const text *t) {
-    return t->rc;
-}
-
 void text_replace_by(text *t, text *result) {
-    if (t->rc != STATUS_OK) result->rc = t->rc;
     text_release(t);
     *t = *result;
-    *result = (text){.err = t->err};
+    *result = (text){0};
 }
 
 void text_replace(text *t, const char *from, const char *to) {
     const char *rest = text_string(t);
     size_t length = strlen(from);
     text result;
-    text_init(&result, t->err);
+    text_init(&result);
     for (const char *hit; (hit = strstr(rest, from)); rest = hit + length) {
         text_bytes(&result, rest, (size_t)(hit - rest));
         text_append(&result, to);
@@ -116,9 +109,9 @@ void text_base64(text *t, const void *bytes, size_t count) {
     }
 }
 
-char *text_escaped(const char *string, error *err) {
-    char *escaped = memory_new(PRINTABLE_ESCAPE * strlen(string) + 1, 1, err);
-    if (escaped) printable_escape(string, escaped);
+char *text_escaped(const char *string) {
+    char *escaped = memory_new(PRINTABLE_ESCAPE * strlen(string) + 1, 1);
+    printable_escape(string, escaped);
     return escaped;
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // text.h - a string that grows.
-//
-// A failure (no memory) sticks: later calls do nothing, and text_take or text_status reports it
-// once at the end. So code that writes a page needs no check per line.
 #ifndef LOCKSTEP_BASE_TEXT_H
 #define LOCKSTEP_BASE_TEXT_H
 
@@ -13,11 +10,9 @@
 typedef struct text {
     char *data; // ends with a zero once anything was added; NULL before
     size_t length, capacity;
-    status rc;
-    error *err;
 } text;
 
-void text_init(text *t, error *err);
+void text_init(text *t);
 void text_release(text *t);
 
 void text_bytes(text *t, const char *bytes, size_t count);
@@ -31,19 +26,18 @@ void text_base64(text *t, const void *bytes, size_t count);
 // Returns the string, never NULL: "" if nothing was added.
 const char *text_string(const text *t);
 
-// Returns the string, which is now the caller's (free() it), and empties t; NULL after a failure.
+// Returns the string, which is now the caller's (free() it), and empties t.
 char *text_take(text *t) MUST_CHECK;
-status text_status(const text *t) MUST_CHECK;
 
-// Returns a copy as of printable_escape; free() it. NULL, with `err` filled, if there is no memory.
-char *text_escaped(const char *string, error *err) MUST_CHECK;
+// Returns a copy as of printable_escape; free() it.
+char *text_escaped(const char *string) MUST_CHECK;
 
 // Returns the columns that a string takes on a terminal: a CJK character, whose first byte is
 // TEXT_WIDE or more, takes two.
 enum { TEXT_WIDE = 0xE3 };
 size_t text_columns(const char *string);
 
-// Replaces t by `result`, which was made from it; t has failed if either had.
+// Replaces t by `result`, which was made from it.
 void text_replace_by(text *t, text *result);
 
 // Replaces every `from` in t by `to`.

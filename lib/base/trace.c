@@ -35,13 +35,11 @@ struct trace {
 
 // ---- Recording ----
 
-status trace_new(int number, const char *name, size_t room, trace **out, error *err) {
-    trace *t = *out = memory_new(1, sizeof *t, err);
-    if (!t) return STATUS_FAILED;
+void trace_new(int number, const char *name, size_t room, trace **out) {
+    trace *t = *out = memory_new(1, sizeof *t);
     t->number = number;
     t->room = room;
     snprintf(t->name, sizeof t->name, "%s", name);
-    return STATUS_OK;
 }
 
 void trace_free(trace *t) {
@@ -54,28 +52,21 @@ void trace_free(trace *t) {
     free(t);
 }
 
-status trace_track_new(trace *t, trace_track **out, error *err, const char *format, ...) {
+void trace_track_new(trace *t, trace_track **out, const char *format, ...) {
     *out = NULL;
-    if (!t) return STATUS_OK;
+    if (!t) return;
     void *tracks = t->tracks;
-    status rc = memory_grow(&tracks, &t->capacity, t->count + 1, sizeof(trace_track *), err);
+    memory_grow(&tracks, &t->capacity, t->count + 1, sizeof(trace_track *));
     t->tracks = tracks;
-    if (rc != STATUS_OK) return rc;
     // Aligned: threads that write their tracks at the same time share no cache line.
-    trace_track *track = memory_new_aligned(1, sizeof *track, err);
-    if (!track) return STATUS_FAILED;
-    track->spans = memory_new(t->room, sizeof *track->spans, err);
-    if (!track->spans) {
-        free(track);
-        return STATUS_FAILED;
-    }
+    trace_track *track = memory_new_aligned(1, sizeof *track);
+    track->spans = memory_new(t->room, sizeof *track->spans);
     track->room = t->room;
     va_list args;
     va_start(args, format);
     vsnprintf(track->name, sizeof track->name, format, args);
     va_end(args);
     t->tracks[t->count++] = *out = track;
-    return STATUS_OK;
 }
 
 trace_track *trace_first(const trace *t) {

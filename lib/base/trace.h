@@ -37,14 +37,13 @@ enum { TRACE_NAME_BYTES = 48 };
 
 // Makes a recorder for process `number` (from 0) of those whose traces will be merged. Each of its
 // tracks has room for `room` spans of 40 bytes; memory is used only as a track fills.
-status trace_new(int number, const char *name, size_t room, trace **t, error *err) MUST_CHECK;
+void trace_new(int number, const char *name, size_t room, trace **t);
 // Frees the recorder and its tracks. NULL is fine.
 void trace_free(trace *t);
 
 // Adds a track, with a name formatted as printf does. Only one thread at a time may do this. *track
 // is NULL if `t` is.
-status trace_track_new(trace *t, trace_track **track, error *err, const char *format, ...)
-    PRINTF_LIKE(4, 5) MUST_CHECK;
+void trace_track_new(trace *t, trace_track **track, const char *format, ...) PRINTF_LIKE(3, 4);
 // Returns the track that was added first, or NULL.
 trace_track *trace_first(const trace *t);
 

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "base/yaml_tree_internal.h"
 
 // ---- Reading ----
@@ -95,8 +96,7 @@ static status refuse_bytes(reader *r, yaml_mark_t mark) {
 // libyaml's own error. Its reader gives a byte offset; its other parts give line and column.
 static status refuse_syntax(reader *r) {
     const yaml_parser_t *p = &r->parser;
-    if (p->error == YAML_MEMORY_ERROR)
-        return error_set(r->err, STATUS_FAILED, "out of memory: cannot read '%s'", r->name);
+    if (p->error == YAML_MEMORY_ERROR) memory_die(0);
     if (p->error != YAML_READER_ERROR) return refuse_grammar(r);
     yaml_mark_t mark = {0};
     for (size_t i = 0; i < p->problem_offset; i++) {
@@ -113,24 +113,26 @@ static status refuse_syntax(reader *r) {
 
 // Puts a finished scalar or a collection that begins here into the tree. Takes ownership of the
 // node.
-static status place(reader *r, yaml_node *node, yaml_mark_t mark) {
+static void place(reader *r, yaml_node *node, yaml_mark_t mark) {
     node->line = (int)mark.line + 1;
     node->column = (int)mark.column + 1;
     node->file = r->root ? r->root->file : NULL;
     node->origin = ERROR_IN_FILE;
     if (!r->depth) {
         r->root = node;
-        node->file = node->file_storage = memory_string(r->name, r->err);
-        return node->file ? STATUS_OK : STATUS_FAILED;
+        node->file = node->file_storage = memory_string(r->name);
+        return;
     }
     yaml_node *parent = r->open[r->depth - 1];
-    if (parent->kind == YAML_SEQUENCE) return yaml_append(parent, node, r->err);
+    if (parent->kind == YAML_SEQUENCE) {
+        yaml_append(parent, node);
+        return;
+    }
     node->key_line = r->key_line;
     node->key_column = r->key_column;
-    status rc = yaml_add(parent, r->key, node, r->err);
+    yaml_add(parent, r->key, node);
     free(r->key);
     r->key = NULL;
-    return rc;
 }
 
 static bool key_is_due(const reader *r) {
@@ -138,25 +140,26 @@ static bool key_is_due(const reader *r) {
 }
 
 static status read_scalar(reader *r, const yaml_event_t *event) {
-    const char *text = (const char *)event->data.scalar.value;
+    const char *string = (const char *)event->data.scalar.value;
     bool quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (event->data.scalar.anchor) return refuse(r, event->start_mark, "anchors are not accepted");
     if (event->data.scalar.tag) return refuse(r, event->start_mark, "tags are not accepted");
-    if (strlen(text) != event->data.scalar.length)
+    if (strlen(string) != event->data.scalar.length)
         return refuse(r, event->start_mark, "a string must not contain a zero byte");
-    if (!quoted && yaml_is_ambiguous(text))
+    if (!quoted && yaml_is_ambiguous(string))
         return refuse(r, event->start_mark,
                       "a bare yes, no, on or off is ambiguous in YAML: write true or false, or "
                       "quote it");
     if (key_is_due(r)) {
-        r->key = memory_string(text, r->err);
+        r->key = memory_string(string);
         r->key_line = (int)event->start_mark.line + 1;
         r->key_column = (int)event->start_mark.column + 1;
-        return r->key ? STATUS_OK : STATUS_FAILED;
+        return STATUS_OK;
     }
     // An absent value is null, and is written as such.
-    yaml_node *node = yaml_new_scalar(!quoted && !*text ? "null" : text, quoted, r->err);
-    return node ? place(r, node, event->start_mark) : STATUS_FAILED;
+    yaml_node *node = yaml_new_scalar(!quoted && !*string ? "null" : string, quoted);
+    place(r, node, event->start_mark);
+    return STATUS_OK;
 }
 
 static status open_collection(reader *r, yaml_kind kind, const yaml_event_t *event, bool flow,
@@ -169,12 +172,11 @@ static status open_collection(reader *r, yaml_kind kind, const yaml_event_t *eve
         snprintf(why, sizeof why, "nested deeper than %d levels", YAML_MAX_DEPTH);
         return refuse(r, event->start_mark, why);
     }
-    yaml_node *node = yaml_new(kind, r->err);
-    if (!node) return STATUS_FAILED;
+    yaml_node *node = yaml_new(kind);
     node->flow = flow;
-    status rc = place(r, node, event->start_mark);
-    if (rc == STATUS_OK) r->open[r->depth++] = node;
-    return rc;
+    place(r, node, event->start_mark);
+    r->open[r->depth++] = node;
+    return STATUS_OK;
 }
 
 typedef struct key_place {
@@ -197,8 +199,7 @@ static int by_key(const void *a, const void *b) {
 static status close_mapping(reader *r) {
     yaml_node *mapping = r->open[--r->depth];
     if (mapping->count < 2) return STATUS_OK;
-    key_place *sorted = memory_new(mapping->count, sizeof *sorted, r->err);
-    if (!sorted) return STATUS_FAILED;
+    key_place *sorted = memory_new(mapping->count, sizeof *sorted);
     for (size_t i = 0; i < mapping->count; i++)
         sorted[i] = (key_place){mapping->keys[i], mapping->items[i]};
     qsort(sorted, mapping->count, sizeof *sorted, by_key);
@@ -253,7 +254,7 @@ static status read_events(reader *r) {
     return STATUS_OK;
 }
 
-status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_node **root,
+status yaml_read_text(const char *string, size_t bytes, const char *name, yaml_node **root,
                       error *err) {
     *root = NULL;
     if (bytes > YAML_MAX_BYTES)
@@ -261,15 +262,14 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
                          YAML_MAX_BYTES);
     // libyaml skips a byte order mark only if it detects the encoding itself.
     static const char mark[] = "\xef\xbb\xbf";
-    if (bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
-        text += sizeof mark - 1;
+    if (bytes >= sizeof mark - 1 && memcmp(string, mark, sizeof mark - 1) == 0) {
+        string += sizeof mark - 1;
         bytes -= sizeof mark - 1;
     }
-    reader r = {.text = text, .bytes = bytes, .name = name, .err = err};
-    if (!yaml_parser_initialize(&r.parser))
-        return error_set(err, STATUS_FAILED, "out of memory: cannot read '%s'", name);
+    reader r = {.text = string, .bytes = bytes, .name = name, .err = err};
+    if (!yaml_parser_initialize(&r.parser)) memory_die(0);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, bytes);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)string, bytes);
     status rc = read_events(&r);
     yaml_parser_delete(&r.parser);
     free(r.key);
@@ -283,48 +283,34 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
 status yaml_read_file(const char *path, yaml_node **root, error *err) {
     *root = NULL;
     status rc = STATUS_FAILED;
-    char *text = NULL;
+    char *string = NULL;
     FILE *file = fopen(path, "rbe");
     if (!file) return error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
-    text = memory_new(YAML_MAX_BYTES + 1, 1, err);
-    if (!text) goto out;
-    size_t bytes = fread(text, 1, YAML_MAX_BYTES + 1, file);
+    string = memory_new(YAML_MAX_BYTES + 1, 1);
+    size_t bytes = fread(string, 1, YAML_MAX_BYTES + 1, file);
     if (ferror(file)) {
         rc = error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
         goto out;
     }
-    rc = yaml_read_text(text, bytes, path, root, err);
+    rc = yaml_read_text(string, bytes, path, root, err);
 out:
-    free(text);
+    free(string);
     fclose(file);
     return rc;
 }
 
 // ---- Writing ----
 
-typedef struct text_buffer {
-    char *text;
-    size_t bytes, capacity;
-    error *err;
-} text_buffer;
-
 static int collect(void *data, unsigned char *bytes, size_t count) {
-    text_buffer *b = data;
-    void *grown = b->text;
-    status rc = memory_grow(&grown, &b->capacity, b->bytes + count + 1, 1, b->err);
-    b->text = grown;
-    if (rc != STATUS_OK) return 0;
-    memcpy(b->text + b->bytes, bytes, count);
-    b->bytes += count;
-    b->text[b->bytes] = 0;
+    text_bytes(data, (const char *)bytes, count);
     return 1;
 }
 
-static bool emit_scalar(yaml_emitter_t *emitter, const char *text, bool quoted) {
+static bool emit_scalar(yaml_emitter_t *emitter, const char *string, bool quoted) {
     yaml_event_t event;
     yaml_scalar_style_t style = quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE;
-    return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-                                        (int)strlen(text), 1, 1, style) &&
+    return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)string,
+                                        (int)strlen(string), 1, 1, style) &&
            yaml_emitter_emit(emitter, &event);
 }
 
@@ -359,39 +345,37 @@ static bool emit_document(yaml_emitter_t *emitter, const yaml_node *root) {
            yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
 }
 
-status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) {
-    *text = NULL;
-    text_buffer buffer = {.err = err};
+status yaml_write_text(const yaml_node *root, char **to, size_t *bytes, error *err) {
+    *to = NULL;
+    text written = {0};
     yaml_emitter_t emitter;
-    if (!yaml_emitter_initialize(&emitter))
-        return error_set(err, STATUS_FAILED, "out of memory: cannot write YAML");
-    yaml_emitter_set_output(&emitter, collect, &buffer);
+    if (!yaml_emitter_initialize(&emitter)) memory_die(0);
+    yaml_emitter_set_output(&emitter, collect, &written);
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_indent(&emitter, 2);
     yaml_emitter_set_width(&emitter, -1); // never fold: a value stays on its line
     bool done = emit_document(&emitter, root);
     status rc = STATUS_OK;
-    if (!done && emitter.error == YAML_EMITTER_ERROR)
-        rc = error_set(err, STATUS_FAILED, "cannot write YAML: %s", emitter.problem);
-    else if (!done)
-        rc = error_set(err, STATUS_FAILED, "cannot write YAML: out of memory or not UTF-8");
+    if (!done && emitter.error == YAML_MEMORY_ERROR) memory_die(0);
+    if (!done)
+        rc = error_set(err, STATUS_FAILED, "cannot write YAML: %s",
+                       emitter.error == YAML_EMITTER_ERROR ? emitter.problem : "not UTF-8");
     yaml_emitter_delete(&emitter);
-    if (rc != STATUS_OK) {
-        free(buffer.text);
-        return rc;
+    if (rc == STATUS_OK) {
+        if (bytes) *bytes = written.length;
+        *to = text_take(&written);
     }
-    *text = buffer.text;
-    if (bytes) *bytes = buffer.bytes;
-    return STATUS_OK;
+    text_release(&written);
+    return rc;
 }
 
 status yaml_write(const yaml_node *root, output *out, error *err) {
-    char *text;
+    char *string;
     size_t bytes;
-    status rc = yaml_write_text(root, &text, &bytes, err);
+    status rc = yaml_write_text(root, &string, &bytes, err);
     if (rc != STATUS_OK) return rc;
-    rc = output_write(out, text, bytes, err);
-    free(text);
+    rc = output_write(out, string, bytes, err);
+    free(string);
     return rc;
 }
 

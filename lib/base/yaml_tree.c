@@ -22,20 +22,17 @@ static bool is_digit(char c) {
 
 // ---- Nodes ----
 
-yaml_node *yaml_new(yaml_kind kind, error *err) {
-    yaml_node *node = memory_new(1, sizeof *node, err);
-    if (node) node->kind = kind;
+yaml_node *yaml_new(yaml_kind kind) {
+    yaml_node *node = memory_new(1, sizeof *node);
+    node->kind = kind;
     return node;
 }
 
-yaml_node *yaml_new_scalar(const char *text, bool quoted, error *err) {
-    yaml_node *node = yaml_new(YAML_SCALAR, err);
-    if (!node) return NULL;
+yaml_node *yaml_new_scalar(const char *text, bool quoted) {
+    yaml_node *node = yaml_new(YAML_SCALAR);
     node->quoted = quoted;
-    node->text = memory_string(text, err);
-    if (node->text) return node;
-    yaml_free(node);
-    return NULL;
+    node->text = memory_string(text);
+    return node;
 }
 
 // Recursive: every way to make a tree bounds its depth (reading by YAML_MAX_DEPTH, building by the
@@ -53,49 +50,25 @@ void yaml_node_free(yaml_node *node) {
     free(node);
 }
 
-static status grow(yaml_node *collection, error *err) {
-    if (collection->count < collection->capacity) return STATUS_OK;
-    // One capacity for two arrays: it counts only once both have grown.
-    size_t capacity = collection->capacity;
-    void *items = collection->items;
-    status rc = memory_grow(&items, &capacity, collection->count + 1, sizeof(yaml_node *), err);
+static void grow(yaml_node *collection) {
+    size_t keys_capacity = collection->capacity;
+    void *items = collection->items, *keys = collection->keys;
+    if (collection->kind == YAML_MAPPING)
+        memory_grow(&keys, &keys_capacity, collection->count + 1, sizeof(char *));
+    memory_grow(&items, &collection->capacity, collection->count + 1, sizeof(yaml_node *));
     collection->items = items;
-    if (rc == STATUS_OK && collection->kind == YAML_MAPPING) {
-        size_t keys_capacity = collection->capacity;
-        void *keys = collection->keys;
-        rc = memory_grow(&keys, &keys_capacity, collection->count + 1, sizeof(char *), err);
-        collection->keys = keys;
-    }
-    if (rc == STATUS_OK) collection->capacity = capacity;
-    return rc;
+    collection->keys = keys;
 }
 
-status yaml_append(yaml_node *sequence, yaml_node *item, error *err) {
-    if (!sequence || !item) {
-        yaml_free(item);
-        return STATUS_FAILED; // err was filled when the NULL was made
-    }
-    status rc = grow(sequence, err);
-    if (rc != STATUS_OK) {
-        yaml_free(item);
-        return rc;
-    }
+void yaml_append(yaml_node *sequence, yaml_node *item) {
+    grow(sequence);
     sequence->items[sequence->count++] = item;
-    return STATUS_OK;
 }
 
-status yaml_add(yaml_node *mapping, const char *key, yaml_node *item, error *err) {
-    status rc = STATUS_FAILED;
-    char *copy = memory_string(key, err);
-    if (!copy) goto out;
-    TRY(grow(mapping, err));
-    mapping->keys[mapping->count] = copy;
+void yaml_add(yaml_node *mapping, const char *key, yaml_node *item) {
+    grow(mapping);
+    mapping->keys[mapping->count] = memory_string(key);
     mapping->items[mapping->count++] = item;
-    return STATUS_OK;
-out:
-    free(copy);
-    yaml_free(item);
-    return rc;
 }
 
 static bool find_index(const yaml_node *mapping, const char *key, size_t length, size_t *index) {
@@ -108,16 +81,14 @@ static bool find_index(const yaml_node *mapping, const char *key, size_t length,
     return false;
 }
 
-status yaml_put(yaml_node *mapping, const char *key, yaml_node *item, error *err) {
-    if (!mapping || !item) {
-        yaml_free(item);
-        return STATUS_FAILED; // err was filled when the NULL was made
-    }
+void yaml_put(yaml_node *mapping, const char *key, yaml_node *item) {
     size_t i;
-    if (!find_index(mapping, key, strlen(key), &i)) return yaml_add(mapping, key, item, err);
+    if (!find_index(mapping, key, strlen(key), &i)) {
+        yaml_add(mapping, key, item);
+        return;
+    }
     yaml_free(mapping->items[i]);
     mapping->items[i] = item;
-    return STATUS_OK;
 }
 
 void yaml_remove(yaml_node *mapping, const char *key) {
@@ -132,9 +103,8 @@ void yaml_remove(yaml_node *mapping, const char *key) {
 
 // Copies `node`; `from` and `to` are the file names of the original's and the copy's parent, so
 // that a name is stored once per tree.
-static yaml_node *copy_below(const yaml_node *node, const char *from, const char *to, error *err) {
-    yaml_node *copy = yaml_new(node->kind, err);
-    if (!copy) return NULL;
+static yaml_node *copy_below(const yaml_node *node, const char *from, const char *to) {
+    yaml_node *copy = yaml_new(node->kind);
     copy->quoted = node->quoted;
     copy->flow = node->flow;
     copy->line = node->line;
@@ -144,29 +114,21 @@ static yaml_node *copy_below(const yaml_node *node, const char *from, const char
     copy->origin = node->origin;
     copy->assignment = node->assignment;
     copy->file = node->file == from ? to : NULL;
-    if (node->file && node->file != from) {
-        copy->file = copy->file_storage = memory_string(node->file, err);
-        if (!copy->file) goto fail;
-    }
-    if (node->kind == YAML_SCALAR) {
-        copy->text = memory_string(node->text, err);
-        if (!copy->text) goto fail;
-    }
+    if (node->file && node->file != from)
+        copy->file = copy->file_storage = memory_string(node->file);
+    if (node->kind == YAML_SCALAR) copy->text = memory_string(node->text);
     for (size_t i = 0; i < node->count; i++) {
-        yaml_node *item = copy_below(node->items[i], node->file, copy->file, err);
-        if (!item) goto fail;
-        status rc = node->kind == YAML_MAPPING ? yaml_add(copy, node->keys[i], item, err)
-                                               : yaml_append(copy, item, err);
-        if (rc != STATUS_OK) goto fail;
+        yaml_node *item = copy_below(node->items[i], node->file, copy->file);
+        if (node->kind == YAML_MAPPING)
+            yaml_add(copy, node->keys[i], item);
+        else
+            yaml_append(copy, item);
     }
     return copy;
-fail:
-    yaml_free(copy);
-    return NULL;
 }
 
-yaml_node *yaml_copy(const yaml_node *node, error *err) {
-    return copy_below(node, NULL, NULL, err);
+yaml_node *yaml_copy(const yaml_node *node) {
+    return copy_below(node, NULL, NULL);
 }
 
 static void set_below(yaml_node *node, const char *name, error_origin origin, int assignment) {
@@ -179,13 +141,10 @@ static void set_below(yaml_node *node, const char *name, error_origin origin, in
     node->assignment = assignment;
 }
 
-status yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment,
-                       error *err) {
-    char *copy = memory_string(name, err);
-    if (!copy) return STATUS_FAILED;
+void yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment) {
+    char *copy = memory_string(name);
     set_below(root, copy, origin, assignment);
     root->file_storage = copy;
-    return STATUS_OK;
 }
 
 bool yaml_equal(const yaml_node *a, const yaml_node *b) {
@@ -297,18 +256,18 @@ bool yaml_must_be_quoted(const char *text) {
     return is_digit(*p) || !strcmp(text, "<<") || !strcmp(text, "=");
 }
 
-yaml_node *yaml_new_string(const char *text, error *err) {
-    return yaml_new_scalar(text, yaml_must_be_quoted(text), err);
+yaml_node *yaml_new_string(const char *text) {
+    return yaml_new_scalar(text, yaml_must_be_quoted(text));
 }
 
-yaml_node *yaml_new_integer(int64_t value, error *err) {
+yaml_node *yaml_new_integer(int64_t value) {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    return yaml_new_scalar(text, false, err);
+    return yaml_new_scalar(text, false);
 }
 
-yaml_node *yaml_new_boolean(bool value, error *err) {
-    return yaml_new_scalar(value ? "true" : "false", false, err);
+yaml_node *yaml_new_boolean(bool value) {
+    return yaml_new_scalar(value ? "true" : "false", false);
 }
 
 // YAML 1.1 reads a number with an exponent only if it has a point: 1.0e-05.
@@ -319,22 +278,22 @@ static void put_point(char *text) {
     memcpy(e, ".0", 2);
 }
 
-yaml_node *yaml_new_number(double value, error *err) {
+yaml_node *yaml_new_number(double value) {
     char text[NUMBER_TEXT_BYTES + 2];
-    if (isnan(value)) return yaml_new_scalar(".nan", false, err);
-    if (isinf(value)) return yaml_new_scalar(value < 0 ? "-.inf" : ".inf", false, err);
+    if (isnan(value)) return yaml_new_scalar(".nan", false);
+    if (isinf(value)) return yaml_new_scalar(value < 0 ? "-.inf" : ".inf", false);
     number_text(value, text);
     put_point(text);
-    return yaml_new_scalar(text, false, err);
+    return yaml_new_scalar(text, false);
 }
 
-yaml_node *yaml_new_float(float value, error *err) {
+yaml_node *yaml_new_float(float value) {
     char text[NUMBER_TEXT_BYTES];
-    if (!isfinite(value)) return yaml_new_number((double)value, err);
+    if (!isfinite(value)) return yaml_new_number((double)value);
     // Nine digits distinguish every float from its neighbours, and so does the double that they
     // denote.
     snprintf(text, sizeof text, "%.9g", (double)value);
-    return yaml_new_number(strtod(text, NULL), err);
+    return yaml_new_number(strtod(text, NULL));
 }
 
 // ---- Values ----

@@ -92,24 +92,20 @@ status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_
 status yaml_check_keys_among(const yaml_node *mapping, const char *const *known, size_t count,
                              const char *const *paths, size_t path_count, error *err) MUST_CHECK;
 
-// Building. NULL, with err filled, if there is no memory. yaml_put and yaml_append take ownership
-// of `item`, even if they fail, and fail on a NULL item with the message that err already holds:
-// calls can be nested without a check for each.
-yaml_node *yaml_new(yaml_kind kind, error *err) MUST_CHECK;
-yaml_node *yaml_new_string(const char *text, error *err) MUST_CHECK; // quoted if it must be
-yaml_node *yaml_new_integer(int64_t value, error *err) MUST_CHECK;
-yaml_node *yaml_new_number(double value, error *err) MUST_CHECK; // its number_text (number_text.h)
+// Building. yaml_put and yaml_append take ownership of `item`.
+yaml_node *yaml_new(yaml_kind kind) MUST_CHECK;
+yaml_node *yaml_new_string(const char *text) MUST_CHECK; // quoted if it must be
+yaml_node *yaml_new_integer(int64_t value) MUST_CHECK;
+yaml_node *yaml_new_number(double value) MUST_CHECK; // its number_text (number_text.h)
 // A float as a number of nine digits, which no other float has: 0.1f is 0.100000001.
-yaml_node *yaml_new_float(float value, error *err) MUST_CHECK;
-yaml_node *yaml_new_boolean(bool value, error *err) MUST_CHECK;
-status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
-                error *err) MUST_CHECK; // replaces
-status yaml_append(yaml_node *sequence, yaml_node *item, error *err) MUST_CHECK;
-yaml_node *yaml_copy(const yaml_node *node, error *err) MUST_CHECK;
+yaml_node *yaml_new_float(float value) MUST_CHECK;
+yaml_node *yaml_new_boolean(bool value) MUST_CHECK;
+void yaml_put(yaml_node *mapping, const char *key, yaml_node *item); // replaces
+void yaml_append(yaml_node *sequence, yaml_node *item);
+yaml_node *yaml_copy(const yaml_node *node) MUST_CHECK;
 // Makes messages about the tree begin with "NAME: ", without line and column. `assignment`: 0,
 // unless the origin is ERROR_IN_ASSIGNMENT.
-status yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment,
-                       error *err) MUST_CHECK;
+void yaml_set_origin(yaml_node *root, const char *name, error_origin origin, int assignment);
 // Removes a key if it is there.
 void yaml_remove(yaml_node *mapping, const char *key);
 // Returns whether both trees are the same: kinds, keys in any order, items in order, scalars by

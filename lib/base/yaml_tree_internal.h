@@ -7,10 +7,10 @@
 
 enum { WORD_SHOWN = 60 }; // characters of a bad value that a message quotes
 
-yaml_node *yaml_new_scalar(const char *text, bool quoted, error *err) MUST_CHECK;
+yaml_node *yaml_new_scalar(const char *text, bool quoted) MUST_CHECK;
 
 // yaml_put for a key that is known to be new.
-status yaml_add(yaml_node *mapping, const char *key, yaml_node *item, error *err) MUST_CHECK;
+void yaml_add(yaml_node *mapping, const char *key, yaml_node *item);
 
 // YAML 1.1 reads these as booleans, 1.2 as strings: yes, no, on, off.
 bool yaml_is_ambiguous(const char *text);

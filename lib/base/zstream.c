@@ -62,20 +62,17 @@ static bool is_zstd(const unsigned char *bytes, size_t count) {
 status zreader_open(const char *path, zreader **reader, error *err) {
     status rc = STATUS_OK;
     *reader = NULL;
-    zreader *r = memory_new(1, sizeof *r, err);
-    if (!r) return STATUS_FAILED;
+    zreader *r = memory_new(1, sizeof *r);
     bool standard = strcmp(path, "-") == 0;
     r->path = standard ? "standard input" : path;
     r->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
     if (r->fd < 0) TRY(error_system(err, STATUS_INPUT, errno, "cannot open: '%s'", r->path));
     r->capacity = ZSTD_DStreamInSize();
-    r->buffer = memory_new(r->capacity, 1, err);
-    TRY(r->buffer ? STATUS_OK : STATUS_FAILED);
+    r->buffer = memory_new(r->capacity, 1);
     r->in.src = r->buffer;
-    r->hash = sha256_new(err);
-    TRY(r->hash ? STATUS_OK : STATUS_FAILED);
+    r->hash = sha256_new();
     r->stream = ZSTD_createDStream();
-    if (!r->stream) TRY(error_set(err, STATUS_FAILED, "out of memory: cannot start zstd"));
+    if (!r->stream) memory_die(0);
     while (r->in.size < 4 && !r->ended) TRY(fill(r, err));
     r->plain = !is_zstd(r->buffer, r->in.size);
     struct stat info;
@@ -209,7 +206,7 @@ status zreader_read_file(const char *path, uint64_t max_bytes, char **data, size
     zreader *r = NULL;
     TRY(zreader_open(path, &r, err));
     do {
-        TRY(memory_grow(&all, &capacity, used + r->capacity, 1, err));
+        TRY(memory_try_grow(&all, &capacity, used + r->capacity, 1, err));
         TRY(zreader_read(r, (unsigned char *)all + used, capacity - used - 1, &got, err));
         used += got;
         if (used > max_bytes)
@@ -240,14 +237,12 @@ static status zstd_failed(size_t code, error *err) {
 status zwriter_open(output *out, uint64_t content, zwriter **writer, error *err) {
     status rc = STATUS_OK;
     *writer = NULL;
-    zwriter *w = memory_new(1, sizeof *w, err);
-    if (!w) return STATUS_FAILED;
+    zwriter *w = memory_new(1, sizeof *w);
     w->out = out;
     w->capacity = ZSTD_CStreamOutSize();
-    w->buffer = memory_new(w->capacity, 1, err);
-    TRY(w->buffer ? STATUS_OK : STATUS_FAILED);
+    w->buffer = memory_new(w->capacity, 1);
     w->context = ZSTD_createCCtx();
-    if (!w->context) TRY(error_set(err, STATUS_FAILED, "out of memory: cannot start zstd"));
+    if (!w->context) memory_die(0);
     size_t code = ZSTD_CCtx_setParameter(w->context, ZSTD_c_compressionLevel, LEVEL);
     if (!ZSTD_isError(code)) code = ZSTD_CCtx_setParameter(w->context, ZSTD_c_checksumFlag, 1);
     if (!ZSTD_isError(code)) code = ZSTD_CCtx_setPledgedSrcSize(w->context, content);

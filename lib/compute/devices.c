@@ -141,7 +141,10 @@ static status open_library(const char *path, const cuda_library **library, error
             CUDA_LIBRARY_SYMBOL);
     }
     *library = entry();
-    if ((*library)->abi == CUDA_LIBRARY_ABI) return STATUS_OK;
+    if ((*library)->abi == CUDA_LIBRARY_ABI) {
+        (*library)->die_by(memory_die);
+        return STATUS_OK;
+    }
     dlclose(handle);
     return error_set(
         err, STATUS_FAILED,

@@ -185,12 +185,11 @@ status units_init(unit_list *l, const program *p, bool receives, bool sends, err
     cutting c = {.p = p,
                  .list = l,
                  .logits = !sends,
-                 .readers = memory_new(values, sizeof *c.readers, err),
-                 .unit = memory_new(values, sizeof *c.unit, err)};
-    bool *written = memory_new(values, sizeof *written, err);
+                 .readers = memory_new(values, sizeof *c.readers),
+                 .unit = memory_new(values, sizeof *c.unit)};
+    bool *written = memory_new(values, sizeof *written);
     status rc;
-    *l = (unit_list){.units = memory_new(values, sizeof *l->units, err)};
-    TRY(l->units && c.readers && c.unit && written ? STATUS_OK : STATUS_FAILED);
+    *l = (unit_list){.units = memory_new(values, sizeof *l->units)};
     count_readers(&c);
     TRY(cut(&c, err));
     TRY(check_ends(l, sends, err));

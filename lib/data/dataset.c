@@ -188,7 +188,8 @@ static status count_samples(dataset *d, error *err) {
 static status index_samples(dataset *d, error *err) {
     const size_t total = d->samples;
     // One block: the pointers first, for their alignment.
-    char *block = memory_new(total, sizeof *d->pixels + sizeof *d->ids + sizeof *d->labels, err);
+    char *block =
+        memory_try_new(total, sizeof *d->pixels + sizeof *d->ids + sizeof *d->labels, err);
     if (!block) return STATUS_FAILED;
     d->storage = block;
     d->pixels = (const uint8_t **)(void *)block;
@@ -213,31 +214,31 @@ static status index_samples(dataset *d, error *err) {
 // even if only its header is wanted.
 static status read_file(const char *path, bool header, tensor_file *f, error *err) {
     char content[SHA256_TEXT_BYTES] = "";
-    status rc = header ? recorded_content(path, content, err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    if (header) recorded_content(path, content);
+    status rc = STATUS_OK;
     if (!*content) return tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
     rc = tensor_file_read_header(path, f, err);
     if (rc == STATUS_OK) memcpy(f->content, content, sizeof content);
     return rc;
 }
 
-static status name_file(const char *path, dataset *d, error *err) {
-    d->paths = memory_new(1, sizeof *d->paths, err);
-    if (!d->paths) return STATUS_FAILED;
+static void name_file(const char *path, dataset *d) {
+    d->paths = memory_new(1, sizeof *d->paths);
     d->file_count = 1;
-    d->paths[0] = memory_string(path, err);
-    return d->paths[0] ? STATUS_OK : STATUS_FAILED;
+    d->paths[0] = memory_string(path);
 }
 
 static status read_any(const char *path, bool header, dataset *d, error *err) {
     bool folder;
     status rc = shard_files_is_folder(path, &folder, err);
     if (rc != STATUS_OK) return rc;
-    rc = folder ? shard_files_list(path, &d->paths, &d->file_count, err) : name_file(path, d, err);
+    if (folder)
+        rc = shard_files_list(path, &d->paths, &d->file_count, err);
+    else
+        name_file(path, d);
     if (rc != STATUS_OK) return rc;
     d->shards = folder ? d->file_count : 0;
-    d->files = memory_new((size_t)d->file_count, sizeof *d->files, err);
-    if (!d->files) return STATUS_FAILED;
+    d->files = memory_new((size_t)d->file_count, sizeof *d->files);
     for (int i = 0; i < d->file_count; i++) {
         rc = read_file(d->paths[i], header, &d->files[i], err);
         if (rc != STATUS_OK) return rc;

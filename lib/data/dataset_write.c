@@ -30,24 +30,20 @@ static status add_list(tensor_file *f, const char *key, yaml_node *list, error *
 
 static status add_names(tensor_file *f, const char *key, const char *const *names, int count,
                         error *err) {
-    status rc = STATUS_FAILED;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    if (!list) return rc;
-    for (int i = 0; i < count; i++) TRY(yaml_append(list, yaml_new_string(names[i], err), err));
+    status rc = STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < count; i++) yaml_append(list, yaml_new_string(names[i]));
     rc = add_list(f, key, list, err);
-out:
     yaml_free(list);
     return rc;
 }
 
 static status add_numbers(tensor_file *f, const char *key, const float *values, int count,
                           error *err) {
-    status rc = STATUS_FAILED;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    if (!list) return rc;
-    for (int i = 0; i < count; i++) TRY(yaml_append(list, yaml_new_float(values[i], err), err));
+    status rc = STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < count; i++) yaml_append(list, yaml_new_float(values[i]));
     rc = add_list(f, key, list, err);
-out:
     yaml_free(list);
     return rc;
 }

@@ -49,10 +49,10 @@ static void deal_out(deal *d, const uint32_t *order, uint32_t count, const bool 
 // Makes room for `count` samples.
 static status make_room(deal *d, uint32_t count, error *err) {
     const uint32_t shards = (uint32_t)d->shards;
-    d->size = memory_new(shards, sizeof *d->size, err);
-    d->sample = memory_new(shards, sizeof *d->sample, err);
-    uint32_t *all = memory_new(count, sizeof *all, err); // owned by sample[0]
-    if (!d->size || !d->sample || !all) {
+    d->size = memory_new(shards, sizeof *d->size);
+    d->sample = memory_new(shards, sizeof *d->sample);
+    uint32_t *all = memory_try_new(count, sizeof *all, err); // owned by sample[0]
+    if (!all) {
         free(all);
         return STATUS_FAILED;
     }
@@ -74,7 +74,7 @@ status deal_init_without(deal *d, const dataset *data, const holdout *left, int 
         return error_set(err, STATUS_USAGE,
                          "cannot deal dataset: '%s': %d shards for %u sample%s; each needs one",
                          data->paths[0], shards, count, count == 1 ? "" : "s");
-    order = memory_new(data->samples, sizeof *order, err);
+    order = memory_try_new(data->samples, sizeof *order, err);
     if (!order) goto out;
     TRY(make_room(d, count, err));
     TRY(order_of_samples(data, shards, shard_seed, order, err));

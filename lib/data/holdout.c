@@ -33,7 +33,7 @@ static status take_samples(holdout *h, const dataset *d, const candidate *chosen
     const size_t n = h->count;
     dataset *s = &h->samples;
     // One block: the pointers first, for their alignment.
-    char *block = memory_new(n, sizeof *s->pixels + sizeof *s->labels + sizeof *s->ids, err);
+    char *block = memory_try_new(n, sizeof *s->pixels + sizeof *s->labels + sizeof *s->ids, err);
     if (!block) return STATUS_FAILED;
     *s = *d;
     s->samples = h->count;
@@ -54,9 +54,9 @@ static status take_samples(holdout *h, const dataset *d, const candidate *chosen
 }
 
 static status choose(holdout *h, const dataset *d, uint64_t seed, error *err) {
-    candidate *all = memory_new(d->samples, sizeof *all, err);
+    candidate *all = memory_try_new(d->samples, sizeof *all, err);
     status rc = STATUS_FAILED;
-    h->out = memory_new(d->samples, sizeof *h->out, err);
+    h->out = memory_try_new(d->samples, sizeof *h->out, err);
     if (!all || !h->out) goto out;
     for (uint32_t i = 0; i < d->samples; i++)
         all[i] = (candidate){rank_of(seed, d->ids[i]), d->ids[i], i};

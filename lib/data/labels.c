@@ -37,7 +37,7 @@ status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int c
                   error *err) {
     if (classes > NARROW_CLASSES)
         return tensor_file_add(f, "labels", TENSOR_U32, 1, &samples, labels, true, err);
-    uint8_t *narrow = memory_new((size_t)samples, 1, err);
+    uint8_t *narrow = memory_try_new((size_t)samples, 1, err);
     if (!narrow) return STATUS_FAILED;
     for (int64_t i = 0; i < samples; i++) narrow[i] = (uint8_t)labels[i];
     status rc = tensor_file_add(f, "labels", TENSOR_U8, 1, &samples, narrow, true, err);
@@ -57,19 +57,16 @@ yaml_node *labels_names(const char *text, int classes) {
 
 // ---- Chosen classes ----
 
-yaml_node *labels_split(const char *text, error *err) {
-    yaml_node *names = yaml_new(YAML_SEQUENCE, err);
-    status rc = names ? STATUS_OK : STATUS_FAILED;
-    for (const char *at = text; rc == STATUS_OK && at; at = *at ? at + 1 : NULL) {
+yaml_node *labels_split(const char *text) {
+    yaml_node *names = yaml_new(YAML_SEQUENCE);
+    for (const char *at = text; at; at = *at ? at + 1 : NULL) {
         const size_t length = strcspn(at, ",");
-        char *name = memory_format(err, "%.*s", (int)length, at);
-        rc = yaml_append(names, name ? yaml_new_string(name, err) : NULL, err);
+        char *name = memory_format("%.*s", (int)length, at);
+        yaml_append(names, yaml_new_string(name));
         free(name);
         at += length;
     }
-    if (rc == STATUS_OK) return names;
-    yaml_free(names);
-    return NULL;
+    return names;
 }
 
 static status no_such_class(const char *name, const char *const *names, size_t count, error *err) {

@@ -29,9 +29,8 @@ status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int c
 // A YAML_SEQUENCE of scalars, yaml_free it; NULL if `text` is NULL or not such a list.
 yaml_node *labels_names(const char *text, int classes);
 
-// Reads the names of an option --classes, "cat,dog", as such a list. NULL, with `err` filled, if
-// there is no memory.
-yaml_node *labels_split(const char *text, error *err) MUST_CHECK;
+// Reads the names of an option --classes, "cat,dog", as such a list.
+yaml_node *labels_split(const char *text) MUST_CHECK;
 
 // Finds each of the names `wanted`, a list from labels_split, among the `count` names of a data
 // set: chosen[i] is the place of wanted->items[i]. STATUS_USAGE if one is not there, which the

@@ -58,14 +58,14 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
     int shards = o->sampler->deal->shards;
     size_t room = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
     if (changes_images(o)) {
-        s->images = memory_new(room + 1, dataset_sample_bytes(o->data), err);
+        s->images = memory_try_new(room + 1, dataset_sample_bytes(o->data), err);
         if (!s->images) return STATUS_FAILED;
     }
-    s->count = memory_new((size_t)shards, sizeof *s->count, err);
-    s->pixels = memory_new(room, sizeof *s->pixels, err);
-    s->targets = memory_new(room, sizeof *s->targets, err);
-    s->ids = memory_new(room, sizeof *s->ids, err);
-    s->rows = memory_new(room, sizeof *s->rows, err);
+    s->count = memory_new((size_t)shards, sizeof *s->count);
+    s->pixels = memory_try_new(room, sizeof *s->pixels, err);
+    s->targets = memory_try_new(room, sizeof *s->targets, err);
+    s->ids = memory_try_new(room, sizeof *s->ids, err);
+    s->rows = memory_try_new(room, sizeof *s->rows, err);
     if (!s->count || !s->pixels || !s->targets || !s->ids || !s->rows) return STATUS_FAILED;
     s->batch = (batch){.shards = shards,
                        .count = s->count,
@@ -179,8 +179,7 @@ static status start_workers(loader *l, error *err) {
     for (int i = 0; i < l->options.workers; i++) {
         loader_worker *w = &l->workers[i];
         w->owner = l;
-        if (trace_track_new(l->options.trace, &w->track, err, "loader %d", i) != STATUS_OK)
-            return STATUS_FAILED;
+        trace_track_new(l->options.trace, &w->track, "loader %d", i);
     }
     sigset_t all, before;
     sigfillset(&all);
@@ -206,10 +205,9 @@ static uint64_t slots_for(const loader_options *o) {
 }
 
 status loader_new(const loader_options *o, loader **out, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *out = NULL;
-    loader *l = memory_new(1, sizeof *l, err);
-    if (!l) return rc;
+    loader *l = memory_new(1, sizeof *l);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_cond_init(&l->ready, NULL);
@@ -218,9 +216,8 @@ status loader_new(const loader_options *o, loader **out, error *err) {
     l->steps_per_epoch = sampler_steps_per_epoch(o->sampler);
     l->next = l->ticket = o->first_step;
     l->slot_count = slots_for(o);
-    l->slots = memory_new(l->slot_count, sizeof *l->slots, err);
-    l->workers = memory_new((size_t)o->workers, sizeof *l->workers, err);
-    if (!l->slots || !l->workers) goto out;
+    l->slots = memory_new(l->slot_count, sizeof *l->slots);
+    l->workers = memory_new((size_t)o->workers, sizeof *l->workers);
     for (uint64_t i = 0; i < l->slot_count; i++) TRY(slot_init(&l->slots[i], o, err));
     TRY(start_workers(l, err));
     *out = l;

@@ -23,12 +23,12 @@
 
 static const char SCHEMA[] = "lockstep.manifest/1";
 
-static status put_text(yaml_node *mapping, const char *key, const char *text, error *err) {
-    return yaml_put(mapping, key, yaml_new_string(text, err), err);
+static void put_text(yaml_node *mapping, const char *key, const char *text) {
+    yaml_put(mapping, key, yaml_new_string(text));
 }
 
-static status put_integer(yaml_node *mapping, const char *key, int64_t value, error *err) {
-    return yaml_put(mapping, key, yaml_new_integer(value, err), err);
+static void put_integer(yaml_node *mapping, const char *key, int64_t value) {
+    yaml_put(mapping, key, yaml_new_integer(value));
 }
 
 // ---- The run ----
@@ -49,22 +49,17 @@ static void find_cpu(char *name, size_t size) {
     fclose(file);
 }
 
-static yaml_node *describe_libraries(error *err) {
-    yaml_node *libraries = yaml_new(YAML_MAPPING, err);
-    if (!libraries) return NULL;
+static yaml_node *describe_libraries(void) {
+    yaml_node *libraries = yaml_new(YAML_MAPPING);
     libraries->flow = true;
-    status rc = STATUS_OK;
-    TRY(put_text(libraries, "glibc", gnu_get_libc_version(), err));
-    TRY(put_text(libraries, "libyaml", yaml_library_version(), err));
-    TRY(put_text(libraries, "jansson", json_library_version(), err));
+    put_text(libraries, "glibc", gnu_get_libc_version());
+    put_text(libraries, "libyaml", yaml_library_version());
+    put_text(libraries, "jansson", json_library_version());
     return libraries;
-out:
-    yaml_free(libraries);
-    return NULL;
 }
 
 // After the '+' the version has the commit, and "-dirty" if the tree had changes.
-static status describe_commit(yaml_node *run, error *err) {
+static void describe_commit(yaml_node *run) {
     static const char dirty[] = "-dirty";
     const char *plus = strchr(cli_version(), '+');
     char commit[128];
@@ -72,9 +67,8 @@ static status describe_commit(yaml_node *run, error *err) {
     size_t length = strlen(commit), suffix = sizeof dirty - 1;
     bool is_dirty = length > suffix && !strcmp(commit + length - suffix, dirty);
     if (is_dirty) commit[length - suffix] = 0;
-    status rc = put_text(run, "commit", commit, err);
-    if (rc != STATUS_OK) return rc;
-    return yaml_put(run, "dirty", yaml_new_boolean(is_dirty, err), err);
+    put_text(run, "commit", commit);
+    yaml_put(run, "dirty", yaml_new_boolean(is_dirty));
 }
 
 #if defined __clang__
@@ -83,22 +77,19 @@ static status describe_commit(yaml_node *run, error *err) {
 #define COMPILER "gcc " __VERSION__
 #endif
 
-static status describe_run(yaml_node *run, const char *started, error *err) {
+static void describe_run(yaml_node *run, const char *started) {
     char host[PROCESS_HOST_BYTES], cpu[256];
-    status rc = STATUS_OK;
     process_host(host);
     find_cpu(cpu, sizeof cpu);
-    TRY(put_text(run, "host", host, err));
-    TRY(put_text(run, "cpu", cpu, err));
-    TRY(put_integer(run, "cores", sysconf(_SC_NPROCESSORS_ONLN), err));
-    TRY(put_text(run, "compiler", COMPILER, err));
-    TRY(put_text(run, "flags", cli_flags(), err));
-    TRY(put_text(run, "sources", cli_sources(), err));
-    TRY(yaml_put(run, "libraries", describe_libraries(err), err));
-    TRY(describe_commit(run, err));
-    TRY(put_text(run, "start", started, err));
-out:
-    return rc;
+    put_text(run, "host", host);
+    put_text(run, "cpu", cpu);
+    put_integer(run, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    put_text(run, "compiler", COMPILER);
+    put_text(run, "flags", cli_flags());
+    put_text(run, "sources", cli_sources());
+    yaml_put(run, "libraries", describe_libraries());
+    describe_commit(run);
+    put_text(run, "start", started);
 }
 
 // ---- Building ----
@@ -107,56 +98,47 @@ out:
 static status check_arguments(int argc, char **argv, error *err) {
     for (int i = 1; i < argc; i++) {
         if (printable_is_utf8(argv[i])) continue;
-        char *text = redact_urls(argv[i], err);
-        if (text)
-            error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
-                      text);
+        char *text = redact_urls(argv[i]);
+        error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
+                  text);
         free(text);
-        return text ? STATUS_USAGE : STATUS_FAILED;
+        return STATUS_USAGE;
     }
     return STATUS_OK;
 }
 
-static status append_argument(yaml_node *command, const char *argument, error *err) {
-    char *text = redact_urls(argument, err);
-    if (!text) return STATUS_FAILED;
-    status rc = yaml_append(command, yaml_new_string(text, err), err);
+static void append_argument(yaml_node *command, const char *argument) {
+    char *text = redact_urls(argument);
+    yaml_append(command, yaml_new_string(text));
     free(text);
-    return rc;
 }
 
-static yaml_node *describe_command(const char *tool, int argc, char **argv, error *err) {
-    yaml_node *command = yaml_new(YAML_SEQUENCE, err);
-    if (!command) return NULL;
+static yaml_node *describe_command(const char *tool, int argc, char **argv) {
+    yaml_node *command = yaml_new(YAML_SEQUENCE);
     command->flow = true;
-    status rc = STATUS_OK;
-    TRY(yaml_append(command, yaml_new_string(tool, err), err));
-    for (int i = 1; i < argc; i++) TRY(append_argument(command, argv[i], err));
+    yaml_append(command, yaml_new_string(tool));
+    for (int i = 1; i < argc; i++) append_argument(command, argv[i]);
     return command;
-out:
-    yaml_free(command);
-    return NULL;
 }
 
 status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv, error *err) {
     *m = (manifest){0};
     clock_utc(m->started);
-    yaml_node *root = m->root = yaml_new(YAML_MAPPING, err);
-    if (!root) return STATUS_FAILED;
+    yaml_node *root = m->root = yaml_new(YAML_MAPPING);
     status rc;
     TRY(check_arguments(argc, argv, err));
-    TRY(put_text(root, "schema", SCHEMA, err));
-    TRY(put_text(root, "tool", tool, err));
-    TRY(put_text(root, "version", cli_version(), err));
-    TRY(put_integer(root, "bits", bits, err));
-    TRY(yaml_put(root, "command", describe_command(tool, argc, argv, err), err));
-    TRY(put_text(root, "key", "", err));
-    TRY(yaml_put(root, "inputs", yaml_new(YAML_SEQUENCE, err), err));
-    TRY(yaml_put(root, "outputs", yaml_new(YAML_SEQUENCE, err), err));
-    TRY(yaml_put(root, "parameters", yaml_new(YAML_MAPPING, err), err));
-    TRY(yaml_put(root, "results", yaml_new(YAML_MAPPING, err), err));
-    TRY(yaml_put(root, "run", yaml_new(YAML_MAPPING, err), err));
-    TRY(describe_run(manifest_run(m), m->started, err));
+    put_text(root, "schema", SCHEMA);
+    put_text(root, "tool", tool);
+    put_text(root, "version", cli_version());
+    put_integer(root, "bits", bits);
+    yaml_put(root, "command", describe_command(tool, argc, argv));
+    put_text(root, "key", "");
+    yaml_put(root, "inputs", yaml_new(YAML_SEQUENCE));
+    yaml_put(root, "outputs", yaml_new(YAML_SEQUENCE));
+    yaml_put(root, "parameters", yaml_new(YAML_MAPPING));
+    yaml_put(root, "results", yaml_new(YAML_MAPPING));
+    yaml_put(root, "run", yaml_new(YAML_MAPPING));
+    describe_run(manifest_run(m), m->started);
 out:
     if (rc != STATUS_OK) manifest_release(m);
     return rc;
@@ -183,44 +165,34 @@ yaml_node *manifest_run(manifest *m) {
     return part(m, "run");
 }
 
-static status add_file(yaml_node *list, const manifest_file *file, const char *source, error *err) {
-    yaml_node *entry = yaml_new(YAML_MAPPING, err);
-    if (!entry) return STATUS_FAILED;
-    status rc = STATUS_OK;
-    TRY(put_text(entry, "path", file->path, err));
-    TRY(put_integer(entry, "bytes", (int64_t)file->bytes, err));
-    if (file->sha256) TRY(put_text(entry, "sha256", file->sha256, err));
-    if (file->content) TRY(put_text(entry, "content", file->content, err));
-    if (source) TRY(put_text(entry, "source", source, err));
-    return yaml_append(list, entry, err);
-out:
-    yaml_free(entry);
-    return rc;
+static void add_file(yaml_node *list, const manifest_file *file, const char *source) {
+    yaml_node *entry = yaml_new(YAML_MAPPING);
+    put_text(entry, "path", file->path);
+    put_integer(entry, "bytes", (int64_t)file->bytes);
+    if (file->sha256) put_text(entry, "sha256", file->sha256);
+    if (file->content) put_text(entry, "content", file->content);
+    if (source) put_text(entry, "source", source);
+    yaml_append(list, entry);
 }
 
-status manifest_add_input(manifest *m, const manifest_file *file, error *err) {
-    return add_file(part(m, "inputs"), file, NULL, err);
+void manifest_add_input(manifest *m, const manifest_file *file) {
+    add_file(part(m, "inputs"), file, NULL);
 }
 
-status manifest_add_shard(manifest *m, const manifest_file *file, const char *source, error *err) {
-    return add_file(part(m, "inputs"), file, source, err);
+void manifest_add_shard(manifest *m, const manifest_file *file, const char *source) {
+    add_file(part(m, "inputs"), file, source);
 }
 
-status manifest_add_repeats(manifest *m, const manifest_repeats *r, error *err) {
-    yaml_node *inputs = part(m, "inputs"), *repeats = yaml_new(YAML_MAPPING, err);
-    if (!repeats) return STATUS_FAILED;
-    status rc;
-    TRY(put_integer(repeats, "images", r->images, err));
-    TRY(put_integer(repeats, "samples", r->samples, err));
-    TRY(put_text(repeats, "train", r->train, err));
-    return yaml_put(inputs->items[inputs->count - 1], "repeats", repeats, err);
-out:
-    yaml_free(repeats);
-    return rc;
+void manifest_add_repeats(manifest *m, const manifest_repeats *r) {
+    yaml_node *inputs = part(m, "inputs"), *repeats = yaml_new(YAML_MAPPING);
+    put_integer(repeats, "images", r->images);
+    put_integer(repeats, "samples", r->samples);
+    put_text(repeats, "train", r->train);
+    yaml_put(inputs->items[inputs->count - 1], "repeats", repeats);
 }
 
-status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
-    return add_file(part(m, "outputs"), file, NULL, err);
+void manifest_add_output(manifest *m, const manifest_file *file) {
+    add_file(part(m, "outputs"), file, NULL);
 }
 
 // ---- Paths ----
@@ -228,12 +200,13 @@ status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
 static status make_relative(yaml_node *list, const char *folder, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const yaml_node *path = yaml_find(list->items[i], "path");
-        char *text = paths_relative(path->text, folder, err);
-        if (!text) return STATUS_FAILED;
-        status rc = printable_is_utf8(text)
-                        ? put_text(list->items[i], "path", text, err)
-                        : error_set(err, STATUS_INPUT,
-                                    "cannot write manifest: the path '%s' is not UTF-8", text);
+        char *text = paths_relative(path->text, folder);
+        status rc = STATUS_OK;
+        if (printable_is_utf8(text))
+            put_text(list->items[i], "path", text);
+        else
+            rc = error_set(err, STATUS_INPUT, "cannot write manifest: the path '%s' is not UTF-8",
+                           text);
         free(text);
         if (rc != STATUS_OK) return rc;
     }
@@ -243,27 +216,24 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
 // ---- Key and writing ----
 
 // Lists the content hashes of the inputs, or the hash of the bytes for an input that has none.
-static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
-    yaml_node *hashes = yaml_new(YAML_SEQUENCE, err);
-    for (size_t i = 0; hashes && i < inputs->count; i++) {
+static yaml_node *input_hashes(const yaml_node *inputs) {
+    yaml_node *hashes = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < inputs->count; i++) {
         const yaml_node *hash = yaml_find(inputs->items[i], "content");
         if (!hash) hash = yaml_find(inputs->items[i], "sha256");
         const char *text = hash && hash->kind == YAML_SCALAR ? hash->text : "";
-        if (yaml_append(hashes, yaml_new_string(text, err), err) == STATUS_OK) continue;
-        yaml_free(hashes);
-        return NULL;
+        yaml_append(hashes, yaml_new_string(text));
     }
     return hashes;
 }
 
 // A new name or a corrected title must not cause a new training. `tta` is what an experiment's
 // evaluation does; in that one's own manifest it is `views`.
-yaml_node *manifest_key_parameters(const yaml_node *all, error *err) {
+yaml_node *manifest_key_parameters(const yaml_node *all) {
     static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
                                         "published", "tta"};
-    yaml_node *parameters = yaml_copy(all, err);
-    for (size_t i = 0; parameters && i < sizeof shown / sizeof *shown; i++)
-        yaml_remove(parameters, shown[i]);
+    yaml_node *parameters = yaml_copy(all);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) yaml_remove(parameters, shown[i]);
     return parameters;
 }
 
@@ -283,15 +253,13 @@ status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error
     TRY(key_part(root, "bits", YAML_SCALAR, &bits, err));
     TRY(key_part(root, "parameters", YAML_MAPPING, &parameters, err));
     TRY(key_part(root, "inputs", YAML_SEQUENCE, &inputs, err));
-    rc = STATUS_FAILED;
-    what = yaml_new(YAML_MAPPING, err);
-    if (!what) goto out;
-    TRY(yaml_put(what, "tool", yaml_copy(tool, err), err));
-    TRY(yaml_put(what, "bits", yaml_copy(bits, err), err));
-    TRY(yaml_put(what, "parameters", manifest_key_parameters(parameters, err), err));
-    TRY(yaml_put(what, "inputs", input_hashes(inputs, err), err));
+    what = yaml_new(YAML_MAPPING);
+    yaml_put(what, "tool", yaml_copy(tool));
+    yaml_put(what, "bits", yaml_copy(bits));
+    yaml_put(what, "parameters", manifest_key_parameters(parameters));
+    yaml_put(what, "inputs", input_hashes(inputs));
     TRY(json_from_yaml(what, &text, err));
-    TRY(sha256_buffer(text, strlen(text), key, err));
+    sha256_buffer(text, strlen(text), key);
 out:
     free(text);
     yaml_free(what);
@@ -331,9 +299,8 @@ status manifest_write_tree(yaml_node *root, const char *path, error *err) {
     status rc;
     yaml_remove(root, "digest");
     TRY(yaml_write_text(root, &text, &bytes, err));
-    TRY(sha256_buffer(text, bytes, digest, err));
-    sealed = memory_format(err, "%sdigest: %s\n", text, digest);
-    TRY(sealed ? STATUS_OK : STATUS_FAILED);
+    sha256_buffer(text, bytes, digest);
+    sealed = memory_format("%sdigest: %s\n", text, digest);
     if (strlen(sealed) > YAML_MAX_BYTES)
         rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
                        path, YAML_MAX_BYTES);
@@ -351,9 +318,9 @@ status manifest_write(manifest *m, const char *path, error *err) {
     paths_real_folder(path, folder);
     clock_utc(ended);
     let_outputs_age(part(m, "outputs"));
-    TRY(put_text(manifest_run(m), "end", ended, err));
+    put_text(manifest_run(m), "end", ended);
     TRY(manifest_key(m, key, err));
-    TRY(put_text(m->root, "key", key, err));
+    put_text(m->root, "key", key);
     TRY(make_relative(part(m, "inputs"), folder, err));
     TRY(make_relative(part(m, "outputs"), folder, err));
     rc = manifest_write_tree(m->root, path, err);
@@ -426,8 +393,7 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
     yaml_node *old = NULL;
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
     status rc = manifest_try_read(path, &old, NULL, 0, err);
     if (rc == STATUS_OK && old) rc = check_kind(m, old, folder, err);
     yaml_free(old);
@@ -438,8 +404,7 @@ status manifest_check_folder(const manifest *m, const char *folder, error *err) 
 status manifest_remove_old(const manifest *m, const char *folder, error *err) {
     status rc = manifest_check_folder(m, folder, err);
     if (rc != STATUS_OK) return rc;
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
     if (unlink(path) && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
     free(path);
@@ -485,8 +450,7 @@ static status check_condition(const yaml_node *root, const char *condition, bool
     const char *equals = strchr(condition, '=');
     if (!equals || equals == condition)
         return error_set(err, STATUS_USAGE, "bad condition '%s': expected PATH=VALUE", condition);
-    char *path = memory_format(err, "%.*s", (int)(equals - condition), condition);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%.*s", (int)(equals - condition), condition);
     const yaml_node *node = yaml_get(root, path);
     *holds = node && node->kind == YAML_SCALAR && !strcmp(node->text, equals + 1);
     if (!*holds)
@@ -504,8 +468,7 @@ status manifest_fresh(const char *folder, const char *const *conditions, size_t 
     *state = MANIFEST_NONE;
     yaml_node *root = NULL;
     status rc;
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
     TRY(manifest_try_read(path, &root, why, why_size, err));
     if (!root) goto out;
     bool holds = true;

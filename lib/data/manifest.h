@@ -34,18 +34,17 @@ status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **
                       error *err) MUST_CHECK;
 void manifest_release(manifest *m);
 
-status manifest_add_input(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
+void manifest_add_input(manifest *m, const manifest_file *file);
 // The same for a shard file; `source` is the content hash of the unsharded file.
-status manifest_add_shard(manifest *m, const manifest_file *file, const char *source,
-                          error *err) MUST_CHECK;
+void manifest_add_shard(manifest *m, const manifest_file *file, const char *source);
 // Adds to the last input, test data, that so many of all its images are also in the training data
 // of this content hash.
 typedef struct manifest_repeats {
     int64_t images, samples;
     char train[SHA256_TEXT_BYTES];
 } manifest_repeats;
-status manifest_add_repeats(manifest *m, const manifest_repeats *r, error *err) MUST_CHECK;
-status manifest_add_output(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
+void manifest_add_repeats(manifest *m, const manifest_repeats *r);
+void manifest_add_output(manifest *m, const manifest_file *file);
 
 // The mappings to fill with yaml_put; they exist from the start.
 yaml_node *manifest_parameters(manifest *m);
@@ -75,7 +74,7 @@ status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // Returns a copy of a manifest's, or an experiment's, parameters without those that are left out of
 // the key; free with yaml_free.
-yaml_node *manifest_key_parameters(const yaml_node *all, error *err) MUST_CHECK;
+yaml_node *manifest_key_parameters(const yaml_node *all) MUST_CHECK;
 // Prints the key as a line on standard output: the --print-key of every stage tool.
 status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 

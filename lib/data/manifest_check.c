@@ -23,17 +23,16 @@ void manifest_findings_release(manifest_findings *f) {
     *f = (manifest_findings){0};
 }
 
-status manifest_finding(manifest_findings *f, error *err, const char *format, ...) {
+status manifest_finding(manifest_findings *f, const char *format, ...) {
     char line[4096];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     void *lines = f->lines;
-    status rc = memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines, err);
+    memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines);
     f->lines = lines;
-    if (rc != STATUS_OK) return rc;
-    f->lines[f->count] = memory_string(line, err);
+    f->lines[f->count] = memory_string(line);
     return f->lines[f->count++] ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -55,14 +54,14 @@ typedef struct verifying {
 static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
                            const char *actual) {
     if (!strcmp(recorded, actual)) return STATUS_OK;
-    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, but %s is recorded",
-                            v->manifest, path, what, actual, recorded);
+    return manifest_finding(v->findings, "%s: '%s': %s is %s, but %s is recorded", v->manifest,
+                            path, what, actual, recorded);
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
 static status report_unreadable(verifying *v, const char *path, status rc, const error *why) {
     if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
-    return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path, why->message);
+    return manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, why->message);
 }
 
 static status verify_content(verifying *v, const char *path, const char *full,
@@ -86,12 +85,10 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
     char actual[SHA256_TEXT_BYTES];
     error unreadable;
     if (stat(full, &info))
-        return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
-                                strerror(errno));
+        return manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, strerror(errno));
     if (info.st_size != bytes)
-        return manifest_finding(v->findings, v->err,
-                                "%s: '%s': size is %lld bytes, but %lld is recorded", v->manifest,
-                                path, (long long)info.st_size, bytes);
+        return manifest_finding(v->findings, "%s: '%s': size is %lld bytes, but %lld is recorded",
+                                v->manifest, path, (long long)info.st_size, bytes);
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
         if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
@@ -108,9 +105,7 @@ static status verify_list(verifying *v, const yaml_node *list) {
     for (size_t i = 0; i < list->count; i++) {
         const char *path = text_of(list->items[i], "path");
         if (!strcmp(path, "-") || (v->packed && leaves_folder(path))) continue;
-        char *full =
-            memory_format(v->err, "%.*s%s", *path == '/' ? 0 : v->folder, v->manifest, path);
-        if (!full) return STATUS_FAILED;
+        char *full = memory_format("%.*s%s", *path == '/' ? 0 : v->folder, v->manifest, path);
         status rc = STATUS_OK;
         if (!v->packed || access(full, F_OK) == 0) {
             v->findings->checked++;
@@ -155,7 +150,7 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
     if (rc == STATUS_FAILED)
         rc = error_set(err, rc, "%s", incomplete.message);
     else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
-        rc = manifest_finding(f, err,
+        rc = manifest_finding(f,
                               "%s: tool, parameters and inputs give the key %s, but %s is recorded",
                               path, key, recorded);
     else
@@ -179,10 +174,10 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
     if (rc != STATUS_OK) return rc;
     const char *line = last_line(text, bytes);
     if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
-    TRY(sha256_buffer(text, (size_t)(line - text), digest, err));
+    sha256_buffer(text, (size_t)(line - text), digest);
     if (strcmp(digest, recorded) != 0)
         rc = manifest_finding(
-            f, err, "%s: changed since it was written: its digest is %s, but %s is recorded", path,
+            f, "%s: changed since it was written: its digest is %s, but %s is recorded", path,
             digest, recorded);
 out:
     free(text);
@@ -215,7 +210,7 @@ static status unequal(comparing *c, const char *path, const yaml_node *a, const 
     status rc = show(a, left, sizeof left, c->err);
     if (rc == STATUS_OK) rc = show(b, right, sizeof right, c->err);
     if (rc != STATUS_OK) return rc;
-    return manifest_finding(c->findings, c->err, "%s: %s != %s", path, left, right);
+    return manifest_finding(c->findings, "%s: %s != %s", path, left, right);
 }
 
 static bool is_time(const char *key) {
@@ -231,8 +226,7 @@ static status compare_keys(comparing *c, const char *path, const yaml_node *a, c
         const char *key = a->keys[i];
         const yaml_node *other = yaml_find(b, key);
         if (is_time(key) || (rest && other)) continue;
-        char *below = memory_format(c->err, "%s.%s", path, key);
-        if (!below) return STATUS_FAILED;
+        char *below = memory_format("%s.%s", path, key);
         status rc =
             rest ? unequal(c, below, NULL, a->items[i]) : compare(c, below, a->items[i], other);
         free(below);
@@ -244,8 +238,7 @@ static status compare_keys(comparing *c, const char *path, const yaml_node *a, c
 static status compare_items(comparing *c, const char *path, const yaml_node *a,
                             const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++) {
-        char *below = memory_format(c->err, "%s.%zu", path, i);
-        if (!below) return STATUS_FAILED;
+        char *below = memory_format("%s.%zu", path, i);
         status rc = compare(c, below, a->items[i], b->items[i]);
         free(below);
         if (rc != STATUS_OK) return rc;
@@ -283,8 +276,8 @@ static status compare_inputs(comparing *c, const yaml_node *a, const yaml_node *
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++) seen = !strcmp(identity(a->items[k]), hash);
         if (seen || was_read(b, hash)) continue;
-        status rc = manifest_finding(c->findings, c->err, "inputs: %s != %s",
-                                     swapped ? "(absent)" : hash, swapped ? hash : "(absent)");
+        status rc = manifest_finding(c->findings, "inputs: %s != %s", swapped ? "(absent)" : hash,
+                                     swapped ? hash : "(absent)");
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -307,8 +300,7 @@ static status compare_output(comparing *c, const char *path, const yaml_node *a,
     const char *key = yaml_find(a, "content") && yaml_find(b, "content") ? "content" : "sha256";
     const yaml_node *x = yaml_find(a, key), *y = yaml_find(b, key);
     if (yaml_equal(x, y)) return STATUS_OK;
-    char *name = memory_format(c->err, "outputs.%s.%s", path, key);
-    if (!name) return STATUS_FAILED;
+    char *name = memory_format("outputs.%s.%s", path, key);
     status rc = unequal(c, name, x, y);
     free(name);
     return rc;
@@ -326,7 +318,7 @@ static status compare_outputs(comparing *c, const yaml_node *a, const yaml_node 
         status rc = STATUS_OK;
         if (is_kept_state(path)) continue;
         if (!other)
-            rc = manifest_finding(c->findings, c->err, "outputs.%s: %s", path,
+            rc = manifest_finding(c->findings, "outputs.%s: %s", path,
                                   swapped ? "(absent) != written" : "written != (absent)");
         else if (!swapped)
             rc = compare_output(c, path, a->items[i], other);

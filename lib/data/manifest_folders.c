@@ -18,13 +18,13 @@ static bool is_folder(const char *path) {
 }
 
 // Returns FOLDER/STAGE/manifest.yaml, or FOLDER/manifest.yaml if `stage` is NULL.
-static char *manifest_of(const char *folder, const char *stage, error *err) {
-    return memory_format(err, "%s/%s%smanifest.yaml", folder, stage ? stage : "", stage ? "/" : "");
+static char *manifest_of(const char *folder, const char *stage) {
+    return memory_format("%s/%s%smanifest.yaml", folder, stage ? stage : "", stage ? "/" : "");
 }
 
 static bool has_manifest(const char *folder, const char *stage) {
-    char *path = manifest_of(folder, stage, NULL);
-    const bool there = path && access(path, F_OK) == 0;
+    char *path = manifest_of(folder, stage);
+    const bool there = access(path, F_OK) == 0;
     free(path);
     return there;
 }
@@ -53,8 +53,8 @@ static void add_runs(text *t, const char *folder, int depth, int *count) {
     struct dirent **found = NULL;
     const int entries = scandir(folder, &found, is_visible, versionsort);
     for (int i = 0; i < entries; i++) {
-        char *path = memory_format(NULL, "%s/%s", folder, found[i]->d_name);
-        const bool room = path && *count <= MOST_HINTS;
+        char *path = memory_format("%s/%s", folder, found[i]->d_name);
+        const bool room = *count <= MOST_HINTS;
         if (room && manifest_is_run_folder(path))
             add_run(t, path, count);
         else if (room && depth > 1 && is_folder(path))
@@ -66,23 +66,22 @@ static void add_runs(text *t, const char *folder, int depth, int *count) {
 }
 
 char *manifest_hint_runs(const char *path) {
-    error ignored;
     text t;
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
-    char *folder = memory_format(NULL, "%.*s", (int)length, path);
+    char *folder = memory_format("%.*s", (int)length, path);
     int count = 0;
-    text_init(&t, &ignored);
-    if (folder && has_manifest(folder, NULL)) { // of a report, say
+    text_init(&t);
+    if (has_manifest(folder, NULL)) { // of a report, say
         char *slash = strrchr(folder, '/');
         if (slash) *slash = 0;
         if (slash && manifest_is_run_folder(folder))
             add_run(&t, folder, &count);
         else if (slash && *folder)
             add_runs(&t, folder, 1, &count);
-    } else if (folder) {
+    } else
         add_runs(&t, folder, HINT_DEPTH, &count);
-    }
+
     free(folder);
     if (!count) text_append(&t, "");
     return text_take(&t);
@@ -93,15 +92,15 @@ status manifest_locate(const char *path, char **file, error *err) {
     *file = NULL;
     if (is_folder(path) && !stage && !has_manifest(path, NULL)) {
         char *hint = manifest_hint_runs(path);
-        const bool runs = hint && *hint;
+        const bool runs = *hint;
         if (runs)
             error_set(err, STATUS_INPUT, "cannot find a manifest: '%s' is no folder of a run%s",
                       path, hint);
         free(hint);
         if (runs) return STATUS_INPUT;
     }
-    *file = is_folder(path) ? manifest_of(path, stage, err) : memory_string(path, err);
-    return *file ? STATUS_OK : STATUS_FAILED;
+    *file = is_folder(path) ? manifest_of(path, stage) : memory_string(path);
+    return STATUS_OK;
 }
 
 static status diff_files(const char *a, const char *b, manifest_findings *f, error *err) {
@@ -117,14 +116,12 @@ out:
 }
 
 // Puts the stage's name before the findings from `first` on.
-static status name_stage(manifest_findings *f, size_t first, const char *stage, error *err) {
+static void name_stage(manifest_findings *f, size_t first, const char *stage) {
     for (size_t i = first; i < f->count; i++) {
-        char *line = memory_format(err, "%s: %s", stage, f->lines[i]);
-        if (!line) return STATUS_FAILED;
+        char *line = memory_format("%s: %s", stage, f->lines[i]);
         free(f->lines[i]);
         f->lines[i] = line;
     }
-    return STATUS_OK;
 }
 
 static status diff_stage(const char *a, const char *b, const char *stage, manifest_findings *f,
@@ -133,11 +130,10 @@ static status diff_stage(const char *a, const char *b, const char *stage, manife
     const size_t first = f->count;
     if (!in_a && !in_b) return STATUS_OK;
     if (in_a != in_b)
-        return manifest_finding(f, err, "%s: %s", stage,
-                                in_a ? "done != (absent)" : "(absent) != done");
-    char *x = manifest_of(a, stage, err), *y = manifest_of(b, stage, err);
-    status rc = x && y ? diff_files(x, y, f, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = name_stage(f, first, stage, err);
+        return manifest_finding(f, "%s: %s", stage, in_a ? "done != (absent)" : "(absent) != done");
+    char *x = manifest_of(a, stage), *y = manifest_of(b, stage);
+    status rc = diff_files(x, y, f, err);
+    if (rc == STATUS_OK) name_stage(f, first, stage);
     free(x);
     free(y);
     return rc;
@@ -145,7 +141,7 @@ static status diff_stage(const char *a, const char *b, const char *stage, manife
 
 status manifest_diff_paths(const char *a, const char *b, manifest_findings *f, error *err) {
     char *x = NULL, *y = NULL;
-    status rc;
+    status rc = STATUS_OK;
     if (manifest_is_run_folder(a) && manifest_is_run_folder(b)) {
         rc = diff_stage(a, b, "train", f, err);
         return rc == STATUS_OK ? diff_stage(a, b, "evaluate", f, err) : rc;

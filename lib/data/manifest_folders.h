@@ -14,7 +14,7 @@ bool manifest_is_run_folder(const char *path);
 
 // For a message about `path`, which is no folder of a run: returns ": folders of runs are 'a',
 // 'b'", those in it, or around or beside the output of another tool; "" if there are none. free()
-// it; NULL: no memory.
+// it.
 char *manifest_hint_runs(const char *path);
 
 // Finds the manifest that `path` means: PATH/manifest.yaml of a folder, that of train/ of a run,

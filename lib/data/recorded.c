@@ -42,17 +42,15 @@ static bool has_own_time(const struct stat *info) {
 
 // Takes the time before the text: if the manifest is replaced in between, its text is newer than
 // the time, never older.
-static status record_open(record *r, const char *file, error *err) {
+static void record_open(record *r, const char *file) {
     error unreadable;
     struct stat info;
     *r = (record){0};
-    char *path = memory_format(err, "%.*smanifest.yaml", (int)(base_name(file) - file), file);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%.*smanifest.yaml", (int)(base_name(file) - file), file);
     if (find_plain(path, &info) && has_own_time(&info) &&
         manifest_read(path, &r->root, &unreadable) == STATUS_OK)
         r->written = info.st_mtim;
     free(path);
-    return STATUS_OK;
 }
 
 static const char *text_of(const yaml_node *entry, const char *key) {
@@ -88,29 +86,26 @@ static status add_file(manifest *m, const record *r, const char *path, error *er
         file.content = f.content;
         file.bytes = f.file_bytes;
     }
-    TRY(manifest_add_input(m, &file, err));
+    manifest_add_input(m, &file);
 out:
     tensor_file_release(&f);
     return rc;
 }
 
-status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error *err) {
+void recorded_content(const char *path, char content[SHA256_TEXT_BYTES]) {
     struct stat info;
     record r;
-    status rc = record_open(&r, path, err);
-    if (rc != STATUS_OK) return rc;
+    record_open(&r, path);
     const char *found = find_plain(path, &info) ? find_content(&r, path, &info) : NULL;
     memcpy(content, found ? found : "", found ? SHA256_TEXT_BYTES : 1);
     yaml_free(r.root);
-    return STATUS_OK;
 }
 
-status recorded_repeats(const char *path, const char *content, manifest_repeats *repeats,
-                        error *err) {
+void recorded_repeats(const char *path, const char *content, manifest_repeats *repeats) {
     record r;
     *repeats = (manifest_repeats){0};
-    status rc = record_open(&r, path, err);
-    if (rc != STATUS_OK || !r.root) return rc;
+    record_open(&r, path);
+    if (!r.root) return;
     const yaml_node *results = yaml_find(r.root, "results");
     if (results && strcmp(manifest_output_content(r.root, "test.st.zst"), content) == 0) {
         repeats->images = strtoll(text_of(results, "test_images_in_train"), NULL, 10);
@@ -119,7 +114,6 @@ status recorded_repeats(const char *path, const char *content, manifest_repeats 
                  manifest_output_content(r.root, "train.st.zst"));
     }
     yaml_free(r.root);
-    return STATUS_OK;
 }
 
 static status add_shards(manifest *m, const char *folder, error *err) {
@@ -128,7 +122,7 @@ static status add_shards(manifest *m, const char *folder, error *err) {
     record r = {0};
     status rc;
     TRY(shard_files_list(folder, &paths, &count, err));
-    TRY(record_open(&r, paths[0], err));
+    record_open(&r, paths[0]);
     for (int i = 0; i < count; i++) TRY(add_file(m, &r, paths[i], err));
 out:
     for (int i = 0; i < count; i++) free(paths[i]);
@@ -143,7 +137,7 @@ status recorded_add_input(manifest *m, const char *path, error *err) {
     status rc;
     TRY(shard_files_is_folder(path, &folder, err));
     if (folder) return add_shards(m, path, err);
-    TRY(record_open(&r, path, err));
+    record_open(&r, path);
     TRY(add_file(m, &r, path, err));
 out:
     yaml_free(r.root);

@@ -21,11 +21,10 @@
 status recorded_add_input(manifest *m, const char *path, error *err) MUST_CHECK;
 
 // Returns the recorded content hash of the file `path`, or "" if the file has to be read to get it.
-status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+void recorded_content(const char *path, char content[SHA256_TEXT_BYTES]);
 
 // Tells which training images are in the test data `path` of this content hash, too, by the
 // manifest beside the file, which counts them (source/overlap.h). images = 0: none, or unknown.
-status recorded_repeats(const char *path, const char *content, manifest_repeats *repeats,
-                        error *err) MUST_CHECK;
+void recorded_repeats(const char *path, const char *content, manifest_repeats *repeats);
 
 #endif

@@ -17,14 +17,13 @@ status sampler_init(sampler *s, const deal *d, int global_batch, uint64_t seed, 
     s->seed = seed;
     s->per_step = (uint32_t)(global_batch / d->shards);
     for (int e = 0; e < SAMPLER_EPOCHS; e++) s->held[e] = -1;
-    s->starts = memory_new((size_t)d->shards, sizeof *s->starts, err);
-    if (!s->starts) return STATUS_FAILED;
+    s->starts = memory_new((size_t)d->shards, sizeof *s->starts);
     for (int v = 0; v < d->shards; v++) {
         s->starts[v] = s->total;
         s->total += d->size[v];
     }
     s->steps = ((uint64_t)d->size[0] + s->per_step - 1) / s->per_step; // shard 0 is the longest
-    s->orders = memory_new(s->total * SAMPLER_EPOCHS, sizeof *s->orders, err);
+    s->orders = memory_try_new(s->total * SAMPLER_EPOCHS, sizeof *s->orders, err);
     if (!s->orders) {
         sampler_release(s);
         return STATUS_FAILED;

@@ -64,9 +64,8 @@ static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, erro
 
 // A folder without shards: often that of the data sets, or one of pictures.
 static status refuse_folder(const char *folder, error *err) {
-    char *path = memory_format(err, "%s/train.st.zst", folder);
-    status rc;
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/train.st.zst", folder);
+    status rc = STATUS_OK;
     if (access(path, F_OK) == 0)
         rc = error_set(err, STATUS_INPUT,
                        "cannot read dataset: '%s': no shard-*-of-*.st.zst in this folder; pass a "
@@ -97,14 +96,12 @@ status shard_files_list(const char *folder, char ***paths, int *count, error *er
         return error_set(err, STATUS_INPUT, "cannot read dataset: '%s/%s': this shard is missing",
                          folder, name);
     }
-    char **list = memory_new((size_t)shards, sizeof *list, err);
-    if (!list) return STATUS_FAILED;
+    char **list = memory_new((size_t)shards, sizeof *list);
     *paths = list;
     *count = shards;
     for (int v = 0; v < shards; v++) {
         shard_files_name(v, shards, name);
-        list[v] = memory_format(err, "%s/%s", folder, name);
-        if (!list[v]) return STATUS_FAILED; // the caller frees what is there
+        list[v] = memory_format("%s/%s", folder, name); // the caller frees what is there
     }
     return STATUS_OK;
 }
@@ -190,9 +187,9 @@ typedef struct gather {
 } gather;
 
 static status gather_init(gather *g, const dataset *d, uint32_t samples, error *err) {
-    g->images = memory_new(samples, dataset_sample_bytes(d), err);
-    g->labels = memory_new(samples, sizeof *g->labels, err);
-    g->ids = memory_new(samples, sizeof *g->ids, err);
+    g->images = memory_try_new(samples, dataset_sample_bytes(d), err);
+    g->labels = memory_try_new(samples, sizeof *g->labels, err);
+    g->ids = memory_try_new(samples, sizeof *g->ids, err);
     return g->images && g->labels && g->ids ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -238,7 +235,7 @@ static status write_shard(const dataset *d, const deal *dealt, int v, uint64_t s
     TRY(tensor_file_write(path, &f, err));
     const manifest_file written = {
         .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
-    TRY(manifest_add_output(m, &written, err));
+    manifest_add_output(m, &written);
 out:
     tensor_file_release(&f);
     return rc;
@@ -270,7 +267,7 @@ status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, cons
     for (int v = 0; v < shards; v++) {
         shard_files_name(v, shards, name);
         free(path);
-        path = memory_format(err, "%s/%s", folder, name);
+        path = memory_format("%s/%s", folder, name);
         rc = path ? write_shard(d, &dealt, v, shard_seed, &g, path, m, err) : STATUS_FAILED;
         if (rc != STATUS_OK) {
             remove_others(folder, 0);

@@ -65,19 +65,18 @@ static bool on_devices(const allreduce_options *o) {
 }
 
 static status open_values(member *m, size_t n, error *err) {
-    m->values = memory_new_aligned(n, sizeof *m->values, err);
-    m->result = m->comm->size > 1 ? m->values : memory_new_aligned(n, sizeof *m->result, err);
+    m->values = memory_try_new_aligned(n, sizeof *m->values, err);
+    m->result = m->comm->size > 1 ? m->values : memory_try_new_aligned(n, sizeof *m->result, err);
     return m->values && m->result ? STATUS_OK : STATUS_FAILED;
 }
 
 static status open_member(member *m, const allreduce_options *o, comm *c, error *err) {
     const size_t size = (size_t)c->size, most = (size_t)most_iterations(o);
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *m = (member){.options = o, .comm = c};
-    m->first = memory_new(size + 1, sizeof *m->first, err);
-    m->ns = memory_new(most, sizeof *m->ns, err);
-    m->all_ns = memory_new(size * most, sizeof *m->all_ns, err);
-    if (!m->first || !m->ns || !m->all_ns) goto out;
+    m->first = memory_new(size + 1, sizeof *m->first);
+    m->ns = memory_new(most, sizeof *m->ns);
+    m->all_ns = memory_new(size * most, sizeof *m->all_ns);
     if (!on_devices(o)) TRY(open_values(m, o->max_bytes / sizeof(float), err));
     // Temporarily holds the number of groups of each rank: one.
     for (int r = 0; r < c->size; r++) m->first[r] = 1;
@@ -181,16 +180,14 @@ static status choose_iterations(member *m, uint64_t warm_up, int *iterations, er
 }
 
 // A rank that is late in one iteration is early in the next: the mean over ranks is not affected.
-static status median_of_means(const member *m, int iterations, double *seconds, error *err) {
+static void median_of_means(const member *m, int iterations, double *seconds) {
     const int size = m->comm->size;
-    double *mean = memory_new((size_t)iterations, sizeof *mean, err);
-    if (!mean) return STATUS_FAILED;
+    double *mean = memory_new((size_t)iterations, sizeof *mean);
     for (int r = 0; r < size; r++)
         for (int i = 0; i < iterations; i++)
             mean[i] += (double)m->all_ns[(size_t)r * (size_t)iterations + (size_t)i] / size / 1e9;
     *seconds = median(mean, (size_t)iterations);
     free(mean);
-    return STATUS_OK;
 }
 
 static status time_size(member *m, size_t bytes, allreduce_time *row, error *err) {
@@ -215,10 +212,10 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
     if (m->comm->rank == 0) {
         *row = (allreduce_time){.bytes = bytes, .iterations = iterations};
         snprintf(row->transport, sizeof row->transport, "%s", transport_of(m));
-        rc = median_of_means(m, iterations, &row->seconds, err);
+        median_of_means(m, iterations, &row->seconds);
         if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
     }
-    if (rc == STATUS_OK) rc = end_size(m, err);
+    rc = end_size(m, err);
 out:
     return rc;
 }

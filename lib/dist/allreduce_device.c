@@ -82,10 +82,10 @@ static status open_parts(device_vector *v, int device, error *err) {
                                     .shard_samples = 1,
                                     .std = {1}};
     status rc = STATUS_FAILED;
-    v->count = memory_new((size_t)size, sizeof *v->count, err);
-    v->first_leaf = memory_new((size_t)size + 1, sizeof *v->first_leaf, err);
-    v->parameters = memory_new(v->program.parameters, sizeof *v->parameters, err);
-    if (!v->count || !v->first_leaf || !v->parameters) goto out;
+    v->count = memory_new((size_t)size, sizeof *v->count);
+    v->first_leaf = memory_new((size_t)size + 1, sizeof *v->first_leaf);
+    v->parameters = memory_try_new(v->program.parameters, sizeof *v->parameters, err);
+    if (!v->parameters) goto out;
     for (int r = 0; r < size; r++) v->count[r] = 1;
     TRY(v->backend->open(&v->program, &options, OPTIMIZER_SGD, &v->engine, err));
     TRY(join(v, err));
@@ -98,8 +98,7 @@ status device_vector_open(const backend *b, int device, comm *c, size_t n, devic
     *out = NULL;
     if (n % DEVICE_VECTOR_STEP != 0 || n < DEVICE_VECTOR_LEAST)
         return error_set(err, STATUS_USAGE, "cannot measure: a vector of %zu floats", n);
-    device_vector *v = memory_new(1, sizeof *v, err);
-    if (!v) return STATUS_FAILED;
+    device_vector *v = memory_new(1, sizeof *v);
     v->backend = b;
     v->comm = c;
     make_program(v, n);

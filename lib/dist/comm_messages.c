@@ -91,7 +91,7 @@ static status send_words(group *g) {
 
 static status receive_words(group *g, error *err) {
     transport *t = g->transport;
-    status rc;
+    status rc = STATUS_OK;
     for (;;) {
         int peer;
         uint64_t word;
@@ -160,7 +160,7 @@ static status wait_for_messages(group *g, error *err) {
     transport *t = g->transport;
     const uint64_t begin = clock_now();
     bool done;
-    status rc;
+    status rc = STATUS_OK;
     for (;;) {
         TRY(t->ops->test(t, &done, err));
         if (done) break;
@@ -197,7 +197,7 @@ static status make_room(mail *m, size_t bytes, error *err) {
     if (bytes <= m->room) return STATUS_OK;
     free(m->at);
     m->room = 0;
-    m->at = memory_new_aligned(bytes, 1, err);
+    m->at = memory_try_new_aligned(bytes, 1, err);
     if (!m->at) return STATUS_FAILED;
     m->room = bytes;
     return STATUS_OK;
@@ -433,26 +433,19 @@ static const comm_ops ops = {
     .free = release,
 };
 
-status comm_messages(transport *t, comm **out, error *err) {
+void comm_messages(transport *t, comm **out) {
     const size_t size = (size_t)t->size;
-    status rc = STATUS_FAILED;
     *out = NULL;
-    group *g = memory_new(1, sizeof *g, err);
-    if (!g) goto out;
+    group *g = memory_new(1, sizeof *g);
     g->base = (comm){.ops = &ops, .transport = t->ops->name, .rank = t->rank, .size = t->size};
     g->transport = t;
-    g->receive = memory_new(size * TERMS_MAX, sizeof *g->receive, err);
-    g->send = memory_new(size * TERMS_MAX, sizeof *g->send, err);
-    g->words = memory_new(size, sizeof *g->words, err);
-    if (!g->receive || !g->send || !g->words) goto out;
+    g->receive = memory_new(size * TERMS_MAX, sizeof *g->receive);
+    g->send = memory_new(size * TERMS_MAX, sizeof *g->send);
+    g->words = memory_new(size, sizeof *g->words);
     for (size_t r = 0; r < size; r++) g->words[r] = NO_WORD;
     g->cause = t->rank;
     g->cause_finalized = true;
-    TRY(terms_init(&g->terms, t->size, err));
+    terms_init(&g->terms, t->size);
     *out = &g->base;
-    return STATUS_OK;
-out:
-    if (g) free_group(g, true); // nothing has begun
-    (void)t->ops->close(t, false);
-    return rc;
+    return; // nothing has begun
 }

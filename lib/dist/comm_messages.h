@@ -30,6 +30,6 @@
 #include "dist/transport.h"
 
 // Takes ownership of the transport: it is closed along with *c, also if this fails.
-status comm_messages(transport *t, comm **c, error *err) MUST_CHECK;
+void comm_messages(transport *t, comm **c);
 
 #endif

@@ -170,7 +170,16 @@ static status alive(comm *c, error *err) {
     return shared_check(g->shared, &g->stalled, err);
 }
 
+// The other ranks learn that this one failed, and not that it died.
+static bool fail_at_death(void *argument, const char *message) {
+    const group *g = argument;
+    (void)message;
+    shared_fail(g->shared, g->base.rank, SHARED_ERROR);
+    return false;
+}
+
 static void free_group(group *g) {
+    memory_forget(fail_at_death, g);
     terms_release(&g->terms);
     free(g);
 }
@@ -193,15 +202,15 @@ static const comm_ops ops = {
 
 status comm_shm(shared_memory *s, int rank, bool own, comm **out, error *err) {
     const int size = shared_size(s);
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *out = NULL;
-    group *g = memory_new(1, sizeof *g, err);
-    if (!g) goto out;
+    group *g = memory_new(1, sizeof *g);
     g->base = (comm){.ops = &ops, .transport = "shared memory", .rank = rank, .size = size};
     g->shared = s;
-    TRY(terms_init(&g->terms, size, err));
+    terms_init(&g->terms, size);
     TRY(shared_attach(s, rank, err));
     g->owns_shared = own;
+    memory_at_death(fail_at_death, g);
     *out = &g->base;
     return STATUS_OK;
 out:

@@ -41,19 +41,26 @@ typedef struct job {
 
 static status run_rank(job *j, int rank, launch_body body, void *argument, error *err) {
     comm *c = NULL;
-    status rc;
+    status rc = STATUS_OK;
     if (j->size == 1)
-        TRY(comm_self(&c, err));
+        comm_self(&c);
     else
         TRY(comm_shm(j->shared, rank, false, &c, err));
     rc = body(argument, c, err);
     // When the others fail too, the parent's SIGTERM must not end this rank before it has reported.
     sigprocmask(SIG_BLOCK, &j->watched, NULL);
-out:
-    // Before leaving, so that the others report the error and not the leaving.
+out: // Before leaving, so that the others report the error and not the leaving.
     if (rc != STATUS_OK && rc != STATUS_STOPPED) shared_fail(j->shared, rank, SHARED_ERROR);
     comm_free(c);
     return rc;
+}
+
+// The parent prints the report.
+static bool report_at_death(void *argument, const char *message) {
+    error *report = argument;
+    strncpy(report->message, message, sizeof report->message - 1);
+    report->code = STATUS_FAILED;
+    return true;
 }
 
 _Noreturn static void run_as_rank(job *j, int rank, launch_body body, void *argument) {
@@ -61,6 +68,7 @@ _Noreturn static void run_as_rank(job *j, int rank, launch_body body, void *argu
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     error *report = shared_report(j->shared, rank);
+    memory_at_death(report_at_death, report);
     status rc = run_rank(j, rank, body, argument, report);
     if (fflush(stdout) != 0 && rc == STATUS_OK)
         rc = error_system(report, STATUS_FAILED, errno, "cannot write to standard output");
@@ -219,11 +227,7 @@ status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, v
     status rc;
     *found = (launch_death){.happened = false};
     TRY(shared_create(size, n, gather_bytes, &j.shared, err));
-    j.children = memory_new((size_t)size, sizeof *j.children, err);
-    if (!j.children) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
+    j.children = memory_new((size_t)size, sizeof *j.children);
     block_signals(&j);
     rc = start(&j, body, argument, log, err);
     wait_for_all(&j);

@@ -44,7 +44,7 @@ static status start_transport(transport_mpi_entry *entry, transport **t, char *l
     struct sigaction before[ASKING];
     const struct sigaction end = {.sa_handler = SIG_DFL};
     for (int i = 0; i < ASKING; i++) sigaction(asking[i], &end, &before[i]);
-    const status rc = entry(TRANSPORT_MPI_ABI, t, library, err);
+    const status rc = entry(TRANSPORT_MPI_ABI, memory_die, t, library, err);
     for (int i = 0; i < ASKING; i++) sigaction(asking[i], &before[i], NULL);
     return rc;
 }
@@ -59,7 +59,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     TRY(open_library(path, &entry, err));
     TRY(start_transport(entry, &t, library, err));
     TRY(check(t, rank, size, library, err));
-    rc = comm_messages(t, c, err);
+    comm_messages(t, c);
     t = NULL;
 out:
     if (t) (void)t->ops->close(t, t->size == 1);

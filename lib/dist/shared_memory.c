@@ -102,9 +102,8 @@ static status map(shared_memory *s, error *err) {
     return STATUS_OK;
 }
 
-static shared_memory *new_shared(error *err) {
-    shared_memory *s = memory_new(1, sizeof *s, err);
-    if (!s) return NULL;
+static shared_memory *new_shared(void) {
+    shared_memory *s = memory_new(1, sizeof *s);
     s->file = -1;
     s->stall_seconds = SHARED_STALL_SECONDS;
     return s;
@@ -118,8 +117,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
                          "cannot share memory among %d ranks: at most %d ranks, vectors of %zu "
                          "floats and pieces of %zu bytes",
                          size, SHARED_MAX_RANKS, most, most);
-    shared_memory *s = new_shared(err);
-    if (!s) return STATUS_FAILED;
+    shared_memory *s = new_shared();
     status rc = STATUS_OK;
     const size_t vector = round_up(n ? n : 1, SHARED_ALIGNMENT);
     const size_t gather = round_up(gather_bytes ? gather_bytes : 1, SHARED_ALIGNMENT);
@@ -169,11 +167,7 @@ status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
     struct stat info;
     status rc = STATUS_FAILED;
     *out = NULL;
-    shared_memory *s = new_shared(err);
-    if (!s) {
-        if (file >= 0) close(file);
-        return rc;
-    }
+    shared_memory *s = new_shared();
     s->file = file;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) ||
         info.st_size < (off_t)sizeof(control)) {

@@ -6,15 +6,12 @@
 
 #include "base/memory.h"
 
-status terms_init(terms *t, int size, error *err) {
+void terms_init(terms *t, int size) {
     const size_t ranks = (size_t)size, most = ranks * TERMS_MAX;
     *t = (terms){.size = size};
-    t->cover = memory_new(most, sizeof *t->cover, err);
-    t->first = memory_new(ranks + 1, sizeof *t->first, err);
-    t->at = memory_new(most, sizeof *t->at, err);
-    if (t->cover && t->first && t->at) return STATUS_OK;
-    terms_release(t);
-    return STATUS_FAILED;
+    t->cover = memory_new(most, sizeof *t->cover);
+    t->first = memory_new(ranks + 1, sizeof *t->first);
+    t->at = memory_new(most, sizeof *t->at);
 }
 
 void terms_release(terms *t) {

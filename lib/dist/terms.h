@@ -19,7 +19,7 @@ typedef struct terms {
     int size;                   // ranks
 } terms;
 
-status terms_init(terms *t, int size, error *err) MUST_CHECK;
+void terms_init(terms *t, int size);
 void terms_release(terms *t);
 
 // Set up the terms of an exact or a fast reduction. `at` is undefined afterwards.

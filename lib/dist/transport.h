@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 typedef struct transport transport;
 
@@ -46,11 +47,12 @@ struct transport {
 };
 
 // lockstep-mpi.so exports one function of this name, so that the tools start without MPI. It joins
-// the ranks of an MPI launcher; `describe` receives MPI's name and version, for messages.
+// the ranks of an MPI launcher; `end` ends the process when there is
+// no memory (memory.h); `describe` receives MPI's name and version, for messages.
 #define TRANSPORT_MPI_SYMBOL "lockstep_transport_mpi"
-enum { TRANSPORT_MPI_ABI = 2, TRANSPORT_DESCRIBE_BYTES = 256 };
-typedef status transport_mpi_entry(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
-                                   error *err);
+enum { TRANSPORT_MPI_ABI = 3, TRANSPORT_DESCRIBE_BYTES = 256 };
+typedef status transport_mpi_entry(int abi, memory_end *end, transport **t,
+                                   char describe[TRANSPORT_DESCRIBE_BYTES], error *err);
 transport_mpi_entry lockstep_transport_mpi;
 
 #endif

@@ -32,26 +32,24 @@ static status check(int code, const char *what, error *err) {
 
 // ---- Messages ----
 
-static status make_room(mpi_transport *m, int needed, error *err) {
-    if (needed <= m->room) return STATUS_OK;
+static void make_room(mpi_transport *m, int needed) {
+    if (needed <= m->room) return;
     const size_t room = (size_t)needed, ranks = (size_t)m->base.size;
     free(m->under_way);
     free(m->statuses);
     m->room = 0;
-    m->under_way = memory_new(room, sizeof(MPI_Request), err);
-    m->statuses = memory_new(room > ranks ? room : ranks, sizeof(MPI_Status), err);
-    if (!m->under_way || !m->statuses) return STATUS_FAILED;
+    m->under_way = memory_new(room, sizeof(MPI_Request));
+    m->statuses = memory_new(room > ranks ? room : ranks, sizeof(MPI_Status));
     m->room = needed;
-    return STATUS_OK;
 }
 
 // Receives come first, so that arriving messages find their receive posted.
 static status begin(transport *t, const transport_message *receive, int receives,
                     const transport_message *send, int sends, error *err) {
     mpi_transport *m = mpi_of(t);
-    status rc;
+    status rc = STATUS_OK;
     m->count = 0;
-    TRY(make_room(m, receives + sends, err));
+    make_room(m, receives + sends);
     for (int i = 0; i < receives; i++)
         TRY(check(MPI_Irecv(receive[i].data, (int)receive[i].bytes, MPI_BYTE, receive[i].peer, 0,
                             m->messages, &m->under_way[m->count++]),
@@ -182,24 +180,23 @@ static status open_mpi(mpi_transport *m, error *err) {
     TRY(own_communicator(&m->words, err));
     TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
     TRY(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
-    m->word_requests = memory_new((size_t)m->base.size, sizeof *m->word_requests, err);
-    m->sent_words = memory_new((size_t)m->base.size, sizeof *m->sent_words, err);
-    if (!m->word_requests || !m->sent_words) return STATUS_FAILED;
-    TRY(make_room(m, m->base.size, err));
+    m->word_requests = memory_new((size_t)m->base.size, sizeof *m->word_requests);
+    m->sent_words = memory_new((size_t)m->base.size, sizeof *m->sent_words);
+    make_room(m, m->base.size);
     for (int r = 0; r < m->base.size; r++) m->word_requests[r] = MPI_REQUEST_NULL;
 out:
     return rc;
 }
 
-status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
-                              error *err) {
+status lockstep_transport_mpi(int abi, memory_end *end, transport **t,
+                              char describe[TRANSPORT_DESCRIBE_BYTES], error *err) {
     *t = NULL;
     if (abi != TRANSPORT_MPI_ABI)
         return error_set(
             err, STATUS_FAILED,
             "lockstep-mpi.so was built for a different version of the tools: rebuild both");
-    mpi_transport *m = memory_new(1, sizeof *m, err);
-    if (!m) return STATUS_FAILED;
+    memory_die_by(end);
+    mpi_transport *m = memory_new(1, sizeof *m);
     status rc = open_mpi(m, err);
     if (rc == STATUS_OK) {
         describe_library(describe);

@@ -36,8 +36,8 @@ static status augment_crop(const yaml_node *options, shape image, augmentation *
                           "of the images, which are %d×%d",
                           (int)padding, image.height, image.width);
     a->padding = (int)padding;
-    TRY(yaml_put(out, "padding", yaml_new_integer(padding, err), err));
-    if (a->reflect) TRY(yaml_put(out, "padding_mode", yaml_new_string(modes[1], err), err));
+    yaml_put(out, "padding", yaml_new_integer(padding));
+    if (a->reflect) yaml_put(out, "padding_mode", yaml_new_string(modes[1]));
 out:
     return rc;
 }
@@ -53,8 +53,8 @@ static status augment_flip(const yaml_node *options, shape image, augmentation *
     if (node) TRY(yaml_number(node, "p", &a->p, err));
     if (a->p < 0 || a->p > 1) return yaml_error(node, err, "'p' must be between 0 and 1");
     if (alternate) TRY(yaml_boolean(alternate, "alternate", &a->alternate, err));
-    TRY(yaml_put(out, "p", yaml_new_number(a->p, err), err));
-    if (a->alternate) TRY(yaml_put(out, "alternate", yaml_new_boolean(true, err), err));
+    yaml_put(out, "p", yaml_new_number(a->p));
+    if (a->alternate) yaml_put(out, "alternate", yaml_new_boolean(true));
 out:
     return rc;
 }
@@ -77,13 +77,10 @@ static status augment_range(const yaml_node *options, const char *key, double mi
             return yaml_error(node, err, "'%s' must be between %g and %g", key, min, max);
     if (ordered && values[0] > values[1])
         return yaml_error(node, err, "'%s': expected [smallest, largest]", key);
-    list = field_new_flow(YAML_SEQUENCE, err);
-    if (!list) return STATUS_FAILED;
-    for (int i = 0; i < 2 && rc == STATUS_OK; i++)
-        rc = yaml_append(list, yaml_new_number(values[i], err), err);
-    if (rc == STATUS_OK) return yaml_put(out, key, list, err);
-    yaml_free(list);
-    return rc;
+    list = field_new_flow(YAML_SEQUENCE);
+    for (int i = 0; i < 2; i++) yaml_append(list, yaml_new_number(values[i]));
+    yaml_put(out, key, list);
+    return STATUS_OK;
 }
 
 static status augment_affine(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
@@ -99,13 +96,13 @@ static status augment_affine(const yaml_node *options, shape image, augmentation
     TRY(yaml_number(node, "degrees", &a->degrees, err));
     if (a->degrees < 0 || a->degrees > 180)
         return yaml_error(node, err, "'degrees' must be between 0 and 180");
-    TRY(yaml_put(out, "degrees", yaml_new_number(a->degrees, err), err));
+    yaml_put(out, "degrees", yaml_new_number(a->degrees));
     TRY(augment_range(options, "translate", 0, 1, false, 0, a->translate, out, err));
     TRY(augment_range(options, "scale", 0.01, 100, true, 1, a->scale, out, err));
     if (interpolation) TRY(yaml_string(interpolation, "interpolation", &word, err));
     if (strcmp(word, "nearest") != 0)
         return yaml_error(interpolation, err, "'interpolation': only 'nearest' is supported");
-    TRY(yaml_put(out, "interpolation", yaml_new_string(word, err), err));
+    yaml_put(out, "interpolation", yaml_new_string(word));
 out:
     return rc;
 }
@@ -123,9 +120,8 @@ static status augment_cutout(const yaml_node *options, shape image, augmentation
     TRY(yaml_integer(node, "size", 1, most, &size, err));
     TRY(augment_word(options, "fill", fills, &a->mean, err));
     a->size = (int)size;
-    TRY(yaml_put(out, "size", yaml_new_integer(size, err), err));
-    TRY(yaml_put(out, "fill", a->mean ? yaml_new_string("mean", err) : yaml_new_integer(0, err),
-                 err));
+    yaml_put(out, "size", yaml_new_integer(size));
+    yaml_put(out, "fill", a->mean ? yaml_new_string("mean") : yaml_new_integer(0));
 out:
     return rc;
 }
@@ -171,18 +167,20 @@ static status read_augmentation(const yaml_node *item, shape image, augmentation
     while (k < COUNT(augmentations) && strcmp(word, augmentations[k].word) != 0) k++;
     if (k == COUNT(augmentations)) return unknown_augmentation(item, word, err);
     a->kind = (augment_kind)k;
-    yaml_node *entry = field_new_flow(YAML_MAPPING, err), *out = field_new_flow(YAML_MAPPING, err);
-    rc = yaml_put(entry, word, out, err);
-    if (rc == STATUS_OK) rc = augmentations[k].read(options, image, a, out, err);
-    if (rc == STATUS_OK) return yaml_append(list, entry, err);
+    yaml_node *entry = field_new_flow(YAML_MAPPING), *out = field_new_flow(YAML_MAPPING);
+    yaml_put(entry, word, out);
+    rc = augmentations[k].read(options, image, a, out, err);
+    if (rc == STATUS_OK) {
+        yaml_append(list, entry);
+        return STATUS_OK;
+    }
     yaml_free(entry);
 out:
     return rc;
 }
 
 status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
-    *resolved = yaml_new(YAML_SEQUENCE, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = yaml_new(YAML_SEQUENCE);
     if (!node) return STATUS_OK;
     status rc = field_need_list(node, "augment", r->err);
     if (rc == STATUS_OK && node->count > AUGMENT_MAX)

@@ -47,8 +47,8 @@ static status read_schema(const char *path, char **schema, error *err) {
         break;
     }
     fclose(file);
-    *schema = memory_string(value, err);
-    return *schema ? STATUS_OK : STATUS_FAILED;
+    *schema = memory_string(value);
+    return STATUS_OK;
 }
 
 static void release_entry(catalog_entry *entry) {
@@ -64,13 +64,11 @@ static status add_file(catalog *c, const char *path, error *err) {
     void *items = c->items;
     status rc;
     TRY(read_schema(path, &entry.schema, err));
-    rc = STATUS_FAILED;
-    entry.path = memory_string(path, err);
-    entry.name = memory_format(err, "%.*s", (int)(strlen(name) - strlen(".yaml")), name);
-    if (!entry.path || !entry.name) goto out;
-    rc = memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items, err);
+    entry.path = memory_string(path);
+    entry.name = memory_format("%.*s", (int)(strlen(name) - strlen(".yaml")), name);
+    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
     c->items = items;
-    if (rc == STATUS_OK) c->items[c->count++] = entry;
+    c->items[c->count++] = entry;
 out:
     if (rc != STATUS_OK) release_entry(&entry);
     return rc;
@@ -111,7 +109,7 @@ static status add_folder(catalog *c, const char *folder, int depth, error *err) 
     status rc = STATUS_OK;
     for (int i = 0; i < count; i++) {
         char *path =
-            rc == STATUS_OK ? memory_format(err, "%s%s%s", folder, slash, found[i]->d_name) : NULL;
+            rc == STATUS_OK ? memory_format("%s%s%s", folder, slash, found[i]->d_name) : NULL;
         if (rc == STATUS_OK) rc = path ? add_path(c, path, depth + 1, err) : STATUS_FAILED;
         free(path);
         free(found[i]);
@@ -183,10 +181,9 @@ static bool is_seen(const catalog *c, const struct stat *folder) {
     return false;
 }
 
-static status add_root(catalog *c, const char *root, const struct stat *folder, error *err) {
-    char *roots = c->roots ? memory_format(err, "%s and '%s'", c->roots, root)
-                           : memory_format(err, "'%s'", root);
-    if (!roots) return STATUS_FAILED;
+static void add_root(catalog *c, const char *root, const struct stat *folder) {
+    char *roots =
+        c->roots ? memory_format("%s and '%s'", c->roots, root) : memory_format("'%s'", root);
     free(c->roots);
     c->roots = roots;
     if (c->root_count < CATALOG_ROOTS) {
@@ -194,7 +191,6 @@ static status add_root(catalog *c, const char *root, const struct stat *folder, 
         c->seen[c->root_count].inode = folder->st_ino;
     }
     c->root_count++;
-    return STATUS_OK;
 }
 
 status catalog_add(catalog *c, const char *folder, error *err) {
@@ -203,12 +199,11 @@ status catalog_add(catalog *c, const char *folder, error *err) {
     struct stat info = {0};
     status rc = STATUS_OK;
     if (stat(folder, &info) == 0 && is_seen(c, &info)) return rc;
-    char *root = memory_format(err, "%.*s", (int)length, folder);
-    TRY(root ? STATUS_OK : STATUS_FAILED);
+    char *root = memory_format("%.*s", (int)length, folder);
     TRY(add_folder(c, strcmp(root, ".") == 0 ? "" : root, 0, err));
     if (c->count > start) qsort(c->items + start, c->count - start, sizeof *c->items, by_path);
     TRY(check_names(c, start, err));
-    rc = add_root(c, root, &info, err);
+    add_root(c, root, &info);
 out:
     free(root);
     return rc;
@@ -255,10 +250,9 @@ static status refuse_file(const catalog_entry *entry, error *err) {
 static status refuse(const catalog *c, const char *name, error *err) {
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->items[i].name, name) == 0) return refuse_file(&c->items[i], err);
-    const char **names = memory_new(c->count, sizeof *names, err);
+    const char **names = memory_new(c->count, sizeof *names);
     char all[LIST_BYTES];
     size_t count = 0;
-    if (!names) return STATUS_FAILED;
     for (size_t i = 0; i < c->count; i++)
         if (is_run(&c->items[i])) names[count++] = c->items[i].name;
     qsort(names, count, sizeof *names, by_name);
@@ -291,8 +285,7 @@ status catalog_find(const catalog *c, const char *name, const catalog_entry **fo
 status catalog_place(int which, char **folder, error *err) {
     status rc = STATUS_OK;
     if (which == 0) {
-        *folder = memory_string(OWN, err);
-        if (!*folder) rc = STATUS_FAILED;
+        *folder = memory_string(OWN);
     } else {
         rc = plugin_find(OWN, NULL, folder, err);
     }
@@ -327,13 +320,12 @@ status catalog_find_file(const char *word, char **path, error *err) {
     *path = NULL;
     if (!names_is_path(word) && !is_file(word)) {
         TRY(catalog_read_places(&known, err));
-        if (!catalog_look_up(&known, word)) TRY(names_find_with_data(word, path, err));
+        if (!catalog_look_up(&known, word)) names_find_with_data(word, path);
         if (*path) goto out;
         TRY(catalog_find(&known, word, &entry, err));
         word = entry->path;
     }
-    *path = memory_string(word, err);
-    rc = *path ? STATUS_OK : STATUS_FAILED;
+    *path = memory_string(word);
 out:
     catalog_release(&known);
     return rc;

@@ -101,7 +101,7 @@ status experiment_check_assignments(const yaml_node *mapping, error *err) {
 
 // Puts `value` at the path, creating a missing mapping in between; null removes the key, which
 // restores its default. Takes ownership of `value`.
-static status assign(yaml_node *root, const char *path, yaml_node *value, error *err) {
+static void assign(yaml_node *root, const char *path, yaml_node *value) {
     yaml_node *parent = root;
     const char *dot = strchr(path, '.');
     if (dot) {
@@ -109,21 +109,18 @@ static status assign(yaml_node *root, const char *path, yaml_node *value, error 
         snprintf(group, sizeof group, "%.*s", (int)(dot - path), path);
         parent = (yaml_node *)yaml_find(root, group);
         if (!parent || parent->kind != YAML_MAPPING) {
-            parent = yaml_new(YAML_MAPPING, err);
-            if (parent) parent->flow = true;
-            status rc = yaml_put(root, group, parent, err);
-            if (rc != STATUS_OK) {
-                yaml_free(value);
-                return rc;
-            }
+            parent = yaml_new(YAML_MAPPING);
+            parent->flow = true;
+            yaml_put(root, group, parent);
         }
         path = dot + 1;
     }
-    if (value->kind != YAML_SCALAR || yaml_scalar_type(value) != YAML_NULL)
-        return yaml_put(parent, path, value, err);
+    if (value->kind != YAML_SCALAR || yaml_scalar_type(value) != YAML_NULL) {
+        yaml_put(parent, path, value);
+        return;
+    }
     yaml_remove(parent, path);
     yaml_free(value);
-    return STATUS_OK;
 }
 
 // Lists the keys of the group of an unknown path, or of an experiment; a key that is no group has
@@ -149,15 +146,13 @@ static status apply_set(yaml_node *root, const char *assignment, int number, err
     size_t count;
     status rc = STATUS_FAILED;
     yaml_node *value = NULL;
-    char *key = NULL, *origin = memory_format(err, "--set '%s'", assignment);
-    if (!origin) goto out;
+    char *key = NULL, *origin = memory_format("--set '%s'", assignment);
     (void)printable(origin, true); // as messages show it
     if (!equals || equals == assignment || !equals[1]) {
         rc = error_set(err, STATUS_USAGE, "%s: expected KEY=VALUE", origin);
         goto out;
     }
-    key = memory_format(err, "%.*s", (int)(equals - assignment), assignment);
-    if (!key) goto out;
+    key = memory_format("%.*s", (int)(equals - assignment), assignment);
     if (!is_known_path(key, known, &count)) {
         if (!*hint_about(key, known, count, HINT_KEYS, hint)) list_siblings(key, hint);
         rc = error_set(err, STATUS_USAGE, "%s: unknown key '%.60s'%s", origin, key, hint);
@@ -168,8 +163,8 @@ static status apply_set(yaml_node *root, const char *assignment, int number, err
         rc = error_prefix(err, "%s: ", origin);
         goto out;
     }
-    TRY(yaml_set_origin(value, origin, ERROR_IN_ASSIGNMENT, number, err));
-    rc = assign(root, key, value, err);
+    yaml_set_origin(value, origin, ERROR_IN_ASSIGNMENT, number);
+    assign(root, key, value);
     value = NULL;
 out:
     if (rc == STATUS_USAGE || rc == STATUS_INPUT) {
@@ -300,9 +295,8 @@ static status check_validation(const experiment *e, const yaml_node *root, error
 static status resolve(experiment_reading *r) {
     experiment *e = r->e;
     const bool has_schema = yaml_find(r->root, "schema") != NULL;
-    status rc = STATUS_FAILED;
-    e->resolved = yaml_new(YAML_MAPPING, r->err);
-    if (!e->resolved) return rc;
+    status rc = STATUS_OK;
+    e->resolved = yaml_new(YAML_MAPPING);
     // The schema is the first field. It is read before the keys are checked: a claim or a study has
     // other keys, and the message should be that it is not an experiment.
     if (has_schema) TRY(experiment_read_field(r, &experiment_fields[0]));
@@ -314,7 +308,7 @@ static status resolve(experiment_reading *r) {
     TRY(check_optimizer(e, r->root, r->err));
     TRY(check_mixup(e, r->root, r->err));
     TRY(check_validation(e, r->root, r->err));
-    rc = yaml_put(e->resolved, "architecture", yaml_copy(e->model.description, r->err), r->err);
+    yaml_put(e->resolved, "architecture", yaml_copy(e->model.description));
 out:
     return rc;
 }
@@ -350,9 +344,9 @@ static bool decides_learning_rate(const field *f) {
 }
 
 status experiment_read_updates(experiment *e, const yaml_node *parameters, error *err) {
-    *e = (experiment){.resolved = yaml_new(YAML_MAPPING, err)};
+    *e = (experiment){.resolved = yaml_new(YAML_MAPPING)};
     experiment_reading r = {.e = e, .path = "", .root = parameters, .err = err};
-    status rc = e->resolved ? STATUS_OK : STATUS_FAILED;
+    status rc = STATUS_OK;
     for (size_t i = 0; i < experiment_field_count && rc == STATUS_OK; i++)
         if (decides_learning_rate(&experiment_fields[i]))
             rc = experiment_read_field(&r, &experiment_fields[i]);

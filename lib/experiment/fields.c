@@ -181,8 +181,8 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
 static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_node *node) {
     unsigned index = (unsigned)f->otherwise;
     if (node && read_word(r, f, node, &index) != STATUS_OK) return NULL;
-    yaml_node *resolved = yaml_new_string(f->words[index], r->err);
-    if (!resolved || f->place == FIELD_NO_PLACE) return resolved;
+    yaml_node *resolved = yaml_new_string(f->words[index]);
+    if (f->place == FIELD_NO_PLACE) return resolved;
     memcpy(place_of(r->e, f->place), &index, sizeof index);
     return resolved;
 }
@@ -198,7 +198,7 @@ static yaml_node *read_integer(experiment_reading *r, const field *f, const yaml
         *(uint64_t *)place_of(r->e, f->place) = (uint64_t)value;
     else
         *(int *)place_of(r->e, f->place) = (int)value;
-    return yaml_new_integer(value, r->err);
+    return yaml_new_integer(value);
 }
 
 static bool in_range(const field *f, double value) {
@@ -239,7 +239,7 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;
-    return yaml_new_number(value, r->err);
+    return yaml_new_number(value);
 }
 
 static status check_pair(const experiment_reading *r, const field *f, const yaml_node *node,
@@ -266,11 +266,10 @@ static status read_pair(experiment_reading *r, const field *f, const yaml_node *
         TRY(field_read_numbers(node, f->path, 2, 2, values, list, r->err));
         return check_pair(r, f, node, values);
     }
-    *list = field_new_flow(YAML_SEQUENCE, r->err);
-    if (!*list) return STATUS_FAILED;
+    *list = field_new_flow(YAML_SEQUENCE);
     for (int i = 0; i < 2; i++) {
         values[i] = default_of(r->e, f, i);
-        TRY(yaml_append(*list, yaml_new_number(values[i], r->err), r->err));
+        yaml_append(*list, yaml_new_number(values[i]));
     }
 out:
     return rc;
@@ -283,26 +282,25 @@ static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_no
         *(double *)place_of(r->e, f->place) = value;
     else
         *(bool *)place_of(r->e, f->place) = value;
-    return yaml_new_boolean(value, r->err);
+    return yaml_new_boolean(value);
 }
 
 // Puts a value under its dotted path; creates the mapping in between.
-static status put_resolved(experiment_reading *r, const field *f, yaml_node *value) {
+static void put_resolved(experiment_reading *r, const field *f, yaml_node *value) {
     yaml_node *parent = r->e->resolved;
     const char *dot = strchr(f->path, '.');
-    if (!dot) return yaml_put(parent, f->path, value, r->err);
+    if (!dot) {
+        yaml_put(parent, f->path, value);
+        return;
+    }
     char group[32];
     snprintf(group, sizeof group, "%.*s", (int)(dot - f->path), f->path);
     yaml_node *mapping = (yaml_node *)yaml_find(parent, group);
     if (!mapping) {
-        mapping = field_new_flow(YAML_MAPPING, r->err);
-        status rc = yaml_put(parent, group, mapping, r->err);
-        if (rc != STATUS_OK) {
-            yaml_free(value);
-            return rc;
-        }
+        mapping = field_new_flow(YAML_MAPPING);
+        yaml_put(parent, group, mapping);
     }
-    return yaml_put(mapping, dot + 1, value, r->err);
+    yaml_put(mapping, dot + 1, value);
 }
 
 // Reports a missing key at its mapping, or at the whole file.
@@ -350,13 +348,19 @@ status experiment_read_field(experiment_reading *r, const field *f) {
     case FIELD_PAIR:
     case FIELD_CUSTOM: {
         status rc = f->read ? f->read(r, node, &resolved) : read_pair(r, f, node, &resolved);
-        if (rc == STATUS_OK) return resolved ? put_resolved(r, f, resolved) : STATUS_OK;
+        if (rc == STATUS_OK) {
+            if (resolved) put_resolved(r, f, resolved);
+            return STATUS_OK;
+        }
         yaml_free(resolved);
         return rc;
     }
     }
     if (!resolved) return r->err->code;
-    if (!f->silent || !has_default(r->e, f)) return put_resolved(r, f, resolved);
+    if (!f->silent || !has_default(r->e, f)) {
+        put_resolved(r, f, resolved);
+        return STATUS_OK;
+    }
     yaml_free(resolved);
     return STATUS_OK;
 }

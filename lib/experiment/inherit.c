@@ -43,30 +43,25 @@ static bool is_of_another_kind(const yaml_node *own, const yaml_node *base, cons
     return !mine || !other || strcmp(mine, other) != 0;
 }
 
-static status take_group(yaml_node *own, const yaml_node *base, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < base->count; i++)
-        if (!yaml_find(own, base->keys[i]))
-            rc = yaml_put(own, base->keys[i], yaml_copy(base->items[i], err), err);
-    return rc;
+static void take_group(yaml_node *own, const yaml_node *base) {
+    for (size_t i = 0; i < base->count; i++)
+        if (!yaml_find(own, base->keys[i])) yaml_put(own, base->keys[i], yaml_copy(base->items[i]));
 }
 
-static status take_over(yaml_node *root, const yaml_node *base, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < base->count; i++) {
+static void take_over(yaml_node *root, const yaml_node *base) {
+    for (size_t i = 0; i < base->count; i++) {
         const char *key = base->keys[i];
         const yaml_node *item = base->items[i];
         yaml_node *own = (yaml_node *)yaml_find(root, key); // not const: this function owns the
                                                             // tree
         if (is_own(key)) continue;
         if (!own)
-            rc = yaml_put(root, key, yaml_copy(item, err), err);
+            yaml_put(root, key, yaml_copy(item));
         else if (experiment_is_group(key) && own->kind == YAML_MAPPING &&
                  item->kind == YAML_MAPPING && !is_of_another_kind(own, item, key))
-            rc = take_group(own, item, err);
+            take_group(own, item);
     }
     drop_nulls(root);
-    return rc;
 }
 
 // ---- Reading ----
@@ -131,7 +126,7 @@ static status add_base(yaml_node *root, const char *path, const link *here, erro
     TRY(check_way(here, file, place, err));
     TRY(read_base(file, here, place, &base, err));
     TRY(check_schema(base, file, place, err));
-    TRY(take_over(root, base, err));
+    take_over(root, base);
     yaml_remove(root, "base");
 out:
     yaml_free(base);

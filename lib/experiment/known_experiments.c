@@ -20,12 +20,9 @@ static status add(known_experiments *k, const char *path, error *err) {
     status rc = experiment_read(&e, path, NULL, 0, &local);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", local.message);
     if (rc != STATUS_OK) return STATUS_OK;
-    rc = memory_grow(&items, &k->capacity, k->count + 1, sizeof *k->items, err);
+    memory_grow(&items, &k->capacity, k->count + 1, sizeof *k->items);
     k->items = items;
-    if (rc == STATUS_OK)
-        k->items[k->count++] = e;
-    else
-        experiment_release(&e);
+    k->items[k->count++] = e;
     return rc;
 }
 
@@ -41,15 +38,13 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
     status rc = STATUS_OK;
     struct dirent **found = NULL;
     int length = names_folder_length(path), count = -1;
-    char *folder = memory_format(err, "%.*s", length ? length : 1, length ? path : ".");
-    if (!folder) return STATUS_FAILED;
+    char *folder = memory_format("%.*s", length ? length : 1, length ? path : ".");
     count = scandir(folder, &found, is_yaml, alphasort);
     if (count < 0)
         rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", folder);
     for (int i = 0; i < count; i++) {
-        char *file = memory_format(err, "%.*s%s", length, path, found[i]->d_name);
+        char *file = memory_format("%.*s%s", length, path, found[i]->d_name);
         free(found[i]);
-        if (!file) rc = STATUS_FAILED;
         if (rc == STATUS_OK && strcmp(file, a) != 0 && strcmp(file, b) != 0) rc = add(k, file, err);
         free(file);
     }

@@ -27,10 +27,9 @@ bool names_is_path(const char *word) {
     return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
 }
 
-static status as_path(const char *from, const char *word, char **path, error *err) {
+static void as_path(const char *from, const char *word, char **path) {
     int folder = *word == '/' ? 0 : names_folder_length(from);
-    *path = memory_format(err, "%.*s%s", folder, from, word);
-    return *path ? STATUS_OK : STATUS_FAILED;
+    *path = memory_format("%.*s%s", folder, from, word);
 }
 
 typedef struct name_list {
@@ -40,41 +39,37 @@ typedef struct name_list {
 
 // ---- Beside data ----
 
-char *names_dataset_in(const char *folder, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder), *name = NULL;
+char *names_dataset_in(const char *folder) {
+    char *path = memory_format("%s/manifest.yaml", folder), *name = NULL;
     yaml_node *root = NULL;
     error unreadable;
-    if (path && manifest_read(path, &root, &unreadable) == STATUS_OK)
-        name = memory_string(yaml_text_at(root, "parameters.dataset"), err);
+    if (manifest_read(path, &root, &unreadable) == STATUS_OK)
+        name = memory_string(yaml_text_at(root, "parameters.dataset"));
     yaml_free(root);
     free(path);
     return name;
 }
 
-status names_find_beside(const char *folder, const char *name, bool any, char **path, error *err) {
+void names_find_beside(const char *folder, const char *name, bool any, char **path) {
     char *own = NULL;
-    *path = memory_format(err, "%s/%s.yaml", folder, name);
-    if (!*path) return STATUS_FAILED;
-    if (access(*path, R_OK) == 0) return STATUS_OK;
+    *path = memory_format("%s/%s.yaml", folder, name);
+    if (access(*path, R_OK) == 0) return;
     free(*path);
     *path = NULL;
-    if (any) own = names_dataset_in(folder, err);
-    if (own) *path = memory_format(err, "%s/%s.yaml", folder, own);
+    if (any) own = names_dataset_in(folder);
+    if (own) *path = memory_format("%s/%s.yaml", folder, own);
     if (*path && access(*path, R_OK) != 0) {
         free(*path);
         *path = NULL;
     }
     free(own);
-    return STATUS_OK;
 }
 
-status names_find_with_data(const char *name, char **path, error *err) {
-    char *folder = memory_format(err, "data/%s", name);
+void names_find_with_data(const char *name, char **path) {
+    char *folder = memory_format("data/%s", name);
     *path = NULL;
-    if (!folder) return STATUS_FAILED;
-    const status rc = names_find_beside(folder, name, true, path, err);
+    names_find_beside(folder, name, true, path);
     free(folder);
-    return rc;
 }
 
 // ---- Searching upward ----
@@ -107,24 +102,21 @@ static status go_up(place *p, error *err) {
     while (start && old[start - 1] != '/') start--;
     const char *last = old + start;
     if (!length || !strcmp(last, "./") || !strcmp(last, "../"))
-        p->folder = memory_format(err, "%s../", strcmp(old, "./") == 0 ? "" : old);
+        p->folder = memory_format("%s../", strcmp(old, "./") == 0 ? "" : old);
     else
-        p->folder = memory_format(err, "%.*s", (int)start, old);
+        p->folder = memory_format("%.*s", (int)start, old);
     free(old);
     return look_at(p, err);
 }
 
 // Finds the file below the folder, if it exists.
-static status try_file(const place *p, const char *folder, const char *name, char **path,
-                       error *err) {
-    char *file = memory_format(err, "%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
+static void try_file(const place *p, const char *folder, const char *name, char **path) {
+    char *file = memory_format("%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
     *path = NULL;
-    if (!file) return STATUS_FAILED;
     if (access(file, F_OK) == 0)
         *path = file;
     else
         free(file);
-    return STATUS_OK;
 }
 
 static status try_catalog(catalog *known, const place *p, const char *name, char **path,
@@ -132,8 +124,8 @@ static status try_catalog(catalog *known, const place *p, const char *name, char
     status rc = catalog_add(known, *p->folder ? p->folder : ".", err);
     const catalog_entry *entry = rc == STATUS_OK ? catalog_look_up(known, name) : NULL;
     if (!entry) return rc;
-    *path = memory_string(entry->path, err);
-    return *path ? STATUS_OK : STATUS_FAILED;
+    *path = memory_string(entry->path);
+    return STATUS_OK;
 }
 
 // Makes the place the folder of that number in catalog.h; its name is empty if there is none.
@@ -142,22 +134,22 @@ static status go_to(place *p, int which, error *err) {
     status rc = catalog_place(which, &folder, err);
     if (rc != STATUS_OK) return rc;
     free(p->folder);
-    p->folder = folder ? memory_format(err, "%s/", folder) : memory_string("", err);
+    p->folder = folder ? memory_format("%s/", folder) : memory_string("");
     free(folder);
-    return p->folder ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 // `run`: an experiment or a study, which may also lie outside FOLDER.
 static status search(const char *from, const char *folder, const char *name, bool run, char **path,
                      error *err) {
-    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
     catalog known = {0};
     const catalog_entry *none;
     status rc = look_at(&p, err);
     *path = NULL;
     for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
-        if (run) TRY(try_file(&p, "", name, path, err));
-        if (!*path && *folder) TRY(try_file(&p, folder, name, path, err));
+        if (run) try_file(&p, "", name, path);
+        if (!*path && *folder) try_file(&p, folder, name, path);
         if (!*path && run && p.is_catalog) TRY(try_catalog(&known, &p, name, path, err));
         if (*path || p.is_root || p.is_catalog) break;
         TRY(go_up(&p, err));
@@ -165,10 +157,10 @@ static status search(const char *from, const char *folder, const char *name, boo
     for (int i = 0; rc == STATUS_OK && !*path && i < CATALOG_PLACES; i++) {
         TRY(go_to(&p, i, err));
         if (!*p.folder) continue;
-        if (*folder) TRY(try_file(&p, folder, name, path, err));
+        if (*folder) try_file(&p, folder, name, path);
         if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
     }
-    if (rc == STATUS_OK && !*path && run) rc = names_find_with_data(name, path, err);
+    if (rc == STATUS_OK && !*path && run) names_find_with_data(name, path);
     if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
 out:
     catalog_release(&known);
@@ -178,12 +170,15 @@ out:
 
 static status find(const char *from, const char *folder, const char *word, bool run, char **path,
                    error *err) {
-    if (names_is_path(word)) return as_path(from, word, path, err);
+    if (names_is_path(word)) {
+        as_path(from, word, path);
+        return STATUS_OK;
+    }
     status rc = search(from, folder, word, run, path, err);
     if (rc != STATUS_OK || *path) return rc;
-    *path = memory_format(err, "%.*s%s%s%s.yaml", names_folder_length(from), from, folder,
+    *path = memory_format("%.*s%s%s%s.yaml", names_folder_length(from), from, folder,
                           *folder ? "/" : "", word);
-    return *path ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 status names_find(const char *from, const char *folder, const char *word, char **path, error *err) {
@@ -198,42 +193,39 @@ status names_find_run(const char *from, const char *folder, const char *word, ch
 // ---- Suggestions ----
 
 // Adds the names of the YAML files in PLACE/FOLDER.
-static status add_names(const place *p, const char *folder, name_list *names, error *err) {
-    char *path = memory_format(err, "%s%s", p->folder, folder);
-    DIR *open = path ? opendir(path) : NULL;
-    status rc = path ? STATUS_OK : STATUS_FAILED;
+static void add_names(const place *p, const char *folder, name_list *names) {
+    char *path = memory_format("%s%s", p->folder, folder);
+    DIR *open = opendir(path);
+    status rc = STATUS_OK;
     for (const struct dirent *e; open && rc == STATUS_OK && (e = readdir(open));) {
         const size_t length = strlen(e->d_name);
         if (*e->d_name == '.' || !names_is_path(e->d_name)) continue;
-        rc = memory_grow((void **)&names->items, &names->capacity, names->count + 1,
-                         sizeof *names->items, err);
-        if (rc != STATUS_OK) break;
-        char *name = memory_format(err, "%.*s", (int)length - 5, e->d_name);
-        if (name) names->items[names->count++] = name;
-        rc = name ? STATUS_OK : STATUS_FAILED;
+        memory_grow((void **)&names->items, &names->capacity, names->count + 1,
+                    sizeof *names->items);
+        char *name = memory_format("%.*s", (int)length - 5, e->d_name);
+        names->items[names->count++] = name;
     }
     if (open) closedir(open);
     free(path);
-    return rc;
 }
 
 status names_nearest(const char *from, const char *folder, const char *word, char **near,
                      error *err) {
-    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
     name_list names = {0};
     status rc = look_at(&p, err);
     *near = NULL;
     for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
-        TRY(add_names(&p, folder, &names, err));
+        add_names(&p, folder, &names);
         if (p.is_root || p.is_catalog) break;
         TRY(go_up(&p, err));
     }
     for (int i = 0; rc == STATUS_OK && i < CATALOG_PLACES; i++) {
         TRY(go_to(&p, i, err));
-        if (*p.folder) TRY(add_names(&p, folder, &names, err));
+        if (*p.folder) add_names(&p, folder, &names);
     }
     const char *found = spelling_nearest(word, (const char *const *)names.items, names.count);
-    if (found) *near = memory_string(found, err);
+    if (found) *near = memory_string(found);
     if (found && !*near) rc = STATUS_FAILED;
 out:
     for (size_t i = 0; i < names.count; i++) free(names.items[i]);
@@ -243,7 +235,7 @@ out:
 }
 
 status names_catalog(const char *from, catalog *c, bool *found, error *err) {
-    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
     status rc = look_at(&p, err);
     for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++)
         rc = go_up(&p, err);

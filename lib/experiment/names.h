@@ -39,15 +39,14 @@ status names_find_run(const char *from, const char *folder, const char *word, ch
 
 // The name of the data set in a folder of import-images, which may differ from the folder's. NULL
 // if there is no manifest to tell. free() it.
-char *names_dataset_in(const char *folder, error *err);
+char *names_dataset_in(const char *folder);
 
 // Finds the experiment that import-images has written next to its data in `folder`: NAME.yaml or,
 // for `any` name, the one called after the data set. *path is NULL if there is none. free() it.
-status names_find_beside(const char *folder, const char *name, bool any, char **path,
-                         error *err) MUST_CHECK;
+void names_find_beside(const char *folder, const char *name, bool any, char **path);
 
 // The same for data/NAME in the current folder.
-status names_find_with_data(const char *name, char **path, error *err) MUST_CHECK;
+void names_find_with_data(const char *name, char **path);
 
 // Reads the catalogue that the file `from` lies in. *found is false if it lies in none; else
 // release the catalogue.

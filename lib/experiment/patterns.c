@@ -53,26 +53,22 @@ bool patterns_differ(const pattern_pair *pair) {
     return !pair->from || !pair->to || !yaml_equal(pair->from, pair->to);
 }
 
-static status append(yaml_node *list, const char *pattern, const yaml_node *settings, error *err) {
-    yaml_node *item = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_append(list, item, err);
-    return rc == STATUS_OK ? yaml_put(item, pattern, yaml_copy(settings, err), err) : rc;
+static void append(yaml_node *list, const char *pattern, const yaml_node *settings) {
+    yaml_node *item = yaml_new(YAML_MAPPING);
+    yaml_append(list, item);
+    yaml_put(item, pattern, yaml_copy(settings));
 }
 
-status patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list,
-                    error *err) {
-    status rc = STATUS_OK;
+void patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list) {
     size_t k = 0;
-    *list = yaml_new(YAML_SEQUENCE, err);
-    if (!*list) return STATUS_FAILED;
-    for (size_t i = 0; i < count && rc == STATUS_OK; i++) {
+    *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < count; i++) {
         const bool differs = patterns_differ(&pairs[i]), stays = differs && kept >> k & 1u;
         const yaml_node *settings = stays ? pairs[i].from : pairs[i].to;
         k += differs;
-        if (settings) rc = append(*list, pairs[i].pattern, settings, err);
+        if (settings) append(*list, pairs[i].pattern, settings);
     }
-    if (rc == STATUS_OK && (*list)->count > 0) return rc;
+    if ((*list)->count > 0) return;
     yaml_free(*list);
     *list = NULL;
-    return rc;
 }

@@ -23,7 +23,6 @@ bool patterns_differ(const pattern_pair *pair);
 
 // Makes the list in which the k-th pattern that differs has its settings in `from` if bit k of
 // `kept` is set, else those in `to`. *list is NULL if it would be empty.
-status patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list,
-                    error *err) MUST_CHECK;
+void patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list);
 
 #endif

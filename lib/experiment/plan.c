@@ -11,8 +11,7 @@
 // Writes a collection on one line, as people do: {kind: sgd, lr: 0.1}.
 static status flow_text(const yaml_node *value, char **text, error *err) {
     size_t bytes;
-    yaml_node *flow = yaml_copy(value, err);
-    if (!flow) return STATUS_FAILED;
+    yaml_node *flow = yaml_copy(value);
     flow->flow = true;
     status rc = yaml_write_text(flow, text, &bytes, err);
     yaml_free(flow);
@@ -23,8 +22,8 @@ static status flow_text(const yaml_node *value, char **text, error *err) {
 static status value_text(const yaml_node *value, char **text, error *err) {
     if (value && value->kind != YAML_SCALAR) return flow_text(value, text, err);
     if (value && value->quoted) return json_from_yaml(value, text, err);
-    *text = memory_string(value ? value->text : "null", err);
-    return *text ? STATUS_OK : STATUS_FAILED;
+    *text = memory_string(value ? value->text : "null");
+    return STATUS_OK;
 }
 
 status plan_assignment(const char *key, const yaml_node *value, char **assignment, error *err) {
@@ -32,46 +31,35 @@ status plan_assignment(const char *key, const yaml_node *value, char **assignmen
     *assignment = NULL;
     status rc = value_text(value, &text, err);
     if (rc != STATUS_OK) return rc;
-    *assignment = memory_format(err, "%s=%s", key, text);
+    *assignment = memory_format("%s=%s", key, text);
     free(text);
-    return *assignment ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
-status plan_new(const char *kind, const char *file, yaml_node **plan, error *err) {
-    status rc = STATUS_FAILED;
-    *plan = yaml_new(YAML_MAPPING, err);
-    if (!*plan) return rc;
-    TRY(yaml_put(*plan, "schema", yaml_new_string("lockstep.plan/1", err), err));
-    TRY(yaml_put(*plan, "kind", yaml_new_string(kind, err), err));
-    if (file) TRY(yaml_put(*plan, "experiment", yaml_new_string(file, err), err));
-out:
-    if (rc != STATUS_OK) {
-        yaml_free(*plan);
-        *plan = NULL;
-    }
-    return rc;
+void plan_new(const char *kind, const char *file, yaml_node **plan) {
+    *plan = yaml_new(YAML_MAPPING);
+    yaml_put(*plan, "schema", yaml_new_string("lockstep.plan/1"));
+    yaml_put(*plan, "kind", yaml_new_string(kind));
+    if (file) yaml_put(*plan, "experiment", yaml_new_string(file));
 }
 
-status plan_add_run(yaml_node *plan, const char *name, yaml_node **run, error *err) {
-    status rc = STATUS_OK;
-    if (!yaml_find(plan, "runs")) TRY(yaml_put(plan, "runs", yaml_new(YAML_SEQUENCE, err), err));
-    yaml_node *made = yaml_new(YAML_MAPPING, err);
-    TRY(yaml_append((yaml_node *)yaml_find(plan, "runs"), made, err));
-    TRY(yaml_put(made, "name", yaml_new_string(name, err), err));
-    TRY(yaml_put(made, "set", yaml_new(YAML_SEQUENCE, err), err));
+void plan_add_run(yaml_node *plan, const char *name, yaml_node **run) {
+    if (!yaml_find(plan, "runs")) yaml_put(plan, "runs", yaml_new(YAML_SEQUENCE));
+    yaml_node *made = yaml_new(YAML_MAPPING);
+    yaml_append((yaml_node *)yaml_find(plan, "runs"), made);
+    yaml_put(made, "name", yaml_new_string(name));
+    yaml_put(made, "set", yaml_new(YAML_SEQUENCE));
     *run = made;
-out:
-    return rc;
 }
 
-status plan_add_set(yaml_node *run, const char *assignment, error *err) {
-    return yaml_append((yaml_node *)yaml_find(run, "set"), yaml_new_string(assignment, err), err);
+void plan_add_set(yaml_node *run, const char *assignment) {
+    yaml_append((yaml_node *)yaml_find(run, "set"), yaml_new_string(assignment));
 }
 
 status plan_add_value(yaml_node *run, const char *key, const yaml_node *value, error *err) {
     char *assignment;
     status rc = plan_assignment(key, value, &assignment, err);
-    if (rc == STATUS_OK) rc = plan_add_set(run, assignment, err);
+    if (rc == STATUS_OK) plan_add_set(run, assignment);
     free(assignment);
     return rc;
 }
@@ -98,8 +86,7 @@ status plan_find(const char *from, const char *folder, const yaml_node *value, c
 }
 
 status plan_experiment(const char *file, const yaml_node *set, experiment *e, error *err) {
-    const char **words = memory_new(set->count, sizeof *words, err);
-    if (!words) return STATUS_FAILED;
+    const char **words = memory_new(set->count, sizeof *words);
     for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
     status rc = experiment_read(e, file, words, set->count, err);
     free(words);
@@ -134,33 +121,23 @@ out:
 // ---- Lines ----
 
 // Appends `word` to the text that *line holds.
-static status append(char **line, const char *separator, const char *word, error *err) {
-    char *longer = memory_format(err, "%s%s%s", *line, separator, word);
-    if (!longer) return STATUS_FAILED;
+static void append(char **line, const char *separator, const char *word) {
+    char *longer = memory_format("%s%s%s", *line, separator, word);
     free(*line);
     *line = longer;
-    return STATUS_OK;
 }
 
-status plan_lines(const yaml_node *plan, char **lines, error *err) {
+void plan_lines(const yaml_node *plan, char **lines) {
     const yaml_node *runs = yaml_find(plan, "runs");
     const char *first = strcmp(yaml_find(plan, "kind")->text, "reproduction") ? "name" : "folder";
-    status rc = STATUS_OK;
-    *lines = memory_string("", err);
-    if (!*lines) return STATUS_FAILED;
+    *lines = memory_string("");
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *one = runs->items[i], *set = yaml_find(one, "set");
         const yaml_node *file = yaml_find(one, "experiment");
         if (!file) file = yaml_find(plan, "experiment");
-        TRY(append(lines, "", yaml_find(one, first)->text, err));
-        TRY(append(lines, "\t", file->text, err));
-        for (size_t k = 0; k < set->count; k++) TRY(append(lines, "\t", set->items[k]->text, err));
-        TRY(append(lines, "\n", "", err));
+        append(lines, "", yaml_find(one, first)->text);
+        append(lines, "\t", file->text);
+        for (size_t k = 0; k < set->count; k++) append(lines, "\t", set->items[k]->text);
+        append(lines, "\n", "");
     }
-out:
-    if (rc != STATUS_OK) {
-        free(*lines);
-        *lines = NULL;
-    }
-    return rc;
 }

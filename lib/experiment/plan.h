@@ -51,17 +51,17 @@ status plan_reproduction(const char *path, bool quick, const char *const *set, s
 
 // Writes one line per run: its name (in a reproduction: its folder), the experiment file and the
 // assignments, separated by tabs. free() `lines`.
-status plan_lines(const yaml_node *plan, char **lines, error *err) MUST_CHECK;
+void plan_lines(const yaml_node *plan, char **lines);
 
 // For the planners. Writes "KEY=VALUE" for --set, on one line; a NULL value (absent) becomes null.
 status plan_assignment(const char *key, const yaml_node *value, char **assignment,
                        error *err) MUST_CHECK;
 // Appends a new run with an empty list `set`.
-status plan_add_run(yaml_node *plan, const char *name, yaml_node **run, error *err) MUST_CHECK;
+void plan_add_run(yaml_node *plan, const char *name, yaml_node **run);
 // Appends an assignment to the run's `set`.
-status plan_add_set(yaml_node *run, const char *assignment, error *err) MUST_CHECK;
+void plan_add_set(yaml_node *run, const char *assignment);
 // Creates a plan {schema, kind, experiment}. `file`, the experiment of all runs, may be NULL.
-status plan_new(const char *kind, const char *file, yaml_node **plan, error *err) MUST_CHECK;
+void plan_new(const char *kind, const char *file, yaml_node **plan);
 // Appends "KEY=VALUE", as from plan_assignment, to the run's `set`.
 status plan_add_value(yaml_node *run, const char *key, const yaml_node *value,
                       error *err) MUST_CHECK;

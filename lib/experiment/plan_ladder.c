@@ -38,10 +38,9 @@ static status name_model(ladder *l, error *err) {
     const char *path = l->to.model_path, *file = path + names_folder_length(path);
     size_t length = strlen(file);
     char *found = NULL, *name = NULL;
-    status rc = STATUS_FAILED;
-    l->model = memory_string(path, err);
-    name = memory_format(err, "%.*s", (int)(length > 5 ? length - 5 : 0), file);
-    if (!l->model || !name) goto out;
+    status rc = STATUS_OK;
+    l->model = memory_string(path);
+    name = memory_format("%.*s", (int)(length > 5 ? length - 5 : 0), file);
     TRY(names_find(l->from_path, "models", name, &found, err));
     if (strcmp(found, path) == 0) {
         free(l->model);
@@ -61,8 +60,7 @@ static status add_set(ladder *l, const char *key, const yaml_node *value, error 
         if (rc != STATUS_OK) return rc;
     } else {
         if (!l->model && name_model(l, err) != STATUS_OK) return STATUS_FAILED;
-        assignment = memory_format(err, "model=%s", l->model);
-        if (!assignment) return STATUS_FAILED;
+        assignment = memory_format("model=%s", l->model);
     }
     l->set[l->sets++] = assignment;
     return STATUS_OK;
@@ -76,8 +74,8 @@ static status add_patterns(ladder *l, uint64_t kept, error *err) {
     yaml_node *list = NULL;
     if (!patterns_merge(&l->from, &l->to, pairs, &count))
         return error_set(err, STATUS_FAILED, "cannot change the patterns of 'tensors' one by one");
-    status rc = patterns_mix(pairs, count, kept >> FACTORS, &list, err);
-    if (rc == STATUS_OK) rc = add_set(l, "tensors", list, err);
+    patterns_mix(pairs, count, kept >> FACTORS, &list);
+    status rc = add_set(l, "tensors", list, err);
     yaml_free(list);
     return rc;
 }
@@ -141,20 +139,20 @@ static const char *shown(const ladder *l, const difference *d, const yaml_node *
 
 // `changes: {KEY: [from, to]}`, for the keys of these factors.
 static status put_changes(const ladder *l, yaml_node *run, uint64_t factors, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     char *from = NULL, *to = NULL;
-    yaml_node *changes = yaml_new(YAML_MAPPING, err);
-    TRY(yaml_put(run, "changes", changes, err));
+    yaml_node *changes = yaml_new(YAML_MAPPING);
+    yaml_put(run, "changes", changes);
     for (size_t i = 0; i < l->differences.count; i++) {
         const difference *d = &l->differences.items[i];
         if (!(factors >> d->factor & 1u)) continue;
         const char *a = shown(l, d, d->from, &from, err), *b = shown(l, d, d->to, &to, err);
-        yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
-        TRY(yaml_put(changes, d->name, pair, err));
+        yaml_node *pair = yaml_new(YAML_SEQUENCE);
+        yaml_put(changes, d->name, pair);
         pair->flow = true;
         TRY(a && b ? STATUS_OK : STATUS_FAILED);
-        TRY(yaml_append(pair, yaml_new_string(a, err), err));
-        TRY(yaml_append(pair, yaml_new_string(b, err), err));
+        yaml_append(pair, yaml_new_string(a));
+        yaml_append(pair, yaml_new_string(b));
         free(from);
         free(to);
         from = to = NULL;
@@ -167,15 +165,13 @@ out:
 
 // `published_factors: [...]`: the published differences between the files of two runs with figures.
 // Absent if there are none: then both runs are the same in the publication.
-static status put_published_factors(yaml_node *run, const experiment *from, const experiment *to,
-                                    error *err) {
-    status rc = STATUS_OK;
+static void put_published_factors(yaml_node *run, const experiment *from, const experiment *to) {
     difference_list found;
     uint64_t done = 0;
     factors_find_published(from, to, &found);
-    if (!found.count) return STATUS_OK;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(run, "published_factors", list, err));
+    if (!found.count) return;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(run, "published_factors", list);
     list->flow = true;
     for (size_t i = 0; i < found.count; i++) {
         const int f = found.items[i].factor;
@@ -183,61 +179,52 @@ static status put_published_factors(yaml_node *run, const experiment *from, cons
         const char *name = rest ? found.items[i].name : factor_name(&found, f);
         if (!rest && done >> f & 1u) continue;
         done |= UINT64_C(1) << f;
-        TRY(yaml_append(list, yaml_new_string(name, err), err));
+        yaml_append(list, yaml_new_string(name));
     }
-out:
-    return rc;
 }
 
 // `same_as: NAME`, and `same_but`, the keys in which the run still differs from that file.
-static status put_same(yaml_node *run, const experiment *is, const experiment *known, error *err) {
-    status rc = STATUS_OK;
+static void put_same(yaml_node *run, const experiment *is, const experiment *known) {
     difference_list found;
     factors_find(known, is, &found);
-    TRY(yaml_put(run, "same_as", yaml_new_string(known->name, err), err));
+    yaml_put(run, "same_as", yaml_new_string(known->name));
     if (!found.count) goto out;
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(run, "same_but", list, err));
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(run, "same_but", list);
     list->flow = true;
     for (size_t i = 0; i < found.count; i++)
-        TRY(yaml_append(list, yaml_new_string(found.items[i].name, err), err));
+        yaml_append(list, yaml_new_string(found.items[i].name));
 out:
-    return rc;
 }
 
 // Adds the file that the run equals, if there is one, and the figures published about it. The
 // figures of a control run are not compared along the ladder.
-static status put_known(ladder *l, yaml_node *run, const experiment *is, bool aside, error *err) {
-    status rc = STATUS_OK;
+static void put_known(ladder *l, yaml_node *run, const experiment *is, bool aside) {
     const experiment *known = known_experiments_find(&l->known, is, l->epochs_given);
     const yaml_node *figures =
         known ? published_find(&l->known.published, NULL, known->name) : NULL;
-    if (known) TRY(put_same(run, is, known, err));
+    if (known) put_same(run, is, known);
     if (!figures) goto out;
-    TRY(yaml_put(run, "published", yaml_copy(figures, err), err));
-    TRY(yaml_put(run, "published_epochs", yaml_new_number(known->epochs, err), err));
+    yaml_put(run, "published", yaml_copy(figures));
+    yaml_put(run, "published_epochs", yaml_new_number(known->epochs));
     if (aside) goto out;
-    if (l->figures) TRY(put_published_factors(run, l->figures, known, err));
+    if (l->figures) put_published_factors(run, l->figures, known);
     l->figures = known;
 out:
-    return rc;
 }
 
 // Adds the run `is`: the assignments that lead to it, and the file that it equals.
-static status add_run(ladder *l, const char *slug, const char *role, const experiment *is,
-                      yaml_node **run, error *err) {
+static void add_run(ladder *l, const char *slug, const char *role, const experiment *is,
+                    yaml_node **run) {
     char name[NAME_BYTES + 8], assignment[NAME_BYTES + 16];
     const yaml_node *runs = yaml_find(l->plan, "runs");
-    status rc = STATUS_OK;
     snprintf(name, sizeof name, "%02zu-%.100s", runs ? runs->count : 0, slug);
     snprintf(assignment, sizeof assignment, "name=%s", name);
-    TRY(plan_add_run(l->plan, name, run, err));
-    TRY(yaml_put(*run, "role", yaml_new_string(role, err), err));
-    for (size_t i = 0; i < l->sets; i++) TRY(plan_add_set(*run, l->set[i], err));
-    TRY(plan_add_set(*run, assignment, err));
-    TRY(put_known(l, *run, is, strcmp(role, "control") == 0, err));
-out:
-    return rc;
+    plan_add_run(l->plan, name, run);
+    yaml_put(*run, "role", yaml_new_string(role));
+    for (size_t i = 0; i < l->sets; i++) plan_add_set(*run, l->set[i]);
+    plan_add_set(*run, assignment);
+    put_known(l, *run, is, strcmp(role, "control") == 0);
 }
 
 // Leaves the characters that a name may have.
@@ -268,31 +255,29 @@ static const char *name_step(const ladder *l, uint64_t factors, char name[NAME_B
     return name;
 }
 
-static status put_reason(const ladder *l, yaml_node *run, uint64_t factors, const char *why,
-                         error *err) {
+static void put_reason(const ladder *l, yaml_node *run, uint64_t factors, const char *why) {
     int place = 0;
-    if (!*why) return STATUS_OK;
+    if (!*why) return;
     while (!((factors | l->pending) >> factor_at(&l->differences, place) & 1u)) place++;
     const char *name = factor_name(&l->differences, factor_at(&l->differences, place));
-    status rc = yaml_put(run, "kept", yaml_new_string(name, err), err);
-    return rc == STATUS_OK ? yaml_put(run, "because", yaml_new_string(why, err), err) : rc;
+    yaml_put(run, "kept", yaml_new_string(name));
+    yaml_put(run, "because", yaml_new_string(why));
 }
 
 static status add_step(ladder *l, uint64_t factors, const char *why, error *err) {
     status rc = STATUS_OK;
     char name[NAME_BYTES];
     yaml_node *run, *list = NULL;
-    TRY(add_run(l, name_step(l, factors, name), "step", &l->now, &run, err));
-    list = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(run, "factors", list, err));
+    add_run(l, name_step(l, factors, name), "step", &l->now, &run);
+    list = yaml_new(YAML_SEQUENCE);
+    yaml_put(run, "factors", list);
     list->flow = true;
     for (int place = 0; place < l->differences.factors; place++) {
         const int f = factor_at(&l->differences, place);
-        if (factors >> f & 1u)
-            TRY(yaml_append(list, yaml_new_string(factor_name(&l->differences, f), err), err));
+        if (factors >> f & 1u) yaml_append(list, yaml_new_string(factor_name(&l->differences, f)));
     }
     TRY(put_changes(l, run, factors, err));
-    TRY(put_reason(l, run, factors, why, err));
+    put_reason(l, run, factors, why);
 out:
     return rc;
 }
@@ -307,25 +292,22 @@ static bool rate_stays(const ladder *l) {
 }
 
 // Adds an assignment of the control run, and `changes: {KEY: [from, to]}` to display it.
-static status control_set(ladder *l, yaml_node *changes, const char *key, const char *from,
-                          const char *to, error *err) {
-    status rc = STATUS_OK;
-    yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
-    char *assignment = memory_format(err, "%s=%s", key, to);
-    if (assignment) l->set[l->sets++] = assignment;
-    TRY(yaml_put(changes, key, pair, err));
+static void control_set(ladder *l, yaml_node *changes, const char *key, const char *from,
+                        const char *to) {
+    yaml_node *pair = yaml_new(YAML_SEQUENCE);
+    char *assignment = memory_format("%s=%s", key, to);
+    l->set[l->sets++] = assignment;
+    yaml_put(changes, key, pair);
     pair->flow = true;
-    TRY(yaml_append(pair, yaml_new_string(from, err), err));
-    TRY(yaml_append(pair, yaml_new_string(to, err), err));
-out:
-    return assignment ? rc : STATUS_FAILED;
+    yaml_append(pair, yaml_new_string(from));
+    yaml_append(pair, yaml_new_string(to));
 }
 
 // Adds a run of the same batch with a linearly scaled rate, after an epoch of warm-up if it grows.
 static status add_control(ladder *l, error *err) {
     status rc = STATUS_OK;
     experiment control = {0};
-    yaml_node *run, *changes = yaml_new(YAML_MAPPING, err);
+    yaml_node *run, *changes = yaml_new(YAML_MAPPING);
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
     const schedule *s = &l->now.schedule;
@@ -333,12 +315,11 @@ static status add_control(ladder *l, error *err) {
     bool warm_up = grows && l->now.epochs > 1 && !rises;
     char scaling[64];
     snprintf(scaling, sizeof scaling, "{kind: linear, base_batch: %d}", l->from.global_batch);
-    if (!changes) return STATUS_FAILED;
-    TRY(control_set(l, changes, "lr_scaling", "none", scaling, err));
-    if (warm_up) TRY(control_set(l, changes, "schedule.warmup_epochs", "0", "1", err));
+    control_set(l, changes, "lr_scaling", "none", scaling);
+    if (warm_up) control_set(l, changes, "schedule.warmup_epochs", "0", "1");
     TRY(experiment_read(&control, l->from_path, l->set, l->sets, err));
-    TRY(add_run(l, "global-batch-scaled-rate", "control", &control, &run, err));
-    rc = yaml_put(run, "changes", changes, err);
+    add_run(l, "global-batch-scaled-rate", "control", &control, &run);
+    yaml_put(run, "changes", changes);
     changes = NULL; // yaml_put owns it now
 out:
     experiment_release(&control);
@@ -362,7 +343,7 @@ static status check_arrival(const ladder *l, error *err) {
 }
 
 static status begin(ladder *l, const char *const *set, size_t set_count, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     yaml_node *run;
     TRY(experiment_read(&l->from, l->from_path, set, set_count, err));
     TRY(experiment_read(&l->to, l->to_path, set, set_count, err));
@@ -372,21 +353,20 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     if (!l->pending)
         return error_set(err, STATUS_USAGE, "cannot explain '%s' by '%s': they would run the same",
                          l->to.name, l->from.name);
-    TRY((l->set = memory_new(set_count + SETS_MAX, sizeof *l->set, err)) ? STATUS_OK
-                                                                         : STATUS_FAILED);
+    l->set = memory_new(set_count + SETS_MAX, sizeof *l->set);
     for (size_t i = 0; i < set_count; i++) l->set[l->sets++] = set[i];
     l->given = set_count;
     // Without this, V would follow the world size if the file does not set it.
     TRY(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
     if (l->to.repeats > l->from.repeats)
         TRY(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));
-    TRY(plan_new("ladder", l->from_path, &l->plan, err));
-    TRY(yaml_put(l->plan, "from", yaml_new_string(l->from.name, err), err));
-    TRY(yaml_put(l->plan, "to", yaml_new_string(l->to.name, err), err));
+    plan_new("ladder", l->from_path, &l->plan);
+    yaml_put(l->plan, "from", yaml_new_string(l->from.name));
+    yaml_put(l->plan, "to", yaml_new_string(l->to.name));
     TRY(known_experiments_read(&l->known, l->from_path, l->to_path, err));
     for (size_t i = 0; i < set_count; i++)
         l->epochs_given |= strncmp(set[i], "epochs=", strlen("epochs=")) == 0;
-    TRY(add_run(l, l->from.name, "start", &l->from, &run, err));
+    add_run(l, l->from.name, "start", &l->from, &run);
 out:
     return rc;
 }

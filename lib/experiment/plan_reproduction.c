@@ -55,31 +55,26 @@ static status read_list(reproduction *p, error *err) {
         return yaml_error(reports ? reports : p->root, err,
                           "'reports': expected a list, or the word 'all'");
     TRY(check_assignments(yaml_find(p->root, "quick"), "quick", err));
-    p->folder = memory_format(err, "%s%s", p->name, p->quick ? "-quick" : "");
-    rc = p->folder ? STATUS_OK : STATUS_FAILED;
+    p->folder = memory_format("%s%s", p->name, p->quick ? "-quick" : "");
 out:
     return rc;
 }
 
 // Appends copies of the assignments that hold for all runs.
-static status add_given(const reproduction *p, yaml_node *run, error *err) {
+static void add_given(const reproduction *p, yaml_node *run) {
     const yaml_node *set = yaml_find(p->given, "set");
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < set->count; i++)
-        rc = plan_add_set(run, set->items[i]->text, err);
-    return rc;
+    for (size_t i = 0; i < set->count; i++) plan_add_set(run, set->items[i]->text);
 }
 
 // Each seed has a separate folder; any other assignment makes another run in the same folder.
 static status collect_given(reproduction *p, const char *const *set, size_t count, error *err) {
-    status rc = STATUS_FAILED;
-    p->given = yaml_new(YAML_MAPPING, err);
-    if (!p->given) return rc;
-    TRY(yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE, err), err));
+    status rc = STATUS_OK;
+    p->given = yaml_new(YAML_MAPPING);
+    yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE));
     if (p->quick) TRY(plan_add_mapping(p->given, yaml_find(p->root, "quick"), err));
     p->changed = yaml_find(p->given, "set")->count > 0;
     for (size_t i = 0; i < count; i++) {
-        TRY(plan_add_set(p->given, set[i], err));
+        plan_add_set(p->given, set[i]);
         p->changed = p->changed || strncmp(set[i], "seed=", 5) != 0;
     }
 out:
@@ -105,27 +100,26 @@ static int base_name(const char *path, const char **name) {
     return (int)(length > 5 && strcmp(*name + length - 5, ".yaml") == 0 ? length - 5 : length);
 }
 
-static status put_format(yaml_node *node, const char *key, char *text, error *err) {
-    status rc = text ? yaml_put(node, key, yaml_new_string(text, err), err) : STATUS_FAILED;
+static void put_format(yaml_node *node, const char *key, char *text) {
+    yaml_put(node, key, yaml_new_string(text));
     free(text);
-    return rc;
 }
 
 // `sub`: the variant, in a study.
-static status put_place(const reproduction *p, yaml_node *run, const char *file, bool own,
-                        const char *sub, error *err) {
+static void put_place(const reproduction *p, yaml_node *run, const char *file, bool own,
+                      const char *sub) {
     const char *base, *name = yaml_find(run, "name")->text;
     int length = base_name(file, &base);
     char *folder;
     if (own && !sub)
-        folder = memory_format(err, "%s/%s", p->folder, name);
+        folder = memory_format("%s/%s", p->folder, name);
     else if (own)
-        folder = memory_format(err, "%s/%.*s/%s", p->folder, length, base, sub);
+        folder = memory_format("%s/%.*s/%s", p->folder, length, base, sub);
     else if (sub)
-        folder = memory_format(err, "%.*s/%s", length, base, sub);
+        folder = memory_format("%.*s/%s", length, base, sub);
     else
-        folder = memory_format(err, "%.*s", length, base);
-    return put_format(run, "folder", folder, err);
+        folder = memory_format("%.*s", length, base);
+    put_format(run, "folder", folder);
 }
 
 // Reads the experiment without `quick` and the command line: its errors are the list's.
@@ -142,8 +136,7 @@ static status read_own(const yaml_node *entry, const char *file, const yaml_node
 static status check_quick(const reproduction *p, const char *file, const yaml_node *run,
                           const yaml_node *more, error *err) {
     const char *name = yaml_find(run, "name")->text;
-    yaml_node *trial = yaml_copy(run, err);
-    if (!trial) return STATUS_FAILED;
+    yaml_node *trial = yaml_copy(run);
     status rc = quick_try(trial, yaml_find(p->root, "quick"), file, name, err);
     if (rc == STATUS_OK) rc = quick_try(trial, more, file, name, err);
     yaml_free(trial);
@@ -154,7 +147,7 @@ static status check_quick(const reproduction *p, const char *file, const yaml_no
 static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
     experiment e = {0};
     status rc = plan_experiment(file, set, &e, err);
-    if (rc == STATUS_OK) rc = yaml_put(run, "full_epochs", yaml_new_number(e.epochs, err), err);
+    if (rc == STATUS_OK) yaml_put(run, "full_epochs", yaml_new_number(e.epochs));
     experiment_release(&e);
     return rc;
 }
@@ -204,10 +197,10 @@ static status row_name(const row *w, const char **name, char **own, error *err) 
     if (w->name) return yaml_string(w->name, "name", name, err);
     rc = experiment_read(&e, w->file, NULL, 0, err);
     if (rc != STATUS_OK) return rc;
-    *own = memory_string(e.name, err);
+    *own = memory_string(e.name);
     *name = *own;
     experiment_release(&e);
-    return *own ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 static status fill_row(const reproduction *p, const row *w, yaml_node *run, const char *source,
@@ -217,23 +210,23 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
     const char *against;
     experiment e = {0};
     status rc;
-    TRY(yaml_put(run, "experiment", yaml_new_string(w->file, err), err));
-    TRY(yaml_put(run, "role", yaml_new_string("row", err), err));
-    TRY(yaml_put(run, "source", yaml_new_string(source, err), err));
+    yaml_put(run, "experiment", yaml_new_string(w->file));
+    yaml_put(run, "role", yaml_new_string("row"));
+    yaml_put(run, "source", yaml_new_string(source));
     TRY(put_epochs(run, w->file, &nothing, err));
     if (w->against) {
         TRY(yaml_string(w->against, "against", &against, err));
-        TRY(yaml_put(run, "against", yaml_new_string(against, err), err));
+        yaml_put(run, "against", yaml_new_string(against));
     }
     TRY(plan_add_mapping(run, w->set, err));
     TRY(read_own(w->entry, w->file, run, &e, err));
     if (p->quick) TRY(check_quick(p, w->file, run, more ? w->quick : NULL, err));
-    TRY(add_given(p, run, err));
+    add_given(p, run);
     if (more) TRY(plan_add_mapping(run, w->quick, err));
     if (w->name) TRY(plan_add_value(run, "name", w->name, err));
-    TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
+    put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL);
     // A run with its own name is not a row of a claim.
-    if (!w->name) TRY(published_put(&p->published, run, NULL, e.name, err));
+    if (!w->name) published_put(&p->published, run, NULL, e.name);
 out:
     experiment_release(&e);
     return rc;
@@ -250,7 +243,7 @@ static status add_row(reproduction *p, const yaml_node *entry, const char *sourc
     if (rc != STATUS_OK || left_out) goto out;
     TRY(row_name(&w, &name, &own, err));
     TRY(check_name(p, entry, name, err));
-    TRY(plan_add_run(p->plan, name, &run, err));
+    plan_add_run(p->plan, name, &run);
     TRY(fill_row(p, &w, run, source, err));
 out:
     free(own);
@@ -296,32 +289,30 @@ static status add_variants(reproduction *p, const yaml_node *entry, const char *
         const char *variant = yaml_find(runs->items[i], "name")->text;
         yaml_node *run;
         TRY(check_name(p, entry, variant, err));
-        TRY(plan_add_run(p->plan, variant, &run, err));
-        TRY(yaml_put(run, "experiment", yaml_copy(yaml_find(study, "experiment"), err), err));
-        TRY(yaml_put(run, "role", yaml_new_string("variant", err), err));
-        TRY(yaml_put(run, "source", yaml_new_string(source, err), err));
-        TRY(yaml_put(run, "study", yaml_copy(name, err), err));
+        plan_add_run(p->plan, variant, &run);
+        yaml_put(run, "experiment", yaml_copy(yaml_find(study, "experiment")));
+        yaml_put(run, "role", yaml_new_string("variant"));
+        yaml_put(run, "source", yaml_new_string(source));
+        yaml_put(run, "study", yaml_copy(name));
         TRY(full_epochs(run, alone, i, err));
-        TRY(yaml_put(run, "set", yaml_copy(yaml_find(runs->items[i], "set"), err), err));
-        TRY(yaml_put(run, "values", yaml_copy(yaml_find(runs->items[i], "values"), err), err));
-        TRY(published_put(&p->published, run, name->text, variant, err));
-        TRY(put_place(p, run, file, p->changed, variant, err));
+        yaml_put(run, "set", yaml_copy(yaml_find(runs->items[i], "set")));
+        yaml_put(run, "values", yaml_copy(yaml_find(runs->items[i], "values")));
+        published_put(&p->published, run, name->text, variant);
+        put_place(p, run, file, p->changed, variant);
     }
 out:
     return rc;
 }
 
-static status describe_study(reproduction *p, const yaml_node *study, const char *source,
-                             error *err) {
+static void describe_study(reproduction *p, const yaml_node *study, const char *source) {
     static const char *const keys[] = {"name", "title", "vary"};
-    yaml_node *described = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_append(p->studies, described, err);
-    for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++) {
+    yaml_node *described = yaml_new(YAML_MAPPING);
+    yaml_append(p->studies, described);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const yaml_node *value = yaml_find(study, keys[i]);
-        if (value) rc = yaml_put(described, keys[i], yaml_copy(value, err), err);
+        if (value) yaml_put(described, keys[i], yaml_copy(value));
     }
-    if (rc == STATUS_OK) rc = yaml_put(described, "source", yaml_new_string(source, err), err);
-    return rc;
+    yaml_put(described, "source", yaml_new_string(source));
 }
 
 // Plans the study with all assignments. Errors in the list give their place there.
@@ -340,14 +331,13 @@ static status add_study(reproduction *p, const yaml_node *entry, const char *sou
     const yaml_node *set = yaml_find(p->given, "set");
     yaml_node *study = NULL, *alone = NULL;
     char *file = NULL;
-    status rc = STATUS_FAILED;
-    const char **words = memory_new(set->count, sizeof *words, err);
-    if (!words) goto out;
+    status rc = STATUS_OK;
+    const char **words = memory_new(set->count, sizeof *words);
     for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
     TRY(plan_find(entry->file, "studies", entry, "studies", &file, err));
     TRY(plan_study(file, NULL, 0, &alone, err));
     TRY(plan_given_study(p, file, words, set->count, &study, err));
-    TRY(describe_study(p, study, source, err));
+    describe_study(p, study, source);
     TRY(add_variants(p, entry, file, study, alone, source, err));
 out:
     yaml_free(alone);
@@ -375,17 +365,20 @@ out:
 }
 
 static status describe_report(reproduction *p, const yaml_node *report, error *err) {
-    yaml_node *described = yaml_new(YAML_MAPPING, err);
+    yaml_node *described = yaml_new(YAML_MAPPING);
     const yaml_node *title = yaml_find(report, "title");
     char *path;
-    status rc = yaml_append(p->reports, described, err);
-    if (rc != STATUS_OK) return rc;
-    TRY(yaml_put(described, "source", yaml_copy(yaml_find(report, "source"), err), err));
-    if (title) TRY(yaml_put(described, "title", yaml_copy(title, err), err));
+    yaml_append(p->reports, described);
+    status rc = STATUS_OK;
+    yaml_put(described, "source", yaml_copy(yaml_find(report, "source")));
+    if (title) yaml_put(described, "title", yaml_copy(title));
     if (!yaml_find(report, "claim")) return STATUS_OK;
     TRY(report_file_claim(report, &path, err));
     rc = published_add(&p->published, path, err);
-    if (rc == STATUS_OK) return put_format(described, "claim", path, err);
+    if (rc == STATUS_OK) {
+        put_format(described, "claim", path);
+        return STATUS_OK;
+    }
     free(path);
 out:
     return rc;
@@ -413,7 +406,7 @@ out:
 static status add_report_file(reproduction *p, const char *path, error *err) {
     yaml_node *report;
     status rc = report_file_read(path, &report, err);
-    if (rc == STATUS_OK) rc = yaml_append(p->own, report, err);
+    if (rc == STATUS_OK) yaml_append(p->own, report);
     return rc == STATUS_OK ? add_report(p, report, err) : rc;
 }
 
@@ -464,17 +457,15 @@ static status add_reports(reproduction *p, const yaml_node *reports, error *err)
 static status make_plan(reproduction *p, error *err) {
     const yaml_node *title = yaml_find(p->root, "title");
     status rc = STATUS_OK;
-    TRY(plan_new("reproduction", NULL, &p->plan, err));
-    TRY(yaml_put(p->plan, "name", yaml_new_string(p->folder, err), err));
-    if (title) TRY(yaml_put(p->plan, "title", yaml_copy(title, err), err));
-    if (p->changed)
-        TRY(yaml_put(p->plan, "changed", yaml_copy(yaml_find(p->given, "set"), err), err));
-    p->reports = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(p->plan, "reports", p->reports, err));
-    p->studies = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(p->plan, "studies", p->studies, err));
-    p->own = yaml_new(YAML_SEQUENCE, err);
-    TRY(p->own ? STATUS_OK : STATUS_FAILED);
+    plan_new("reproduction", NULL, &p->plan);
+    yaml_put(p->plan, "name", yaml_new_string(p->folder));
+    if (title) yaml_put(p->plan, "title", yaml_copy(title));
+    if (p->changed) yaml_put(p->plan, "changed", yaml_copy(yaml_find(p->given, "set")));
+    p->reports = yaml_new(YAML_SEQUENCE);
+    yaml_put(p->plan, "reports", p->reports);
+    p->studies = yaml_new(YAML_SEQUENCE);
+    yaml_put(p->plan, "studies", p->studies);
+    p->own = yaml_new(YAML_SEQUENCE);
     TRY(add_reports(p, yaml_find(p->root, "reports"), err));
 out:
     return rc;

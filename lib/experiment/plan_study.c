@@ -102,16 +102,15 @@ static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
     return STATUS_OK;
 }
 
-static status put_values(const study *s, yaml_node *run, error *err) {
-    yaml_node *values = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_put(run, "values", values, err);
-    for (size_t i = 0; rc == STATUS_OK && i < s->vary->count; i++) {
+static void put_values(const study *s, yaml_node *run) {
+    yaml_node *values = yaml_new(YAML_MAPPING);
+    yaml_put(run, "values", values);
+    for (size_t i = 0; i < s->vary->count; i++) {
         if (s->vary->items[i]->count == 1) continue;
-        yaml_node *copy = yaml_copy(value_of(s, i), err);
-        if (copy) copy->flow = true;
-        rc = yaml_put(values, s->vary->keys[i], copy, err);
+        yaml_node *copy = yaml_copy(value_of(s, i));
+        copy->flow = true;
+        yaml_put(values, s->vary->keys[i], copy);
     }
-    return rc;
 }
 
 // Is it a valid experiment? If not, the error is the study's, at `vary`.
@@ -139,15 +138,15 @@ static status add_variant(const study *s, yaml_node *plan, error *err) {
     yaml_node *run;
     status rc = STATUS_OK;
     TRY(name_variant(s, name, err));
-    TRY(plan_add_run(plan, name, &run, err));
-    TRY(yaml_put(run, "role", yaml_new_string("variant", err), err));
+    plan_add_run(plan, name, &run);
+    yaml_put(run, "role", yaml_new_string("variant"));
     TRY(add_values(s, run, false, err));
-    for (size_t i = 0; i < s->set_count; i++) TRY(plan_add_set(run, s->set[i], err));
+    for (size_t i = 0; i < s->set_count; i++) plan_add_set(run, s->set[i]);
     TRY(add_values(s, run, true, err));
     snprintf(assignment, sizeof assignment, "name=%s", name);
-    TRY(plan_add_set(run, assignment, err));
-    TRY(published_put(&s->published, run, s->name, name, err));
-    TRY(put_values(s, run, err));
+    plan_add_set(run, assignment);
+    published_put(&s->published, run, s->name, name);
+    put_values(s, run);
     TRY(check_variant(s, run, err));
 out:
     return rc;
@@ -165,14 +164,13 @@ static bool next_variant(study *s) {
 static status make_plan(study *s, yaml_node **plan, error *err) {
     status rc = STATUS_OK;
     const yaml_node *title = yaml_find(s->root, "title");
-    TRY(plan_new("study", s->base, plan, err));
-    TRY(yaml_put(*plan, "name", yaml_new_string(s->name, err), err));
-    if (title) TRY(yaml_put(*plan, "title", yaml_copy(title, err), err));
-    yaml_node *vary = yaml_new(YAML_SEQUENCE, err);
-    TRY(yaml_put(*plan, "vary", vary, err));
+    plan_new("study", s->base, plan);
+    yaml_put(*plan, "name", yaml_new_string(s->name));
+    if (title) yaml_put(*plan, "title", yaml_copy(title));
+    yaml_node *vary = yaml_new(YAML_SEQUENCE);
+    yaml_put(*plan, "vary", vary);
     for (size_t i = 0; i < s->vary->count; i++)
-        if (s->vary->items[i]->count > 1)
-            TRY(yaml_append(vary, yaml_new_string(s->vary->keys[i], err), err));
+        if (s->vary->items[i]->count > 1) yaml_append(vary, yaml_new_string(s->vary->keys[i]));
     do TRY(add_variant(s, *plan, err));
     while (next_variant(s));
 out:

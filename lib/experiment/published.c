@@ -49,8 +49,8 @@ static size_t study_length(const char *name) {
 
 // ---- Entries ----
 
-static status put_text(yaml_node *entry, const char *key, const char *value, error *err) {
-    return *value ? yaml_put(entry, key, yaml_new_string(value, err), err) : STATUS_OK;
+static void put_text(yaml_node *entry, const char *key, const char *value) {
+    if (*value) yaml_put(entry, key, yaml_new_string(value));
 }
 
 // Returns a figure that the report can show: a number as printed, or what another form of it means
@@ -72,16 +72,13 @@ static yaml_node *plain_figure(const yaml_node *figure, const char *key, printed
         p.length = 0;
     }
     if (p.deviation > 0) {
-        yaml_node *range = yaml_new(YAML_SEQUENCE, err);
-        status rc = yaml_append(range, yaml_new_number(p.value - p.deviation, err), err);
-        if (rc == STATUS_OK)
-            rc = yaml_append(range, yaml_new_number(p.value + p.deviation, err), err);
-        if (rc == STATUS_OK) return range;
-        yaml_free(range);
-        return NULL;
+        yaml_node *range = yaml_new(YAML_SEQUENCE);
+        yaml_append(range, yaml_new_number(p.value - p.deviation));
+        yaml_append(range, yaml_new_number(p.value + p.deviation));
+        return range;
     }
-    if (p.length == strlen(number.text) && !number.quoted) return yaml_copy(figure, err);
-    return yaml_new_number(p.value, err);
+    if (p.length == strlen(number.text) && !number.quoted) return yaml_copy(figure);
+    return yaml_new_number(p.value);
 }
 
 // One or two such figures: one that the report could not show is an error before training.
@@ -91,16 +88,19 @@ static status put_figure(yaml_node *entry, const char *key, const yaml_node *fig
     if (figure->kind == YAML_SEQUENCE && figure->count != 2)
         return yaml_error(figure, err, "'%s': expected a number or [LOWEST, HIGHEST]", key);
     const bool range = figure->kind == YAML_SEQUENCE;
-    yaml_node *put = range ? yaml_new(YAML_SEQUENCE, err) : plain_figure(figure, key, unit, err);
-    status rc = put ? STATUS_OK : STATUS_INPUT;
-    for (size_t i = 0; range && rc == STATUS_OK && i < 2; i++)
-        rc = yaml_append(put, plain_figure(figure->items[i], key, unit, err), err);
-    if (rc != STATUS_OK) {
-        yaml_free(put);
-        return error_status(err) != STATUS_OK ? error_status(err) : STATUS_FAILED;
+    yaml_node *put = range ? yaml_new(YAML_SEQUENCE) : plain_figure(figure, key, unit, err);
+    for (size_t i = 0; range && i < 2; i++) {
+        yaml_node *end = plain_figure(figure->items[i], key, unit, err);
+        if (!end) {
+            yaml_free(put);
+            return STATUS_INPUT;
+        }
+        yaml_append(put, end);
     }
+    if (!put) return STATUS_INPUT;
     put->flow = true;
-    return yaml_put(entry, key, put, err);
+    yaml_put(entry, key, put);
+    return STATUS_OK;
 }
 
 // The key of a row, that of an entry, and how the row prints the figure.
@@ -132,20 +132,21 @@ out:
 }
 
 // `over: NAME`: the run, in the same study, for the row that the speed-up is relative to.
-static status put_over(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
-                       const char *name, error *err) {
+static void put_over(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
+                     const char *name) {
     const yaml_node *rows = list_of(claim, "rows");
     const char *over = text_of(value_of(claim, row, "over")), *run;
     const size_t length = study_length(name);
-    if (!yaml_find(entry, "speed_up")) return STATUS_OK;
+    if (!yaml_find(entry, "speed_up")) return;
     for (size_t i = 0; i < rows->count; i++) {
         if (rows->items[i] == row || strcmp(text_of(yaml_find(rows->items[i], "name")), over) != 0)
             continue;
         for (size_t k = 0; (run = stands_for(rows->items[i], k)); k++)
-            if (study_length(run) == length && strncmp(run, name, length) == 0)
-                return put_text(entry, "over", run + length, err);
+            if (study_length(run) == length && strncmp(run, name, length) == 0) {
+                put_text(entry, "over", run + length);
+                return;
+            }
     }
-    return STATUS_OK;
 }
 
 static status put_projection(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
@@ -162,7 +163,7 @@ static status put_projection(yaml_node *entry, const yaml_node *claim, const yam
 }
 
 // Adds "8 x H100", and other remarks for the reader.
-static status put_note(yaml_node *entry, const yaml_node *claim, const yaml_node *row, error *err) {
+static void put_note(yaml_node *entry, const yaml_node *claim, const yaml_node *row) {
     const char *devices = text_of(value_of(claim, row, "devices"));
     const char *device = text_of(value_of(claim, row, "device"));
     const bool expected = strcmp(text_of(value_of(claim, row, "measured")), "false") == 0;
@@ -177,28 +178,27 @@ static status put_note(yaml_node *entry, const yaml_node *claim, const yaml_node
         if (*parts[i] && used < sizeof note)
             used += (size_t)snprintf(note + used, sizeof note - used, "%s%.200s", used ? "; " : "",
                                      parts[i]);
-    return put_text(entry, "note", note, err);
+    put_text(entry, "note", note);
 }
 
 static status add_entry(published *p, const char *path, const yaml_node *claim,
                         const yaml_node *row, const char *name, error *err) {
     yaml_node *list = (yaml_node *)yaml_find(p->entries, name);
-    yaml_node *entry = yaml_new(YAML_MAPPING, err);
-    status rc = entry ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    yaml_node *entry = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
     TRY(put_figures(entry, claim, row, err));
     TRY(put_projection(entry, claim, row, err));
     if (!entry->count) goto out; // no published figures
-    TRY(put_over(entry, claim, row, name, err));
-    TRY(put_text(entry, "source", text_of(yaml_find(claim, "name")), err));
-    TRY(put_text(entry, "where", text_of(value_of(claim, row, "where")), err));
-    TRY(put_text(entry, "claim", path, err));
-    TRY(put_note(entry, claim, row, err));
+    put_over(entry, claim, row, name);
+    put_text(entry, "source", text_of(yaml_find(claim, "name")));
+    put_text(entry, "where", text_of(value_of(claim, row, "where")));
+    put_text(entry, "claim", path);
+    put_note(entry, claim, row);
     if (!list) {
-        list = yaml_new(YAML_SEQUENCE, err);
-        TRY(yaml_put(p->entries, name, list, err));
+        list = yaml_new(YAML_SEQUENCE);
+        yaml_put(p->entries, name, list);
     }
-    rc = yaml_append(list, entry, err);
+    yaml_append(list, entry);
     entry = NULL;
 out:
     yaml_free(entry);
@@ -208,21 +208,21 @@ out:
 // ---- Claims ----
 
 // Sets *seen if the claim was read already, under any path, and marks it as read.
-static status note_claim(published *p, const char *path, bool *seen, error *err) {
+static void note_claim(published *p, const char *path, bool *seen) {
     char real[PATH_MAX];
     const char *name = realpath(path, real) ? real : path;
     *seen = false;
     for (size_t i = 0; i < p->claims->count; i++)
         *seen = *seen || strcmp(p->claims->items[i]->text, name) == 0;
-    return *seen ? STATUS_OK : yaml_append(p->claims, yaml_new_string(name, err), err);
+    if (!(*seen)) yaml_append(p->claims, yaml_new_string(name));
 }
 
 status published_add(published *p, const char *path, error *err) {
     yaml_node *claim = NULL;
     const char *name;
     bool seen;
-    status rc;
-    TRY(note_claim(p, path, &seen, err));
+    status rc = STATUS_OK;
+    note_claim(p, path, &seen);
     if (seen) return rc;
     TRY(yaml_read_file(path, &claim, err));
     const yaml_node *rows = list_of(claim, "rows");
@@ -237,9 +237,9 @@ out:
 }
 
 status published_add_beside(published *p, const char *from, error *err) {
-    char *path = memory_format(err, "%.*sclaim.yaml", names_folder_length(from), from);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
-    if (path && access(path, F_OK) == 0) rc = published_add(p, path, err);
+    char *path = memory_format("%.*sclaim.yaml", names_folder_length(from), from);
+    status rc = STATUS_OK;
+    if (access(path, F_OK) == 0) rc = published_add(p, path, err);
     free(path);
     return rc;
 }
@@ -254,7 +254,7 @@ static bool is_beside(const char *claim, const char *from) {
 
 // A claim of another report that cannot be read concerns only that report: it is left out.
 static status add_of_catalog(published *p, const char *path, const char *from, error *err) {
-    published alone = {yaml_new(YAML_MAPPING, err), yaml_new(YAML_SEQUENCE, err)};
+    published alone = {yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
     error ignored;
     status rc = alone.entries && alone.claims ? STATUS_OK : STATUS_FAILED;
     const bool broken = rc == STATUS_OK && published_add(&alone, path, &ignored) == STATUS_INPUT;
@@ -266,7 +266,7 @@ static status add_of_catalog(published *p, const char *path, const char *from, e
 status published_read(published *p, const char *from, error *err) {
     catalog c;
     bool found;
-    *p = (published){yaml_new(YAML_MAPPING, err), yaml_new(YAML_SEQUENCE, err)};
+    *p = (published){yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
     if (!p->entries || !p->claims) return STATUS_FAILED;
     status rc = names_catalog(from, &c, &found, err);
     if (rc == STATUS_OK && !found) return published_add_beside(p, from, err);
@@ -289,8 +289,7 @@ const yaml_node *published_find(const published *p, const char *study, const cha
     return yaml_find(p->entries, full);
 }
 
-status published_put(const published *p, yaml_node *run, const char *study, const char *name,
-                     error *err) {
+void published_put(const published *p, yaml_node *run, const char *study, const char *name) {
     const yaml_node *list = published_find(p, study, name);
-    return list ? yaml_put(run, "published", yaml_copy(list, err), err) : STATUS_OK;
+    if (list) yaml_put(run, "published", yaml_copy(list));
 }

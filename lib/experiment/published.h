@@ -31,7 +31,6 @@ void published_release(published *p);
 // none.
 const yaml_node *published_find(const published *p, const char *study, const char *name);
 // Puts a copy of them, if any, into a plan's run.
-status published_put(const published *p, yaml_node *run, const char *study, const char *name,
-                     error *err) MUST_CHECK;
+void published_put(const published *p, yaml_node *run, const char *study, const char *name);
 
 #endif

@@ -21,9 +21,9 @@ status field_need_list(const yaml_node *node, const char *key, error *err) {
     return yaml_error(node, err, "'%s': expected a list", key);
 }
 
-yaml_node *field_new_flow(yaml_kind kind, error *err) {
-    yaml_node *node = yaml_new(kind, err);
-    if (node) node->flow = true;
+yaml_node *field_new_flow(yaml_kind kind) {
+    yaml_node *node = yaml_new(kind);
+    node->flow = true;
     return node;
 }
 
@@ -37,11 +37,10 @@ status field_read_numbers(const yaml_node *node, const char *key, size_t min_cou
                                 node->count)
                    : yaml_error(node, err, "'%s': expected %zu to %zu numbers, got %zu", key,
                                 min_count, max_count, node->count);
-    *list = field_new_flow(YAML_SEQUENCE, err);
-    if (!*list) return STATUS_FAILED;
+    *list = field_new_flow(YAML_SEQUENCE);
     for (size_t i = 0; i < node->count; i++) {
         TRY(yaml_number(node->items[i], key, &values[i], err));
-        TRY(yaml_append(*list, yaml_new_number(values[i], err), err));
+        yaml_append(*list, yaml_new_number(values[i]));
     }
 out:
     return rc;
@@ -104,8 +103,7 @@ status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_
     if (!node->count || node->count > SCHEDULE_MAX_MILESTONES)
         return yaml_error(node, r->err, "'%s': expected 1 to %d epochs", key,
                           SCHEDULE_MAX_MILESTONES);
-    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = field_new_flow(YAML_SEQUENCE);
     int64_t value, last = 0;
     for (size_t i = 0; i < node->count; i++, last = value) {
         TRY(yaml_integer(node->items[i], key, 1, MAX_EPOCHS, &value, r->err));
@@ -113,7 +111,7 @@ status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_
             return yaml_error(node->items[i], r->err, "'%s' must increase, got %d after %d", key,
                               (int)value, (int)last);
         s->milestones[s->milestone_count++] = (int)value;
-        TRY(yaml_append(*resolved, yaml_new_integer(value, r->err), r->err));
+        yaml_append(*resolved, yaml_new_integer(value));
     }
 out:
     return rc;
@@ -126,8 +124,9 @@ static status read_point(experiment_reading *r, const yaml_node *node, yaml_node
     double point[2];
     yaml_node *pair = NULL;
     status rc = field_read_numbers(node, key, 2, 2, point, &pair, r->err);
-    const status put = pair ? yaml_append(list, pair, r->err) : STATUS_OK;
-    if (rc != STATUS_OK || put != STATUS_OK) return rc != STATUS_OK ? rc : put;
+    if (pair) yaml_append(list, pair);
+    const status put = STATUS_OK;
+    if (rc != STATUS_OK) return rc != STATUS_OK ? rc : put;
     if (!(point[0] >= 0 && point[0] <= MAX_EPOCHS))
         return yaml_error(node->items[0], r->err, "'%s': expected an epoch from 0 to %d, got %.40s",
                           key, MAX_EPOCHS, node->items[0]->text);
@@ -149,8 +148,7 @@ status field_read_points(experiment_reading *r, const yaml_node *node, yaml_node
     if (!node->count || node->count > SCHEDULE_MAX_POINTS)
         return yaml_error(node, r->err, "'%s': expected 1 to %d pairs [epoch, factor], got %zu",
                           key, SCHEDULE_MAX_POINTS, node->count);
-    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = field_new_flow(YAML_SEQUENCE);
     for (size_t i = 0; i < node->count; i++) TRY(read_point(r, node->items[i], *resolved));
 out:
     return rc;
@@ -172,8 +170,7 @@ static status read_name(experiment_reading *r, const char *key, size_t longest,
     if (strlen(name) > longest)
         return yaml_error(node, r->err, "'%s': expected at most %zu characters, got %zu", key,
                           longest, strlen(name));
-    *resolved = yaml_new_string(name, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = yaml_new_string(name);
     *text = (*resolved)->text;
     return STATUS_OK;
 }
@@ -191,8 +188,7 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
     const char *title = r->e->name;
     status rc = node ? yaml_string(node, "title", &title, r->err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
-    *resolved = yaml_new_string(title, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = yaml_new_string(title);
     r->e->title = (*resolved)->text;
     return STATUS_OK;
 }
@@ -239,8 +235,8 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
     else if (rc != STATUS_OK)
         rc = error_pass(&local, r->err);
     if (rc != STATUS_OK) return rc;
-    *resolved = yaml_new_string(r->e->model.name, r->err);
-    return *resolved ? STATUS_OK : STATUS_FAILED;
+    *resolved = yaml_new_string(r->e->model.name);
+    return STATUS_OK;
 }
 
 static int find_layer(const program *p, const char *name) {
@@ -254,8 +250,7 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
     if (!node) return STATUS_OK;
     status rc = field_need_list(node, "stages", r->err);
     if (rc != STATUS_OK) return rc;
-    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
-    if (!*resolved) return STATUS_FAILED;
+    *resolved = field_new_flow(YAML_SEQUENCE);
     int last = 0;
     for (size_t i = 0; i < node->count; i++) {
         const char *name;
@@ -274,7 +269,7 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
                               "layer, and not within a residual block",
                               name);
         last = index;
-        TRY(yaml_append(*resolved, yaml_new_string(name, r->err), r->err));
+        yaml_append(*resolved, yaml_new_string(name));
     }
 out:
     return rc;

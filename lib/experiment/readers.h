@@ -27,8 +27,8 @@ enum { MAX_BATCH = 1 << 20, MAX_EPOCHS = 2500 };
 
 status field_need_list(const yaml_node *node, const char *key, error *err);
 
-// Returns a new collection that is written on one line. NULL, with `err` set, if memory runs out.
-yaml_node *field_new_flow(yaml_kind kind, error *err);
+// Returns a new collection that is written on one line.
+yaml_node *field_new_flow(yaml_kind kind);
 
 // Reads between min_count and max_count numbers into `values` and into a new list, which the caller
 // frees even after a failure.

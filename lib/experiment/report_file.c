@@ -24,16 +24,12 @@ status report_file_claim(const yaml_node *report, char **path, error *err) {
 }
 
 // A claim in the report's folder is the report's.
-static status find_claim(yaml_node *report, error *err) {
-    status rc = STATUS_OK;
-    if (yaml_find(report, "claim")) return rc;
+static void find_claim(yaml_node *report) {
+    if (yaml_find(report, "claim")) return;
     int folder = names_folder_length(report->file);
-    char *path = memory_format(err, "%.*sclaim.yaml", folder, report->file);
-    if (!path) return STATUS_FAILED;
-    if (access(path, F_OK) == 0)
-        rc = yaml_put(report, "claim", yaml_new_string("claim.yaml", err), err);
+    char *path = memory_format("%.*sclaim.yaml", folder, report->file);
+    if (access(path, F_OK) == 0) yaml_put(report, "claim", yaml_new_string("claim.yaml"));
     free(path);
-    return rc;
 }
 
 // Takes keys from the claim that the report does not have.
@@ -49,7 +45,7 @@ static status take_from_claim(yaml_node *report, error *err) {
     for (size_t i = 0; i < COUNT(taken); i++) {
         const yaml_node *value = yaml_find(claim, taken[i].of);
         if (value && !yaml_find(report, taken[i].key))
-            TRY(yaml_put(report, taken[i].key, yaml_copy(value, err), err));
+            yaml_put(report, taken[i].key, yaml_copy(value));
     }
 out:
     yaml_free(claim);
@@ -60,8 +56,8 @@ out:
 status report_file_read(const char *path, yaml_node **report, error *err) {
     status rc = plan_read_source(path, REPORT_SCHEMA, keys, COUNT(keys), report, err);
     if (rc != STATUS_OK) return rc;
-    rc = find_claim(*report, err);
-    if (rc == STATUS_OK && yaml_find(*report, "claim")) rc = take_from_claim(*report, err);
+    find_claim(*report);
+    if (yaml_find(*report, "claim")) rc = take_from_claim(*report, err);
     if (rc == STATUS_OK) return rc;
     yaml_free(*report);
     *report = NULL;

@@ -28,9 +28,8 @@ static bool matches(const char *pattern, const model_tensor *t) {
 // Reports that a pattern matches no trained tensor.
 static status matches_none(const model *m, const entry *e, error *err) {
     const char *near = NULL;
-    const char **names = memory_new((size_t)m->tensor_count, sizeof *names, err);
+    const char **names = memory_new((size_t)m->tensor_count, sizeof *names);
     size_t count = 0;
-    if (!names) return STATUS_FAILED;
     for (int i = 0; i < m->tensor_count; i++) {
         const model_tensor *t = &m->tensors[i];
         if (!t->is_buffer) names[count++] = t->name;
@@ -89,20 +88,20 @@ static status read_settings(const entry *e, tensor_settings *s, yaml_node *out, 
         return yaml_error(e->node, err, "'tensors': '%.140s' sets nothing", e->pattern);
     if (init) {
         TRY(read_init(init, &s->init, err));
-        TRY(yaml_put(out, keys[0], yaml_new_string(init_kind_word(s->init), err), err));
+        yaml_put(out, keys[0], yaml_new_string(init_kind_word(s->init)));
     }
     if (rate) {
         TRY(read_number(rate, keys[1], true, &s->lr_factor, err));
-        TRY(yaml_put(out, keys[1], yaml_new_number(s->lr_factor, err), err));
+        yaml_put(out, keys[1], yaml_new_number(s->lr_factor));
     }
     if (decay) {
         TRY(read_number(decay, keys[2], false, &s->weight_decay, err));
-        TRY(yaml_put(out, keys[2], yaml_new_number(s->weight_decay, err), err));
+        yaml_put(out, keys[2], yaml_new_number(s->weight_decay));
     }
     if (epochs) {
         TRY(yaml_integer(epochs, keys[3], 0, MAX_EPOCHS, &count, err));
         s->trained_epochs = (int)count;
-        TRY(yaml_put(out, keys[3], yaml_new_integer(count, err), err));
+        yaml_put(out, keys[3], yaml_new_integer(count));
     }
 out:
     return rc;
@@ -162,14 +161,11 @@ static status list_entries(const yaml_node *node, entry list[EXPERIMENT_MAX_PATT
 
 static status read_entry(experiment_reading *r, const entry *one, yaml_node *resolved) {
     tensor_settings given = tensor_settings_default();
-    yaml_node *item = field_new_flow(YAML_MAPPING, r->err);
-    yaml_node *out = field_new_flow(YAML_MAPPING, r->err);
-    status rc = yaml_append(resolved, item, r->err);
-    if (rc != STATUS_OK) {
-        yaml_free(out);
-        return rc;
-    }
-    TRY(yaml_put(item, one->pattern, out, r->err));
+    yaml_node *item = field_new_flow(YAML_MAPPING);
+    yaml_node *out = field_new_flow(YAML_MAPPING);
+    yaml_append(resolved, item);
+    status rc = STATUS_OK;
+    yaml_put(item, one->pattern, out);
     TRY(read_settings(one, &given, out, r->err));
     rc = apply(r->e, one, &given, r->err);
 out:
@@ -201,9 +197,8 @@ status field_read_tensors(experiment_reading *r, const yaml_node *node, yaml_nod
     if (!node) return rc;
     TRY(list_entries(node, list, &count, r->err));
     if (count == 0) return rc;
-    e->tensors = memory_new((size_t)e->model.tensor_count, sizeof *e->tensors, r->err);
-    *resolved = yaml_new(YAML_SEQUENCE, r->err);
-    if (!e->tensors || !*resolved) return STATUS_FAILED;
+    e->tensors = memory_new((size_t)e->model.tensor_count, sizeof *e->tensors);
+    *resolved = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < e->model.tensor_count; i++) e->tensors[i] = tensor_settings_default();
     for (size_t i = 0; i < count; i++) TRY(read_entry(r, &list[i], *resolved));
     TRY(check_inits(e, list, count, r->err));

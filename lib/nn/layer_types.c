@@ -11,18 +11,16 @@
 
 // ---- Options ----
 
-static status write_pair(yaml_node *written, const char *key, int h, int w, error *err) {
-    if (h == w) return yaml_put(written, key, yaml_new_integer(h, err), err);
-    yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
-    if (!pair) return STATUS_FAILED;
+static void write_pair(yaml_node *written, const char *key, int h, int w) {
+    if (h == w) {
+        yaml_put(written, key, yaml_new_integer(h));
+        return;
+    }
+    yaml_node *pair = yaml_new(YAML_SEQUENCE);
     pair->flow = true;
-    status rc = STATUS_OK;
-    TRY(yaml_append(pair, yaml_new_integer(h, err), err));
-    TRY(yaml_append(pair, yaml_new_integer(w, err), err));
-    return yaml_put(written, key, pair, err);
-out:
-    yaml_free(pair);
-    return rc;
+    yaml_append(pair, yaml_new_integer(h));
+    yaml_append(pair, yaml_new_integer(w));
+    yaml_put(written, key, pair);
 }
 
 // PyTorch's words for a padding.
@@ -56,7 +54,7 @@ static status read_pair(builder *b, const reading *r, const char *key, int min, 
         TRY(yaml_integer(second, key, min, MAX_WINDOW, &value, b->err));
         *w = (int)value;
     }
-    TRY(write_pair(r->written, key, *h, *w, b->err));
+    write_pair(r->written, key, *h, *w);
 out:
     return rc;
 }
@@ -68,14 +66,16 @@ static status read_count(builder *b, const reading *r, const char *key, int *cou
     status rc = yaml_integer(node, key, 1, MAX_FEATURES, &value, b->err);
     if (rc != STATUS_OK) return rc;
     *count = (int)value;
-    return yaml_put(r->written, key, yaml_new_integer(value, b->err), b->err);
+    yaml_put(r->written, key, yaml_new_integer(value));
+    return STATUS_OK;
 }
 
 static status read_number(builder *b, const reading *r, const char *key, double *value) {
     const yaml_node *node = layer_option(r, key);
     status rc = node ? yaml_number(node, key, value, b->err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
-    return yaml_put(r->written, key, yaml_new_number(*value, b->err), b->err);
+    yaml_put(r->written, key, yaml_new_number(*value));
+    return STATUS_OK;
 }
 
 static status read_bias(builder *b, const reading *r) {
@@ -83,7 +83,8 @@ static status read_bias(builder *b, const reading *r) {
     r->l->has_bias = true;
     status rc = node ? yaml_boolean(node, "bias", &r->l->has_bias, b->err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
-    return yaml_put(r->written, "bias", yaml_new_boolean(r->l->has_bias, b->err), b->err);
+    yaml_put(r->written, "bias", yaml_new_boolean(r->l->has_bias));
+    return STATUS_OK;
 }
 
 // ---- Tensors ----
@@ -99,10 +100,8 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
         return yaml_error(r->place, b->err, "the model has more than %d parameters",
                           MAX_PARAMETERS);
     void *tensors = m->tensors;
-    status rc = memory_grow(&tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1,
-                            sizeof *m->tensors, b->err);
+    memory_grow(&tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1, sizeof *m->tensors);
     m->tensors = tensors;
-    if (rc != STATUS_OK) return rc;
     model_tensor *t = &m->tensors[m->tensor_count++];
     *t = (model_tensor){.rank = rank,
                         .offset = *used,
@@ -169,7 +168,8 @@ static status read_groups(builder *b, const reading *r, int channels) {
                           l->name, l->in.channels, channels, (int)groups);
     l->groups = (int)groups;
     if (groups == 1) return STATUS_OK;
-    return yaml_put(r->written, "groups", yaml_new_integer(groups, b->err), b->err);
+    yaml_put(r->written, "groups", yaml_new_integer(groups));
+    return STATUS_OK;
 }
 
 static status read_conv(builder *b, reading *r) {
@@ -293,9 +293,9 @@ static status read_global_pool(builder *b, reading *r) {
     l->kernel_h = l->stride_h = l->in.height;
     l->kernel_w = l->stride_w = l->in.width;
     TRY(need_image(b, r));
-    TRY(write_pair(r->written, "size", l->kernel_h, l->kernel_w, b->err));
-    TRY(write_pair(r->written, "stride", l->stride_h, l->stride_w, b->err));
-    TRY(write_pair(r->written, "padding", 0, 0, b->err));
+    write_pair(r->written, "size", l->kernel_h, l->kernel_w);
+    write_pair(r->written, "stride", l->stride_h, l->stride_w);
+    write_pair(r->written, "padding", 0, 0);
     TRY(slide_window(b, r, l->in.channels));
 out:
     return rc;
@@ -324,7 +324,8 @@ static status read_add(builder *b, reading *r) {
                           layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
                           other.height, other.width, layer_name(b, with));
     l->with_skip = l->number - 1 - with;
-    return yaml_put(r->written, "with", yaml_new_string(layer_name(b, with), b->err), b->err);
+    yaml_put(r->written, "with", yaml_new_string(layer_name(b, with)));
+    return STATUS_OK;
 }
 
 static status read_plain(builder *b, reading *r) {

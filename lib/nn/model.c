@@ -84,13 +84,11 @@ static status check_name(builder *b, const yaml_node *node, const char *name) {
 
 // The first 64 bits of the name's SHA-256: names of one model have different keys (of a thousand
 // names two are equal with a probability of 3e-14).
-static status key_of_name(const char *name, uint64_t *key, error *err) {
+static void key_of_name(const char *name, uint64_t *key) {
     char text[SHA256_TEXT_BYTES];
-    status rc = sha256_buffer(name, strlen(name), text, err);
-    if (rc != STATUS_OK) return rc;
+    sha256_buffer(name, strlen(name), text);
     text[16] = '\0';
     *key = strtoull(text, NULL, 16);
-    return STATUS_OK;
 }
 
 // Sets the given name or, by default, the kind's prefix and the number of layers with that prefix
@@ -115,9 +113,10 @@ static status name_layer(builder *b, const char *prefix, reading *r) {
         snprintf(l->name, sizeof l->name, "%s", name);
     }
     status rc = check_name(b, node ? node : r->place, l->name);
-    if (rc == STATUS_OK) rc = key_of_name(l->name, &l->key, b->err);
+    if (rc == STATUS_OK) key_of_name(l->name, &l->key);
     if (rc != STATUS_OK) return rc;
-    return yaml_put(r->written, "name", yaml_new_string(l->name, b->err), b->err);
+    yaml_put(r->written, "name", yaml_new_string(l->name));
+    return STATUS_OK;
 }
 
 // `relu`, `relu:` and `relu: {}` are equivalent. *options is NULL if there is no mapping.
@@ -164,35 +163,30 @@ static status find_input(builder *b, reading *r) {
     l->in = l->out = layer_shape(b, source);
     l->flat = source != INPUT_LAYER && b->m->program.layers[source].flat;
     if (!l->skip) return STATUS_OK;
-    return yaml_put(r->written, "from", yaml_new_string(layer_name(b, source), b->err), b->err);
+    yaml_put(r->written, "from", yaml_new_string(layer_name(b, source)));
+    return STATUS_OK;
 }
 
 // Appends {word: written} to the description. Takes ownership of `written`.
-static status describe_layer(builder *b, const char *word, yaml_node *written) {
-    yaml_node *item = yaml_new(YAML_MAPPING, b->err);
-    status rc = yaml_put(item, word, written, b->err);
-    if (rc == STATUS_OK) {
-        item->flow = true;
-        return yaml_append(b->written, item, b->err);
-    }
-    yaml_free(item);
-    return rc;
+static void describe_layer(builder *b, const char *word, yaml_node *written) {
+    yaml_node *item = yaml_new(YAML_MAPPING);
+    yaml_put(item, word, written);
+    item->flow = true;
+    yaml_append(b->written, item);
 }
 
 static status read_layer(builder *b, const layer_type *type, const yaml_node *item,
                          const yaml_node *options) {
     program *p = &b->m->program;
     reading r = {.place = item, .options = options};
-    status rc;
+    status rc = STATUS_OK;
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
     void *layers = p->layers;
-    rc = memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer), b->err);
+    memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer));
     p->layers = layers;
-    TRY(rc);
     TRY(check_options(b, type, options));
-    r.written = yaml_new(YAML_MAPPING, b->err);
-    TRY(r.written ? STATUS_OK : STATUS_FAILED);
+    r.written = yaml_new(YAML_MAPPING);
     r.written->flow = true;
     r.l = &p->layers[p->count];
     *r.l = (layer){.kind = type->kind, .number = p->count};
@@ -205,7 +199,8 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
         TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
                        MAX_FEATURES));
     b->source = r.l->number;
-    return describe_layer(b, layer_types[type->kind].word, r.written);
+    describe_layer(b, layer_types[type->kind].word, r.written);
+    return STATUS_OK;
 out:
     yaml_free(r.written);
     return rc;
@@ -215,13 +210,11 @@ static status read_list(builder *b, const yaml_node *list, const char *key);
 
 // Adds the output of layer `with`: the end of a residual block.
 static status read_sum(builder *b, const yaml_node *item, const yaml_node *name, int with) {
-    yaml_node *options = yaml_new(YAML_MAPPING, b->err);
-    status rc = STATUS_FAILED;
-    if (!options) goto out;
-    if (name) TRY(yaml_put(options, "name", yaml_copy(name, b->err), b->err));
-    TRY(yaml_put(options, "with", yaml_new_string(layer_name(b, with), b->err), b->err));
+    yaml_node *options = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    if (name) yaml_put(options, "name", yaml_copy(name));
+    yaml_put(options, "with", yaml_new_string(layer_name(b, with)));
     rc = read_layer(b, &layer_types[LAYER_ADD], item, options);
-out:
     yaml_free(options);
     return rc;
 }
@@ -233,7 +226,7 @@ static status read_residual(builder *b, const yaml_node *item, const yaml_node *
     const int input = b->source;
     const yaml_node *body = options ? yaml_find(options, "body") : NULL;
     const yaml_node *shortcut = options ? yaml_find(options, "shortcut") : NULL;
-    status rc;
+    status rc = STATUS_OK;
     if (options) TRY(yaml_check_keys(options, keys, 3, b->err));
     TRY(body ? STATUS_OK : yaml_error(item, b->err, "'residual' needs a 'body': a list of layers"));
     TRY(read_list(b, body, "body"));
@@ -273,9 +266,8 @@ static status read_list(builder *b, const yaml_node *list, const char *key) {
 // Only the last layer may have an output that nobody reads.
 static status check_readers(const builder *b, const yaml_node *list) {
     const program *p = &b->m->program;
-    bool *has_reader = memory_new((size_t)p->count + 1, sizeof *has_reader, b->err);
-    status rc = has_reader ? STATUS_OK : STATUS_FAILED;
-    if (!has_reader) return rc;
+    bool *has_reader = memory_new((size_t)p->count + 1, sizeof *has_reader);
+    status rc = STATUS_OK;
     for (int i = 0; i < p->count; i++) {
         has_reader[layer_source(p, i) + 1] = true;
         if (layer_has_second(&p->layers[i])) has_reader[layer_second_source(p, i) + 1] = true;
@@ -353,32 +345,25 @@ out:
     return rc;
 }
 
-static yaml_node *describe_input(shape input, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    if (!list) return NULL;
+static yaml_node *describe_input(shape input) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
     list->flow = true;
     const int dims[] = {input.channels, input.height, input.width};
     for (int i = 0; i < 3; i++) {
-        if (yaml_append(list, yaml_new_integer(dims[i], err), err) == STATUS_OK) continue;
-        yaml_free(list);
-        return NULL;
+        yaml_append(list, yaml_new_integer(dims[i]));
     }
     return list;
 }
 
 // Takes ownership of `layers`.
 static status describe(model *m, yaml_node *layers, error *err) {
-    status rc = STATUS_FAILED;
-    yaml_node *d = m->description = yaml_new(YAML_MAPPING, err);
-    if (!d) goto out;
-    TRY(yaml_put(d, "schema", yaml_new_string("lockstep.model/1", err), err));
-    TRY(yaml_put(d, "name", yaml_new_string(m->name, err), err));
-    TRY(yaml_put(d, "input", describe_input(m->program.input, err), err));
-    rc = yaml_put(d, "layers", layers, err);
-    layers = NULL;
-    if (rc == STATUS_OK) rc = json_from_yaml(d, &m->canonical, err);
-out:
-    yaml_free(layers);
+    status rc = STATUS_OK;
+    yaml_node *d = m->description = yaml_new(YAML_MAPPING);
+    yaml_put(d, "schema", yaml_new_string("lockstep.model/1"));
+    yaml_put(d, "name", yaml_new_string(m->name));
+    yaml_put(d, "input", describe_input(m->program.input));
+    yaml_put(d, "layers", layers);
+    rc = json_from_yaml(d, &m->canonical, err);
     return rc;
 }
 
@@ -389,9 +374,7 @@ status model_from_yaml(model *m, const yaml_node *root, error *err) {
     status rc = read_header(root, m, &layers, err);
     if (rc != STATUS_OK) goto out;
     b.source = INPUT_LAYER;
-    rc = STATUS_FAILED;
-    b.written = yaml_new(YAML_SEQUENCE, err);
-    if (!b.written) goto out;
+    b.written = yaml_new(YAML_SEQUENCE);
     TRY(read_layers(&b, layers));
     m->program.classes = layer_shape(&b, b.source).channels;
     rc = describe(m, b.written, err);

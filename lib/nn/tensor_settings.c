@@ -83,7 +83,7 @@ status tensor_groups_make(tensor_groups *groups, const model *m, const tensor_se
                           error *err) {
     const size_t lines = (m->program.parameters + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT;
     *groups = (tensor_groups){.count = 1, .settings = {tensor_settings_default()}};
-    uint8_t *of_line = memory_new(lines, sizeof *of_line, err);
+    uint8_t *of_line = memory_try_new(lines, sizeof *of_line, err);
     if (!of_line) return STATUS_FAILED;
     for (int i = 0; i < m->tensor_count; i++) {
         const model_tensor *t = &m->tensors[i];

@@ -77,12 +77,10 @@ static void normalise_moments(const patches *p, const uint64_t *products, const 
         }
 }
 
-static status find_moments(const patches *p, double *moments, error *err) {
+static void find_moments(const patches *p, double *moments) {
     const size_t n = (size_t)p->n;
-    status rc = STATUS_FAILED;
-    uint64_t *products = memory_new(n * n, sizeof *products, err);
-    uint64_t *values = memory_new(n, sizeof *values, err);
-    if (!products || !values) goto out;
+    uint64_t *products = memory_new(n * n, sizeof *products);
+    uint64_t *values = memory_new(n, sizeof *values);
     for (size_t i = 0; i < p->images->count; i++) {
         const uint8_t *image = p->images->pixels[i];
         for (int a = 0; a < p->n; a++) {
@@ -92,11 +90,8 @@ static status find_moments(const patches *p, double *moments, error *err) {
         }
     }
     normalise_moments(p, products, values, moments);
-    rc = STATUS_OK;
-out:
     free(products);
     free(values);
-    return rc;
 }
 
 // ---- Eigenvectors ----
@@ -170,20 +165,16 @@ static void write_filters(const double *values, const double *vectors, int n, in
     }
 }
 
-status whitening_filters(const whitening_images *images, int kernel_h, int kernel_w, int outputs,
-                         float *weight, error *err) {
-    status rc = STATUS_FAILED;
+void whitening_filters(const whitening_images *images, int kernel_h, int kernel_w, int outputs,
+                       float *weight) {
     patches p;
     describe_patches(&p, images, kernel_h, kernel_w);
     const size_t n = (size_t)p.n;
-    double *moments = memory_new(n * n, sizeof *moments, err);
-    double *vectors = memory_new(n * n, sizeof *vectors, err);
-    if (!moments || !vectors) goto out;
-    TRY(find_moments(&p, moments, err));
+    double *moments = memory_new(n * n, sizeof *moments);
+    double *vectors = memory_new(n * n, sizeof *vectors);
+    find_moments(&p, moments);
     diagonalise(moments, vectors, p.n);
     write_filters(moments, vectors, p.n, outputs, weight);
-out:
     free(moments);
     free(vectors);
-    return rc;
 }

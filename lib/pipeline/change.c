@@ -98,24 +98,22 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
 static status read_without(const pipeline *p, const planned_run *r, experiment *e, error *err) {
     words set = {0};
     status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < r->set.count; i++)
+    for (size_t i = 0; i < r->set.count; i++)
         if (!words_has(&p->settings->assignments, r->set.items[i]))
-            rc = words_add(&set, r->set.items[i], err);
-    if (rc == STATUS_OK)
-        rc = experiment_read(e, r->file, (const char *const *)set.items, set.count, err);
+            words_add(&set, r->set.items[i]);
+    rc = experiment_read(e, r->file, (const char *const *)set.items, set.count, err);
     words_release(&set);
     return rc;
 }
 
 // Where the link shows no finished run yet, settings of this call may have named its folder: then
 // these are the difference.
-static status describe_last(const pipeline *p, const planned_run *r, const planned_seed *s,
-                            char *why, size_t size, error *err) {
+static void describe_last(const pipeline *p, const planned_run *r, const planned_seed *s, char *why,
+                          size_t size) {
     yaml_node *root = NULL;
     experiment e = {0};
     error unreadable;
-    char *path = memory_format(err, "%s/%s/train/manifest.yaml", p->artifacts, s->place);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/%s/train/manifest.yaml", p->artifacts, s->place);
     const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
@@ -125,7 +123,6 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     experiment_release(&e);
     yaml_free(root);
     free(path);
-    return STATUS_OK;
 }
 
 // ---- Continuing from fewer epochs ----
@@ -140,10 +137,8 @@ static status is_shorter(const yaml_node *root, const experiment *e, const char 
     const yaml_node *own = yaml_find(root, "parameters");
     *epochs = own ? experiment_epochs_of(own) : 0;
     if (!(*epochs > 0 && *epochs < e->epochs)) return rc;
-    yaml_node *trial = yaml_copy(root, err);
-    if (!trial) return STATUS_FAILED;
-    TRY(yaml_put((yaml_node *)yaml_find(trial, "parameters"), "epochs",
-                 yaml_new_number(e->epochs, err), err));
+    yaml_node *trial = yaml_copy(root);
+    yaml_put((yaml_node *)yaml_find(trial, "parameters"), "epochs", yaml_new_number(e->epochs));
     TRY(manifest_key_of(trial, other, err));
     *shorter = strcmp(other, key) == 0;
 out:
@@ -159,27 +154,24 @@ typedef struct candidate {
 
 // Writes to `why` the reason that the run of `root` cannot be continued; "" if it can. The keys
 // agree, so only the schedule remains to be checked.
-static status check_schedule(const yaml_node *root, const planned_run *r, const planned_seed *s,
-                             char why[256], error *err) {
+static void check_schedule(const yaml_node *root, const planned_run *r, const planned_seed *s,
+                           char why[256]) {
     static const char *const foreign[] = {"published", "backend", "reduce"};
-    yaml_node *before = yaml_copy(yaml_find(root, "parameters"), err);
-    yaml_node *now = yaml_copy(r->e.resolved, err);
-    status rc = before && now ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = yaml_put(now, "seed", yaml_new_integer((int64_t)s->seed, err), err);
-    for (size_t i = 0; before && i < sizeof foreign / sizeof *foreign; i++)
-        yaml_remove(before, foreign[i]);
-    if (rc == STATUS_OK && !experiment_continues(before, now, why)) *why = 0;
+    yaml_node *before = yaml_copy(yaml_find(root, "parameters"));
+    yaml_node *now = yaml_copy(r->e.resolved);
+    yaml_put(now, "seed", yaml_new_integer((int64_t)s->seed));
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) yaml_remove(before, foreign[i]);
+    if (!experiment_continues(before, now, why)) *why = 0;
     yaml_free(now);
     yaml_free(before);
-    return rc;
 }
 
 // Earlier states do not record the revision of the arithmetic; training refuses those.
 static void check_state(const execution *x, char why[256]) {
     tensor_file f = {0};
     error unreadable;
-    char *path = memory_format(&unreadable, "%s/train/state.st.zst", x->folder);
-    if (path && tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
+    char *path = memory_format("%s/train/state.st.zst", x->folder);
+    if (tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
         const char *bits = tensor_file_metadata(&f, "bits");
         if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
             snprintf(why, 256, "its state does not record the revision of the arithmetic");
@@ -196,10 +188,9 @@ static status consider(const execution *x, const planned_run *r, const planned_s
     status rc = is_shorter(x->train, &r->e, s->key, &shorter, &epochs, err);
     if (rc != STATUS_OK || !shorter || (best->folder && epochs <= best->epochs)) return rc;
     free(best->folder);
-    *best = (candidate){.epochs = epochs, .folder = memory_string(x->folder, err)};
-    if (!best->folder) return STATUS_FAILED;
-    rc = check_schedule(x->train, r, s, best->why, err);
-    if (rc == STATUS_OK && !*best->why) check_state(x, best->why);
+    *best = (candidate){.epochs = epochs, .folder = memory_string(x->folder)};
+    check_schedule(x->train, r, s, best->why);
+    if (!*best->why) check_state(x, best->why);
     return rc;
 }
 
@@ -222,11 +213,11 @@ static status find_candidate(const pipeline *p, const planned_run *r, const plan
 }
 
 static status copy_state(const pipeline *p, const candidate *c, const char *key, error *err) {
-    char *from = memory_format(err, "%s/train/state.st.zst", c->folder);
-    char *run = store_execution_folder(p->artifacts, key, 1, err);
-    char *folder = run ? memory_format(err, "%s/train", run) : NULL;
-    char *to = folder ? memory_format(err, "%s/state.st.zst", folder) : NULL;
-    status rc = from && to ? output_make_folder(folder, err) : STATUS_FAILED;
+    char *from = memory_format("%s/train/state.st.zst", c->folder);
+    char *run = store_execution_folder(p->artifacts, key, 1);
+    char *folder = memory_format("%s/train", run);
+    char *to = memory_format("%s/state.st.zst", folder);
+    status rc = output_make_folder(folder, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
     free(folder);
@@ -238,8 +229,9 @@ static status copy_state(const pipeline *p, const candidate *c, const char *key,
 status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s,
                        bool may_go_on, bool *resume, char *why, size_t size, error *err) {
     candidate c = {0};
-    status rc = describe_last(p, r, s, why, size, err);
-    if (rc != STATUS_OK || !may_go_on || !p->settings->resume) return rc;
+    describe_last(p, r, s, why, size);
+    status rc;
+    if (!may_go_on || !p->settings->resume) return STATUS_OK;
     TRY(find_candidate(p, r, s, &c, err));
     if (!c.folder) goto out;
     if (*c.why) {

@@ -15,8 +15,8 @@
 
 enum { HASH_DIGITS = 4 };
 
-static char *record_of(const pipeline *p, const char *name, error *err) {
-    return memory_format(err, "%s/.names/%s", p->artifacts, name);
+static char *record_of(const pipeline *p, const char *name) {
+    return memory_format("%s/.names/%s", p->artifacts, name);
 }
 
 static void append_line(text *lines, const char *path) {
@@ -26,10 +26,9 @@ static void append_line(text *lines, const char *path) {
 }
 
 // Returns the absolute paths of the files and of DATA, one per line.
-static char *lines_of(const pipeline *p, const words *files, error *err) {
+static char *lines_of(const pipeline *p, const words *files) {
     const char *data = p->settings->values[SETTING_DATA];
-    text lines;
-    text_init(&lines, err);
+    text lines = {0};
     for (size_t i = 0; i < files->count; i++) append_line(&lines, files->items[i]);
     if (data) append_line(&lines, data);
     return text_take(&lines);
@@ -38,15 +37,14 @@ static char *lines_of(const pipeline *p, const words *files, error *err) {
 // Returns the same of the recorded owner; NULL if the name has none, or if one of its files is
 // gone.
 static char *owner_of(const pipeline *p, const char *name) {
-    char *record = record_of(p, name, NULL), *recorded = NULL;
+    char *record = record_of(p, name), *recorded = NULL;
     words paths = {0};
-    text lines;
-    bool there = record && read_file(record, &recorded, NULL) == STATUS_OK &&
-                 words_split(&paths, recorded, "\n", NULL) == STATUS_OK;
-    text_init(&lines, NULL);
+    text lines = {0};
+    bool there = read_file(record, &recorded, NULL) == STATUS_OK;
+    if (there) words_split(&paths, recorded, "\n");
     for (size_t i = 0; there && i < paths.count; i++) {
-        char *path = memory_format(NULL, "%s/%s", p->artifacts, paths.items[i]);
-        there = path && access(path, F_OK) == 0;
+        char *path = memory_format("%s/%s", p->artifacts, paths.items[i]);
+        there = access(path, F_OK) == 0;
         if (there) append_line(&lines, path);
         free(path);
     }
@@ -59,28 +57,28 @@ static char *owner_of(const pipeline *p, const char *name) {
 }
 
 // Adds a note if the name was changed; "" if not.
-static status add_note(const pipeline *p, claims *c, const char *name, const char *own,
-                       const char *owner, error *err) {
-    if (strcmp(own, name) == 0) return words_add(&c->notes, "", err);
-    return words_format(&c->notes, err, "not %s/%s, which belongs to %.*s", p->artifacts, name,
-                        (int)strcspn(owner, "\n"), owner);
+static void add_note(const pipeline *p, claims *c, const char *name, const char *own,
+                     const char *owner) {
+    if (strcmp(own, name) == 0) {
+        words_add(&c->notes, "");
+        return;
+    }
+    words_format(&c->notes, "not %s/%s, which belongs to %.*s", p->artifacts, name,
+                 (int)strcspn(owner, "\n"), owner);
 }
 
-char *claims_take(const pipeline *p, claims *c, char *name, const words *files, error *err) {
+char *claims_take(const pipeline *p, claims *c, char *name, const words *files) {
     char hash[SHA256_TEXT_BYTES], *own = NULL;
-    char *lines = name ? lines_of(p, files, err) : NULL, *owner = name ? owner_of(p, name) : NULL;
-    if (!lines || sha256_buffer(lines, strlen(lines), hash, err) != STATUS_OK) goto out;
+    char *lines = lines_of(p, files), *owner = owner_of(p, name);
+    sha256_buffer(lines, strlen(lines), hash);
     if (owner && strcmp(owner, lines) != 0)
-        own = memory_format(err, "%s-%.*s", name, HASH_DIGITS, hash);
+        own = memory_format("%s-%.*s", name, HASH_DIGITS, hash);
     else
-        own = memory_string(name, err);
-    if (!own || words_has(&c->names, own)) goto out;
-    if (words_add(&c->names, own, err) != STATUS_OK ||
-        words_add(&c->sources, lines, err) != STATUS_OK ||
-        add_note(p, c, name, own, owner, err) != STATUS_OK) {
-        free(own);
-        own = NULL;
-    }
+        own = memory_string(name);
+    if (words_has(&c->names, own)) goto out;
+    words_add(&c->names, own);
+    words_add(&c->sources, lines);
+    add_note(p, c, name, own, owner);
 out:
     free(owner);
     free(lines);
@@ -94,18 +92,16 @@ out:
 static char *relative_lines(const pipeline *p, const char *lines) {
     char below[PATH_MAX + 1];
     words paths = {0};
-    text out;
-    char *inside = memory_format(NULL, "%s/.names", p->artifacts);
-    text_init(&out, NULL);
-    if (inside) paths_real_folder(inside, below);
-    bool good = inside && words_split(&paths, lines, "\n", NULL) == STATUS_OK;
-    for (size_t i = 0; good && i < paths.count; i++) {
-        char *path = paths_relative(paths.items[i], below, NULL);
-        good = path != NULL;
-        if (good) text_format(&out, "%s\n", path);
+    text out = {0};
+    char *inside = memory_format("%s/.names", p->artifacts);
+    paths_real_folder(inside, below);
+    words_split(&paths, lines, "\n");
+    for (size_t i = 0; i < paths.count; i++) {
+        char *path = paths_relative(paths.items[i], below);
+        text_format(&out, "%s\n", path);
         free(path);
     }
-    char *relative = good ? text_take(&out) : NULL;
+    char *relative = text_take(&out);
     text_release(&out);
     words_release(&paths);
     free(inside);
@@ -117,8 +113,8 @@ static void keep(const pipeline *p, const char *name, const char *lines) {
     error ignored;
     if (owner && strcmp(owner, lines) == 0) goto out;
     relative = relative_lines(p, lines);
-    record = record_of(p, name, NULL);
-    if (relative && record) (void)!output_write_file(record, relative, strlen(relative), &ignored);
+    record = record_of(p, name);
+    (void)!output_write_file(record, relative, strlen(relative), &ignored);
 out:
     free(record);
     free(relative);
@@ -126,12 +122,12 @@ out:
 }
 
 void claims_keep(const pipeline *p, const claims *c) {
-    char *folder = memory_format(NULL, "%s/.names", p->artifacts);
+    char *folder = memory_format("%s/.names", p->artifacts);
     error ignored;
-    const bool there = folder && output_make_folder(folder, &ignored) == STATUS_OK;
+    const bool there = output_make_folder(folder, &ignored) == STATUS_OK;
     for (size_t i = 0; i < c->names.count; i++) {
-        char *place = memory_format(NULL, "%s/%s", p->artifacts, c->names.items[i]);
-        if (place && *c->notes.items[i]) p->say("note", place, c->notes.items[i]);
+        char *place = memory_format("%s/%s", p->artifacts, c->names.items[i]);
+        if (*c->notes.items[i]) p->say("note", place, c->notes.items[i]);
         if (there) keep(p, c->names.items[i], c->sources.items[i]);
         free(place);
     }

@@ -19,8 +19,7 @@ typedef struct claims {
 // Takes ownership of `name`, and returns the name of the folder for the results of these files (and
 // of DATA): `name`, or NAME-HASH while `name` belongs to others that still exist. Remembers it in
 // `c`. free() it. NULL, with `err` set, on failure; NULL stays NULL.
-char *claims_take(const pipeline *p, claims *c, char *name, const words *files,
-                  error *err) MUST_CHECK;
+char *claims_take(const pipeline *p, claims *c, char *name, const words *files) MUST_CHECK;
 // Records the names, and says which are not the first choice. One that cannot be recorded, as on a
 // read-only disk, is left out.
 void claims_keep(const pipeline *p, const claims *c);

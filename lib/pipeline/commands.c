@@ -19,10 +19,10 @@
 static void say_planned(const pipeline *p, const planned_runs *runs) {
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        char *shown = memory_format(NULL, "%s/%s", p->artifacts, r->seeds[0].place);
-        char *what = memory_format(NULL, "planned: %s, run %.*s, data %s", r->tool, 12,
-                                   r->seeds[0].key, r->train);
-        if (shown && what) p->say("run", shown, what);
+        char *shown = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
+        char *what =
+            memory_format("planned: %s, run %.*s, data %s", r->tool, 12, r->seeds[0].key, r->train);
+        p->say("run", shown, what);
         free(what);
         free(shown);
     }
@@ -40,24 +40,22 @@ static void say_downloads(const pipeline *p, const planned_runs *runs) {
         p->say("note", r->data,
                "DRY_RUN=1 downloads these data first, because keys and times depend on them; "
                "nothing is trained");
-        (void)!words_add(&said, r->data, NULL);
+        words_add(&said, r->data);
     }
     words_release(&said);
 }
 
 // Says which experiments are called otherwise than their files.
-static status say_names(const pipeline *p, const planned_runs *runs, error *err) {
+static void say_names(const pipeline *p, const planned_runs *runs) {
     const bool by_file = strcmp(yaml_text_at(runs->plan, "kind"), "runs") == 0;
     for (size_t i = 0; by_file && !p->settings->values[SETTING_RUNS] && i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        char text[300], *own = naming_base(r->file, err);
-        if (!own) return STATUS_FAILED;
+        char text[300], *own = naming_base(r->file);
         snprintf(text, sizeof text, "reports call it '%s', after its 'name'; its folder is '%s'",
                  r->name, own);
         if (strcmp(own, r->name) != 0) p->say("note", r->file, text);
         free(own);
     }
-    return STATUS_OK;
 }
 
 static bool is_comparison(pipeline_command c) {
@@ -69,7 +67,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     status rc;
     if (p->settings->dry_run) say_downloads(p, runs);
     TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
-    TRY(say_names(p, runs, err));
+    say_names(p, runs);
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(turns_plan(p, runs, err));
     TRY(rounds_decide(p, runs, &rounds, err));

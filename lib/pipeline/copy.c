@@ -41,8 +41,8 @@ status read_file(const char *path, char **text, error *err) {
     if (fd < 0) return cannot_read(path, err);
     status rc = STATUS_OK;
     while (rc == STATUS_OK && got != 0 && used < MOST_BYTES) {
-        rc = memory_grow(&room, &capacity, used + BUFFER_BYTES + 1, 1, err);
-        if (rc == STATUS_OK) got = read(fd, (char *)room + used, BUFFER_BYTES);
+        memory_grow(&room, &capacity, used + BUFFER_BYTES + 1, 1);
+        got = read(fd, (char *)room + used, BUFFER_BYTES);
         if (rc == STATUS_OK && got < 0 && errno != EINTR) rc = cannot_read(path, err);
         if (rc == STATUS_OK && got > 0) used += (size_t)got;
     }

@@ -100,11 +100,7 @@ status counting_find(const pipeline *p, const planned_runs *runs, const planned_
     for (size_t i = 0; i < s->list.count; i++)
         s->list.items[i].finished &= s->list.items[i].views >> r->e.tta & 1u;
     if (rc != STATUS_OK) return rc;
-    s->counting = memory_new(s->list.count, sizeof *s->counting, err);
-    if (!s->counting) {
-        counting_release(s);
-        return STATUS_FAILED;
-    }
+    s->counting = memory_new(s->list.count, sizeof *s->counting);
     for (size_t i = 0; i < s->list.count; i++)
         if (!counting_why_not(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
     return STATUS_OK;
@@ -170,13 +166,13 @@ static status read_unit(const pipeline *p, const planned_runs *runs, const plann
     alone.in_rounds = false;
     status rc = counting_find(p, runs, &alone, seed, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && i < s.list.count; i++) {
+    for (size_t i = 0; i < s.list.count; i++) {
         const bool counts = at < s.count && s.counting[at] == i;
         const yaml_node *train = s.list.items[i].train;
         const char *round = train ? yaml_text_at(train, "run.round") : "";
         at += counts;
-        if (*round) rc = words_add(&u->seen, round, err);
-        if (rc == STATUS_OK && *round && counts) rc = words_add(&u->counting, round, err);
+        if (*round) words_add(&u->seen, round);
+        if (rc == STATUS_OK && *round && counts) words_add(&u->counting, round);
     }
     counting_release(&s);
     return rc;
@@ -185,14 +181,12 @@ static status read_unit(const pipeline *p, const planned_runs *runs, const plann
 static status read_units(const pipeline *p, const planned_runs *runs, int rounds, units *u,
                          error *err) {
     char hash[SHA256_TEXT_BYTES];
-    text keys;
+    text keys = {0};
     size_t all = 0;
     status rc = STATUS_OK;
     *u = (units){0};
-    text_init(&keys, err);
     for (size_t i = 0; i < runs->count; i++) all += runs->items[i].seed_count;
-    u->items = memory_new(all, sizeof *u->items, err);
-    TRY(u->items ? STATUS_OK : STATUS_FAILED);
+    u->items = memory_new(all, sizeof *u->items);
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         for (size_t k = 0; r->in_rounds && k < r->seed_count; k++) {
@@ -201,8 +195,7 @@ static status read_units(const pipeline *p, const planned_runs *runs, int rounds
                           &u->items[u->count++], err));
         }
     }
-    TRY(text_status(&keys));
-    TRY(sha256_buffer(text_string(&keys), keys.length, hash, err));
+    sha256_buffer(text_string(&keys), keys.length, hash);
     snprintf(u->plan, sizeof u->plan, "%.8s", hash);
 out:
     text_release(&keys);
@@ -226,18 +219,16 @@ static int number_of(const units *u, const char *round) {
 }
 
 // Adds the rounds that are complete, or, with `open`, those of this plan that were interrupted.
-static status add_rounds(planned_runs *runs, const units *u, bool open, size_t most, error *err) {
-    status rc = STATUS_OK;
+static void add_rounds(planned_runs *runs, const units *u, bool open, size_t most) {
     for (size_t i = 0; i < u->count; i++) {
         const words *own = &u->items[i].counting;
-        for (size_t k = 0; rc == STATUS_OK && k < own->count; k++) {
+        for (size_t k = 0; k < own->count; k++) {
             const char *round = own->items[k];
             if (words_has(&runs->rounds, round) || !have_all(u, round, open)) continue;
             if (open && (runs->rounds.count >= most || !number_of(u, round))) continue;
-            rc = words_add(&runs->rounds, round, err);
+            words_add(&runs->rounds, round);
         }
     }
-    return rc;
 }
 
 // Finds the rounds that count: complete ones, interrupted ones, then new ones up to `rounds`.
@@ -251,14 +242,13 @@ static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, err
     TRY(read_units(p, runs, rounds, &u, err));
     for (size_t i = 0; i < runs->count; i++)
         if (runs->items[i].in_rounds) most = (size_t)counting_wanted(&runs->items[i], rounds);
-    TRY(add_rounds(runs, &u, false, most, err));
-    TRY(add_rounds(runs, &u, true, most, err));
+    add_rounds(runs, &u, false, most);
+    add_rounds(runs, &u, true, most);
     for (size_t i = 0; i < u.count; i++)
         for (size_t k = 0; k < u.items[i].seen.count; k++)
             if (number_of(&u, u.items[i].seen.items[k]) > last)
                 last = number_of(&u, u.items[i].seen.items[k]);
-    while (rc == STATUS_OK && runs->rounds.count < most)
-        rc = words_format(&runs->rounds, err, "%s-%d", u.plan, ++last);
+    while (runs->rounds.count < most) words_format(&runs->rounds, "%s-%d", u.plan, ++last);
 out:
     release_units(&u);
     return rc;

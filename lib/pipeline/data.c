@@ -13,9 +13,9 @@
 #include "pipeline/planned_run.h"
 #include "pipeline/stage.h"
 
-char *planned_run_shape(const planned_run *r, error *err) {
+char *planned_run_shape(const planned_run *r) {
     const program *p = &r->e.model.program;
-    return memory_format(err, "%d,%d,%d", p->input.channels, p->input.height, p->input.width);
+    return memory_format("%d,%d,%d", p->input.channels, p->input.height, p->input.width);
 }
 
 static bool is_synthetic(const planned_run *r) {
@@ -28,8 +28,8 @@ enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
 // Returns the first of FILES that the folder lacks; NULL: none.
 static const char *lacks(const char *folder) {
     for (int i = 0; i < FILE_COUNT; i++) {
-        char *path = memory_format(NULL, "%s/%s", folder, FILES[i]);
-        const bool there = path && access(path, R_OK) == 0;
+        char *path = memory_format("%s/%s", folder, FILES[i]);
+        const bool there = access(path, R_OK) == 0;
         free(path);
         if (!there) return FILES[i];
     }
@@ -38,7 +38,7 @@ static const char *lacks(const char *folder) {
 
 // Not those next to an experiment of which SET has chosen another data set.
 static bool may_be(const char *folder, const char *dataset) {
-    char *name = names_dataset_in(folder, NULL);
+    char *name = names_dataset_in(folder);
     const bool other = name && strcmp(name, dataset) != 0;
     free(name);
     return !other;
@@ -46,22 +46,19 @@ static bool may_be(const char *folder, const char *dataset) {
 
 // import-images writes an experiment next to its data. *own is NULL if the run has no data of the
 // user.
-static status find_own(const pipeline *p, const planned_run *r, char **own, error *err) {
+static void find_own(const pipeline *p, const planned_run *r, char **own) {
     const char *given = p->settings->values[SETTING_DATA];
     const int length = names_folder_length(r->file);
     *own = NULL;
-    if (!given && (is_synthetic(r) || dataset_find(r->e.dataset))) return STATUS_OK;
-    *own = given ? memory_string(given, err)
-                 : memory_format(err, "%.*s", length ? length - 1 : 1, length ? r->file : ".");
-    if (!*own) return STATUS_FAILED;
-    if (given || (!lacks(*own) && may_be(*own, r->e.dataset))) return STATUS_OK;
+    if (!given && (is_synthetic(r) || dataset_find(r->e.dataset))) return;
+    *own = given ? memory_string(given)
+                 : memory_format("%.*s", length ? length - 1 : 1, length ? r->file : ".");
+    if (given || (!lacks(*own) && may_be(*own, r->e.dataset))) return;
     free(*own);
-    *own = memory_format(err, "data/%s", r->e.dataset);
-    if (!*own) return STATUS_FAILED;
-    if (!lacks(*own)) return STATUS_OK;
+    *own = memory_format("data/%s", r->e.dataset);
+    if (!lacks(*own)) return;
     free(*own);
     *own = NULL;
-    return STATUS_OK;
 }
 
 const char *data_own(const planned_run *r) {
@@ -69,13 +66,13 @@ const char *data_own(const planned_run *r) {
 }
 
 // Drawn images have the model's input shape.
-static char *data_folder(const pipeline *p, const planned_run *r, error *err) {
+static char *data_folder(const pipeline *p, const planned_run *r) {
     const program *m = &r->e.model.program;
     const bool usual = m->input.channels == 3 && m->input.height == 32 && m->input.width == 32;
     if (is_synthetic(r) && !usual)
-        return memory_format(err, "%s/data/synthetic-%dx%dx%d", p->artifacts, m->input.channels,
+        return memory_format("%s/data/synthetic-%dx%dx%d", p->artifacts, m->input.channels,
                              m->input.height, m->input.width);
-    return memory_format(err, "%s/data/%s", p->artifacts, r->e.dataset);
+    return memory_format("%s/data/%s", p->artifacts, r->e.dataset);
 }
 
 // The user's own folder is not changed: its shards lie below ARTIFACTS, named by its content hash.
@@ -84,16 +81,16 @@ static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
     const unsigned long long seed = r->e.shard_seed;
     yaml_node *root = NULL;
     char *path = NULL, *folder = NULL;
-    if (!r->own) return memory_format(err, "%s/shards-%d-%llu", r->data, shards, seed);
-    path = memory_format(err, "%s/manifest.yaml", r->data);
-    if (!path || manifest_read(path, &root, err) != STATUS_OK) goto out;
+    if (!r->own) return memory_format("%s/shards-%d-%llu", r->data, shards, seed);
+    path = memory_format("%s/manifest.yaml", r->data);
+    if (manifest_read(path, &root, err) != STATUS_OK) goto out;
     const yaml_node *content = yaml_get(root, "outputs.0.content");
     if (!content || content->kind != YAML_SCALAR)
         error_set(err, STATUS_INPUT, "cannot use data: '%s': its first output has no content hash",
                   path);
     else
-        folder = memory_format(err, "%s/data/shards-%.12s-%d-%llu", p->artifacts, content->text,
-                               shards, seed);
+        folder = memory_format("%s/data/shards-%.12s-%d-%llu", p->artifacts, content->text, shards,
+                               seed);
 out:
     yaml_free(root);
     free(path);
@@ -111,21 +108,20 @@ status data_check_own(const pipeline *p, error *err) {
 status data_locate(const pipeline *p, planned_run *r, error *err) {
     status rc = data_check_own(p, err);
     if (rc != STATUS_OK) return rc;
-    rc = find_own(p, r, &r->data, err);
-    if (rc != STATUS_OK) return rc;
+    find_own(p, r, &r->data);
     r->own = r->data != NULL;
-    if (!r->own) r->data = data_folder(p, r, err);
+    if (!r->own) r->data = data_folder(p, r);
     if (!r->data) return STATUS_FAILED;
-    r->test = memory_format(err, "%s/test.st.zst", r->data);
-    r->train = r->e.virtual_shards == 1 ? memory_format(err, "%s/train.st.zst", r->data)
+    r->test = memory_format("%s/test.st.zst", r->data);
+    r->train = r->e.virtual_shards == 1 ? memory_format("%s/train.st.zst", r->data)
                                         : shard_folder(p, r, err);
     if (r->test && r->train) return STATUS_OK;
     return err->code ? err->code : STATUS_FAILED;
 }
 
 static bool is_readable(const char *path, const char *name) {
-    char *file = memory_format(NULL, "%s%s", path, name);
-    bool there = file && access(file, R_OK) == 0;
+    char *file = memory_format("%s%s", path, name);
+    bool there = access(file, R_OK) == 0;
     free(file);
     return there;
 }
@@ -137,22 +133,18 @@ bool data_is_there(const planned_run *r) {
 
 // ---- Stages ----
 
-status data_fetch_command(const planned_run *r, const char *source, words *command, error *err) {
+void data_fetch_command(const planned_run *r, const char *source, words *command) {
     const dataset_entry *d = dataset_find(r->e.dataset); // NULL: drawn images
-    char *images = planned_run_shape(r, err);
-    status rc = images ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) return rc;
-    TRY(words_add(command, d ? d->tool : "synth-cifar", err));
+    char *images = planned_run_shape(r);
+    words_add(command, d ? d->tool : "synth-cifar");
     if (d) {
-        TRY(words_option(command, "--dataset", d->name, err));
-        TRY(words_option(command, "--from", source, err));
+        words_option(command, "--dataset", d->name);
+        words_option(command, "--from", source);
     } else {
-        TRY(words_option(command, "--shape", images, err));
+        words_option(command, "--shape", images);
     }
-    TRY(words_option(command, "--out", r->data, err));
-out:
+    words_option(command, "--out", r->data);
     free(images);
-    return rc;
 }
 
 static status unknown(const planned_run *r, error *err) {
@@ -172,7 +164,7 @@ static status fetch(pipeline *p, const planned_run *r, error *err) {
     status rc = STATUS_OK;
     if (r->own) return rc;
     if (!is_synthetic(r) && !dataset_find(r->e.dataset)) return unknown(r, err);
-    TRY(data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command, err));
+    data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command);
     const stage s = {.name = "fetch", .dir = r->data, .command = &command};
     TRY(stage_run(p, &s, err));
 out:
@@ -180,22 +172,19 @@ out:
     return rc;
 }
 
-status data_shard_command(const planned_run *r, words *command, error *err) {
-    status rc;
-    TRY(words_add(command, "shard", err));
-    TRY(words_format(command, err, "--shards=%d", r->e.virtual_shards));
-    TRY(words_format(command, err, "--seed=%llu", (unsigned long long)r->e.shard_seed));
-    TRY(words_add(command, "--in", err));
-    TRY(words_format(command, err, "%s/train.st.zst", r->data));
-    TRY(words_option(command, "--out", r->train, err));
-out:
-    return rc;
+void data_shard_command(const planned_run *r, words *command) {
+    words_add(command, "shard");
+    words_format(command, "--shards=%d", r->e.virtual_shards);
+    words_format(command, "--seed=%llu", (unsigned long long)r->e.shard_seed);
+    words_add(command, "--in");
+    words_format(command, "%s/train.st.zst", r->data);
+    words_option(command, "--out", r->train);
 }
 
 static status shard(pipeline *p, const planned_run *r, error *err) {
     words command = {0};
     status rc;
-    TRY(data_shard_command(r, &command, err));
+    data_shard_command(r, &command);
     const stage s = {.name = "shard", .dir = r->train, .command = &command};
     TRY(stage_run(p, &s, err));
 out:

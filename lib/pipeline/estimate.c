@@ -35,9 +35,9 @@ typedef struct measuring {
 // Returns a number in a folder's manifest.
 static double recorded(const char *folder, const char *path) {
     yaml_node *root = NULL;
-    char *file = memory_format(NULL, "%s/manifest.yaml", folder);
+    char *file = memory_format("%s/manifest.yaml", folder);
     double value = NAN;
-    if (file && manifest_read(file, &root, NULL) == STATUS_OK) value = yaml_number_at(root, path);
+    if (manifest_read(file, &root, NULL) == STATUS_OK) value = yaml_number_at(root, path);
     yaml_free(root);
     free(file);
     return value;
@@ -46,25 +46,24 @@ static double recorded(const char *folder, const char *path) {
 // ---- Trials ----
 
 static status draw(measuring *m, const planned_run *r, int samples, char **folder, error *err) {
-    char *images = planned_run_shape(r, err);
+    char *images = planned_run_shape(r);
     words command = {0}, line = {0};
     char *ignored = NULL;
-    status rc = images ? work_open(m->p, err) : STATUS_FAILED;
+    status rc = work_open(m->p, err);
     if (rc != STATUS_OK) goto out;
     const int classes = r->e.model.program.classes;
-    *folder = memory_format(err, "%s/drawn-%s-%d-%d", m->p->work.path, images, classes, samples);
-    TRY(*folder ? STATUS_OK : STATUS_FAILED);
+    *folder = memory_format("%s/drawn-%s-%d-%d", m->p->work.path, images, classes, samples);
     if (words_has(&m->p->done, *folder)) goto out;
-    TRY(words_add(&command, "synth-cifar", err));
-    TRY(words_add(&command, "-q", err));
-    TRY(words_option(&command, "--shape", images, err));
-    TRY(words_format(&command, err, "--classes=%d", classes));
-    TRY(words_format(&command, err, "--train=%d", samples));
-    TRY(words_format(&command, err, "--test=%d", samples));
-    TRY(words_option(&command, "--out", *folder, err));
+    words_add(&command, "synth-cifar");
+    words_add(&command, "-q");
+    words_option(&command, "--shape", images);
+    words_format(&command, "--classes=%d", classes);
+    words_format(&command, "--train=%d", samples);
+    words_format(&command, "--test=%d", samples);
+    words_option(&command, "--out", *folder);
     TRY(stage_program(m->p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
-    TRY(words_add(&m->p->done, *folder, err));
+    words_add(&m->p->done, *folder);
 out:
     free(ignored);
     words_release(&line);
@@ -81,18 +80,17 @@ static status trial_command(const measuring *m, const planned_run *r, const char
         "validation=null", "keep=null",         "early_stopping=null", "stop_at=null"};
     words command = {0};
     status rc;
-    TRY(words_add(&command, r->tool, err));
-    TRY(words_add(&command, "-q", err));
-    TRY(words_option(&command, "--experiment", r->file, err));
-    for (size_t i = 0; i < r->set.count; i++)
-        TRY(words_option(&command, "--set", r->set.items[i], err));
+    words_add(&command, r->tool);
+    words_add(&command, "-q");
+    words_option(&command, "--experiment", r->file);
+    for (size_t i = 0; i < r->set.count; i++) words_option(&command, "--set", r->set.items[i]);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        TRY(words_option(&command, "--set", other[i], err));
-    TRY(words_format(&command, err, "--train=%s/train.st.zst", drawn));
-    TRY(words_format(&command, err, "--test=%s/test.st.zst", drawn));
-    TRY(words_format(&command, err, "--out=%s/tried", m->p->work.path));
-    TRY(words_add_all(&command, &r->device, err));
-    TRY(words_option(&command, "--threads", m->p->settings->values[SETTING_THREADS], err));
+        words_option(&command, "--set", other[i]);
+    words_format(&command, "--train=%s/train.st.zst", drawn);
+    words_format(&command, "--test=%s/test.st.zst", drawn);
+    words_format(&command, "--out=%s/tried", m->p->work.path);
+    words_add_all(&command, &r->device);
+    words_option(&command, "--threads", m->p->settings->values[SETTING_THREADS]);
     TRY(stage_program(m->p, &command, line, err));
 out:
     words_release(&command);
@@ -109,10 +107,9 @@ static const rate *find_rate(const measuring *m, const char *key) {
 static status keep_rate(measuring *m, char **key, int samples, error *err) {
     yaml_node *root = NULL;
     void *rates = m->rates;
-    char *path = memory_format(err, "%s/tried/manifest.yaml", m->p->work.path);
-    status rc = path ? manifest_read(path, &root, err) : STATUS_FAILED;
-    if (rc == STATUS_OK)
-        rc = memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates, err);
+    char *path = memory_format("%s/tried/manifest.yaml", m->p->work.path);
+    status rc = manifest_read(path, &root, err);
+    if (rc == STATUS_OK) memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates);
     m->rates = rates;
     if (rc == STATUS_OK) {
         const double first = yaml_number_at(root, "results.epochs.0.seconds");
@@ -136,7 +133,7 @@ static status try_samples(measuring *m, const planned_run *r, int samples, const
     *found = NULL;
     TRY(draw(m, r, samples, &drawn, err));
     TRY(trial_command(m, r, drawn, &line, err));
-    TRY(words_add(&line, "--print-key", err));
+    words_add(&line, "--print-key");
     rc = child_try(&line, &key, &said, err);
     if (rc == STATUS_OK && (*found = find_rate(m, key))) goto out;
     if (rc == STATUS_OK) {
@@ -178,9 +175,9 @@ static status find_rate_of(measuring *m, const planned_run *r, const rate **foun
 // Fraction of a stopped training that is left.
 static double share_left(const execution *x, const planned_run *r, double samples) {
     tensor_file f = {0};
-    char *path = memory_format(NULL, "%s/train/state.st.zst", x->folder);
+    char *path = memory_format("%s/train/state.st.zst", x->folder);
     double left = 1;
-    if (path && tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
+    if (tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
         const char *step = tensor_file_metadata(&f, "step");
         const double batches = samples / r->e.global_batch;
         const double steps = r->e.epochs * (r->e.drop_last ? floor(batches) : ceil(batches));
@@ -203,7 +200,7 @@ static bool read_times(const execution_list *list, run_estimate *e) {
         e->train = yaml_number_at(x->train, "results.total_seconds");
         e->evaluate = NAN;
         for (int v = 0; v < VIEWS_KINDS && isnan(e->evaluate); v++) {
-            char *folder = memory_format(NULL, "%s/%s", x->folder, views_folder((test_views)v));
+            char *folder = memory_format("%s/%s", x->folder, views_folder((test_views)v));
             e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
             free(folder);
         }

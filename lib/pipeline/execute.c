@@ -18,14 +18,13 @@
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
                          int number, error *err) {
     words command = {0}, line = {0};
-    char *folder = store_execution_folder(p->artifacts, seed->key, number, err), *ignored = NULL;
-    status rc = folder ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    TRY(planned_run_command(p, r, seed, r->file, false, &command, err));
-    TRY(words_add(&command, "--out", err));
-    TRY(words_format(&command, err, "%s/train", folder));
-    TRY(words_add(&command, "--dry-run", err));
-    TRY(words_add(&command, "-q", err));
+    char *folder = store_execution_folder(p->artifacts, seed->key, number), *ignored = NULL;
+    status rc = STATUS_OK;
+    planned_run_command(p, r, seed, r->file, false, &command);
+    words_add(&command, "--out");
+    words_format(&command, "%s/train", folder);
+    words_add(&command, "--dry-run");
+    words_add(&command, "-q");
     TRY(stage_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
@@ -76,15 +75,13 @@ typedef struct execution_work {
     char *shown;              // the folder's name in messages
 } execution_work;
 
-static status open_work(execution_work *w, error *err) {
-    w->folder = store_execution_folder(w->p->artifacts, w->seed->key, w->number, err);
-    char *run = store_folder(w->p->artifacts, w->seed->key, err);
-    w->file = run ? memory_format(err, "%s/experiment.yaml", run) : NULL;
+static void open_work(execution_work *w) {
+    w->folder = store_execution_folder(w->p->artifacts, w->seed->key, w->number);
+    char *run = store_folder(w->p->artifacts, w->seed->key);
+    w->file = memory_format("%s/experiment.yaml", run);
     free(run);
-    w->shown = w->current && !w->later
-                   ? memory_format(err, "%s/%s", w->p->artifacts, w->seed->place)
-                   : memory_string(w->folder ? w->folder : "", err);
-    return w->folder && w->file && w->shown ? STATUS_OK : STATUS_FAILED;
+    w->shown = w->current && !w->later ? memory_format("%s/%s", w->p->artifacts, w->seed->place)
+                                       : memory_string(w->folder);
 }
 
 static void close_work(execution_work *w) {
@@ -95,13 +92,12 @@ static void close_work(execution_work *w) {
 
 // Stores the experiment as it is run, with only this seed and all settings included.
 static status write_experiment(const execution_work *w, const char *folder, error *err) {
-    yaml_node *parameters = yaml_copy(w->r->e.resolved, err);
+    yaml_node *parameters = yaml_copy(w->r->e.resolved);
     bool changed;
-    status rc = parameters ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(parameters, "name", yaml_new_string(w->r->name, err), err));
-    TRY(yaml_put(parameters, "seed", yaml_new_integer((int64_t)w->seed->seed, err), err));
-    TRY(yaml_put(parameters, "repeats", yaml_new_integer(1, err), err));
+    status rc = STATUS_OK;
+    yaml_put(parameters, "name", yaml_new_string(w->r->name));
+    yaml_put(parameters, "seed", yaml_new_integer((int64_t)w->seed->seed));
+    yaml_put(parameters, "repeats", yaml_new_integer(1));
     TRY(output_make_folder(folder, err));
     rc = store_write_experiment(folder, "experiment", parameters, &changed, err);
 out:
@@ -112,12 +108,12 @@ out:
 // Once a training is finished its manifest decides: a stored experiment that differs from it was
 // damaged or edited, and is written again.
 static status keep_experiment(const execution_work *w, error *err) {
-    char *folder = store_folder(w->p->artifacts, w->seed->key, err);
+    char *folder = store_folder(w->p->artifacts, w->seed->key);
     bool changed = false;
-    status rc = folder ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK && w->trained)
+    status rc = STATUS_OK;
+    if (w->trained)
         rc = store_keep_experiment(folder, w->trained, &changed, err);
-    else if (rc == STATUS_OK && access(w->file, F_OK) != 0)
+    else if (access(w->file, F_OK) != 0)
         rc = write_experiment(w, folder, err);
     if (rc == STATUS_OK && changed)
         w->p->say("keep", folder, "experiment.yaml or its model was changed: written again");
@@ -126,31 +122,29 @@ static status keep_experiment(const execution_work *w, error *err) {
 }
 
 // Finds the launcher for DistributedDataParallel ranks; empty: train-ddp starts them.
-static status find_launcher(const execution_work *w, words *launcher, error *err) {
+static void find_launcher(const execution_work *w, words *launcher) {
     const char *given = w->p->settings->values[SETTING_LAUNCHER];
-    if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return STATUS_OK;
-    status rc = words_split(launcher, given, " ", err);
-    if (rc == STATUS_OK) rc = words_add(launcher, "-n", err);
-    return rc == STATUS_OK ? words_format(launcher, err, "%d", w->r->e.world_size) : rc;
+    if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return;
+    words_split(launcher, given, " ");
+    words_add(launcher, "-n");
+    words_format(launcher, "%d", w->r->e.world_size);
 }
 
 // Options that change neither the key nor the bits.
-static status find_more(const execution_work *w, words *more, error *err) {
-    status rc = w->resume ? words_add(more, "--resume", err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
-    return words_option(more, "--keep-states", w->p->settings->values[SETTING_STATES], err);
+static void find_more(const execution_work *w, words *more) {
+    if (w->resume) words_add(more, "--resume");
+    words_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
 }
 
 static status run_train(execution_work *w, error *err) {
     words command = {0}, launcher = {0}, more = {0};
-    char *dir = memory_format(err, "%s/train", w->folder);
-    char *shown = memory_format(err, "%s/train", w->shown);
-    status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    TRY(planned_run_command(w->p, w->r, w->seed, w->file, true, &command, err));
-    TRY(words_option(&command, "--out", dir, err));
-    TRY(find_launcher(w, &launcher, err));
-    TRY(find_more(w, &more, err));
+    char *dir = memory_format("%s/train", w->folder);
+    char *shown = memory_format("%s/train", w->shown);
+    status rc = STATUS_OK;
+    planned_run_command(w->p, w->r, w->seed, w->file, true, &command);
+    words_option(&command, "--out", dir);
+    find_launcher(w, &launcher);
+    find_more(w, &more);
     const stage s = {.name = "train",
                      .dir = dir,
                      .shown = shown,
@@ -172,18 +166,17 @@ out:
 static status run_evaluate(execution_work *w, error *err) {
     words command = {0};
     const test_views views = w->r->e.tta;
-    char *dir = memory_format(err, "%s/%s", w->folder, views_folder(views));
-    char *shown = memory_format(err, "%s/%s", w->shown, views_folder(views));
-    status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    TRY(words_add(&command, "evaluate", err));
-    TRY(words_add(&command, "--model", err));
-    TRY(words_format(&command, err, "%s/train/model.st.zst", w->folder));
-    TRY(words_option(&command, "--data", w->r->test, err));
-    if (views != VIEWS_NONE) TRY(words_option(&command, "--tta", views_word(views), err));
-    TRY(words_option(&command, "--out", dir, err));
-    TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
-    TRY(words_option(&command, "--math", w->p->settings->values[SETTING_MATH], err));
+    char *dir = memory_format("%s/%s", w->folder, views_folder(views));
+    char *shown = memory_format("%s/%s", w->shown, views_folder(views));
+    status rc = STATUS_OK;
+    words_add(&command, "evaluate");
+    words_add(&command, "--model");
+    words_format(&command, "%s/train/model.st.zst", w->folder);
+    words_option(&command, "--data", w->r->test);
+    if (views != VIEWS_NONE) words_option(&command, "--tta", views_word(views));
+    words_option(&command, "--out", dir);
+    words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
+    words_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
     const stage s = {
         .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
@@ -224,7 +217,7 @@ static status link_to(const execution_work *w, error *err) {
 
 static status run_execution(execution_work *w, error *err) {
     status rc;
-    TRY(open_work(w, err));
+    open_work(w);
     if (w->current && !w->later) TRY(link_to(w, err));
     TRY(keep_experiment(w, err));
     TRY(run_train(w, err));

@@ -26,8 +26,8 @@ static uint64_t size_of(const char *path) {
     DIR *folder = opendir(path);
     for (const struct dirent *e; folder && (e = readdir(folder));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        char *below = memory_format(NULL, "%s/%s", path, e->d_name);
-        if (below) bytes += size_of(below);
+        char *below = memory_format("%s/%s", path, e->d_name);
+        bytes += size_of(below);
         free(below);
     }
     if (folder) closedir(folder);
@@ -43,9 +43,8 @@ static void copy_text(const yaml_node *root, const char *path, char *text, size_
 static void read_evaluation(const char *folder, kept_run *w) {
     for (int v = 0; v < VIEWS_KINDS && isnan(w->accuracy); v++) {
         yaml_node *root = NULL;
-        char *path =
-            memory_format(NULL, "%s/%s/manifest.yaml", folder, views_folder((test_views)v));
-        if (path && manifest_read(path, &root, NULL) == STATUS_OK)
+        char *path = memory_format("%s/%s/manifest.yaml", folder, views_folder((test_views)v));
+        if (manifest_read(path, &root, NULL) == STATUS_OK)
             w->accuracy = yaml_number_at(root, "results.accuracy");
         yaml_free(root);
         free(path);
@@ -108,12 +107,12 @@ static void name_unfinished(const char *folder, const execution_list *list, kept
     struct stat info;
     struct tm utc;
     yaml_node *root = NULL;
-    char *path = memory_format(NULL, "%s/experiment.yaml", folder);
-    if (path && yaml_read_file(path, &root, NULL) == STATUS_OK)
+    char *path = memory_format("%s/experiment.yaml", folder);
+    if (yaml_read_file(path, &root, NULL) == STATUS_OK)
         copy_text(root, "name", w->name, sizeof w->name);
     snprintf(w->differs, sizeof w->differs, "not finished");
     for (size_t i = 0; i < list->count; i++) {
-        char *train = memory_format(NULL, "%s/train", list->items[i].folder);
+        char *train = memory_format("%s/train", list->items[i].folder);
         if (train && (stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0) &&
             gmtime_r(&info.st_mtime, &utc))
             (void)strftime(w->date, sizeof w->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -123,25 +122,23 @@ static void name_unfinished(const char *folder, const execution_list *list, kept
     free(path);
 }
 
-status kept_read(const pipeline *p, const origins *known, const char *key, kept_run *w,
-                 error *err) {
+void kept_read(const pipeline *p, const origins *known, const char *key, kept_run *w) {
     execution_list list;
     error unusable = {0};
     *w = (kept_run){.key = key, .accuracy = NAN, .seconds = NAN};
-    char *folder = store_folder(p->artifacts, key, err);
+    char *folder = store_folder(p->artifacts, key);
     if (store_read(p->artifacts, key, &list, &unusable) != STATUS_OK) {
         snprintf(w->differs, sizeof w->differs, "%.*s", (int)sizeof w->differs - 1,
                  unusable.message);
         free(folder);
-        return STATUS_OK;
+        return;
     }
     for (size_t i = 0; i < list.count; i++) read_execution(&list.items[i], known, w);
     w->seconds = mean_seconds(&list);
-    if (folder) w->bytes = size_of(folder);
-    if (folder && !w->executions) name_unfinished(folder, &list, w);
+    w->bytes = size_of(folder);
+    if (!w->executions) name_unfinished(folder, &list, w);
     free(folder);
     store_release(&list);
-    return folder ? STATUS_OK : STATUS_FAILED;
 }
 
 // ---- Selecting ----
@@ -167,8 +164,7 @@ status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) {
         (p->settings->command == COMMAND_CLEAN_RUNS && p->settings->values[SETTING_EXPS]))
         return store_keys(p->artifacts, keys, count, err);
     *count = 0;
-    *keys = memory_new(names->count, sizeof **keys, err);
-    if (!*keys) return STATUS_FAILED;
+    *keys = memory_new(names->count, sizeof **keys);
     for (size_t i = 0; rc == STATUS_OK && i < names->count; i++) {
         char *key;
         rc = store_find(p->artifacts, names->items[i], &key, err);

@@ -21,8 +21,7 @@ typedef struct kept_run {
 } kept_run;
 
 // Reads a run in the store; one that cannot be used has the reason in `differs`.
-status kept_read(const pipeline *p, const origins *known, const char *key, kept_run *w,
-                 error *err) MUST_CHECK;
+void kept_read(const pipeline *p, const origins *known, const char *key, kept_run *w);
 // Lists the keys (KEY12) of the runs whose first digits the settings name, or of all; free with
 // store_keys_free. STATUS_INPUT if a word does not match exactly one.
 status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) MUST_CHECK;

@@ -17,13 +17,12 @@
 
 // Returns the relative path of `runs/KEY12/N` from the folder that holds the link `path`, which may
 // itself be a link.
-static char *link_target(const char *artifacts, const char *path, const char *key, int number,
-                         error *err) {
+static char *link_target(const char *artifacts, const char *path, const char *key, int number) {
     char folder[PATH_MAX + 1], *target = NULL;
-    char *runs = memory_format(err, "%s/runs", artifacts);
+    char *runs = memory_format("%s/runs", artifacts);
     paths_real_folder(path, folder);
-    char *seen = runs ? paths_relative(runs, folder, err) : NULL;
-    if (seen) target = memory_format(err, "%s/%.*s/%d", seen, STORE_KEY_DIGITS, key, number);
+    char *seen = paths_relative(runs, folder);
+    target = memory_format("%s/%.*s/%d", seen, STORE_KEY_DIGITS, key, number);
     free(seen);
     free(runs);
     return target;
@@ -32,8 +31,7 @@ static char *link_target(const char *artifacts, const char *path, const char *ke
 // Makes the link under a temporary name, then renames it.
 static status put_link(const char *path, const char *target, error *err) {
     status rc = STATUS_OK;
-    char *new_link = memory_format(err, "%s.new-%ld", path, (long)getpid());
-    if (!new_link) return STATUS_FAILED;
+    char *new_link = memory_format("%s.new-%ld", path, (long)getpid());
     (void)unlink(new_link);
     if (symlink(target, new_link) || rename(new_link, path)) {
         rc = error_system(err, STATUS_FAILED, errno, "cannot link '%s'", path);
@@ -44,8 +42,8 @@ static status put_link(const char *path, const char *target, error *err) {
 }
 
 static status make_parent(const char *path, error *err) {
-    char *parent = memory_format(err, "%.*s", (int)(strrchr(path, '/') - path), path);
-    status rc = parent ? output_make_folder(parent, err) : STATUS_FAILED;
+    char *parent = memory_format("%.*s", (int)(strrchr(path, '/') - path), path);
+    status rc = output_make_folder(parent, err);
     free(parent);
     return rc;
 }
@@ -53,11 +51,10 @@ static status make_parent(const char *path, error *err) {
 status store_link(const char *artifacts, const char *place, const char *key, int number,
                   error *err) {
     char old[4096];
-    char *path = memory_format(err, "%s/%s", artifacts, place), *target = NULL;
-    status rc = path ? make_parent(path, err) : STATUS_FAILED;
+    char *path = memory_format("%s/%s", artifacts, place), *target = NULL;
+    status rc = make_parent(path, err);
     if (rc != STATUS_OK) goto out;
-    target = link_target(artifacts, path, key, number, err);
-    TRY(target ? STATUS_OK : STATUS_FAILED);
+    target = link_target(artifacts, path, key, number);
     ssize_t length = readlink(path, old, sizeof old - 1);
     if (length >= 0) old[length] = 0;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
@@ -74,11 +71,11 @@ out:
 bool store_links_finished(const char *artifacts, const char *place) {
     static const char *const stages[] = {"train", "evaluate"};
     struct stat info;
-    char *link = memory_format(NULL, "%s/%s", artifacts, place);
+    char *link = memory_format("%s/%s", artifacts, place);
     bool finished = link && lstat(link, &info) == 0 && S_ISLNK(info.st_mode);
     for (size_t i = 0; i < 2 && finished; i++) {
-        char *manifest = memory_format(NULL, "%s/%s/manifest.yaml", link, stages[i]);
-        finished = manifest && access(manifest, F_OK) == 0;
+        char *manifest = memory_format("%s/%s/manifest.yaml", link, stages[i]);
+        finished = access(manifest, F_OK) == 0;
         free(manifest);
     }
     free(link);
@@ -97,16 +94,15 @@ static bool is_execution_of(const char *target, const char *key) {
            strncmp(number - STORE_KEY_DIGITS, key, STORE_KEY_DIGITS) == 0;
 }
 
-static status find_link(const char *path, const char *key, words *found, error *err) {
+static void find_link(const char *path, const char *key, words *found) {
     char target[4096];
     const ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length < 0) return STATUS_OK;
+    if (length < 0) return;
     target[length] = 0;
-    return is_execution_of(target, key) ? words_add(found, path, err) : STATUS_OK;
+    if (is_execution_of(target, key)) words_add(found, path);
 }
 
-static status find_links_below(const char *folder, int depth, const char *key, words *found,
-                               error *err) {
+static void find_links_below(const char *folder, int depth, const char *key, words *found) {
     struct stat info;
     status rc = STATUS_OK;
     DIR *open = opendir(folder);
@@ -114,25 +110,23 @@ static status find_links_below(const char *folder, int depth, const char *key, w
         const char *name = e->d_name;
         // The store itself may be large, and has no such links.
         if (*name == '.' || (depth == 1 && strcmp(name, "runs") == 0)) continue;
-        char *path = memory_format(err, "%s/%s", folder, name);
-        if (!path)
-            rc = STATUS_FAILED;
-        else if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-            rc = find_link(path, key, found, err);
+        char *path = memory_format("%s/%s", folder, name);
+        if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+            find_link(path, key, found);
         else if (depth < LINK_DEPTH && S_ISDIR(info.st_mode))
-            rc = find_links_below(path, depth + 1, key, found, err);
+            find_links_below(path, depth + 1, key, found);
         free(path);
     }
     if (open) closedir(open);
-    return rc;
 }
 
-status store_find_links(const char *artifacts, const char *key, words *links, error *err) {
-    return find_links_below(artifacts, 1, key, links, err);
+void store_find_links(const char *artifacts, const char *key, words *links) {
+    find_links_below(artifacts, 1, key, links);
 }
 
 status store_remove_links(const char *artifacts, const char *key, words *removed, error *err) {
-    status rc = store_find_links(artifacts, key, removed, err);
+    store_find_links(artifacts, key, removed);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < removed->count; i++)
         if (unlink(removed->items[i]) != 0)
             rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", removed->items[i]);

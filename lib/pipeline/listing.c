@@ -43,31 +43,26 @@ static void print_executions(const pipeline *p, const kept_run *w) {
     store_release(&list);
 }
 
-static status put_row(yaml_node *list, const kept_run *w, error *err) {
-    yaml_node *item = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_append(list, item, err);
-    if (rc != STATUS_OK) return rc;
-    TRY(yaml_put(item, "key", yaml_new_string(w->key, err), err));
-    TRY(yaml_put(item, "name", yaml_new_string(w->name, err), err));
-    TRY(yaml_put(item, "differs", yaml_new_string(w->differs, err), err));
-    TRY(yaml_put(item, "date", yaml_new_string(w->date, err), err));
-    if (!isnan(w->accuracy))
-        TRY(yaml_put(item, "accuracy", yaml_new_number(w->accuracy, err), err));
-    if (!isnan(w->seconds))
-        TRY(yaml_put(item, "seconds_per_epoch", yaml_new_number(w->seconds, err), err));
-    TRY(yaml_put(item, "executions", yaml_new_integer((int64_t)w->executions, err), err));
-    TRY(yaml_put(item, "unfinished", yaml_new_integer((int64_t)w->unfinished, err), err));
-    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)w->bytes, err), err));
-out:
-    return rc;
+static void put_row(yaml_node *list, const kept_run *w) {
+    yaml_node *item = yaml_new(YAML_MAPPING);
+    yaml_append(list, item);
+    yaml_put(item, "key", yaml_new_string(w->key));
+    yaml_put(item, "name", yaml_new_string(w->name));
+    yaml_put(item, "differs", yaml_new_string(w->differs));
+    yaml_put(item, "date", yaml_new_string(w->date));
+    if (!isnan(w->accuracy)) yaml_put(item, "accuracy", yaml_new_number(w->accuracy));
+    if (!isnan(w->seconds)) yaml_put(item, "seconds_per_epoch", yaml_new_number(w->seconds));
+    yaml_put(item, "executions", yaml_new_integer((int64_t)w->executions));
+    yaml_put(item, "unfinished", yaml_new_integer((int64_t)w->unfinished));
+    yaml_put(item, "bytes", yaml_new_integer((int64_t)w->bytes));
 }
 
 static status print_json(const kept_run *rows, size_t count, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
     char *text = NULL;
-    status rc = list ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) rc = put_row(list, &rows[i], err);
-    if (rc == STATUS_OK) rc = json_from_yaml(list, &text, err);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < count; i++) put_row(list, &rows[i]);
+    rc = json_from_yaml(list, &text, err);
     if (rc == STATUS_OK) puts(text);
     free(text);
     yaml_free(list);
@@ -128,17 +123,15 @@ status pipeline_list_runs(pipeline *p, error *err) {
     size_t count;
     status rc = kept_select(p, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
-    kept_run *rows = memory_new(count, sizeof *rows, err);
-    rc = rows ? origins_read(&known, err) : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++)
-        rc = kept_read(p, &known, keys[i], &rows[i], err);
-    if (rc == STATUS_OK) {
-        qsort(rows, count, sizeof *rows, by_date);
-        if (p->json)
-            rc = print_json(rows, count, err);
-        else
-            print_table(p, rows, count);
-    }
+    kept_run *rows = memory_new(count, sizeof *rows);
+    origins_read(&known);
+    for (size_t i = 0; i < count; i++) kept_read(p, &known, keys[i], &rows[i]);
+    qsort(rows, count, sizeof *rows, by_date);
+    if (p->json)
+        rc = print_json(rows, count, err);
+    else
+        print_table(p, rows, count);
+
     free(rows);
     origins_release(&known);
     store_keys_free(keys, count);

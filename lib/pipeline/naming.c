@@ -24,7 +24,7 @@ enum { LONGEST_FOLDER = 130, LONGEST_SUFFIX = 40, HASH_DIGITS = 6, CLAIM_DIGITS 
 // For "R001/ddp4" or "ddp4.yaml", suggests the experiment "ddp4".
 static status no_file(const char *path, error *err) {
     catalog known = {0};
-    char *name = naming_base(path, err);
+    char *name = naming_base(path);
     const bool there =
         name && catalog_read_places(&known, NULL) == STATUS_OK && catalog_look_up(&known, name);
     status rc =
@@ -59,14 +59,16 @@ static bool is_study(const char *path) {
 static status find_beside_data(const pipeline *p, const char *name, char **path, error *err) {
     const char *folder = p->settings->values[SETTING_DATA];
     *path = NULL;
-    if (!folder) return names_find_with_data(name, path, err);
+    if (!folder) {
+        names_find_with_data(name, path);
+        return STATUS_OK;
+    }
     const status usable = data_check_own(p, err);
     if (usable != STATUS_OK) return usable;
-    char *base = naming_base(folder, err);
-    if (!base) return STATUS_FAILED;
-    const status rc = names_find_beside(folder, name, strcmp(base, name) == 0, path, err);
+    char *base = naming_base(folder);
+    names_find_beside(folder, name, strcmp(base, name) == 0, path);
     free(base);
-    return rc;
+    return STATUS_OK;
 }
 
 static status find_one(const pipeline *p, const catalog *known, const char *name, words *files,
@@ -80,7 +82,7 @@ static status find_one(const pipeline *p, const catalog *known, const char *name
     else if (!catalog_look_up(known, name))
         TRY(find_beside_data(p, name, &beside, err));
     if (!is_path && !beside) TRY(catalog_find(known, name, &entry, err));
-    rc = words_add(files, entry ? entry->path : beside ? beside : name, err);
+    words_add(files, entry ? entry->path : beside ? beside : name);
 out:
     free(beside);
     return rc;
@@ -90,10 +92,9 @@ static status find_kept(const pipeline *p, const char *digits, words *files, err
     char *key = NULL, *folder = NULL, *path = NULL;
     status rc;
     TRY(store_find(p->artifacts, digits, &key, err));
-    folder = store_folder(p->artifacts, key, err);
-    path = folder ? memory_format(err, "%s/experiment.yaml", folder) : NULL;
-    TRY(path ? STATUS_OK : STATUS_FAILED);
-    TRY(words_add(files, path, err));
+    folder = store_folder(p->artifacts, key);
+    path = memory_format("%s/experiment.yaml", folder);
+    words_add(files, path);
 out:
     free(path);
     free(folder);
@@ -119,8 +120,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
 // The folder of a file's results has the file's name; other folders next to it are reserved.
 static status check_folder(const char *path, error *err) {
     static const char *const taken[] = {"data", "machine", "reproduce", "runs", "verified"};
-    char *name = naming_base(path, err);
-    if (!name) return STATUS_FAILED;
+    char *name = naming_base(path);
     bool bad = !*name || *name == '.';
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         bad = bad || strcmp(name, taken[i]) == 0;
@@ -156,7 +156,7 @@ char *naming_list(const pipeline *p, error *err) {
     const words *names = &p->settings->names;
     char *path = NULL;
     if (names->count)
-        path = memory_string(names->items[0], err);
+        path = memory_string(names->items[0]);
     else if (names_find("experiments/", "reproductions", "reproduce", &path, err) != STATUS_OK)
         return NULL;
     if (!path || access(path, R_OK) == 0) return path;
@@ -167,25 +167,24 @@ char *naming_list(const pipeline *p, error *err) {
 
 // ---- Names ----
 
-char *naming_base(const char *path, error *err) {
+char *naming_base(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name);
     if (length > 5 && strcmp(name + length - 5, ".yaml") == 0) length -= 5;
-    return memory_format(err, "%.*s", (int)length, name);
+    return memory_format("%.*s", (int)length, name);
 }
 
 static status read_name(const char *file, const words *set, char **name, error *err) {
     experiment e = {0};
     status rc = experiment_read(&e, file, (const char *const *)set->items, set->count, err);
     if (rc != STATUS_OK) return rc;
-    *name = memory_string(e.name, err);
+    *name = memory_string(e.name);
     experiment_release(&e);
-    return *name ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 // For ".../runs/KEY12/experiment.yaml": adds the key if another kept run has the same name.
-static char *kept_name(const words *files, size_t at, const words *set, const char *name,
-                       error *err) {
+static char *kept_name(const words *files, size_t at, const words *set, const char *name) {
     bool shared = false;
     for (size_t i = 0; i < files->count; i++) {
         char *other = NULL;
@@ -194,13 +193,13 @@ static char *kept_name(const words *files, size_t at, const words *set, const ch
         free(other);
     }
     const char *end = strrchr(files->items[at], '/');
-    if (!shared) return memory_string(name, err);
-    return memory_format(err, "%s-%.6s", name, end - STORE_KEY_DIGITS);
+    if (!shared) return memory_string(name);
+    return memory_format("%s-%.6s", name, end - STORE_KEY_DIGITS);
 }
 
 // The folder NAME belongs to the experiment file: a kept run gets NAME-KEY.
-static char *kept_folder(const char *file, const char *name, error *err) {
-    return memory_format(err, "%s-%.6s", name, strrchr(file, '/') - STORE_KEY_DIGITS);
+static char *kept_folder(const char *file, const char *name) {
+    return memory_format("%s-%.6s", name, strrchr(file, '/') - STORE_KEY_DIGITS);
 }
 
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
@@ -210,12 +209,12 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
     status rc = read_name(files->items[i], set, name, err);
     if (rc != STATUS_OK) return rc;
     if (p->settings->values[SETTING_RUNS]) {
-        char *own = kept_name(files, i, set, *name, err);
-        *folder = own ? kept_folder(files->items[i], *name, err) : NULL;
+        char *own = kept_name(files, i, set, *name);
+        *folder = own ? kept_folder(files->items[i], *name) : NULL;
         free(*name);
         *name = own;
     } else {
-        *folder = naming_base(files->items[i], err);
+        *folder = naming_base(files->items[i]);
     }
     if (*name && *folder) return STATUS_OK;
     free(*name);
@@ -226,55 +225,51 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
 
 // Returns the first `most` characters of `text` that a folder's name may have; with a hash of the
 // whole if that leaves anything out.
-static char *tame(const char *text, size_t most, error *err) {
+static char *tame(const char *text, size_t most) {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "=._,-+";
-    char hash[SHA256_TEXT_BYTES], *name = memory_new(most + HASH_DIGITS + 2, 1, err);
+    char hash[SHA256_TEXT_BYTES], *name = memory_new(most + HASH_DIGITS + 2, 1);
     size_t length = 0;
-    if (!name || sha256_buffer(text, strlen(text), hash, err) != STATUS_OK) {
-        free(name);
-        return NULL;
-    }
+    sha256_buffer(text, strlen(text), hash);
     for (const char *c = text; *c && length < most; c++)
         if (strchr(good, *c)) name[length++] = *c;
     if (length < strlen(text)) snprintf(name + length, HASH_DIGITS + 2, "-%.*s", HASH_DIGITS, hash);
     return name;
 }
 
-char *naming_shortened(char *name, error *err) {
-    if (!name || strlen(name) <= LONGEST_FOLDER) return name;
-    char *shorter = tame(name, LONGEST_FOLDER - HASH_DIGITS - 1, err);
+char *naming_shortened(char *name) {
+    if (strlen(name) <= LONGEST_FOLDER) return name;
+    char *shorter = tame(name, LONGEST_FOLDER - HASH_DIGITS - 1);
     free(name);
     return shorter;
 }
 
-char *naming_joined(const yaml_node *plan, error *err) {
+char *naming_joined(const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
-    char *joined = memory_string("", err);
-    for (size_t i = 0; joined && i < runs->count; i++) {
-        char *longer = memory_format(err, "%s%s%s", joined, i ? "-" : "",
+    char *joined = memory_string("");
+    for (size_t i = 0; i < runs->count; i++) {
+        char *longer = memory_format("%s%s%s", joined, i ? "-" : "",
                                      yaml_find(runs->items[i], "folder")->text);
         free(joined);
         joined = longer;
     }
-    return naming_shortened(joined, err);
+    return naming_shortened(joined);
 }
 
 // ---- Suffixes ----
 
-// Adds "-NAME=VALUE", or ",NAME=VALUE" to an earlier part; NULL stays NULL.
-static char *with_part(char *text, const char *name, const char *value, error *err) {
-    if (!text || !value) return text;
-    char *longer = memory_format(err, "%s%s%s%s", text, *text ? "," : "", name, value);
+// Adds "-NAME=VALUE", or ",NAME=VALUE" to an earlier part.
+static char *with_part(char *text, const char *name, const char *value) {
+    if (!value) return text;
+    char *longer = memory_format("%s%s%s%s", text, *text ? "," : "", name, value);
     free(text);
     return longer;
 }
 
 // Takes ownership of the parts.
-static char *suffix_of(char *parts, error *err) {
-    char *tamed = parts && *parts ? tame(parts, LONGEST_SUFFIX, err) : NULL, *suffix = NULL;
-    if (tamed || (parts && !*parts))
-        suffix = memory_format(err, "%s%s", tamed ? "-" : "", tamed ? tamed : "");
+static char *suffix_of(char *parts) {
+    char *tamed = tame(parts, LONGEST_SUFFIX);
+    char *suffix = memory_format("%s%s", *tamed ? "-" : "", tamed);
     free(tamed);
     free(parts);
     return suffix;
@@ -289,51 +284,51 @@ static bool is_of_report(const char *assignment) {
     return false;
 }
 
-static char *assignments_of(const settings *s, bool of_report, error *err) {
-    char *text = memory_string("", err);
+static char *assignments_of(const settings *s, bool of_report) {
+    char *text = memory_string("");
     for (size_t i = 0; i < s->assignments.count; i++)
         if (is_of_report(s->assignments.items[i]) == of_report)
-            text = with_part(text, "", s->assignments.items[i], err);
+            text = with_part(text, "", s->assignments.items[i]);
     return text;
 }
 
 // The folder's own name: "shapes" for "data/shapes/", and in that folder for ".".
-static char *data_name(const char *folder, error *err) {
+static char *data_name(const char *folder) {
     char *path = realpath(folder, NULL);
-    if (!path) path = memory_string(folder, err);
+    if (!path) path = memory_string(folder);
     for (size_t end = path ? strlen(path) : 0; end > 1 && path[end - 1] == '/';) path[--end] = 0;
-    char *name = path ? naming_base(path, err) : NULL;
+    char *name = path ? naming_base(path) : NULL;
     free(path);
     return name;
 }
 
-char *naming_suffix(const settings *s, error *err) {
+char *naming_suffix(const settings *s) {
     const char *data = s->values[SETTING_DATA], *math = s->values[SETTING_MATH];
-    char *name = data ? data_name(data, err) : NULL;
-    char *text = data && !name ? NULL : assignments_of(s, false, err);
-    text = with_part(text, "data=", name, err);
-    text = with_part(text, "threads=", s->values[SETTING_THREADS], err);
-    if (math && strcmp(math, "exact") != 0) text = with_part(text, "math=", math, err);
+    char *name = data ? data_name(data) : NULL;
+    char *text = data && !name ? NULL : assignments_of(s, false);
+    text = with_part(text, "data=", name);
+    text = with_part(text, "threads=", s->values[SETTING_THREADS]);
+    if (math && strcmp(math, "exact") != 0) text = with_part(text, "math=", math);
     free(name);
-    return suffix_of(text, err);
+    return suffix_of(text);
 }
 
 // The language of the report; wrong flags are refused later, by `report` itself.
-static char *language_of(const settings *s, error *err) {
+static char *language_of(const settings *s) {
     words flags = {0};
     const char *value = NULL;
     if (words_options(&flags, s->values[SETTING_REPORT_FLAGS], NULL) == STATUS_OK)
         value = words_value(&flags, "--lang");
-    char *language = memory_string(value ? value : "en", err);
+    char *language = memory_string(value ? value : "en");
     words_release(&flags);
     return language;
 }
 
-char *naming_report_suffix(const settings *s, bool with_language, error *err) {
-    char *language = language_of(s, err);
-    char *text = language ? assignments_of(s, true, err) : NULL;
+char *naming_report_suffix(const settings *s, bool with_language) {
+    char *language = language_of(s);
+    char *text = assignments_of(s, true);
     if (language && with_language && strcmp(language, "en") != 0)
-        text = with_part(text, "lang=", language, err);
+        text = with_part(text, "lang=", language);
     free(language);
-    return suffix_of(text, err);
+    return suffix_of(text);
 }

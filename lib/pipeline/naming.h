@@ -20,7 +20,7 @@ status naming_find(const pipeline *p, bool study_may_be, words *files, bool *stu
 char *naming_list(const pipeline *p, error *err) MUST_CHECK;
 
 // Returns the base name: "vgg" for "…/vgg.yaml"; free() it.
-char *naming_base(const char *path, error *err) MUST_CHECK;
+char *naming_base(const char *path) MUST_CHECK;
 
 // Finds the name of run number `i` of `files` in reports, and the folder below ARTIFACTS for its
 // links; free() both. A run that is given by its key has the folder NAME-KEY, as the folder NAME
@@ -30,10 +30,10 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
 
 // Takes ownership of `name` and returns it as a folder name: if it is too long, cut, with a hash.
 // free() it. NULL stays NULL.
-char *naming_shortened(char *name, error *err) MUST_CHECK;
+char *naming_shortened(char *name) MUST_CHECK;
 // Returns FOLDER-FOLDER… of the plan's runs; cut, with a hash, if it is too long for a folder.
 // free() it.
-char *naming_joined(const yaml_node *plan, error *err) MUST_CHECK;
+char *naming_joined(const yaml_node *plan) MUST_CHECK;
 
 // Names have two suffixes, as the settings of the command line change two things. Both are "" if
 // nothing is set. Characters that a name may not have are left out, and long ones cut; then a hash
@@ -45,7 +45,7 @@ char *naming_joined(const yaml_node *plan, error *err) MUST_CHECK;
 // naming_report_suffix: settings that only choose other seeds or labels of these runs, for plans
 // and reports: "-seed=1,repeats=3"; with `language`, other languages than English: "-lang=zh". A
 // link's own name has the seed. free() them.
-char *naming_suffix(const settings *s, error *err) MUST_CHECK;
-char *naming_report_suffix(const settings *s, bool language, error *err) MUST_CHECK;
+char *naming_suffix(const settings *s) MUST_CHECK;
+char *naming_report_suffix(const settings *s, bool language) MUST_CHECK;
 
 #endif

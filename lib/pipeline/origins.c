@@ -11,51 +11,43 @@
 #include "experiment/names.h"
 #include "pipeline/change.h"
 
-// Takes over `name`, which may be NULL after a failure.
-static status add(origins *o, char *name, const char *path, error *err) {
+// Takes over `name`.
+static void add(origins *o, char *name, const char *path) {
     error unreadable;
     void *items = o->items;
-    status rc = name ? memory_grow(&items, &o->capacity, o->count + 1, sizeof *o->items, err)
-                     : STATUS_FAILED;
+    memory_grow(&items, &o->capacity, o->count + 1, sizeof *o->items);
     o->items = items;
-    if (rc == STATUS_OK) {
-        origin *one = &o->items[o->count];
-        *one = (origin){.name = name};
-        if (experiment_read(&one->e, path, NULL, 0, &unreadable) == STATUS_OK) {
-            o->count++;
-            return rc;
-        }
-    }
-    free(name);
-    return rc;
+    origin *one = &o->items[o->count];
+    *one = (origin){.name = name};
+    if (experiment_read(&one->e, path, NULL, 0, &unreadable) == STATUS_OK)
+        o->count++;
+    else
+        free(name);
 }
 
 // Adds those that import-images has written next to its data, under the name of the folder.
-static status add_with_data(origins *o, error *err) {
+static void add_with_data(origins *o) {
     DIR *data = opendir("data");
     status rc = STATUS_OK;
     for (const struct dirent *e; data && rc == STATUS_OK && (e = readdir(data));) {
         char *path = NULL;
         if (*e->d_name == '.' || catalog_look_up(&o->files, e->d_name)) continue;
-        rc = names_find_with_data(e->d_name, &path, err);
-        if (path) rc = add(o, memory_string(e->d_name, err), path, err);
+        names_find_with_data(e->d_name, &path);
+        if (path) add(o, memory_string(e->d_name), path);
         free(path);
     }
     if (data) closedir(data);
-    return rc;
 }
 
-status origins_read(origins *o, error *err) {
+void origins_read(origins *o) {
     error unreadable;
-    status rc = STATUS_OK;
     *o = (origins){0};
     if (catalog_read_places(&o->files, &unreadable) != STATUS_OK) o->files = (catalog){0};
-    for (size_t i = 0; rc == STATUS_OK && i < o->files.count; i++) {
+    for (size_t i = 0; i < o->files.count; i++) {
         const catalog_entry *file = &o->files.items[i];
-        if (catalog_is_experiment(file))
-            rc = add(o, memory_string(file->name, err), file->path, err);
+        if (catalog_is_experiment(file)) add(o, memory_string(file->name), file->path);
     }
-    return rc == STATUS_OK ? add_with_data(o, err) : rc;
+    add_with_data(o);
 }
 
 void origins_release(origins *o) {

@@ -25,7 +25,7 @@ typedef struct origins {
 // Reads the experiments that can be named here: those of catalog_read_places, and those next to
 // data. A file that cannot be read is left out, and so are all if a folder cannot be read: runs are
 // listed without them, too. Call origins_release in any case.
-status origins_read(origins *o, error *err) MUST_CHECK;
+void origins_read(origins *o);
 void origins_release(origins *o);
 
 // Writes to `text` the keys in which the run `name` with these parameters (of its manifest) differs

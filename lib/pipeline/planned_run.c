@@ -21,8 +21,7 @@ static const char *const tools[] = {
 };
 
 static status check_tool(const pipeline *p, const planned_run *r, error *err) {
-    char *path = memory_format(err, "%s/%s", p->bin, r->tool);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/%s", p->bin, r->tool);
     bool there = access(path, X_OK) == 0;
     free(path);
     if (there) return STATUS_OK;
@@ -38,40 +37,38 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
         return error_set(
             err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu: the largest seed is %lld",
             r->name, (unsigned long long)count, (unsigned long long)first, (long long)INT64_MAX);
-    r->seeds = memory_new(count, sizeof *r->seeds, err);
-    if (!r->seeds) return STATUS_FAILED;
+    r->seeds = memory_new(count, sizeof *r->seeds);
     for (r->seed_count = 0; r->seed_count < count; r->seed_count++) {
         planned_seed *s = &r->seeds[r->seed_count];
         s->seed = first + r->seed_count;
-        s->place = memory_format(err, "%s/seed-%llu", folder, (unsigned long long)s->seed);
-        s->own = memory_format(err, "%s/seed-%llu", r->name, (unsigned long long)s->seed);
-        if (!s->place || !s->own) return STATUS_FAILED;
+        s->place = memory_format("%s/seed-%llu", folder, (unsigned long long)s->seed);
+        s->own = memory_format("%s/seed-%llu", r->name, (unsigned long long)s->seed);
     }
     return STATUS_OK;
 }
 
 // A list of devices is dealt to the experiment's ranks: it gives their places, not their number.
-static status choose_devices(const pipeline *p, planned_run *r, error *err) {
+static void choose_devices(const pipeline *p, planned_run *r) {
     const char *given = p->settings->values[SETTING_DEVICE];
     const char *math = p->settings->values[SETTING_MATH];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
     words list = {0}, dealt = {0};
     char *text = NULL;
-    status rc;
-    TRY(words_option(&r->device, "--math", math, err));
-    if (!given || !strchr(given, ',')) return words_option(&r->device, "--device", given, err);
-    TRY(words_split(&list, given, ",", err));
-    if (!list.count) TRY(words_add(&list, given, err)); // the tool will report the error
+    words_option(&r->device, "--math", math);
+    if (!given || !strchr(given, ',')) {
+        words_option(&r->device, "--device", given);
+        return;
+    }
+    words_split(&list, given, ",");
+    if (!list.count) words_add(&list, given); // the tool will report the error
     for (int i = 0; i < ranks; i++)
-        TRY(words_format(&dealt, err, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
-                         list.items[(size_t)i % list.count]));
-    text = memory_string(dealt.items[dealt.count - 1], err);
-    TRY(text ? words_option(&r->device, "--device", text, err) : STATUS_FAILED);
-out:
+        words_format(&dealt, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
+                     list.items[(size_t)i % list.count]);
+    text = memory_string(dealt.items[dealt.count - 1]);
+    words_option(&r->device, "--device", text);
     free(text);
     words_release(&dealt);
     words_release(&list);
-    return rc;
 }
 
 // The folders of a plan: `question` is called `folder` now; others get the settings' suffix.
@@ -83,16 +80,16 @@ typedef struct plan_folders {
 // Returns the folder of the run's links, below ARTIFACTS, once the settings are in its name. The
 // folders in that of a study have a claim only where the study is the question.
 static char *place_of(const pipeline *p, planned_runs *runs, const planned_run *r,
-                      const plan_folders *f, error *err) {
+                      const plan_folders *f) {
     const yaml_node *own = yaml_find(r->entry, "folder");
-    if (!own) return memory_format(err, "%s/%s", f->folder, r->name);
+    if (!own) return memory_format("%s/%s", f->folder, r->name);
     const size_t top = strcspn(own->text, "/");
     const char *below = own->text + top;
     if (f->question && strlen(f->question) == top && strncmp(own->text, f->question, top) == 0)
-        return memory_format(err, "%s%s", f->folder, below);
-    char *place = memory_format(err, "%.*s%s%s", (int)top, own->text, f->suffix, below);
+        return memory_format("%s%s", f->folder, below);
+    char *place = memory_format("%.*s%s%s", (int)top, own->text, f->suffix, below);
     const words file = {.items = (char *[]){(char *)r->file, NULL}, .count = 1};
-    return *below ? place : claims_take(p, &runs->names, place, &file, err);
+    return *below ? place : claims_take(p, &runs->names, place, &file);
 }
 
 static status read_entry(const pipeline *p, planned_runs *runs, planned_run *r, yaml_node *entry,
@@ -103,12 +100,11 @@ static status read_entry(const pipeline *p, planned_runs *runs, planned_run *r, 
     r->entry = entry;
     r->name = yaml_find(entry, "name")->text;
     r->file = (file ? file : yaml_find(plan, "experiment"))->text;
-    for (size_t i = 0; i < set->count; i++) TRY(words_add(&r->set, set->items[i]->text, err));
+    for (size_t i = 0; i < set->count; i++) words_add(&r->set, set->items[i]->text);
     TRY(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
-    r->tool = memory_string(tools[r->e.strategy], err);
-    if (!r->tool) return STATUS_FAILED;
-    char *place = place_of(p, runs, r, f, err);
-    rc = place ? yaml_put(entry, "folder", yaml_new_string(place, err), err) : STATUS_FAILED;
+    r->tool = memory_string(tools[r->e.strategy]);
+    char *place = place_of(p, runs, r, f);
+    yaml_put(entry, "folder", yaml_new_string(place));
     free(place);
 out:
     return rc;
@@ -121,13 +117,12 @@ static status check_settings(const pipeline *p, const planned_run *r, error *err
     char *ignored = NULL;
     status rc;
     if (!r->device.count && !threads) return STATUS_OK;
-    TRY(words_add(&command, r->tool, err));
-    TRY(words_option(&command, "--experiment", r->file, err));
-    for (size_t i = 0; i < r->set.count; i++)
-        TRY(words_option(&command, "--set", r->set.items[i], err));
-    TRY(words_add_all(&command, &r->device, err));
-    TRY(words_option(&command, "--threads", threads, err));
-    TRY(words_add(&command, "--print-parameters", err));
+    words_add(&command, r->tool);
+    words_option(&command, "--experiment", r->file);
+    for (size_t i = 0; i < r->set.count; i++) words_option(&command, "--set", r->set.items[i]);
+    words_add_all(&command, &r->device);
+    words_option(&command, "--threads", threads);
+    words_add(&command, "--print-parameters");
     TRY(stage_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
@@ -141,11 +136,12 @@ out:
 static status find_program(const char *name, error *err) {
     const char *path = getenv("PATH");
     words folders = {0};
-    status rc = words_split(&folders, path ? path : "/usr/bin:/bin", ":", err);
+    words_split(&folders, path ? path : "/usr/bin:/bin", ":");
+    status rc = STATUS_OK;
     bool there = strchr(name, '/') && access(name, X_OK) == 0;
     for (size_t i = 0; rc == STATUS_OK && !there && !strchr(name, '/') && i < folders.count; i++) {
-        char *file = memory_format(err, "%s/%s", folders.items[i], name);
-        there = file && access(file, X_OK) == 0;
+        char *file = memory_format("%s/%s", folders.items[i], name);
+        there = access(file, X_OK) == 0;
         free(file);
     }
     words_release(&folders);
@@ -156,8 +152,9 @@ static status find_program(const char *name, error *err) {
 
 static status check_launcher(const pipeline *p, error *err) {
     words launcher = {0};
-    status rc = words_split(&launcher, p->settings->values[SETTING_LAUNCHER], " ", err);
-    if (rc == STATUS_OK && launcher.count) rc = find_program(launcher.items[0], err);
+    words_split(&launcher, p->settings->values[SETTING_LAUNCHER], " ");
+    status rc = STATUS_OK;
+    if (launcher.count) rc = find_program(launcher.items[0], err);
     words_release(&launcher);
     return rc;
 }
@@ -182,18 +179,17 @@ static void release(planned_run *r) {
 static status resolve(const pipeline *p, planned_runs *runs, const char *question,
                       const char *folder, error *err) {
     const yaml_node *entries = yaml_find(runs->plan, "runs");
-    const plan_folders f = {question, folder, naming_suffix(p->settings, err)};
+    const plan_folders f = {question, folder, naming_suffix(p->settings)};
     status rc = f.suffix ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(check_launcher(p, err));
-    runs->items = memory_new(entries->count, sizeof *runs->items, err);
-    TRY(runs->items ? STATUS_OK : STATUS_FAILED);
+    runs->items = memory_new(entries->count, sizeof *runs->items);
     for (size_t i = 0; i < entries->count; i++) {
         planned_run *r = &runs->items[runs->count++];
         TRY(read_entry(p, runs, r, entries->items[i], &f, err));
         TRY(add_seeds(r, yaml_find(r->entry, "folder")->text, err));
         TRY(check_tool(p, r, err));
-        TRY(choose_devices(p, r, err));
+        choose_devices(p, r);
         if (i == 0) TRY(check_settings(p, r, err));
         TRY(data_locate(p, r, err));
     }
@@ -242,23 +238,20 @@ void planned_runs_release(planned_runs *runs) {
 
 // ---- Keys ----
 
-status planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
-                           const char *file, bool complete, words *command, error *err) {
-    status rc;
-    TRY(words_add(command, r->tool, err));
-    TRY(words_option(command, "--experiment", file, err));
+void planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
+                         const char *file, bool complete, words *command) {
+    words_add(command, r->tool);
+    words_option(command, "--experiment", file);
     for (size_t i = 0; !complete && i < r->set.count; i++)
-        TRY(words_option(command, "--set", r->set.items[i], err));
+        words_option(command, "--set", r->set.items[i]);
     if (!complete) {
-        TRY(words_add(command, "--set", err));
-        TRY(words_format(command, err, "seed=%llu", (unsigned long long)s->seed));
+        words_add(command, "--set");
+        words_format(command, "seed=%llu", (unsigned long long)s->seed);
     }
-    TRY(words_option(command, "--train", r->train, err));
-    if (!r->e.validation.samples) TRY(words_option(command, "--test", r->test, err));
-    TRY(words_add_all(command, &r->device, err));
-    TRY(words_option(command, "--threads", p->settings->values[SETTING_THREADS], err));
-out:
-    return rc;
+    words_option(command, "--train", r->train);
+    if (!r->e.validation.samples) words_option(command, "--test", r->test);
+    words_add_all(command, &r->device);
+    words_option(command, "--threads", p->settings->values[SETTING_THREADS]);
 }
 
 static status find_keys(pipeline *p, planned_run *r, error *err) {
@@ -266,35 +259,31 @@ static status find_keys(pipeline *p, planned_run *r, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++) {
         words command = {0};
         planned_seed *s = &r->seeds[i];
-        rc = planned_run_command(p, r, s, r->file, false, &command, err);
-        if (rc == STATUS_OK) rc = stage_key(p, &command, s->key, err);
+        planned_run_command(p, r, s, r->file, false, &command);
+        rc = stage_key(p, &command, s->key, err);
         words_release(&command);
     }
     return rc;
 }
 
-static status put_keys(const planned_run *r, error *err) {
-    yaml_node *keys = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(r->entry, "keys", keys, err);
-    for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++)
-        rc = yaml_append(keys, yaml_new_string(r->seeds[i].key, err), err);
-    if (rc != STATUS_OK || r->e.tta == VIEWS_NONE) return rc;
-    return yaml_put(r->entry, "views", yaml_new_string(views_word(r->e.tta), err), err);
+static void put_keys(const planned_run *r) {
+    yaml_node *keys = yaml_new(YAML_SEQUENCE);
+    yaml_put(r->entry, "keys", keys);
+    for (size_t i = 0; i < r->seed_count; i++) yaml_append(keys, yaml_new_string(r->seeds[i].key));
+    if (r->e.tta == VIEWS_NONE) return;
+    yaml_put(r->entry, "views", yaml_new_string(views_word(r->e.tta)));
 }
 
 // Labels are not part of the key, so a run may have been trained with other labels: the plan has
 // those of this experiment.
-static status show_own(planned_run *r, error *err) {
+static void show_own(planned_run *r) {
     static const char *const shown[] = {"title", "target_accuracy"};
-    status rc = STATUS_OK;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         const yaml_node *own = yaml_find(r->e.resolved, shown[i]);
-        if (own) TRY(yaml_put(r->entry, shown[i], yaml_copy(own, err), err));
+        if (own) yaml_put(r->entry, shown[i], yaml_copy(own));
     }
-    if (yaml_find(r->entry, "published")) return rc;
-    rc = yaml_put(r->entry, "published", yaml_new(YAML_SEQUENCE, err), err);
-out:
-    return rc;
+    if (yaml_find(r->entry, "published")) return;
+    yaml_put(r->entry, "published", yaml_new(YAML_SEQUENCE));
 }
 
 static status check_distinct(const planned_runs *runs, error *err) {
@@ -327,8 +316,8 @@ status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, erro
         rc = data_prepare(p, &runs->items[i], err);
     if (rc == STATUS_OK) rc = find_all_keys(p, runs, false, distinct, err);
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
-        rc = put_keys(&runs->items[i], err);
-        if (rc == STATUS_OK) rc = show_own(&runs->items[i], err);
+        put_keys(&runs->items[i]);
+        show_own(&runs->items[i]);
     }
     return rc;
 }

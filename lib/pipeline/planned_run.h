@@ -74,18 +74,17 @@ status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, erro
 
 // Writes the command of a training to `command`: its tool and arguments, without --out. `file` is
 // the experiment file; the assignments are added unless the file is `complete`.
-status planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
-                           const char *file, bool complete, words *command, error *err) MUST_CHECK;
+void planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
+                         const char *file, bool complete, words *command);
 
 // Returns the model's input shape: "3,32,32"; free() it.
-char *planned_run_shape(const planned_run *r, error *err) MUST_CHECK;
+char *planned_run_shape(const planned_run *r) MUST_CHECK;
 
 // Runs the stages that make the run's data: fetch, then shard.
 status data_prepare(pipeline *p, const planned_run *r, error *err) MUST_CHECK;
 // Their commands. `source` is the location of the official files; NULL: their web address.
-status data_fetch_command(const planned_run *r, const char *source, words *command,
-                          error *err) MUST_CHECK;
-status data_shard_command(const planned_run *r, words *command, error *err) MUST_CHECK;
+void data_fetch_command(const planned_run *r, const char *source, words *command);
+void data_shard_command(const planned_run *r, words *command);
 // Fills in r->data, r->own, r->train and r->test. The folder is DATA; or, for a data set that is
 // not official, the experiment file's own folder or data/DATASET, if it holds a data set; or else
 // one below ARTIFACTS, which data_prepare fills.

@@ -15,7 +15,7 @@ static status put_published(yaml_node *run, const char *file, error *err) {
     published p = {0};
     status rc = experiment_read(&e, file, NULL, 0, err);
     if (rc == STATUS_OK) rc = published_read(&p, file, err);
-    if (rc == STATUS_OK) rc = published_put(&p, run, NULL, e.name, err);
+    if (rc == STATUS_OK) published_put(&p, run, NULL, e.name);
     published_release(&p);
     experiment_release(&e);
     return rc;
@@ -27,24 +27,25 @@ static status plan_runs(const pipeline *p, const words *files, planned_runs *run
     const settings *s = p->settings;
     const words *set = &s->assignments;
     yaml_node *run;
-    status rc;
-    TRY(plan_new("runs", NULL, &runs->plan, err));
+    status rc = STATUS_OK;
+    plan_new("runs", NULL, &runs->plan);
     for (size_t i = 0; i < files->count; i++) {
         char *name, *folder;
         TRY(naming_of_run(p, files, i, &name, &folder, err));
-        rc = plan_add_run(runs->plan, name, &run, err);
-        if (rc == STATUS_OK)
-            rc = yaml_put(run, "experiment", yaml_new_string(files->items[i], err), err);
-        if (rc == STATUS_OK) rc = yaml_put(run, "folder", yaml_new_string(folder, err), err);
-        if (rc == STATUS_OK) rc = put_published(run, files->items[i], err);
-        for (size_t k = 0; rc == STATUS_OK && k < set->count; k++)
-            rc = plan_add_set(run, set->items[k], err);
+        plan_add_run(runs->plan, name, &run);
+        yaml_put(run, "experiment", yaml_new_string(files->items[i]));
+        yaml_put(run, "folder", yaml_new_string(folder));
+        rc = put_published(run, files->items[i], err);
+        for (size_t k = 0; rc == STATUS_OK && k < set->count; k++) plan_add_set(run, set->items[k]);
         free(name);
         free(folder);
         if (rc != STATUS_OK) goto out;
     }
     const yaml_node *first = yaml_get(runs->plan, "runs.0.name");
-    if (files->count > 1) rc = yaml_put(runs->plan, "baseline", yaml_copy(first, err), err);
+    if (files->count > 1) {
+        yaml_put(runs->plan, "baseline", yaml_copy(first));
+        rc = STATUS_OK;
+    }
 out:
     return rc;
 }
@@ -60,22 +61,21 @@ typedef struct place {
 // this name (of which it takes ownership) about these files. A comparison has no folder but that of
 // its report.
 static status put_places(const pipeline *p, planned_runs *runs, place *where, char *question,
-                         const words *files, bool is_report, error *err) {
-    char *suffix = naming_suffix(p->settings, err);
-    char *seeds = naming_report_suffix(p->settings, false, err);
-    char *of_report = naming_report_suffix(p->settings, true, err);
-    const bool good = question && suffix && seeds && of_report;
+                         const words *files, bool is_report) {
+    char *suffix = naming_suffix(p->settings);
+    char *seeds = naming_report_suffix(p->settings, false);
+    char *of_report = naming_report_suffix(p->settings, true);
+    const bool good = question;
     where->question = question;
     if (good)
         where->folder =
-            claims_take(p, &runs->names, memory_format(err, "%s%s", question, suffix), files, err);
+            claims_take(p, &runs->names, memory_format("%s%s", question, suffix), files);
     if (where->folder) {
         const char *between = is_report ? "" : "/report";
-        runs->report =
-            memory_format(err, "%s/%s%s%s", p->artifacts, where->folder, between, of_report);
-        runs->file =
-            is_report ? memory_format(err, "%s/%s%s-plan.yaml", p->artifacts, where->folder, seeds)
-                      : memory_format(err, "%s/%s/plan%s.yaml", p->artifacts, where->folder, seeds);
+        runs->report = memory_format("%s/%s%s%s", p->artifacts, where->folder, between, of_report);
+        runs->file = is_report
+                         ? memory_format("%s/%s%s-plan.yaml", p->artifacts, where->folder, seeds)
+                         : memory_format("%s/%s/plan%s.yaml", p->artifacts, where->folder, seeds);
     }
     free(of_report);
     free(seeds);
@@ -90,7 +90,7 @@ static status plan_experiment_command(const pipeline *p, planned_runs *runs, pla
     bool study;
     status rc;
     TRY(naming_find(p, true, &files, &study, err));
-    TRY(put_places(p, runs, where, naming_base(files.items[0], err), &files, false, err));
+    TRY(put_places(p, runs, where, naming_base(files.items[0]), &files, false));
     rc = study ? plan_study(files.items[0], (const char *const *)set->items, set->count,
                             &runs->plan, err)
                : plan_runs(p, &files, runs, err);
@@ -105,10 +105,8 @@ static status plan_compare_command(const pipeline *p, planned_runs *runs, place 
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
     TRY(plan_runs(p, &files, runs, err));
-    runs->joined = naming_joined(runs->plan, err);
-    TRY(runs->joined ? STATUS_OK : STATUS_FAILED);
-    rc = put_places(p, runs, where, memory_format(err, "compare-%s", runs->joined), &files, true,
-                    err);
+    runs->joined = naming_joined(runs->plan);
+    rc = put_places(p, runs, where, memory_format("compare-%s", runs->joined), &files, true);
 out:
     words_release(&files);
     return rc;
@@ -121,11 +119,11 @@ static status plan_explain_command(const pipeline *p, planned_runs *runs, place 
     char *question = NULL;
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
-    char *from = naming_base(files.items[0], err), *to = naming_base(files.items[1], err);
-    if (from && to) question = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
+    char *from = naming_base(files.items[0]), *to = naming_base(files.items[1]);
+    question = naming_shortened(memory_format("explain-%s-%s", from, to));
     free(from);
     free(to);
-    TRY(put_places(p, runs, where, question, &files, false, err));
+    TRY(put_places(p, runs, where, question, &files, false));
     TRY(plan_ladder(files.items[0], files.items[1], (const char *const *)set->items, set->count,
                     &runs->plan, err));
 out:
@@ -143,8 +141,8 @@ static status plan_reproduce_command(const pipeline *p, planned_runs *runs, plac
         rc = plan_reproduction(list, s->quick, (const char *const *)s->assignments.items,
                                s->assignments.count, &runs->plan, err);
     if (rc == STATUS_OK)
-        rc = put_places(p, runs, where, memory_string(yaml_find(runs->plan, "name")->text, err),
-                        &files, false, err);
+        rc = put_places(p, runs, where, memory_string(yaml_find(runs->plan, "name")->text), &files,
+                        false);
     free(list);
     return rc;
 }

@@ -87,18 +87,16 @@ static void keep_older(const pipeline *p, const selection *s, bool *keep) {
 // Reads the runs of s->keys, and moves those that the settings select to the front.
 static status choose(const pipeline *p, selection *s, size_t all, error *err) {
     static const origins none = {0};
-    bool *keep = memory_new(all, sizeof *keep, err);
-    status rc = STATUS_FAILED;
-    s->rows = memory_new(all, sizeof *s->rows, err);
-    s->links = memory_new(all, sizeof *s->links, err);
-    if (!keep || !s->rows || !s->links) goto out;
+    bool *keep = memory_new(all, sizeof *keep);
+    status rc = STATUS_OK;
+    s->rows = memory_new(all, sizeof *s->rows);
+    s->links = memory_new(all, sizeof *s->links);
     for (s->count = 0; s->count < all; s->count++) {
         const size_t i = s->count;
         keep[i] = true;
-        TRY(kept_read(p, &none, s->keys[i], &s->rows[i], err));
-        TRY(store_find_links(p->artifacts, s->keys[i], &s->links[i], err));
+        kept_read(p, &none, s->keys[i], &s->rows[i]);
+        store_find_links(p->artifacts, s->keys[i], &s->links[i]);
     }
-    rc = STATUS_OK;
     if (p->settings->values[SETTING_EXPS]) TRY(keep_named(p, s, keep, err));
     keep_older(p, s, keep);
     s->count = 0;
@@ -165,11 +163,11 @@ static status check_all_unused(const pipeline *p, const char *key, error *err) {
 
 // Renames the folder first, so that an interrupted removal leaves no partial run.
 static status remove_run(const pipeline *p, const char *key, error *err) {
-    char *folder = store_folder(p->artifacts, key, err);
-    char *gone = memory_format(err, "%s/runs/.removed-%s", p->artifacts, key);
+    char *folder = store_folder(p->artifacts, key);
+    char *gone = memory_format("%s/runs/.removed-%s", p->artifacts, key);
     words links = {0};
-    status rc = folder && gone ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK && access(gone, F_OK) == 0) rc = work_remove_tree(gone, err);
+    status rc = STATUS_OK;
+    if (access(gone, F_OK) == 0) rc = work_remove_tree(gone, err);
     if (rc == STATUS_OK && rename(folder, gone) != 0)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", folder);
     if (rc == STATUS_OK) rc = store_remove_links(p->artifacts, key, &links, err);

@@ -54,11 +54,10 @@ static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char sep
     bool worlds[RANKS_MAX + 1] = {false};
     if (!needs_collectives(p, runs, worlds)) return NULL;
     worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
-    char *list = memory_string("", NULL);
-    for (int w = 1; list && w <= RANKS_MAX; w++) {
+    char *list = memory_string("");
+    for (int w = 1; w <= RANKS_MAX; w++) {
         if (!worlds[w]) continue;
-        char *longer = *list ? memory_format(NULL, "%s%c%d", list, separator, w)
-                             : memory_format(NULL, "%d", w);
+        char *longer = *list ? memory_format("%s%c%d", list, separator, w) : memory_format("%d", w);
         free(list);
         list = longer;
     }
@@ -67,7 +66,7 @@ static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char sep
 
 char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
     char *ranks = list_of_ranks(p, runs, '-');
-    char *dir = ranks ? memory_format(NULL, "%s/machine/allreduce-%s", p->artifacts, ranks) : NULL;
+    char *dir = ranks ? memory_format("%s/machine/allreduce-%s", p->artifacts, ranks) : NULL;
     free(ranks);
     return dir;
 }
@@ -77,9 +76,13 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
                                   error *err) {
     char *ranks = list_of_ranks(p, runs, ',');
     words command = {0};
-    status rc = ranks ? words_add(&command, "bench-allreduce", err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = words_option(&command, "--world-size", ranks, err);
-    if (rc == STATUS_OK) rc = words_option(&command, "--out", dir, err);
+    status rc = STATUS_OK;
+    if (ranks)
+        words_add(&command, "bench-allreduce");
+    else
+        rc = STATUS_FAILED;
+    if (rc == STATUS_OK) words_option(&command, "--world-size", ranks);
+    if (rc == STATUS_OK) words_option(&command, "--out", dir);
     // The report has its table.
     const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
@@ -100,7 +103,7 @@ static status keep_plan(const planned_runs *runs, error *err) {
         yaml_read_file(runs->file, &before, NULL) == STATUS_OK && yaml_equal(before, runs->plan);
     yaml_free(before);
     if (same) return STATUS_OK;
-    folder = memory_format(err, "%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
+    folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
     TRY(folder ? output_make_folder(folder, err) : STATUS_FAILED);
     TRY(yaml_write_text(runs->plan, &text, &bytes, err));
     TRY(output_write_file(runs->file, text, bytes, err));
@@ -119,9 +122,9 @@ status reporting_check_flags(const pipeline *p, error *err) {
     char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
-    TRY(words_add(&command, "report", err));
-    TRY(words_add(&command, "/dev/null", err));
-    TRY(words_option(&command, "--out", "/dev/null/report", err));
+    words_add(&command, "report");
+    words_add(&command, "/dev/null");
+    words_option(&command, "--out", "/dev/null/report");
     TRY(words_options(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
     TRY(stage_program(p, &command, &line, err));
     if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
@@ -138,29 +141,25 @@ out:
     return rc;
 }
 
-status reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command,
-                             error *err) {
-    status rc = STATUS_OK;
+void reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command) {
     for (size_t i = 0; i < runs->count; i++) {
-        for (size_t k = 0; rc == STATUS_OK && k < runs->items[i].seed_count; k++) {
-            char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key, err);
-            rc = folder ? STATUS_OK : STATUS_FAILED;
-            if (folder && !words_has(command, folder)) rc = words_add(command, folder, err);
+        for (size_t k = 0; k < runs->items[i].seed_count; k++) {
+            char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key);
+            if (!words_has(command, folder)) words_add(command, folder);
             free(folder);
         }
     }
-    return rc;
 }
 
 static status report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
                              words *command, error *err) {
     status rc;
-    TRY(words_add(command, "report", err));
-    TRY(reporting_add_folders(p, runs, command, err));
-    TRY(words_option(command, "--plan", runs->file, err));
-    TRY(words_option(command, "--collectives", collectives, err));
+    words_add(command, "report");
+    reporting_add_folders(p, runs, command);
+    words_option(command, "--plan", runs->file);
+    words_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
-        TRY(words_option(command, "--turns", runs->turns.items[i], err));
+        words_option(command, "--turns", runs->turns.items[i]);
     TRY(words_options(command, p->settings->values[SETTING_REPORT_FLAGS], err));
 out:
     return rc;
@@ -173,8 +172,8 @@ static status print_summary(const pipeline *p, const planned_runs *runs, const w
     words line = {0};
     status rc;
     TRY(stage_program(p, command, &line, err));
-    TRY(words_add(&line, "--summary", err));
-    if (question) TRY(words_add(&line, "--answer", err));
+    words_add(&line, "--summary");
+    if (question) words_add(&line, "--answer");
     rc = child_run(&line, err);
 out:
     words_release(&line);
@@ -199,13 +198,12 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
     TRY(report_command(p, runs, collectives, &command, err));
-    TRY(words_add_all(&stage_words, &command, err));
-    TRY(words_option(&stage_words, "--out", runs->report, err));
+    words_add_all(&stage_words, &command);
+    words_option(&stage_words, "--out", runs->report);
     const stage s = {.name = "report", .dir = runs->report, .command = &stage_words};
     TRY(stage_run(p, &s, err));
     TRY(print_summary(p, runs, &command, err));
-    html = memory_format(err, "%s/report.html", runs->report);
-    TRY(html ? STATUS_OK : STATUS_FAILED);
+    html = memory_format("%s/report.html", runs->report);
     p->say("report:", html, NULL);
 out:
     free(html);

@@ -21,7 +21,6 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHE
 char *reporting_collectives(const pipeline *p, const planned_runs *runs);
 
 // Adds the runs' folders in the store to `command`, each once.
-status reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command,
-                             error *err) MUST_CHECK;
+void reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command);
 
 #endif

@@ -16,7 +16,7 @@
 
 static void say_run(const pipeline *p, const planned_run *r, const run_estimate *e) {
     char what[400], time[DURATION_TEXT_BYTES];
-    char *place = memory_format(NULL, "%s/%s", p->artifacts, r->seeds[0].place);
+    char *place = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
     const char *plural = r->e.epochs == 1 ? "" : "s";
     duration_text(e->train * e->left, time);
     if (isnan(e->train))
@@ -24,7 +24,7 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     else
         snprintf(what, sizeof what, "%.9g epoch%s, %s%s", r->e.epochs, plural, time,
                  e->left < 1 ? " left" : "");
-    if (place && e->left > 0) p->say("estimate", place, what);
+    if (e->left > 0) p->say("estimate", place, what);
     free(place);
 }
 
@@ -96,8 +96,8 @@ static int count_finished(const planned_runs *runs, const run_estimate *e) {
 
 static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) {
     char finished[80];
-    run_estimate *e = memory_new(runs->count, sizeof *e, err);
-    status rc = e ? estimate_runs(p, runs, e, err) : STATUS_FAILED;
+    run_estimate *e = memory_new(runs->count, sizeof *e);
+    status rc = estimate_runs(p, runs, e, err);
     if (rc == STATUS_OK) {
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);

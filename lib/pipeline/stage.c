@@ -18,21 +18,19 @@
 enum { WHY_BYTES = 512 };
 
 status stage_program(const pipeline *p, const words *command, words *program, error *err) {
-    status rc = words_format(program, err, "%s/%s", p->bin, command->items[0]);
-    if (rc != STATUS_OK) return rc;
+    words_format(program, "%s/%s", p->bin, command->items[0]);
     if (access(program->items[program->count - 1], X_OK) != 0)
         return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
                          program->items[program->count - 1]);
-    for (size_t i = 1; rc == STATUS_OK && i < command->count; i++)
-        rc = words_add(program, command->items[i], err);
-    return rc;
+    for (size_t i = 1; i < command->count; i++) words_add(program, command->items[i]);
+    return STATUS_OK;
 }
 
-status stage_add_devices(words *command, const yaml_node *root, const char *device, error *err) {
+void stage_add_devices(words *command, const yaml_node *root, const char *device) {
     const char *backend = yaml_text_at(root, "parameters.backend");
     const char *kind = *backend ? backend : "cpu";
-    status rc = words_option(command, "--device", device ? device : kind, err);
-    return rc == STATUS_OK && *backend ? words_option(command, "--math", "fast", err) : rc;
+    words_option(command, "--device", device ? device : kind);
+    if (*backend) words_option(command, "--math", "fast");
 }
 
 // ---- Keys ----
@@ -44,8 +42,8 @@ static status query_key(const pipeline *p, const words *command, const char *dev
     status rc;
     *key = NULL;
     TRY(stage_program(p, command, &program, err));
-    TRY(words_option(&program, "--device", device, err));
-    TRY(words_add(&program, "--print-key", err));
+    words_option(&program, "--device", device);
+    words_add(&program, "--print-key");
     TRY(child_output(&program, key, err));
 out:
     words_release(&program);
@@ -146,13 +144,11 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
 static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
     yaml_node *root = NULL;
     manifest_state state = MANIFEST_NONE;
-    char *path = memory_format(err, "%s/manifest.yaml", s->dir);
-    char *condition = memory_format(err, "key=%s", key);
-    status rc = path && condition ? STATUS_OK : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", s->dir);
+    char *condition = memory_format("key=%s", key);
     *why = 0;
-    if (rc == STATUS_OK)
-        rc = manifest_fresh(s->dir, (const char *const[]){condition}, 1, &state, why, WHY_BYTES,
-                            err);
+    status rc =
+        manifest_fresh(s->dir, (const char *const[]){condition}, 1, &state, why, WHY_BYTES, err);
     *done = state == MANIFEST_FRESH;
     if (rc == STATUS_OK && !*done) {
         if (access(path, F_OK) != 0)
@@ -186,12 +182,11 @@ status stage_check_place(const pipeline *p, error *err) {
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     const char *slash = strrchr(s->dir, '/');
     int parent = slash ? (int)(slash - s->dir) : 1;
-    char *folder = memory_format(err, "%.*s", parent, slash ? s->dir : ".");
-    char *path = memory_format(err, "%.*s/.%s.lock", parent, slash ? s->dir : ".",
-                               slash ? slash + 1 : s->dir);
-    status rc = STATUS_FAILED;
+    char *folder = memory_format("%.*s", parent, slash ? s->dir : ".");
+    char *path =
+        memory_format("%.*s/.%s.lock", parent, slash ? s->dir : ".", slash ? slash + 1 : s->dir);
+    status rc = STATUS_OK;
     *lock = -1;
-    if (!folder || !path) goto out;
     rc = output_make_folder(folder, err);
     if (rc != STATUS_OK) {
         TRY(stage_check_place(p, err));
@@ -218,9 +213,9 @@ static status start(const pipeline *p, const stage *s, error *err) {
     words program = {0};
     char *ignored = NULL;
     status rc = STATUS_OK;
-    if (s->launcher) TRY(words_add_all(&program, s->launcher, err));
+    if (s->launcher) words_add_all(&program, s->launcher);
     TRY(stage_program(p, s->command, &program, err));
-    if (s->more) TRY(words_add_all(&program, s->more, err));
+    if (s->more) words_add_all(&program, s->more);
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
                                     : child_run(&program, err);
 out:
@@ -266,9 +261,9 @@ static status run_locked(pipeline *p, const stage *s, const char *key, bool lock
 status stage_run(pipeline *p, const stage *s, error *err) {
     char key[SHA256_TEXT_BYTES];
     int held = -1;
-    status rc;
+    status rc = STATUS_OK;
     if (words_has(&p->done, s->dir)) return STATUS_OK;
-    TRY(words_add(&p->done, s->dir, err));
+    words_add(&p->done, s->dir);
     if (s->key)
         snprintf(key, sizeof key, "%s", s->key);
     else

@@ -47,7 +47,6 @@ status stage_program(const pipeline *p, const words *command, words *program,
 // Adds --device and --math for a tool that repeats what the manifest `root` describes, with the
 // same arithmetic (`parameters.backend`). `device` NULL: a GPU if only GPUs have that arithmetic,
 // else the CPU.
-status stage_add_devices(words *command, const yaml_node *root, const char *device,
-                         error *err) MUST_CHECK;
+void stage_add_devices(words *command, const yaml_node *root, const char *device);
 
 #endif

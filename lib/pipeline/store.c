@@ -21,17 +21,17 @@
 
 // ---- Folders ----
 
-char *store_folder(const char *artifacts, const char *key, error *err) {
-    return memory_format(err, "%s/runs/%.*s", artifacts, STORE_KEY_DIGITS, key);
+char *store_folder(const char *artifacts, const char *key) {
+    return memory_format("%s/runs/%.*s", artifacts, STORE_KEY_DIGITS, key);
 }
 
-char *store_execution_folder(const char *artifacts, const char *key, int number, error *err) {
-    return memory_format(err, "%s/runs/%.*s/%d", artifacts, STORE_KEY_DIGITS, key, number);
+char *store_execution_folder(const char *artifacts, const char *key, int number) {
+    return memory_format("%s/runs/%.*s/%d", artifacts, STORE_KEY_DIGITS, key, number);
 }
 
 static bool is_there(const char *folder, const char *name) {
-    char *path = memory_format(NULL, "%s/%s", folder, name);
-    bool there = path && access(path, F_OK) == 0;
+    char *path = memory_format("%s/%s", folder, name);
+    bool there = access(path, F_OK) == 0;
     free(path);
     return there;
 }
@@ -49,10 +49,9 @@ static int is_number(const struct dirent *entry) {
 static status read_stage(const char *folder, const char *name, bool *done, yaml_node **root,
                          error *err) {
     manifest_state state = MANIFEST_NONE;
-    char why[256], *stage = memory_format(err, "%s/%s", folder, name);
-    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, name);
-    status rc = stage && path ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = manifest_fresh(stage, NULL, 0, &state, why, sizeof why, err);
+    char why[256], *stage = memory_format("%s/%s", folder, name);
+    char *path = memory_format("%s/%s/manifest.yaml", folder, name);
+    status rc = manifest_fresh(stage, NULL, 0, &state, why, sizeof why, err);
     *done = state == MANIFEST_FRESH;
     if (rc == STATUS_OK && *done && root) {
         rc = manifest_try_read(path, root, NULL, 0, err);
@@ -97,18 +96,16 @@ bool store_has_states(const execution *x) {
 static status add_execution(execution_list *list, const char *folder, int number, const char *key,
                             error *err) {
     void *items = list->items;
-    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items = items;
-    if (rc != STATUS_OK) return rc;
     execution *x = &list->items[list->count++];
-    *x = (execution){.number = number, .folder = memory_format(err, "%s/%d", folder, number)};
-    return x->folder ? read_execution(x, key, err) : STATUS_FAILED;
+    *x = (execution){.number = number, .folder = memory_format("%s/%d", folder, number)};
+    return read_execution(x, key, err);
 }
 
 status store_read(const char *artifacts, const char *key, execution_list *list, error *err) {
     struct dirent **found = NULL;
-    char *folder = store_folder(artifacts, key, err);
-    if (!folder) return STATUS_FAILED;
+    char *folder = store_folder(artifacts, key);
     int count = scandir(folder, &found, is_number, versionsort);
     status rc = STATUS_OK;
     *list = (execution_list){0};
@@ -171,21 +168,17 @@ status store_keys(const char *artifacts, char ***keys, size_t *count, error *err
     status rc = STATUS_OK;
     *keys = NULL;
     *count = 0;
-    char *folder = memory_format(err, "%s/runs", artifacts);
-    if (!folder) return STATUS_FAILED;
+    char *folder = memory_format("%s/runs", artifacts);
     int entries = scandir(folder, &found, is_key, alphasort);
     if (entries < 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    if (entries > 0) *keys = memory_new((size_t)entries, sizeof **keys, err);
-    if (entries > 0 && !*keys) rc = STATUS_FAILED;
+    if (entries > 0) *keys = memory_new((size_t)entries, sizeof **keys);
     for (int i = 0; i < entries; i++) {
-        if (rc == STATUS_OK) (*keys)[*count] = memory_string(found[i]->d_name, err);
-        if (rc == STATUS_OK) rc = (*keys)[(*count)++] ? STATUS_OK : STATUS_FAILED;
+        (*keys)[(*count)++] = memory_string(found[i]->d_name);
         free(found[i]);
     }
     free(found);
     free(folder);
-    if (rc != STATUS_OK) store_keys_free(*keys, *count);
     return rc;
 }
 
@@ -214,7 +207,7 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     for (size_t i = 0; i < count; i++) {
         if (length == 0 || strncmp(keys[i], digits, length) != 0) continue;
         if (!has_all_digits(artifacts, digits)) continue;
-        if (!matches++) *key = memory_string(keys[i], err);
+        if (!matches++) *key = memory_string(keys[i]);
     }
     store_keys_free(keys, count);
     if (matches == 1 && *key) return STATUS_OK;
@@ -233,9 +226,8 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
 status store_check_unused(const char *folder, error *err) {
     for (int i = 0; i < 2 * (VIEWS_KINDS + 1); i++) {
         const char *stage = i / 2 == VIEWS_KINDS ? "train" : views_folder((test_views)(i / 2));
-        char *path = i % 2 ? memory_format(err, "%s/%s/.lock", folder, stage)
-                           : memory_format(err, "%s/.%s.lock", folder, stage);
-        if (!path) return STATUS_FAILED;
+        char *path = i % 2 ? memory_format("%s/%s/.lock", folder, stage)
+                           : memory_format("%s/.%s.lock", folder, stage);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         const bool used = fd >= 0 && file_lock(fd, false) == FILE_LOCK_HELD;
         if (fd >= 0) close(fd);
@@ -250,8 +242,8 @@ status store_check_unused(const char *folder, error *err) {
 status store_note(const char *folder, const char *key, const char *value, error *err) {
     yaml_node *root = NULL;
     struct stat info;
-    char *path = memory_format(err, "%s/train/manifest.yaml", folder);
-    status rc = path ? manifest_read(path, &root, err) : STATUS_FAILED;
+    char *path = memory_format("%s/train/manifest.yaml", folder);
+    status rc = manifest_read(path, &root, err);
     if (rc != STATUS_OK) goto out;
     if (stat(path, &info) != 0)
         TRY(error_system(err, STATUS_FAILED, errno, "cannot read: '%s'", path));
@@ -260,7 +252,7 @@ status store_note(const char *folder, const char *key, const char *value, error 
         TRY(yaml_error(root, err, "incomplete manifest: 'run' is missing"));
     if (strcmp(yaml_text_at(run, key), value ? value : "") == 0) goto out;
     yaml_remove(run, key);
-    if (value) TRY(yaml_put(run, key, yaml_new_string(value, err), err));
+    if (value) yaml_put(run, key, yaml_new_string(value));
     TRY(manifest_write_tree(root, path, err));
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, info.st_mtim};
     if (utimensat(AT_FDCWD, path, times, 0) != 0)
@@ -308,9 +300,9 @@ static status write_tree(const yaml_node *tree, const char *path, bool *changed,
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,
                           bool *changed, error *err) {
-    char *models = memory_format(err, "%s/models", folder);
-    char *path = memory_format(err, "%s/models/%s.yaml", folder, model);
-    status rc = models && path ? output_make_folder(models, err) : STATUS_FAILED;
+    char *models = memory_format("%s/models", folder);
+    char *path = memory_format("%s/models/%s.yaml", folder, model);
+    status rc = output_make_folder(models, err);
     if (rc == STATUS_OK) rc = write_tree(architecture, path, changed, err);
     free(path);
     free(models);
@@ -321,19 +313,18 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
                               bool *changed, error *err) {
     const yaml_node *architecture = yaml_find(parameters, "architecture");
     const yaml_node *model = yaml_get(parameters, "architecture.name");
-    char *path = memory_format(err, "%s/%s.yaml", folder, name);
-    yaml_node *tree = yaml_new(YAML_MAPPING, err);
-    status rc = path && tree ? STATUS_OK : STATUS_FAILED;
+    char *path = memory_format("%s/%s.yaml", folder, name);
+    yaml_node *tree = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
     *changed = false;
-    if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
+    if (!model || model->kind != YAML_SCALAR || strchr(model->text, '/'))
         rc = error_set(err, STATUS_INPUT,
                        "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
-            TRY(yaml_put(tree, parameters->keys[i], yaml_copy(parameters->items[i], err), err));
-        if (strcmp(parameters->keys[i], "dataset") == 0)
-            TRY(yaml_put(tree, "model", yaml_copy(model, err), err));
+            yaml_put(tree, parameters->keys[i], yaml_copy(parameters->items[i]));
+        if (strcmp(parameters->keys[i], "dataset") == 0) yaml_put(tree, "model", yaml_copy(model));
     }
     TRY(write_model(folder, model->text, architecture, changed, err));
     TRY(write_tree(tree, path, changed, err));
@@ -346,12 +337,11 @@ out:
 status store_keep_experiment(const char *folder, const yaml_node *train, bool *changed,
                              error *err) {
     const yaml_node *parameters = yaml_find(train, "parameters");
-    yaml_node *own = parameters ? yaml_copy(parameters, err) : NULL;
-    status rc;
     if (!parameters) return yaml_error(train, err, "incomplete manifest: 'parameters' is missing");
     // One run has one seed, however many its experiment had.
-    rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, changed, err);
+    yaml_node *own = yaml_copy(parameters);
+    yaml_put(own, "repeats", yaml_new_integer(1));
+    const status rc = store_write_experiment(folder, "experiment", own, changed, err);
     yaml_free(own);
     return rc;
 }

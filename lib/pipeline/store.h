@@ -44,9 +44,8 @@ typedef struct execution_list {
 } execution_list;
 
 // Return "ARTIFACTS/runs/KEY12" and "ARTIFACTS/runs/KEY12/N"; free() them.
-char *store_folder(const char *artifacts, const char *key, error *err) MUST_CHECK;
-char *store_execution_folder(const char *artifacts, const char *key, int number,
-                             error *err) MUST_CHECK;
+char *store_folder(const char *artifacts, const char *key) MUST_CHECK;
+char *store_execution_folder(const char *artifacts, const char *key, int number) MUST_CHECK;
 
 // Reads the executions of a run; none if the folder does not exist. STATUS_FAILED if the folder
 // holds a run with another key that begins with the same digits.
@@ -92,8 +91,7 @@ status store_link(const char *artifacts, const char *place, const char *key, int
 // Is ARTIFACTS/`place` a link to an execution that was trained and evaluated?
 bool store_links_finished(const char *artifacts, const char *place);
 // Adds the paths of the links to executions of KEY12, in ARTIFACTS, to `links`.
-status store_find_links(const char *artifacts, const char *key, words *links,
-                        error *err) MUST_CHECK;
+void store_find_links(const char *artifacts, const char *key, words *links);
 // Removes these links, adding their paths to `removed`.
 status store_remove_links(const char *artifacts, const char *key, words *removed,
                           error *err) MUST_CHECK;

@@ -65,24 +65,20 @@ static size_t list_group(const pipeline *p, const planned_runs *runs, size_t fir
 }
 
 // A group is named after the first seeds' keys, and what they are executed with.
-static status name_group(const pipeline *p, const planned_run *const *group, size_t count,
-                         char **folder, error *err) {
+static void name_group(const pipeline *p, const planned_run *const *group, size_t count,
+                       char **folder) {
     char hash[SHA256_TEXT_BYTES];
     const char *threads = p->settings->values[SETTING_THREADS];
-    text keys;
-    text_init(&keys, err);
+    text keys = {0};
     for (size_t i = 0; i < count; i++) {
         text_format(&keys, "%s\n", group[i]->seeds[0].key);
         for (size_t k = 0; k < group[i]->device.count; k++)
             text_format(&keys, "%s\n", group[i]->device.items[k]);
     }
     text_append(&keys, threads ? threads : "");
-    status rc = text_status(&keys);
-    if (rc == STATUS_OK) rc = sha256_buffer(text_string(&keys), keys.length, hash, err);
+    sha256_buffer(text_string(&keys), keys.length, hash);
     text_release(&keys);
-    if (rc != STATUS_OK) return rc;
-    *folder = memory_format(err, "%s/turns/%.12s", p->artifacts, hash);
-    return *folder ? STATUS_OK : STATUS_FAILED;
+    *folder = memory_format("%s/turns/%.12s", p->artifacts, hash);
 }
 
 // Calls `visit` for each group; it may be left out.
@@ -91,14 +87,14 @@ typedef status visit_group(const pipeline *p, const planned_run *const *group, s
 
 static status for_each_group(const pipeline *p, const planned_runs *runs, visit_group *visit,
                              void *argument, error *err) {
-    const planned_run **group = memory_new(runs->count, sizeof *group, err);
-    status rc = group ? STATUS_OK : STATUS_FAILED;
+    const planned_run **group = memory_new(runs->count, sizeof *group);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
         char *folder = NULL;
         const size_t count = is_first(p, runs, i) ? list_group(p, runs, i, group) : 0;
         if (count < 2) continue;
-        rc = name_group(p, group, count, &folder, err);
-        if (rc == STATUS_OK) rc = visit(p, group, count, folder, argument, err);
+        name_group(p, group, count, &folder);
+        rc = visit(p, group, count, folder, argument, err);
         free(folder);
     }
     free(group);
@@ -111,9 +107,11 @@ static status add_folder(const pipeline *p, const planned_run *const *group, siz
                          const char *folder, void *argument, error *err) {
     (void)p;
     (void)group;
+    (void)err;
     planned_runs *runs = argument;
     runs->taking_turns += count;
-    return words_add(&runs->turns, folder, err);
+    words_add(&runs->turns, folder);
+    return STATUS_OK;
 }
 
 status turns_plan(const pipeline *p, planned_runs *runs, error *err) {
@@ -129,8 +127,8 @@ static const char *precision_of(const pipeline *p) {
 
 bool turns_left(const planned_runs *runs) {
     for (size_t i = 0; i < runs->turns.count; i++) {
-        char *path = memory_format(NULL, "%s/manifest.yaml", runs->turns.items[i]);
-        const bool left = !path || access(path, F_OK) != 0;
+        char *path = memory_format("%s/manifest.yaml", runs->turns.items[i]);
+        const bool left = access(path, F_OK) != 0;
         free(path);
         if (left) return true;
     }
@@ -147,34 +145,31 @@ void turns_announce(const pipeline *p, const planned_runs *runs) {
 // ---- Running ----
 
 // The command of a run, for the shell. time-runs finds the tool beside itself.
-static status add_arm(const pipeline *p, const planned_run *r, words *command, error *err) {
+static void add_arm(const pipeline *p, const planned_run *r, words *command) {
     words own = {0};
-    char *folder = store_folder(p->artifacts, r->seeds[0].key, err), *line = NULL;
-    char *file = folder ? memory_format(err, "%s/experiment.yaml", folder) : NULL;
-    status rc = file ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = planned_run_command(p, r, &r->seeds[0], file, true, &own, err);
-    if (rc == STATUS_OK) line = shell_join(own.items, own.count, err);
-    if (rc == STATUS_OK) rc = line ? words_add(command, line, err) : STATUS_FAILED;
+    char *folder = store_folder(p->artifacts, r->seeds[0].key), *line = NULL;
+    char *file = memory_format("%s/experiment.yaml", folder);
+    planned_run_command(p, r, &r->seeds[0], file, true, &own);
+    line = shell_join(own.items, own.count);
+    words_add(command, line);
     free(line);
     free(file);
     free(folder);
     words_release(&own);
-    return rc;
 }
 
 static status run_group(const pipeline *p, const planned_run *const *group, size_t count,
                         const char *folder, void *argument, error *err) {
     words command = {0};
     status rc;
-    TRY(words_add(&command, "time-runs", err));
-    TRY(words_option(&command, "--out", folder, err));
-    TRY(words_option(&command, "--precision", precision_of(p), err));
-    TRY(words_add(&command, "--limit", err));
-    TRY(words_format(&command, err, "%zu", SECONDS_EACH * count));
-    for (size_t i = 0; i < count; i++) TRY(add_arm(p, group[i], &command, err));
+    words_add(&command, "time-runs");
+    words_option(&command, "--out", folder);
+    words_option(&command, "--precision", precision_of(p));
+    words_add(&command, "--limit");
+    words_format(&command, "%zu", SECONDS_EACH * count);
+    for (size_t i = 0; i < count; i++) add_arm(p, group[i], &command);
     const stage s = {.name = "time", .dir = folder, .command = &command, .drop_output = true};
     rc = stage_run(argument, &s, err);
-out:
     words_release(&command);
     return rc;
 }

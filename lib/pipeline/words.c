@@ -9,68 +9,55 @@
 
 #include "base/memory.h"
 
-// Takes ownership of `word`; NULL is a failure that `err` describes.
-static status take(words *w, char *word, error *err) {
+// Takes ownership of `word`.
+static void take(words *w, char *word) {
     void *items = w->items;
-    status rc = word ? memory_grow(&items, &w->capacity, w->count + 2, sizeof *w->items, err)
-                     : STATUS_FAILED;
+    memory_grow(&items, &w->capacity, w->count + 2, sizeof *w->items);
     w->items = items;
-    if (rc != STATUS_OK) {
-        free(word);
-        return rc;
-    }
     w->items[w->count++] = word;
     w->items[w->count] = NULL;
-    return STATUS_OK;
 }
 
-status words_add(words *w, const char *word, error *err) {
-    return take(w, memory_string(word, err), err);
+void words_add(words *w, const char *word) {
+    take(w, memory_string(word));
 }
 
-status words_format(words *w, error *err, const char *format, ...) {
-    char *text = NULL;
+void words_format(words *w, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    char *text = memory_format_list(format, args);
     va_end(args);
-    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory");
-    return take(w, text, err);
+    take(w, text);
 }
 
-status words_add_all(words *w, const words *more, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < more->count; i++)
-        rc = words_add(w, more->items[i], err);
-    return rc;
+void words_add_all(words *w, const words *more) {
+    for (size_t i = 0; i < more->count; i++) words_add(w, more->items[i]);
 }
 
-status words_option(words *w, const char *option, const char *value, error *err) {
-    if (!value) return STATUS_OK;
-    status rc = words_add(w, option, err);
-    return rc == STATUS_OK ? words_add(w, value, err) : rc;
+void words_option(words *w, const char *option, const char *value) {
+    if (!value) return;
+    words_add(w, option);
+    words_add(w, value);
 }
 
-status words_split(words *w, const char *text, const char *separators, error *err) {
+void words_split(words *w, const char *text, const char *separators) {
     while (text && *text) {
         size_t length = strcspn(text, separators), begin = 0, end = length;
         while (begin < end && isblank((unsigned char)text[begin])) begin++;
         while (end > begin && isblank((unsigned char)text[end - 1])) end--;
         if (end > begin) {
-            status rc = words_format(w, err, "%.*s", (int)(end - begin), text + begin);
-            if (rc != STATUS_OK) return rc;
+            words_format(w, "%.*s", (int)(end - begin), text + begin);
         }
         text += length + (text[length] != 0);
     }
-    return STATUS_OK;
 }
 
 // Takes one word from *text and advances *text past it.
 static status take_option(words *w, const char **text, error *err) {
-    char *word = memory_new(strlen(*text) + 1, 1, err), quote = 0;
+    char *word = memory_new(strlen(*text) + 1, 1), quote = 0;
     size_t length = 0;
     const char *at = *text;
-    status rc = word ? STATUS_OK : STATUS_FAILED;
+    status rc = STATUS_OK;
     for (; word && *at && (quote || !isspace((unsigned char)*at)); at++) {
         if (*at == quote)
             quote = 0;
@@ -80,7 +67,7 @@ static status take_option(words *w, const char **text, error *err) {
             word[length++] = *at;
     }
     if (quote) rc = error_set(err, STATUS_USAGE, "a quote is not closed: %s", *text);
-    if (rc == STATUS_OK) rc = words_add(w, word, err);
+    if (rc == STATUS_OK) words_add(w, word);
     *text = at;
     free(word);
     return rc;

@@ -15,14 +15,14 @@ typedef struct words {
     size_t count, capacity;
 } words;
 
-status words_add(words *w, const char *word, error *err) MUST_CHECK;
-status words_format(words *w, error *err, const char *format, ...) PRINTF_LIKE(3, 4) MUST_CHECK;
-status words_add_all(words *w, const words *more, error *err) MUST_CHECK;
+void words_add(words *w, const char *word);
+void words_format(words *w, const char *format, ...) PRINTF_LIKE(2, 3);
+void words_add_all(words *w, const words *more);
 // Adds an option and its value; nothing if the value is NULL.
-status words_option(words *w, const char *option, const char *value, error *err) MUST_CHECK;
+void words_option(words *w, const char *option, const char *value);
 // Splits `text` at any of the characters in `separators` and adds the parts, without surrounding
 // blanks; skips empty parts. `text` may be NULL.
-status words_split(words *w, const char *text, const char *separators, error *err) MUST_CHECK;
+void words_split(words *w, const char *text, const char *separators);
 // Adds the words of a setting that holds options or names, separated by blanks; '…' or "…" may hold
 // blanks.
 // STATUS_USAGE for an unclosed quote. `text` may be NULL.

@@ -27,8 +27,8 @@ status work_remove_tree(const char *path, error *err) {
 
 // Opens a file and locks it, if its file system has locks; -1 on failure.
 static int lock_file(const char *folder, const char *name, int flags) {
-    char *path = memory_format(NULL, "%s/%s", folder, name);
-    int fd = path ? open(path, O_RDWR | flags, 0666) : -1;
+    char *path = memory_format("%s/%s", folder, name);
+    int fd = open(path, O_RDWR | flags, 0666);
     free(path);
     if (fd < 0 || file_lock(fd, true) != FILE_LOCK_FAILED) return fd;
     close(fd);
@@ -41,8 +41,7 @@ static int guard(const pipeline *p) {
 }
 
 static status make(pipeline *p, error *err) {
-    char *path = memory_format(err, "%s/.work-XXXXXX", p->artifacts);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/.work-XXXXXX", p->artifacts);
     if (!mkdtemp(path)) {
         status rc = error_system(err, STATUS_FAILED, errno, "cannot work in '%s'", p->artifacts);
         free(path);
@@ -79,8 +78,7 @@ void work_close(pipeline *p) {
 
 // ARTIFACTS as a glob pattern, with special characters escaped.
 static char *old_pattern(const char *artifacts) {
-    char *text = memory_new(2 * strlen(artifacts) + sizeof "/.work-*", 1, NULL), *to = text;
-    if (!text) return NULL;
+    char *text = memory_new(2 * strlen(artifacts) + sizeof "/.work-*", 1), *to = text;
     for (const char *c = artifacts; *c; c++) {
         if (strchr("*?[]\\", *c)) *to++ = '\\';
         *to++ = *c;
@@ -91,8 +89,7 @@ static char *old_pattern(const char *artifacts) {
 
 static void remove_unused(const char *folder) {
     error ignored = {0};
-    char *path = memory_format(NULL, "%s/in-use", folder);
-    if (!path) return;
+    char *path = memory_format("%s/in-use", folder);
     int lock = open(path, O_RDWR | O_CLOEXEC);
     bool never_locked = lock < 0 && errno == ENOENT;
     if (never_locked || (lock >= 0 && file_lock(lock, false) == FILE_LOCK_TAKEN))
@@ -104,7 +101,7 @@ static void remove_unused(const char *folder) {
 void work_remove_old(const pipeline *p) {
     glob_t found = {0};
     char *pattern = old_pattern(p->artifacts);
-    if (pattern && glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
         int held = guard(p);
         for (size_t i = 0; held >= 0 && i < found.gl_pathc; i++) remove_unused(found.gl_pathv[i]);
         if (held >= 0) close(held);

@@ -24,22 +24,19 @@ static const figure *find_part(const bars *b, const results *r, const char *owne
     return results_figure(r, owner, metric);
 }
 
-static status append(bars *b, bar one, const char *label) {
+static void append(bars *b, bar one, const char *label) {
     void *items = b->items;
-    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
+    memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items);
     b->items = items;
-    if (rc != STATUS_OK) return rc;
-    one.label = memory_string(label, b->err);
+    one.label = memory_string(label);
     b->items[b->count++] = one;
-    return one.label ? STATUS_OK : STATUS_FAILED;
 }
 
-status bars_add_value(bars *b, double value, interval range, const char *label) {
-    return append(b, (bar){.value = {value}, .low = range.low, .high = range.high}, label);
+void bars_add_value(bars *b, double value, interval range, const char *label) {
+    append(b, (bar){.value = {value}, .low = range.low, .high = range.high}, label);
 }
 
-status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
-                const char *label) {
+void bars_add(bars *b, const results *r, const char *owner, const char *prefix, const char *label) {
     bar one = {.low = NAN, .high = NAN};
     bool any = false;
     for (size_t i = 0; i < b->metric_count; i++) {
@@ -51,7 +48,7 @@ status bars_add(bars *b, const results *r, const char *owner, const char *prefix
         if (known) one.low = b->scale * f->low;
         if (known) one.high = b->scale * f->high;
     }
-    return any ? append(b, one, label) : STATUS_OK;
+    if (any) append(b, one, label);
 }
 
 void bars_release(bars *b) {
@@ -95,14 +92,13 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
 }
 
 status bars_draw(const bars *b, const results *r, document *d) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     const size_t numbers = b->metric_count > 1 ? b->metric_count : 3;
     char *svg = NULL;
     if (!b->count) return STATUS_OK;
-    double *value = memory_new(b->count * numbers, sizeof *value, b->err);
-    const char **label = memory_new(b->count, sizeof *label, b->err);
-    bool *hatched = memory_new(b->count, sizeof *hatched, b->err);
-    if (!value || !label || !hatched) goto out;
+    double *value = memory_new(b->count * numbers, sizeof *value);
+    const char **label = memory_new(b->count, sizeof *label);
+    bool *hatched = memory_new(b->count, sizeof *hatched);
     TRY(plot(b, value, label, hatched, &svg));
     section_drawing(r, d, b->id, svg, b->caption);
 out:

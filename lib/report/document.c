@@ -10,16 +10,15 @@
 #include "base/printable.h"
 
 // Page text comes from files with arbitrary content.
-static char *copy_string(document *d, const char *string) {
-    char *copy = d->rc == STATUS_OK ? memory_string(string, d->err) : NULL;
-    if (copy) (void)printable(copy, false);
-    if (!copy) d->rc = STATUS_FAILED;
+static char *copy_string(const char *string) {
+    char *copy = memory_string(string);
+    (void)printable(copy, false);
     return copy;
 }
 
-void document_init(document *d, const char *title, const char *language, error *err) {
-    *d = (document){.language = language, .err = err};
-    d->title = copy_string(d, title);
+void document_init(document *d, const char *title, const char *language) {
+    *d = (document){.language = language};
+    d->title = copy_string(title);
 }
 
 void document_release(document *d) {
@@ -61,38 +60,24 @@ static void drop_column(table *t, size_t column) {
 }
 
 // Completes the last block: a table loses its empty columns.
-static void end_block(document *d) {
-    if (d->rc != STATUS_OK || !d->count) return;
+void document_end(document *d) {
+    if (!d->count) return;
     table *t = &d->blocks[d->count - 1].table;
     for (size_t column = t->columns; column-- > 1;)
         if (is_empty_column(t, column)) drop_column(t, column);
 }
 
-status document_status(document *d) {
-    end_block(d);
-    return d->rc;
-}
-
-static char *format_string(document *d, const char *format, va_list args) {
-    char *string = NULL;
-    if (d->rc == STATUS_OK && vasprintf(&string, format, args) < 0) {
-        string = NULL;
-        d->rc = error_set(d->err, STATUS_FAILED, "out of memory: cannot write the report");
-    }
-    if (string) (void)printable(string, false);
+static char *format_string(const char *format, va_list args) {
+    char *string = memory_format_list(format, args);
+    (void)printable(string, false);
     return string;
 }
 
-// Adds a new block; NULL after a failure. Takes ownership of `string`.
+// Adds a new block. Takes ownership of `string`.
 static block *add_block(document *d, block_kind kind, char *string) {
     void *blocks = d->blocks;
-    end_block(d);
-    if (d->rc == STATUS_OK)
-        d->rc = memory_grow(&blocks, &d->capacity, d->count + 1, sizeof *d->blocks, d->err);
-    if (d->rc != STATUS_OK) {
-        free(string);
-        return NULL;
-    }
+    document_end(d);
+    memory_grow(&blocks, &d->capacity, d->count + 1, sizeof *d->blocks);
     d->blocks = blocks;
     block *b = &d->blocks[d->count++];
     *b = (block){.kind = kind, .text = string};
@@ -102,34 +87,29 @@ static block *add_block(document *d, block_kind kind, char *string) {
 void document_add(document *d, block_kind kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *string = format_string(d, format, args);
+    char *string = format_string(format, args);
     va_end(args);
     (void)add_block(d, kind, string);
 }
 
 void document_byline(document *d, const char *string) {
     free(d->byline);
-    d->byline = copy_string(d, string);
+    d->byline = copy_string(string);
 }
 
 void document_footnote(document *d, const char *string) {
     free(d->footnote);
-    d->footnote = copy_string(d, string);
+    d->footnote = copy_string(string);
 }
 
 void document_fold(document *d, const char *heading) {
-    block *b = add_block(d, BLOCK_HEADING, copy_string(d, heading));
-    if (b) b->folded = true;
+    add_block(d, BLOCK_HEADING, copy_string(heading))->folded = true;
 }
 
 void document_figure(document *d, const char *id, char *svg, const char *caption) {
-    block *b = add_block(d, BLOCK_FIGURE, copy_string(d, caption));
-    if (!b) {
-        free(svg);
-        return;
-    }
+    block *b = add_block(d, BLOCK_FIGURE, copy_string(caption));
     b->svg = svg;
-    b->id = copy_string(d, id);
+    b->id = copy_string(id);
 }
 
 void document_figure_to_svg(const block *figure, text *out) {
@@ -143,85 +123,63 @@ void document_figure_to_svg(const block *figure, text *out) {
 }
 
 void document_table(document *d, size_t columns, const char *caption) {
-    block *b = add_block(d, BLOCK_TABLE, copy_string(d, caption));
-    if (b) b->table.columns = columns;
+    add_block(d, BLOCK_TABLE, copy_string(caption))->table.columns = columns;
 }
 
 void document_cell(document *d, cell_style style, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *string = format_string(d, format, args);
+    char *string = format_string(format, args);
     va_end(args);
-    if (d->rc != STATUS_OK) return;
     table *t = &d->blocks[d->count - 1].table;
     void *cells = t->cells;
-    d->rc = memory_grow(&cells, &t->capacity, t->count + 1, sizeof *t->cells, d->err);
+    memory_grow(&cells, &t->capacity, t->count + 1, sizeof *t->cells);
     t->cells = cells;
-    if (d->rc != STATUS_OK) {
-        free(string);
-        return;
-    }
     t->cells[t->count++] = (cell){.text = string, .style = style};
 }
 
 void document_shade(document *d, double shade) {
-    if (d->rc != STATUS_OK) return;
     table *t = &d->blocks[d->count - 1].table;
     t->cells[t->count - 1].shade = shade;
 }
 
 void document_cell_id(document *d, size_t back, const char *id) {
-    if (d->rc != STATUS_OK) return;
     table *t = &d->blocks[d->count - 1].table;
-    t->cells[t->count - 1 - back].id = copy_string(d, id);
+    t->cells[t->count - 1 - back].id = copy_string(id);
 }
 
-static void tag_id(document *d, block *b, const char *tag) {
-    char *id = memory_format(d->err, "%s-%s", tag, b->id);
-    if (!id) d->rc = STATUS_FAILED;
-    if (!id) return;
+static void tag_id(block *b, const char *tag) {
+    char *id = memory_format("%s-%s", tag, b->id);
     free(b->id);
     b->id = id;
 }
 
-static void tag_ids(document *d, block *b, const char *tag) {
+static void tag_ids(block *b, const char *tag) {
     static const char *const places[] = {" id=\"", " aria-labelledby=\"", " href='#", "url(#"};
-    text svg;
-    text_init(&svg, d->err);
+    text svg = {0};
     text_append(&svg, b->svg);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char *tagged = memory_format(d->err, "%s%s-", places[i], tag);
-        if (tagged)
-            text_replace(&svg, places[i], tagged);
-        else
-            d->rc = STATUS_FAILED;
+        char *tagged = memory_format("%s%s-", places[i], tag);
+        text_replace(&svg, places[i], tagged);
         free(tagged);
     }
-    char *result = text_take(&svg);
-    if (result) {
-        free(b->svg);
-        b->svg = result;
-    } else {
-        d->rc = STATUS_FAILED;
-    }
+    free(b->svg);
+    b->svg = text_take(&svg);
     text_release(&svg);
-    tag_id(d, b, tag);
+    tag_id(b, tag);
 }
 
 void document_move(document *d, document *part, const char *tag) {
     void *blocks = d->blocks;
-    end_block(d);
-    if (d->rc == STATUS_OK) d->rc = document_status(part);
-    if (d->rc == STATUS_OK)
-        d->rc =
-            memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks, d->err);
-    if (d->rc != STATUS_OK) return;
+    document_end(d);
+    document_end(part);
+    memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks);
     d->blocks = blocks;
     for (size_t i = 0; i < part->count; i++) {
         block *b = &d->blocks[d->count++];
         *b = part->blocks[i];
         if (b->kind == BLOCK_HEADING) b->kind = BLOCK_SUBHEADING;
-        if (b->svg) tag_ids(d, b, tag);
+        if (b->svg) tag_ids(b, tag);
     }
     part->count = 0;
 }

@@ -64,14 +64,12 @@ typedef struct document {
     const char *language; // "en", "zh"; points to static text
     block *blocks;
     size_t count, capacity;
-    status rc;
-    error *err;
 } document;
 
-void document_init(document *d, const char *title, const char *language, error *err);
+void document_init(document *d, const char *title, const char *language);
 void document_release(document *d);
-// Returns the first failure. Also ends the last table.
-status document_status(document *d) MUST_CHECK;
+// Ends the last table.
+void document_end(document *d);
 
 // Replace the previous text.
 void document_byline(document *d, const char *string);

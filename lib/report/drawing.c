@@ -47,8 +47,7 @@ status plot_to_pdf(const text *svg, text *pdf, error *err) {
 
 // Removes every piece from `open` to the next `close`, both included.
 static void remove_between(text *t, const char *open, const char *close) {
-    text result;
-    text_init(&result, t->err);
+    text result = {0};
     const char *rest = text_string(t);
     for (const char *start, *end; (start = strstr(rest, open)); rest = end + strlen(close)) {
         end = strstr(start + strlen(open), close);
@@ -62,8 +61,7 @@ static void remove_between(text *t, const char *open, const char *close) {
 // gnuplot opens a group for each change of pen; most stay empty.
 static void remove_empty_groups(text *t) {
     static const char end[] = "\">\n</g>\n";
-    text result;
-    text_init(&result, t->err);
+    text result = {0};
     const char *rest = text_string(t);
     for (const char *hit; (hit = strstr(rest, end)); rest = hit + sizeof end - 1) {
         const char *start = hit;
@@ -107,8 +105,7 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     text_replace(svg, "='black'", "='currentColor'");
     text_replace(svg, "<tspan >", "<tspan>");
     text_replace(svg, "\n\n", "\n");
-    text page;
-    text_init(&page, svg->err);
+    text page = {0};
     drawing_begin(&page, id, title, height);
     text_format(&page, "<defs><circle id=\"%s-dot\" r=\"1\" stroke=\"none\"/>", id);
     text_format(&page, "<pattern id=\"%s-hatch\" width=\"6\" height=\"6\" ", id);
@@ -121,18 +118,14 @@ static void clean(text *svg, const char *id, const char *title, int height) {
 
 status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
                     error *err) {
-    text drawing;
+    text drawing = {0};
     bool found;
-    text_init(&drawing, err);
     *svg = NULL;
     status rc = run_gnuplot(script, id, &drawing, &found, err);
     if (rc == STATUS_OK && found) {
         clean(&drawing, id, title, height);
         *svg = text_take(&drawing);
-        if (*svg)
-            (void)printable(*svg, false);
-        else
-            rc = STATUS_FAILED;
+        (void)printable(*svg, false);
     }
     text_release(&drawing);
     return rc;

@@ -34,8 +34,7 @@ static const char *factor_message(const char *name) {
 }
 
 static void append_keys(text *out, const char *format, const yaml_node *changes) {
-    text keys;
-    text_init(&keys, out->err);
+    text keys = {0};
     for (size_t i = 0; changes && changes->kind == YAML_MAPPING && i < changes->count; i++)
         text_format(&keys, "%s%s", i ? ", " : "", changes->keys[i]);
     text_format(out, format, text_string(&keys));
@@ -119,9 +118,8 @@ void effect_append_figure(text *out, const yaml_node *node) {
 // Appends one figure of an entry; nothing if it has none.
 static void append_published(const results *r, text *out, const yaml_node *entry, const char *key) {
     const yaml_node *node = yaml_find(entry, key);
-    text value;
+    text value = {0};
     if (!node) return;
-    text_init(&value, out->err);
     effect_append_figure(&value, node);
     if (out->length) text_append(out, ", ");
     if (strcmp(key, "accuracy") == 0)
@@ -148,8 +146,7 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
         const char *source = run_text(list->items[i], "source");
         // Each source once, with the entry that the walk uses.
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
-        text figures;
-        text_init(&figures, out->err);
+        text figures = {0};
         append_published(r, &figures, list->items[i], time ? "seconds_per_epoch" : "accuracy");
         if (time) append_published(r, &figures, list->items[i], "total_seconds");
         if (figures.length) append_published_epochs(r, &figures, one);

@@ -109,15 +109,13 @@ static void raise_marks(text *escaped) {
 // Keeps lines from breaking between a number and its "%", and inside "Speed-up" and "s / epoch" of
 // a head.
 static void write_text(text *out, const char *string, bool head) {
-    text whole;
-    text_init(&whole, out->err);
+    text whole = {0};
     text_markup(&whole, string);
     if (head) text_replace(&whole, "-", "&#8209;");
     if (head) text_replace(&whole, " / ", "&nbsp;/&nbsp;");
     text_replace(&whole, " %", "&nbsp;%");
     raise_marks(&whole);
     text_append(out, text_string(&whole));
-    if (out->rc == STATUS_OK) out->rc = text_status(&whole);
     text_release(&whole);
 }
 
@@ -135,14 +133,12 @@ static cell_style style_of(const table *t, size_t at) {
 
 // Puts several numbers below each other, so that the column is no wider than one number.
 static void write_number(text *out, const char *string) {
-    text number;
-    text_init(&number, out->err);
+    text number = {0};
     text_markup(&number, string);
     if (!strchr(text_string(&number), '&')) text_replace(&number, "; ", ";<br>");
     text_replace(&number, " %", "&nbsp;%");
     raise_marks(&number);
     text_append(out, text_string(&number));
-    if (out->rc == STATUS_OK) out->rc = text_status(&number);
     text_release(&number);
 }
 
@@ -194,8 +190,7 @@ static void write_spans(text *out, const block *b) {
     static const char *const close[] = {"", "</em>", "</strong>", "</code>"};
     span s;
     for (const char *at = b->text; document_next_span(b, &at, &s);) {
-        text piece;
-        text_init(&piece, out->err);
+        text piece = {0};
         text_bytes(&piece, s.text, s.length);
         text_append(out, open[s.style]);
         if (b->marked) // a "†" in it is the author's, not a footnote mark
@@ -203,7 +198,6 @@ static void write_spans(text *out, const block *b) {
         else
             write_text(out, text_string(&piece), false);
         text_append(out, close[s.style]);
-        if (out->rc == STATUS_OK) out->rc = text_status(&piece);
         text_release(&piece);
     }
 }
@@ -220,15 +214,13 @@ static void fold_note(text *out, const block *b) {
     const char *end = blank && (!wide || blank < wide) ? blank + 1
                       : wide                           ? wide + strlen("。")
                                                        : "";
-    text first;
-    text_init(&first, out->err);
+    text first = {0};
     text_bytes(&first, b->text, strlen(b->text) - strlen(end));
     text_append(out, "<details class=fold><summary class=note>");
     write_text(out, text_string(&first), false);
     text_append(out, "</summary></details>\n<p class=\"note folded\">");
     write_text(out, end, false);
     text_append(out, "</p>\n");
-    if (out->rc == STATUS_OK) out->rc = text_status(&first);
     text_release(&first);
 }
 

@@ -192,11 +192,7 @@ static void write_rows(text *out, const table *t) {
 // A page has no scroll box: a table that is too wide is broken into lines, in smaller type.
 static void write_table(text *out, const block *b) {
     const table *t = &b->table;
-    extent *extents = memory_new(t->columns, sizeof *extents, out->err);
-    if (!extents) {
-        out->rc = STATUS_FAILED;
-        return;
-    }
+    extent *extents = memory_new(t->columns, sizeof *extents);
     measure(t, extents);
     int size = choose_size(extents, t->columns);
     text_format(out, "{%s\n\\begin{longtable}{", sizes[size].command);
@@ -223,11 +219,9 @@ static void write_spans(text *out, const char *open, const block *b, const char 
     span s;
     text_append(out, open);
     for (const char *at = b->text; document_next_span(b, &at, &s);) {
-        text piece;
-        text_init(&piece, out->err);
+        text piece = {0};
         text_bytes(&piece, s.text, s.length);
         wrapped(out, commands[s.style], text_string(&piece), *commands[s.style] ? "}" : "");
-        if (out->rc == STATUS_OK) out->rc = text_status(&piece);
         text_release(&piece);
     }
     text_append(out, close);
@@ -241,8 +235,7 @@ static void write_figure(text *out, const block *b) {
 
 // Keeps blanks at the beginning of a line.
 static void write_code(text *out, const char *code) {
-    text lines;
-    text_init(&lines, out->err);
+    text lines = {0};
     text_append(out, "{\\footnotesize\\ttfamily\\raggedright ");
     for (const char *at = code; *at;) {
         const size_t blank = strspn(at, " "), length = strcspn(at, "\n");
@@ -253,7 +246,6 @@ static void write_code(text *out, const char *code) {
         at += length + (at[length] == '\n');
     }
     text_append(out, "\\par}\n\n");
-    if (out->rc == STATUS_OK) out->rc = text_status(&lines);
     text_release(&lines);
 }
 

@@ -61,13 +61,11 @@ static void write_spans(text *out, const block *b) {
     static const char *const signs[] = {"", "*", "**", "`"};
     span s;
     for (const char *at = b->text; document_next_span(b, &at, &s);) {
-        text piece;
-        text_init(&piece, out->err);
+        text piece = {0};
         text_bytes(&piece, s.text, s.length);
         text_append(out, signs[s.style]);
         escape(out, text_string(&piece), s.style == SPAN_CODE ? "" : prose);
         text_append(out, signs[s.style]);
-        if (out->rc == STATUS_OK) out->rc = text_status(&piece);
         text_release(&piece);
     }
 }

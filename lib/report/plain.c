@@ -40,8 +40,7 @@ static size_t line_bytes(const char *string, size_t width) {
 static size_t longest_word(const char *string) {
     size_t longest = 0;
     while (*string) {
-        text word;
-        text_init(&word, NULL);
+        text word = {0};
         text_bytes(&word, string, line_bytes(string, 1));
         longest = larger(longest, text_columns(text_string(&word)));
         string += larger(word.length, 1);
@@ -96,8 +95,7 @@ static void choose_widths(const table *t, column *columns) {
 // Writes one line of a cell, and advances *rest to the next. No padding follows the last column.
 static void write_line(text *out, const char **rest, size_t width, bool right, bool last) {
     const size_t bytes = line_bytes(*rest, width);
-    text line;
-    text_init(&line, out->err);
+    text line = {0};
     text_bytes(&line, *rest, bytes);
     *rest += bytes; // also if memory for the line ran out, or the loop would not end
     while (**rest == ' ') ++*rest;
@@ -106,7 +104,6 @@ static void write_line(text *out, const char **rest, size_t width, bool right, b
     text_append(out, text_string(&line));
     if (!right && !last) pad(out, gap);
     text_append(out, last ? "\n" : "  ");
-    if (out->rc == STATUS_OK) out->rc = text_status(&line);
     text_release(&line);
 }
 
@@ -124,15 +121,10 @@ static void write_row(text *out, const table *t, const column *columns, const ch
 }
 
 static void write_table(text *out, const table *t) {
-    column *columns = memory_new(t->columns, sizeof *columns, out->err);
-    const char **rest = memory_new(t->columns, sizeof *rest, out->err);
-    if (columns && rest) {
-        choose_widths(t, columns);
-        for (size_t row = 0; row < t->count; row += t->columns)
-            write_row(out, t, columns, rest, row);
-    } else {
-        out->rc = STATUS_FAILED;
-    }
+    column *columns = memory_new(t->columns, sizeof *columns);
+    const char **rest = memory_new(t->columns, sizeof *rest);
+    choose_widths(t, columns);
+    for (size_t row = 0; row < t->count; row += t->columns) write_row(out, t, columns, rest, row);
     free(columns);
     free(rest);
 }

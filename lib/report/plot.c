@@ -117,7 +117,7 @@ static void write_x_ticks(text *out, const plot_axes *axes, const plot_curve *cu
 static void write_curve_style(text *out, const plot_curve *c) {
     const char *colour = colours[c->colour % PLOT_COLOURS];
     if (c->faint)
-        text_format(out, "with lines lw 0.6 lc rgb '#99%s'", colour + 1); // 0x99: transparency
+        text_format(out, "with lines lw 0.6 lc rgb '#99%s'", colour + 1);
     else
         text_format(out, "with lines lw 2 lc rgb '%s'", colour);
 }
@@ -137,8 +137,7 @@ static void write_plot_command(text *out, const plot_curve *curves, size_t count
     for (size_t i = 0; i < count; i++) {
         const plot_curve *c = &curves[i];
         if (!has_points(c) || is_covered(curves, i)) continue;
-        text names;
-        text_init(&names, out->err);
+        text names = {0};
         append_names(&names, curves, count, i);
         text_append(out, drawn++ ? ", " : "plot ");
         text_format(out, "$c%zu using 1:2 ", i);
@@ -152,12 +151,11 @@ static void write_plot_command(text *out, const plot_curve *curves, size_t count
 }
 
 // Counts the legend entries, and the columns that they leave room for.
-static size_t count_entries(const plot_curve *curves, size_t count, size_t *columns, error *err) {
+static size_t count_entries(const plot_curve *curves, size_t count, size_t *columns) {
     size_t entries = 0;
     *columns = 2;
     for (size_t i = 0; i < count; i++) {
-        text names;
-        text_init(&names, err);
+        text names = {0};
         if (!is_covered(curves, i)) append_names(&names, curves, count, i);
         entries += names.length > 0;
         if (text_columns(text_string(&names)) > HALF_LEGEND) *columns = 1;
@@ -168,10 +166,9 @@ static size_t count_entries(const plot_curve *curves, size_t count, size_t *colu
 
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
                    error *err) {
-    size_t columns, named = count_entries(curves, count, &columns, err);
+    size_t columns, named = count_entries(curves, count, &columns);
     int height = HEIGHT + legend_height(named, columns);
-    text script;
-    text_init(&script, err);
+    text script = {0};
     write_preamble(&script, height, axes->x);
     text_append(&script, "set ylabel ");
     quote(&script, axes->y);
@@ -261,9 +258,9 @@ static void write_bar_names(text *out, const char *const *names, size_t count, b
 }
 
 // Returns the total length of each bar; free() it.
-static double *bar_lengths(const plot_bars *b, error *err) {
-    double *length = memory_new(b->bar_count, sizeof *length, err);
-    for (size_t i = 0; length && i < b->bar_count * b->part_count; i++)
+static double *bar_lengths(const plot_bars *b) {
+    double *length = memory_new(b->bar_count, sizeof *length);
+    for (size_t i = 0; i < b->bar_count * b->part_count; i++)
         length[i / b->part_count] += b->value[i];
     return length;
 }
@@ -282,13 +279,11 @@ static size_t count_parts(const plot_bars *b) {
 }
 
 status plot_stacked(const plot_bars *b, char **svg, error *err) {
-    double *length = bar_lengths(b, err);
-    if (!length) return STATUS_FAILED;
+    double *length = bar_lengths(b);
     const bar_layout layout = layout_bars(b->bars, b->bar_count);
     const size_t parts = count_parts(b);
     int height = 75 + legend_height(parts, BAR_COLUMNS) + (int)b->bar_count * layout.row;
-    text script;
-    text_init(&script, err);
+    text script = {0};
     write_preamble(&script, height, b->x);
     text_append(&script, "unset grid\nset grid xtics lt 1 lw 0.4 lc rgb '#999999'\nset border 1\n");
     text_append(&script, "set style fill solid 1 noborder\n");
@@ -354,8 +349,7 @@ static bool any_range(const plot_values *v) {
 status plot_whiskers(const plot_values *v, char **svg, error *err) {
     const bar_layout layout = layout_bars(v->names, v->count);
     int height = 75 + (int)v->count * layout.row;
-    text script;
-    text_init(&script, err);
+    text script = {0};
     write_preamble(&script, height, v->x);
     text_append(&script, "unset key\nunset grid\nset border 1\nset style fill solid 1 noborder\n"
                          "set grid xtics lt 1 lw 0.4 lc rgb '#999999'\n"

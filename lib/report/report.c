@@ -17,33 +17,32 @@
 #include "report/sections.h"
 #include "results/reproduction.h"
 
-static char *study_title(const results *r, error *err) {
+static char *study_title(const results *r) {
     const char *title = run_text(r->plan.head, "title");
-    if (*title) return memory_string(say(r, title), err);
-    return memory_format(err, say(r, "Study: %s"), r->plan.name);
+    if (*title) return memory_string(say(r, title));
+    return memory_format(say(r, "Study: %s"), r->plan.name);
 }
 
-static char *make_title(const results *r, const char *given, error *err) {
+static char *make_title(const results *r, const char *given) {
     const run *first = &r->list.runs[0];
-    if (given && *given) return memory_string(given, err);
+    if (given && *given) return memory_string(given);
     if (r->reproduction) {
         const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")), err);
+        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")));
     }
     if (r->plan.count && r->plan.ladder)
-        return memory_format(err, say(r, "From %s to %s, one factor at a time"), r->plan.from,
+        return memory_format(say(r, "From %s to %s, one factor at a time"), r->plan.from,
                              r->plan.to);
-    if (r->plan.count) return study_title(r, err);
+    if (r->plan.count) return study_title(r);
     if (r->comparison_count == 1)
-        return memory_format(err, say(r, "%s compared with %s"), r->groups[1].name,
-                             r->groups[0].name);
+        return memory_format(say(r, "%s compared with %s"), r->groups[1].name, r->groups[0].name);
     if (r->comparison_count > 1)
-        return memory_format(err, say(r, "%zu experiments compared with %s"), r->comparison_count,
+        return memory_format(say(r, "%zu experiments compared with %s"), r->comparison_count,
                              r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
     title = say(r, title);
-    if (r->group_count == 1) return memory_string(title, err);
-    return memory_format(err, say(r, "%s and %zu more"), title, r->group_count - 1);
+    if (r->group_count == 1) return memory_string(title);
+    return memory_format(say(r, "%s and %zu more"), title, r->group_count - 1);
 }
 
 static status section_plan(const results *r, document *d, bool draw, error *err) {
@@ -71,11 +70,11 @@ static status refuse_text(const char *path, const char *written, size_t bytes, e
 
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
     static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
-    char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
+    char *written = memory_new(DISCUSSION_MAX + 2, 1);
     FILE *file = fopen(path, "re");
     status rc = STATUS_FAILED;
     if (!file) rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    if (!written || !file) goto out;
+    if (!file) goto out;
     const size_t bytes = fread(written, 1, DISCUSSION_MAX + 1, file);
     if (ferror(file))
         rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
@@ -90,7 +89,7 @@ static status section_discussion(const results *r, const char *path, document *d
     document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
     document_markdown(d,
                       strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
-    if (d->rc == STATUS_OK && d->count == before + 1) free(d->blocks[--d->count].text); // is empty
+    if (d->count == before + 1) free(d->blocks[--d->count].text); // is empty
 out:
     if (file) fclose(file);
     free(written);
@@ -124,9 +123,8 @@ out:
 
 static status compose(const results *r, const report_options *o, document *d, error *err) {
     status rc = STATUS_OK;
-    char *title = make_title(r, o->title, err);
-    if (!title) return STATUS_FAILED;
-    document_init(d, title, language_name(r->options.language), err);
+    char *title = make_title(r, o->title);
+    document_init(d, title, language_name(r->options.language));
     free(title);
     section_byline(r, o, d);
     TRY(r->reproduction ? section_reproduction(r, d, err) : compose_results(r, d, err));
@@ -138,22 +136,20 @@ static status compose(const results *r, const report_options *o, document *d, er
         section_files(r, d);
         section_commands(r, d);
     }
-    rc = document_status(d);
+    document_end(d);
 out:
     return rc;
 }
 
 static status write_output(const char *folder, const char *name, const text *content, manifest *m,
                            error *err) {
-    status rc = text_status(content);
+    status rc = STATUS_OK;
     char hash[SHA256_TEXT_BYTES];
-    if (rc != STATUS_OK) return rc;
-    char *path = memory_format(err, "%s/%s", folder, name);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/%s", folder, name);
     TRY(output_write_file(path, text_string(content), content->length, err));
-    TRY(sha256_buffer(text_string(content), content->length, hash, err));
+    sha256_buffer(text_string(content), content->length, hash);
     manifest_file file = {.path = path, .bytes = content->length, .sha256 = hash};
-    TRY(manifest_add_output(m, &file, err));
+    manifest_add_output(m, &file);
 out:
     free(path);
     return rc;
@@ -162,17 +158,14 @@ out:
 static status write_outputs(const results *r, const document *d, const char *folder, manifest *m,
                             error *err) {
     status rc;
-    text html, markdown, latex, csv;
-    text_init(&html, err);
-    text_init(&markdown, err);
-    text_init(&latex, err);
-    text_init(&csv, err);
+    text html, markdown = {0}, latex, csv;
+    text_init(&html);
+    text_init(&latex);
+    text_init(&csv);
     document_to_html(d, &html);
     document_to_markdown(d, &markdown);
     document_to_latex(d, &latex);
     figures_to_csv(&r->figures, &csv);
-    // A caller may have dropped a part of the page that ran out of memory, such as a mark.
-    TRY(error_status(err));
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
@@ -187,12 +180,9 @@ out:
 
 static status write_figure(const block *b, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
-    text svg, pdf;
-    text_init(&svg, err);
-    text_init(&pdf, err);
-    char *drawn = memory_format(err, "%s.svg", b->id),
-         *printed = memory_format(err, "%s.pdf", b->id);
-    TRY(drawn && printed ? STATUS_OK : STATUS_FAILED);
+    text svg, pdf = {0};
+    text_init(&svg);
+    char *drawn = memory_format("%s.svg", b->id), *printed = memory_format("%s.pdf", b->id);
     TRY(output_make_folder(folder, err));
     document_figure_to_svg(b, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
@@ -219,18 +209,17 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     yaml_node *parameters = manifest_parameters(m);
     status rc;
     TRY(results_record(r, m, err));
-    TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
+    yaml_put(parameters, "language", yaml_new_string(name));
     // Not "title", which the stage key ignores: a report with another heading is a different one.
-    TRY(yaml_put(parameters, "heading", yaml_new_string(title, err), err));
-    if (o->author) TRY(yaml_put(parameters, "author", yaml_new_string(o->author, err), err));
-    if (o->student) TRY(yaml_put(parameters, "student", yaml_new_string(o->student, err), err));
+    yaml_put(parameters, "heading", yaml_new_string(title));
+    if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
+    if (o->student) yaml_put(parameters, "student", yaml_new_string(o->student));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
-    if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
+    if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
     // If gnuplot or rsvg-convert is installed later, the report is made again.
-    if (!filter_exists("gnuplot"))
-        TRY(yaml_put(parameters, "gnuplot", yaml_new_boolean(false, err), err));
+    if (!filter_exists("gnuplot")) yaml_put(parameters, "gnuplot", yaml_new_boolean(false));
     if (!filter_exists("rsvg-convert"))
-        TRY(yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false, err), err));
+        yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false));
 out:
     return rc;
 }
@@ -238,9 +227,8 @@ out:
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
     document d = {0};
-    char *figures_folder = memory_format(err, "%s/figures", folder);
-    status rc = figures_folder ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    char *figures_folder = memory_format("%s/figures", folder);
+    status rc = STATUS_OK;
     TRY(compose(r, o, &d, err));
     TRY(write_outputs(r, &d, folder, m, err));
     TRY(write_figures(&d, figures_folder, m, err));
@@ -258,15 +246,13 @@ status report_answer(const results *r, text *out, error *err) {
     if (!r->plan.count && !r->reproduction)
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
-    char *title = make_title(r, NULL, err);
-    if (!title) return STATUS_FAILED;
-    document_init(&d, title, language_name(r->options.language), err);
+    char *title = make_title(r, NULL);
+    document_init(&d, title, language_name(r->options.language));
     free(title);
     write_footnote(r, &d);
     TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    TRY(document_status(&d));
+    document_end(&d);
     document_to_plain(&d, out);
-    rc = text_status(out) == STATUS_OK ? error_status(err) : text_status(out);
 out:
     document_release(&d);
     return rc;
@@ -295,8 +281,7 @@ static void append_timing(const results *r, text *out, const run *one) {
 }
 
 static void append_summary(const results *r, text *out, const run *one) {
-    text timing;
-    text_init(&timing, out->err);
+    text timing = {0};
     append_timing(r, &timing, one);
     text_format(out, "%s: ", one->name);
     if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
@@ -309,7 +294,6 @@ static void append_summary(const results *r, text *out, const run *one) {
     text_release(&timing);
 }
 
-status report_summary(const results *r, text *out, error *err) {
+void report_summary(const results *r, text *out) {
     for (size_t i = 0; i < r->list.count; i++) append_summary(r, out, &r->list.runs[i]);
-    return text_status(out) == STATUS_OK ? error_status(err) : text_status(out);
 }

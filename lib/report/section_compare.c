@@ -7,15 +7,13 @@
 #include "report/sections.h"
 
 void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length) {
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     verdict_append_time(&out, c, length, r->options.language);
     cell_appended(d, CELL_TEXT, &out);
 }
 
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     verdict_append_accuracy(&out, c, VERDICT_WORD, r->options.language);
     cell_appended(d, CELL_TEXT, &out);
 }
@@ -92,10 +90,9 @@ status section_speedups(const results *r, document *d, const char *axis, error *
               .err = err};
     for (size_t i = 0; i < r->comparison_count; i++) {
         const char *name = r->comparisons[i].subject->name;
-        TRY(bars_add(&b, r, name, "", name));
+        bars_add(&b, r, name, "", name);
     }
     rc = bars_draw(&b, r, d);
-out:
     bars_release(&b);
     return rc;
 }
@@ -103,8 +100,7 @@ out:
 // Appends what a verdict on times needs, and what its interval is.
 static void append_time_rules(const results *r, text *out) {
     const size_t timed = timed_runs(r);
-    text turns;
-    text_init(&turns, out->err);
+    text turns = {0};
     timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
     if (timed)
         text_format(out,
@@ -124,8 +120,7 @@ static void append_time_rules(const results *r, text *out) {
 }
 
 void note_verdicts(const results *r, document *d) {
-    text times;
-    text_init(&times, d->err);
+    text times = {0};
     text_append(
         &times,
         say(r, "Times are compared only like for like: the same data, model, global batch, epochs, "

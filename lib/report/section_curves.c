@@ -18,10 +18,8 @@ typedef struct points {
     size_t count;
 } points;
 
-static status new_points(points *p, size_t room, error *err) {
-    *p = (points){.x = memory_new(room, sizeof(double), err),
-                  .y = memory_new(room, sizeof(double), err)};
-    return p->x && p->y ? STATUS_OK : STATUS_FAILED;
+static void new_points(points *p, size_t room) {
+    *p = (points){.x = memory_new(room, sizeof(double)), .y = memory_new(room, sizeof(double))};
 }
 
 static void free_points(points *p, size_t count) {
@@ -40,7 +38,7 @@ static status raw_losses(const run *one, points *p, error *err) {
     rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
     size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
     const double per_epoch = one->epoch_count ? one->steps_per_epoch : (double)s.count;
-    if (rc == STATUS_OK) rc = new_points(p, THIN_TO, err);
+    if (rc == STATUS_OK) new_points(p, THIN_TO);
     for (size_t i = 0; rc == STATUS_OK && i < s.count; i += stride) {
         p->x[p->count] = ((double)i + 0.5) / per_epoch;
         p->y[p->count++] = s.loss[i];
@@ -50,26 +48,24 @@ static status raw_losses(const run *one, points *p, error *err) {
 }
 
 // Places an epoch's mean loss at its middle, and the accuracy after it at its end.
-static status by_epoch(const run *one, bool loss, points *p, error *err) {
-    status rc = new_points(p, one->epoch_count, err);
-    for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
+static void by_epoch(const run *one, bool loss, points *p) {
+    new_points(p, one->epoch_count);
+    for (size_t i = 0; i < one->epoch_count; i++) {
         const double length = run_epoch_steps(one, i) / one->steps_per_epoch;
         p->x[p->count] = (double)i + (loss ? length / 2 : length);
         p->y[p->count++] = loss ? one->epochs[i].loss : 100 * one->epochs[i].accuracy;
     }
-    return rc;
 }
 
 // Places the accuracy after each epoch at the seconds of training up to its end.
-static status by_time(const run *one, points *p, error *err) {
-    status rc = new_points(p, one->epoch_count, err);
+static void by_time(const run *one, points *p) {
+    new_points(p, one->epoch_count);
     double seconds = 0;
-    for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
+    for (size_t i = 0; i < one->epoch_count; i++) {
         seconds += one->epochs[i].seconds;
         p->x[p->count] = seconds;
         p->y[p->count++] = 100 * one->epochs[i].accuracy;
     }
-    return rc;
 }
 
 // What the accuracies after epochs are of.
@@ -117,13 +113,11 @@ void section_drawing(const results *r, document *d, const char *id, char *svg,
 }
 
 static status loss_figure(const results *r, document *d, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     size_t runs = r->list.count, count = 0;
     bool raw = runs <= RAW_RUNS_MAX;
-    points *p = memory_new(2 * runs, sizeof *p, err);
-    plot_curve *curves = memory_new(2 * runs, sizeof *curves, err);
-    if (!p || !curves) goto out;
-    rc = STATUS_OK;
+    points *p = memory_new(2 * runs, sizeof *p);
+    plot_curve *curves = memory_new(2 * runs, sizeof *curves);
     for (size_t i = 0; raw && i < runs; i++) {
         if (!r->list.runs[i].train) continue;
         TRY(raw_losses(&r->list.runs[i], &p[count], err));
@@ -132,7 +126,7 @@ static status loss_figure(const results *r, document *d, error *err) {
     }
     for (size_t i = 0; i < runs; i++) {
         if (!r->list.runs[i].epoch_count) continue;
-        TRY(by_epoch(&r->list.runs[i], true, &p[count], err));
+        by_epoch(&r->list.runs[i], true, &p[count]);
         curves[count] = curve_of(r, &r->list.runs[i], &p[count], false);
         count++;
     }
@@ -165,19 +159,19 @@ static bool has_times(const run *one) {
 }
 
 // The curves of accuracy, by epoch or by time. *count: those that there are.
-static status accuracy_curves(const results *r, bool time, points *p, plot_curve *curves,
-                              size_t *count, error *err) {
-    status rc = STATUS_OK;
+static void accuracy_curves(const results *r, bool time, points *p, plot_curve *curves,
+                            size_t *count) {
     *count = 0;
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         if (!has_accuracies(one) || (time && !has_times(one))) continue;
-        TRY(time ? by_time(one, &p[*count], err) : by_epoch(one, false, &p[*count], err));
+        if (time)
+            by_time(one, &p[*count]);
+        else
+            by_epoch(one, false, &p[*count]);
         curves[*count] = curve_of(r, one, &p[*count], false);
         ++*count;
     }
-out:
-    return rc;
 }
 
 static status accuracy_figure(const results *r, document *d, const plot_axes *axes,
@@ -185,11 +179,10 @@ static status accuracy_figure(const results *r, document *d, const plot_axes *ax
     const size_t runs = r->list.count;
     size_t count;
     char *svg;
-    points *p = memory_new(runs, sizeof *p, err);
-    plot_curve *curves = memory_new(runs, sizeof *curves, err);
-    status rc = p && curves ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(accuracy_curves(r, axes->seconds, p, curves, &count, err));
+    points *p = memory_new(runs, sizeof *p);
+    plot_curve *curves = memory_new(runs, sizeof *curves);
+    status rc = STATUS_OK;
+    accuracy_curves(r, axes->seconds, p, curves, &count);
     if (!count) goto out;
     TRY(plot_curves(axes, curves, count, &svg, err));
     section_drawing(r, d, axes->id, svg, caption);

@@ -132,10 +132,8 @@ static void environment_of_many(const results *r, document *d) {
 static void excluded_notes(const results *r, document *d, const run *one) {
     for (size_t i = 0; i < one->excluded_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
-        text why;
-        text_init(&why, d->err);
-        status rc = like_append_executed(other, one, r->options.language, &why);
-        if (d->rc == STATUS_OK) d->rc = rc;
+        text why = {0};
+        like_append_executed(other, one, r->options.language, &why);
         document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are excluded: %s."), one->name,
                      other->folder, text_string(&why));
         text_release(&why);
@@ -154,11 +152,10 @@ void section_environment(const results *r, document *d) {
 static void file_row(document *d, const char *name, const char *role, const char *folder,
                      const yaml_node *file) {
     const char *content = run_text(file, "content");
-    char *path = origin_tidy_path(folder, run_text(file, "path"), d->err);
-    if (!path) d->rc = STATUS_FAILED;
+    char *path = origin_tidy_path(folder, run_text(file, "path"));
     document_cell(d, CELL_STRONG, "%s", name);
     document_cell(d, CELL_TEXT, "%s", role);
-    document_cell(d, CELL_CODE, "%s", path ? path : "");
+    document_cell(d, CELL_CODE, "%s", path);
     document_cell(d, CELL_NUMBER, "%s", run_text(file, "bytes"));
     document_cell(d, CELL_CODE, "%s", *content ? content : run_text(file, "sha256"));
     free(path);
@@ -242,32 +239,30 @@ void section_manifests(const results *r, document *d) {
                         "recomputes it; the names of all figures are in report.csv."));
 }
 
-static void append_quoted(text *out, const char *word, error *err) {
-    char *quoted = shell_quote(word, err);
-    if (quoted) text_append(out, quoted);
+static void append_quoted(text *out, const char *word) {
+    char *quoted = shell_quote(word);
+    text_append(out, quoted);
     free(quoted);
 }
 
 // In manifests, a command is a string or a list of words.
-static void append_command(text *out, const yaml_node *root, error *err) {
+static void append_command(text *out, const yaml_node *root) {
     const yaml_node *command = root ? yaml_find(root, "command") : NULL;
     if (!command || command->kind == YAML_MAPPING) return;
     if (out->length) text_append(out, "\n");
     if (command->kind == YAML_SCALAR) text_append(out, command->text);
     for (size_t i = 0; i < command->count; i++) {
         if (i) text_append(out, " ");
-        if (command->items[i]->kind == YAML_SCALAR)
-            append_quoted(out, command->items[i]->text, err);
+        if (command->items[i]->kind == YAML_SCALAR) append_quoted(out, command->items[i]->text);
     }
 }
 
 void section_commands(const results *r, document *d) {
-    text lines;
-    text_init(&lines, d->err);
+    text lines = {0};
     for (size_t i = 0; i < r->list.count; i++) {
-        append_command(&lines, r->list.runs[i].train, d->err);
-        append_command(&lines, r->list.runs[i].evaluate, d->err);
-        if (is_first(r, i)) append_command(&lines, r->list.runs[i].timing->manifest, d->err);
+        append_command(&lines, r->list.runs[i].train);
+        append_command(&lines, r->list.runs[i].evaluate);
+        if (is_first(r, i)) append_command(&lines, r->list.runs[i].timing->manifest);
     }
     if (lines.length) {
         document_fold(d, say(r, "Commands"));

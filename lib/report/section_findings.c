@@ -20,8 +20,7 @@ void section_findings(const results *r, document *d, const reproduced *one) {
     if (!findings_counted(a))
         document_add(d, BLOCK_PARAGRAPH, "%s", say(r, "Its figures do not contradict each other."));
     for (size_t i = 0; i < a->count; i++) {
-        text reasons;
-        text_init(&reasons, d->err);
+        text reasons = {0};
         finding_reasons(a, &a->items[i], &reasons);
         document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, kind_message(a->items[i].kind)),
                      text_string(&a->items[i].what));

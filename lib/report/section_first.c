@@ -16,7 +16,6 @@ enum { LISTED_MAX = 4 };
 
 // Adds a sentence of the answer, and releases it.
 static void lead(document *d, text *sentence) {
-    if (d->rc == STATUS_OK) d->rc = text_status(sentence);
     if (sentence->length) document_add(d, BLOCK_LEAD, "%s", text_string(sentence));
     text_release(sentence);
 }
@@ -57,8 +56,7 @@ static void append_machine(const results *r, text *out) {
 
 static void write_byline(const results *r, const report_options *o, document *d) {
     static const char gap[] = " · ";
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     if (o->author && *o->author) text_format(&out, "%s%s", gap, o->author);
     if (o->student && *o->student) {
         text_append(&out, gap);
@@ -105,10 +103,9 @@ static void append_simulated(const results *r, text *out, bool gpus) {
 }
 
 void write_footnote(const results *r, document *d) {
-    text cores, gpus, out;
-    text_init(&cores, d->err);
-    text_init(&gpus, d->err);
-    text_init(&out, d->err);
+    text cores, gpus = {0}, out;
+    text_init(&cores);
+    text_init(&out);
     append_simulated(r, &cores, false);
     append_simulated(r, &gpus, true);
     if (cores.length || gpus.length || r->collectives.count)
@@ -175,8 +172,7 @@ static void append_mean(text *out, const figure *f, const group *g, int digits, 
 static void write_accuracies(const results *r, text *out) {
     const group *least = NULL, *most = NULL;
     double low = NAN, high = NAN;
-    text all;
-    text_init(&all, out->err);
+    text all = {0};
     for (size_t i = 0; i < r->group_count; i++) {
         const group *g = &r->groups[i];
         const figure *f = results_group_figure(r, g, "accuracy");
@@ -211,8 +207,7 @@ static void write_time_of_one(const results *r, text *out, const run *one) {
     if (!run_has_epoch_time(one) || isnan(one->seconds_per_epoch)) return;
     const char *mark = one->simulated ? SIMULATED_MARK : "";
     char epoch[96], total[96];
-    text how;
-    text_init(&how, out->err);
+    text how = {0};
     append_source(r, &how, one);
     snprintf(epoch, sizeof epoch, "%.*f%s", seconds_digits(one->seconds_per_epoch),
              one->seconds_per_epoch, mark);
@@ -229,10 +224,9 @@ static void write_time_of_one(const results *r, text *out, const run *one) {
 // Appends the name of a group, and the only setting in which it differs from the baseline, if there
 // is one.
 static void append_subject(const results *r, text *out, const comparison *c) {
-    text setting;
+    text setting = {0};
     text_append(out, c->subject->name);
     if (!c->setting) return;
-    text_init(&setting, out->err);
     like_append_setting(c->subject->runs[0], c->baseline->runs[0], c->setting, r->options.language,
                         &setting);
     text_format(out, say(r, " (%s)"), text_string(&setting));
@@ -242,13 +236,11 @@ static void append_subject(const results *r, text *out, const comparison *c) {
 // Appends the first comparisons of comparable times, and the number of others.
 static void write_comparisons(const results *r, text *out) {
     size_t listed = 0;
-    text all;
-    text_init(&all, out->err);
+    text all = {0};
     for (size_t i = 0; i < r->comparison_count; i++) {
-        text subject, sentence;
+        text subject, sentence = {0};
         if (r->comparisons[i].reasons || listed++ >= LISTED_MAX) continue;
-        text_init(&subject, out->err);
-        text_init(&sentence, out->err);
+        text_init(&subject);
         append_subject(r, &subject, &r->comparisons[i]);
         verdict_append_time(&sentence, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
         text_append(&all, all.length ? say(r, "; ") : "");
@@ -263,8 +255,7 @@ static void write_comparisons(const results *r, text *out) {
 }
 
 static void write_times(const results *r, text *out) {
-    text all;
-    text_init(&all, out->err);
+    text all = {0};
     size_t listed = 0;
     for (size_t i = 0; i < r->group_count; i++) {
         const double seconds = results_group_value(r, &r->groups[i], "seconds_per_epoch");
@@ -304,8 +295,8 @@ static void write_shards(const results *r, document *d) {
         differ |= own != r->groups[0].runs[0]->virtual_shards;
     }
     if (!differ) return;
-    text_init(&shards, d->err);
-    text_init(&out, d->err);
+    text_init(&shards);
+    text_init(&out);
     append_shards(r, &shards);
     text_format(&out,
                 say(r, "V (virtual_shards) differs: %s. Another V means another order of sums and "
@@ -358,8 +349,7 @@ static void append_executions(const results *r, text *out) {
 }
 
 static void append_turns(const results *r, text *out) {
-    text turns;
-    text_init(&turns, out->err);
+    text turns = {0};
     timed_arms_append(&turns, r->list.runs, r->list.count, r->options.language);
     if (turns.length && r->list.count > 1) { // of a single run it was said
         text_append(out, say(r, " "));
@@ -401,8 +391,7 @@ static void append_likeness(const results *r, text *out) {
 
 void write_evidence(const results *r, document *d) {
     bool simulated = false;
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     append_executions(r, &out);
     append_turns(r, &out);
     append_models(r, &out);
@@ -424,8 +413,7 @@ static status chart(const results *r, document *d, error *err) {
 static void mean_cell(const results *r, document *d, const group *g, const char *metric,
                       bool time) {
     const figure *f = results_group_figure(r, g, metric);
-    text shown;
-    text_init(&shown, d->err);
+    text shown = {0};
     if (f && !isnan(f->value))
         append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
     if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
@@ -487,7 +475,7 @@ static status write_repeated_images(const results *r, document *d, error *err) {
         const status rc = origin_repeated_images(&runs[i], &count, &samples, err);
         if (rc != STATUS_OK) return rc;
         if (said || count < 1) continue;
-        text_init(&out, d->err);
+        text_init(&out);
         text_format(&out,
                     say(r, "%lld of %lld test images of %s are also training images: an accuracy "
                            "on them says nothing."),
@@ -499,9 +487,8 @@ static status write_repeated_images(const results *r, document *d, error *err) {
 
 static status write_results(const results *r, document *d, error *err) {
     const bool alone = r->list.count == 1;
-    text accuracy, time;
-    text_init(&accuracy, d->err);
-    text_init(&time, d->err);
+    text accuracy = {0}, time;
+    text_init(&time);
     if (alone)
         write_accuracy_of_one(r, &accuracy, &r->list.runs[0]);
     else

@@ -12,9 +12,8 @@
 
 // Appends "Global batch: -7.01 points [-8.10, -5.92]".
 static void append_step(const results *r, text *out, const planned *one, bool time) {
-    text factor, came;
-    text_init(&factor, out->err);
-    text_init(&came, out->err);
+    text factor, came = {0};
+    text_init(&factor);
     effect_append_factor(r, &factor, one);
     if (time)
         verdict_append_time(&came, &one->step, VERDICT_SENTENCE, r->options.language);
@@ -39,8 +38,7 @@ enum {
 // two models of one seed. Returns false if there are none.
 static bool write_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
                         bool time, const char *format) {
-    text steps;
-    text_init(&steps, d->err);
+    text steps = {0};
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
         const verdict *v = time ? &one->step.time : &one->step.accuracy;
@@ -62,10 +60,9 @@ static void write_time(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "seconds_per_epoch");
     const double to = results_group_value(r, &p->last->runs, "seconds_per_epoch");
-    text before, after, sentence;
-    text_init(&before, d->err);
-    text_init(&after, d->err);
-    text_init(&sentence, d->err);
+    text before, after, sentence = {0};
+    text_init(&before);
+    text_init(&after);
     effect_append_seconds(r, &before, &p->items[0].runs, from);
     effect_append_seconds(r, &after, &p->last->runs, to);
     verdict_append_time(&sentence, &p->all, VERDICT_SENTENCE, r->options.language);
@@ -91,8 +88,7 @@ static void write_accuracy(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "accuracy");
     const double to = results_group_value(r, &p->last->runs, "accuracy");
-    text points;
-    text_init(&points, d->err);
+    text points = {0};
     verdict_append_points(&points, &p->all, r->options.language);
     if (!isnan(p->all.accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
@@ -112,8 +108,7 @@ static void write_accuracy(const results *r, document *d) {
 
 static void write_control(const results *r, document *d, const planned *one) {
     const comparison *c = &one->step;
-    text points;
-    text_init(&points, d->err);
+    text points = {0};
     verdict_append_points(&points, c, r->options.language);
     if (!isnan(c->accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
@@ -139,8 +134,7 @@ static void append_not_ranks(const results *r, text *out) {
         const yaml_node *factors = yaml_find(one->entry, "factors");
         if (one->role != PLANNED_STEP || !factors || factors->count != 1) continue;
         if (strcmp(run_text(factors, "0"), "world-size") != 0 || !one->step.identical) continue;
-        text changes;
-        text_init(&changes, out->err);
+        text changes = {0};
         effect_append_changes(&changes, one);
         text_format(out,
                     say(r, " The cause is not %s (%s), which leaves the model the same, bit "
@@ -160,10 +154,9 @@ static void write_rate(const results *r, document *d, const planned *control) {
     if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0)) return;
     if (!(batch->step.accuracy_difference < 0)) return;
     bool most = back >= -batch->step.accuracy_difference / 2;
-    text lost, points, rest;
-    text_init(&lost, d->err);
-    text_init(&points, d->err);
-    text_init(&rest, d->err);
+    text lost, points = {0}, rest;
+    text_init(&lost);
+    text_init(&rest);
     append_step(r, &lost, batch, false);
     verdict_append_points(&points, &control->step, r->options.language);
     append_not_ranks(r, &rest);
@@ -218,9 +211,8 @@ static void write_conclusion(const results *r, document *d) {
 // ---- Tables ----
 
 // Were times, or accuracies, of these runs published?
-static bool has_published(const results *r, document *d, bool time) {
-    text out;
-    text_init(&out, d->err);
+static bool has_published(const results *r, bool time) {
+    text out = {0};
     for (size_t i = 0; i < r->plan.count; i++)
         effect_append_published(r, &out, &r->plan.items[i], time);
     bool any = out.length > 0;
@@ -241,9 +233,8 @@ static void ladder_head(const results *r, document *d, const wording *head, size
 // Writes the first cells of a row. `one` is NULL for all steps together.
 static void first_cells(const results *r, document *d, const planned *one, bool published,
                         bool time) {
-    text factor, figures;
-    text_init(&factor, d->err);
-    text_init(&figures, d->err);
+    text factor = {0}, figures;
+    text_init(&figures);
     if (one)
         effect_append_factor(r, &factor, one);
     else
@@ -255,8 +246,7 @@ static void first_cells(const results *r, document *d, const planned *one, bool 
 }
 
 static void change_cell(document *d, const planned *one) {
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     effect_append_changes(&out, one);
     cell_appended(d, CELL_TEXT, &out);
 }
@@ -312,7 +302,7 @@ static void time_table(const results *r, document *d, bool brief) {
                                    "95 % interval", "Verdict",   "Total s",
                                    "Effect",        "Change",    "Run"};
     const plan *p = &r->plan;
-    bool published = !brief && has_published(r, d, true);
+    bool published = !brief && has_published(r, true);
     ladder_head(r, d, head, brief ? 5 : 9, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
@@ -359,7 +349,7 @@ static void accuracy_table(const results *r, document *d, bool brief) {
     static const wording head[] = {"Factor",        "Test accuracy", "Effect",
                                    "95 % interval", "Verdict",       "Model"};
     const plan *p = &r->plan;
-    bool published = !brief && has_published(r, d, false);
+    bool published = !brief && has_published(r, false);
     ladder_head(r, d, head, brief ? 5 : 6, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
@@ -377,17 +367,14 @@ static void accuracy_table(const results *r, document *d, bool brief) {
 
 // ---- Drawings ----
 
-static status add_effects(const results *r, bars *b, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < r->plan.count; i++) {
+static void add_effects(const results *r, bars *b) {
+    for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
-        text label;
-        text_init(&label, err);
+        text label = {0};
         effect_append_factor(r, &label, one);
-        rc = bars_add(b, r, one->name, "", text_string(&label));
+        bars_add(b, r, one->name, "", text_string(&label));
         text_release(&label);
     }
-    return rc;
 }
 
 static status effect_figure(const results *r, document *d, bool time, error *err) {
@@ -405,8 +392,8 @@ static status effect_figure(const results *r, document *d, bool time, error *err
               .scale = time ? 1 : 100,
               .reference = NAN,
               .err = err};
-    status rc = add_effects(r, &b, err);
-    if (rc == STATUS_OK) rc = bars_draw(&b, r, d);
+    add_effects(r, &b);
+    status rc = bars_draw(&b, r, d);
     bars_release(&b);
     return rc;
 }

@@ -60,9 +60,8 @@ static status draw_tile(const results *r, const run *one, const mistakes *m, siz
 static status draw(const results *r, const run *one, const mistakes *m, const char *id, char **svg,
                    error *err) {
     const int rows = (int)((m->count + COLUMNS - 1) / COLUMNS);
-    text out;
+    text out = {0};
     status rc = STATUS_OK;
-    text_init(&out, err);
     drawing_begin(&out, id, say(r, "Wrong predictions"), rows * TILE_HEIGHT - GAP + 4);
     text_append(&out, "<g fill=\"currentColor\" font-size=\"11\">\n");
     for (size_t i = 0; rc == STATUS_OK && i < m->count; i++)

@@ -91,7 +91,7 @@ status published_append(text *out, const group *g, published_key key, error *err
         status rc = append_value(out, node, &kinds[key], err);
         if (rc != STATUS_OK) return rc;
     }
-    return text_status(out);
+    return STATUS_OK;
 }
 
 void published_own_cell(const results *r, document *d, const group *g, published_key key) {
@@ -112,8 +112,7 @@ static status published_rows(const results *r, document *d, const group *g, cons
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const yaml_node *node = yaml_find(entry, kinds[i].key);
         if (!node) continue;
-        text value;
-        text_init(&value, err);
+        text value = {0};
         status rc = append_value(&value, node, &kinds[i], err);
         document_cell(d, CELL_STRONG, "%s", g->name);
         document_cell(d, CELL_TEXT, "%s", say(r, kinds[i].label));

@@ -26,8 +26,7 @@ static const char *number_text(char buffer[NUMBER_TEXT], const char *format, int
 // Appends "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
 static void append_figures(const results *r, text *out, const published_walk *w,
                            const published_step *s) {
-    text figures;
-    text_init(&figures, out->err);
+    text figures = {0};
     effect_append_figure(&figures, s->before.node);
     text_append(&figures, " → ");
     effect_append_figure(&figures, s->after.node);
@@ -72,8 +71,7 @@ static void append_effect(const results *r, text *out, const published_walk *w,
 static void append_factors(const results *r, text *out, const published_step *s,
                            bool without_epochs) {
     size_t count = 0;
-    text factors;
-    text_init(&factors, out->err);
+    text factors = {0};
     for (size_t i = 0; i < s->factor_count; i++) {
         if (without_epochs && strcmp(s->factors[i], "epochs") == 0) continue;
         if (count++) text_append(&factors, " + ");
@@ -106,10 +104,9 @@ static bool is_noise(const results *r, const published_step *s) {
 static void append_steps(const results *r, text *out, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_step *s = &w->steps[i];
-        text factors, came, figures;
-        text_init(&factors, out->err);
-        text_init(&came, out->err);
-        text_init(&figures, out->err);
+        text factors, came = {0}, figures;
+        text_init(&factors);
+        text_init(&figures);
         const bool shorter = is_shortening(w, s);
         append_factors(r, &factors, s, shorter);
         append_effect(r, &came, w, s);
@@ -134,8 +131,7 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
 // Appends the steps that go against the whole: "; world size and strategy went the other way".
 static void append_against(const results *r, text *out, const published_walk *w,
                            published_direction whole) {
-    text against;
-    text_init(&against, out->err);
+    text against = {0};
     for (size_t i = 0; i < w->count; i++) {
         if (published_goes(&w->steps[i]) != -whole) continue;
         if (against.length) text_append(&against, ", ");
@@ -161,8 +157,7 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
     }
     bool faster = cause.direction == PUBLISHED_FASTER;
     const char *what = say(r, faster ? "speed-up" : "slow-down");
-    text factors;
-    text_init(&factors, out->err);
+    text factors = {0};
     append_factors(r, &factors, &w->steps[cause.step], false);
     if (cause.share >= 0.995)
         text_format(out, say(r, ": the %s came from %s"), what, text_string(&factors));
@@ -178,14 +173,12 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
 }
 
 static void write_time(const results *r, document *d, const published_walk *w) {
-    text steps, cause;
-    text_init(&steps, d->err);
-    text_init(&cause, d->err);
+    text steps = {0}, cause;
+    text_init(&cause);
     append_steps(r, &steps, w);
     if (w->count > 1) {
-        text whole;
+        text whole = {0};
         const published_step all = published_whole(w);
-        text_init(&whole, d->err);
         append_effect(r, &whole, w, &all);
         text_format(&cause, say(r, "; %s in all"), text_string(&whole));
         text_release(&whole);
@@ -198,9 +191,8 @@ static void write_time(const results *r, document *d, const published_walk *w) {
 }
 
 static void write_accuracy(const results *r, document *d, const published_walk *w) {
-    text steps;
+    text steps = {0};
     bool together = false;
-    text_init(&steps, d->err);
     append_steps(r, &steps, w);
     for (size_t i = 0; i < w->count; i++)
         together |= w->steps[i].factor_count > (is_shortening(w, &w->steps[i]) ? 2 : 1);
@@ -267,11 +259,10 @@ static status write_load(const results *r, document *d, const published_walk *w,
     bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
     bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
     estimate share;
-    text known;
+    text known = {0};
     status rc = STATUS_OK;
-    text_init(&known, err);
     if (!alone || !more) goto out;
-    TRY(load_share(&from->runs, &share, err));
+    load_share(&from->runs, &share);
     if (isnan(share.value) || share.value >= 1) goto out;
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);
@@ -297,8 +288,7 @@ static void append_caution(const results *r, text *out, const published_walk *w,
     const int64_t from = c->baseline->runs[0]->virtual_shards;
     const int64_t to = c->subject->runs[0]->virtual_shards;
     bool one_seed = !w->time && verdict_is_of_models(&c->accuracy);
-    text caution;
-    text_init(&caution, out->err);
+    text caution = {0};
     if (from != to) text_format(&caution, "V %lld → %lld", (long long)from, (long long)to);
     if (one_seed) text_format(&caution, "%s%s", caution.length ? "; " : "", say(r, "one seed"));
     if (!w->time && is_as_long_here(r, s)) {
@@ -327,9 +317,8 @@ static void append_measured(const results *r, text *out, const published_walk *w
 // the effect.
 static void append_here(const results *r, text *out, const published_walk *w,
                         const published_step *s, const comparison *c) {
-    text factors, came;
-    text_init(&factors, out->err);
-    text_init(&came, out->err);
+    text factors, came = {0};
+    text_init(&factors);
     append_factors(r, &factors, s, !w->time && is_as_long_here(r, s));
     append_measured(r, &came, w, s, c);
     if (out->length) text_append(out, "; ");
@@ -344,7 +333,7 @@ static void append_here(const results *r, text *out, const published_walk *w,
 static void walk_row(const results *r, document *d, const published_walk *w,
                      const published_step *s, const comparison *c, bool whole) {
     text cells[4];
-    for (int i = 0; i < 4; i++) text_init(&cells[i], d->err);
+    for (int i = 0; i < 4; i++) text_init(&cells[i]);
     if (whole)
         text_append(&cells[0], say(r, "All together"));
     else
@@ -383,8 +372,7 @@ static status walk_table(const results *r, document *d, const published_walk *w,
 // ---- The section ----
 
 static status write_walk(const results *r, document *d, const published_walk *w, error *err) {
-    text here;
-    text_init(&here, err);
+    text here = {0};
     status rc = walk_table(r, d, w, &here, err);
     if (rc != STATUS_OK) goto out;
     if (w->time)

@@ -32,9 +32,8 @@ static bool is_of_whole(published_key key) {
 static status pair_cells(const results *r, const results *view, document *d, const group *g,
                          published_key key, error *err) {
     const double full = reproduction_full_epochs(r->reproduction, g->name);
-    text published, other;
-    text_init(&published, err);
-    text_init(&other, err);
+    text published = {0}, other;
+    text_init(&other);
     status rc = published_append(&published, g, key, err);
     if (is_of_whole(key)) like_append_published(g->runs[0], full, "", r->options.language, &other);
     if (published.length && other.length)
@@ -90,7 +89,8 @@ static status add_difference(const results *r, const results *view, bars *b, con
         if (rc != STATUS_OK) return rc;
         const double published = fmin(fmax(100 * f->value, there.low), there.high);
         const interval range = {100 * f->low - published, 100 * f->high - published};
-        return bars_add_value(b, 100 * f->value - published, range, name);
+        bars_add_value(b, 100 * f->value - published, range, name);
+        return STATUS_OK;
     }
     return STATUS_OK;
 }
@@ -161,8 +161,7 @@ out:
 
 static void lead(const results *r, document *d) {
     const yaml_node *changed = r->reproduction->changed;
-    text set;
-    text_init(&set, d->err);
+    text set = {0};
     for (size_t i = 0; changed && i < changed->count; i++) {
         if (set.length) text_append(&set, "; ");
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
@@ -239,7 +238,7 @@ static status compose_rows(const results *r, document *d, const reproduced *one,
     TRY(section_time_figure(view, d, err));
     TRY(section_strategy(view, d, err));
     section_class_table(view, d);
-    rc = document_status(d);
+    document_end(d);
 out:
     return rc;
 }
@@ -249,7 +248,7 @@ static status compose_study(const results *view, document *d, error *err) {
     const char *title = run_text(view->plan.head, "title");
     document_add(d, BLOCK_HEADING, "%s", *title ? say(view, title) : view->plan.name);
     TRY(section_study(view, d, true, err));
-    rc = document_status(d);
+    document_end(d);
 out:
     return rc;
 }
@@ -258,7 +257,8 @@ out:
 static status move_part(document *d, document *part, const char *tag, status rc) {
     if (rc == STATUS_OK) document_move(d, part, tag);
     document_release(part);
-    return rc == STATUS_OK ? document_status(d) : rc;
+    if (rc == STATUS_OK) document_end(d);
+    return rc;
 }
 
 static status section_report(const results *r, document *d, const reproduced *one, error *err) {
@@ -267,10 +267,10 @@ static status section_report(const results *r, document *d, const reproduced *on
         document_add(d, BLOCK_HEADING, say(r, "%s: %s"), one->source, say(r, one->title));
     else
         document_add(d, BLOCK_HEADING, "%s", one->source);
-    document_init(&part, "", d->language, err);
+    document_init(&part, "", d->language);
     status rc = move_part(d, &part, one->source, compose_rows(r, &part, one, err));
     for (size_t i = 0; rc == STATUS_OK && i < one->study_count; i++) {
-        document_init(&part, "", d->language, err);
+        document_init(&part, "", d->language);
         rc = move_part(d, &part, one->studies[i].plan.name,
                        compose_study(&one->studies[i], &part, err));
     }

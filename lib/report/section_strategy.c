@@ -77,7 +77,6 @@ static void device_cells(const page *p, size_t i, size_t device, const char *con
 
 // Adds a paragraph; releases `sentences`.
 static void add_paragraph(const page *p, text *sentences) {
-    if (text_status(sentences) != STATUS_OK) p->d->rc = STATUS_FAILED;
     document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(sentences));
     text_release(sentences);
 }
@@ -112,8 +111,7 @@ static void write_replicas(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const double waiting = mean_value(p, i, WAITING);
     if (isnan(waiting)) return;
-    text sentences;
-    text_init(&sentences, p->d->err);
+    text sentences = {0};
     text_format(&sentences,
                 say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
                           "%% on waiting."),
@@ -223,8 +221,7 @@ static void write_stages(const page *p, size_t i) {
     const double bubble = results_value(p->r, one->name, "bubble_measured");
     const double batches = results_value(p->r, one->name, "micro_batches");
     if (!count || isnan(bubble) || isnan(batches)) return;
-    text sentences;
-    text_init(&sentences, p->d->err);
+    text sentences = {0};
     text_format(&sentences,
                 say(p->r, "%s: a stage is idle for %.1f %% of a step (the bubble). Filling and "
                           "draining a pipeline of S = %zu stages with M = %.4g micro-batches would "
@@ -289,8 +286,7 @@ static void write_ranks(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
     const double vectors = results_value(p->r, one->name, "vectors_per_reduction");
-    text sentences;
-    text_init(&sentences, p->d->err);
+    text sentences = {0};
     (void)label_run(one, label);
     if (is_fast(one))
         text_format(&sentences,
@@ -336,7 +332,7 @@ static void show_ranks(const page *p) {
         cell_run(p, i);
         cell_figure(p->r, p->d, one->name, columns[0]);
         if (is_fast(one))
-            cell_count(p->d, 1); // only the exact reduction sends more
+            cell_count(p->d, 1);
         else
             cell_figure(p->r, p->d, one->name, columns[1]);
         cell_figures(p->r, p->d, one->name, columns + 2, 5);
@@ -346,21 +342,18 @@ static void show_ranks(const page *p) {
 // ---- The drawing ----
 
 // A run's name is shown only at its first bar.
-static status add_bars(const page *p, size_t i, bars *b) {
+static void add_bars(const page *p, size_t i, bars *b) {
     const run *one = run_at(p, i);
     char label[LABEL_TEXT], name[LABEL_TEXT + 32], prefix[64];
-    status rc = STATUS_OK;
     (void)label_run(one, label);
     if (p->of[i] == EXECUTION_RANKS) {
         snprintf(name, sizeof name, "%s, %s", label, say(p->r, "mean"));
-        TRY(bars_add(b, p->r, one->name, "", name));
+        bars_add(b, p->r, one->name, "", name);
     }
     for (size_t k = 0; k < device_count(one); k++) {
         snprintf(name, sizeof name, "%s%s%zu", k ? "" : label, k ? "" : ", ", k);
-        TRY(bars_add(b, p->r, one->name, device_metric(p, i, k, "", prefix), name));
+        bars_add(b, p->r, one->name, device_metric(p, i, k, "", prefix), name);
     }
-out:
-    return rc;
 }
 
 static status use_figure(const page *p, error *err) {
@@ -379,10 +372,8 @@ static status use_figure(const page *p, error *err) {
               .err = err};
     status rc = STATUS_OK;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (p->of[i] != EXECUTION_PLAIN && execution_has_times(run_at(p, i)))
-            TRY(add_bars(p, i, &b));
+        if (p->of[i] != EXECUTION_PLAIN && execution_has_times(run_at(p, i))) add_bars(p, i, &b);
     rc = bars_draw(&b, p->r, p->d);
-out:
     bars_release(&b);
     return rc;
 }
@@ -426,7 +417,7 @@ static status compose(const page *p, size_t shown, error *err) {
 status section_strategy(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     size_t any = 0, shown = 0;
-    page p = {r, d, memory_new(r->list.count, sizeof *p.of, err)};
+    page p = {r, d, memory_new(r->list.count, sizeof *p.of)};
     if (!p.of) return STATUS_FAILED;
     for (size_t i = 0; i < r->list.count; i++) {
         p.of[i] = execution_kind_of(&r->list.runs[i]);

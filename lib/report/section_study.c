@@ -36,9 +36,7 @@ static void append_value(text *out, const planned *one, const char *key) {
     char *json = NULL;
     if (value && value->kind == YAML_SCALAR)
         text_append(out, value->text);
-    else if (value && json_from_yaml(value, &json, out->err) != STATUS_OK)
-        out->rc = STATUS_FAILED;
-    else if (json)
+    else if (value && json_from_yaml(value, &json, NULL) == STATUS_OK)
         text_append(out, json);
     free(json);
 }
@@ -86,12 +84,11 @@ static void busy_cell(const results *r, document *d, const group *g) {
     cell_shows(d, 0, f);
 }
 
-static void study_row(const results *r, document *d, const planned *one, bool brief, error *err) {
+static void study_row(const results *r, document *d, const planned *one, bool brief) {
     const plan *p = &r->plan;
     const group *g = &one->runs;
     for (size_t i = 0; i < p->vary->count; i++) {
-        text value;
-        text_init(&value, err);
+        text value = {0};
         append_value(&value, one, key_name(p, i));
         document_cell(d, CELL_STRONG, "%s", text_string(&value));
         text_release(&value);
@@ -115,7 +112,7 @@ static void study_row(const results *r, document *d, const planned *one, bool br
 }
 
 // A terminal has room for only some of the columns.
-static void study_table(const results *r, document *d, bool brief, error *err) {
+static void study_table(const results *r, document *d, bool brief) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
                          loader[] = {"Load, ms / step", "Rest of the step, ms", "Load share",
@@ -129,7 +126,7 @@ static void study_table(const results *r, document *d, bool brief, error *err) {
     head_cells(r, d, front, fronts);
     head_cells(r, d, loader + (loads ? skipped : 0), loads);
     head_cells(r, d, back, 3 - skipped);
-    for (size_t i = 0; i < p->count; i++) study_row(r, d, &p->items[i], brief, err);
+    for (size_t i = 0; i < p->count; i++) study_row(r, d, &p->items[i], brief);
 }
 
 // ---- The drawing ----
@@ -150,15 +147,12 @@ static status study_figure(const results *r, document *d, const char *first, err
               .reference = 1,
               .err = err};
     for (size_t i = 0; i < p->count; i++) {
-        text label;
-        text_init(&label, err);
+        text label = {0};
         append_variant(p, &label, &p->items[i]);
-        rc = bars_add(&b, r, p->items[i].name, "", text_string(&label));
+        bars_add(&b, r, p->items[i].name, "", text_string(&label));
         text_release(&label);
-        TRY(rc);
     }
     rc = bars_draw(&b, r, d);
-out:
     bars_release(&b);
     return rc;
 }
@@ -189,8 +183,7 @@ static void write_bounds(const results *r, document *d) {
                                     "No verdict (no times)"};
     const plan *p = &r->plan;
     for (int b = 0; b < LOAD_BOUNDS; b++) {
-        text variants;
-        text_init(&variants, d->err);
+        text variants = {0};
         for (size_t i = 0; i < p->count; i++) {
             if (bound_of(r, &p->items[i]) != (load_bound)b) continue;
             if (variants.length) text_append(&variants, say(r, "; "));
@@ -212,9 +205,8 @@ static void write_range(const results *r, document *d) {
         if (!most || share_of(r, one)->value > share_of(r, most)->value) most = one;
     }
     if (!least) return;
-    text low, high;
-    text_init(&low, d->err);
-    text_init(&high, d->err);
+    text low, high = {0};
+    text_init(&low);
     append_share(r, &low, least);
     append_share(r, &high, most);
     document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step ranges from %s to %s."),
@@ -235,10 +227,9 @@ static void write_fastest(const results *r, document *d) {
         if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
-    text name, sentence, first;
-    text_init(&name, d->err);
-    text_init(&sentence, d->err);
-    text_init(&first, d->err);
+    text name, sentence = {0}, first;
+    text_init(&name);
+    text_init(&first);
     append_variant(p, &first, &p->items[0]);
     if (best) {
         append_variant(p, &name, best);
@@ -273,14 +264,13 @@ static void write_shares(const results *r, document *d) {
 
 status section_study(const results *r, document *d, bool draw, error *err) {
     status rc = STATUS_OK;
-    text first;
-    text_init(&first, err);
+    text first = {0};
     append_variant(&r->plan, &first, &r->plan.items[0]);
     write_fastest(r, d);
     if (of_loader(r)) write_bounds(r, d);
     write_evidence(r, d);
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
-    study_table(r, d, !draw, err);
+    study_table(r, d, !draw);
     if (of_loader(r)) write_shares(r, d);
     document_add(
         d, BLOCK_NOTE,

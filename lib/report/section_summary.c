@@ -87,8 +87,7 @@ static void append_timed_names(const results *r, text *out) {
 // Appends what the seconds per epoch are, of whole trainings and of turns.
 static void append_epoch_times(const results *r, text *out) {
     const size_t timed = timed_runs(r);
-    text names;
-    text_init(&names, out->err);
+    text names = {0};
     append_timed_names(r, &names);
     if (timed < r->list.count)
         text_append(out,
@@ -130,8 +129,7 @@ static void note_executions(const results *r, document *d) {
 }
 
 void note_times(const results *r, document *d) {
-    text out;
-    text_init(&out, d->err);
+    text out = {0};
     append_epoch_times(r, &out);
     text_append(&out, say(r, " "));
     text_append(&out, say(r, "V: virtual shards, which fix the arithmetic. Model: first 12 digits "
@@ -154,7 +152,7 @@ static void note_disturbance(const results *r, document *d) {
         }
     }
     if (!(used > 0)) return;
-    text_init(&out, d->err);
+    text_init(&out);
     text_format(&out,
                 say(r, "Other programs used up to %.1f of %.0f cores while these runs trained"),
                 used, cores);

@@ -70,10 +70,9 @@ status section_time_figure(const results *r, document *d, error *err) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char label[LABEL_TEXT];
-        if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(one, label)));
+        if (has_split(r, one)) bars_add(&b, r, one->name, "", label_run(one, label));
     }
     rc = bars_draw(&b, r, d);
-out:
     bars_release(&b);
     return rc;
 }

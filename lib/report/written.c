@@ -78,15 +78,12 @@ typedef struct open_block {
 static void finish(open_block *o) {
     if (o->text.length) {
         document_add(o->d, o->kind, "%s", text_string(&o->text));
-        if (o->d->rc == STATUS_OK) {
-            block *b = &o->d->blocks[o->d->count - 1];
-            b->marked = o->kind != BLOCK_CODE;
-            b->number = o->number;
-        }
+        block *b = &o->d->blocks[o->d->count - 1];
+        b->marked = o->kind != BLOCK_CODE;
+        b->number = o->number;
     }
-    if (o->d->rc == STATUS_OK) o->d->rc = text_status(&o->text);
     text_release(&o->text);
-    text_init(&o->text, o->d->err);
+    text_init(&o->text);
     o->kind = BLOCK_PARAGRAPH;
     o->number = 0;
 }
@@ -153,7 +150,7 @@ static bool is_fence(const char *line, size_t length) {
 void document_markdown(document *d, const char *markdown) {
     open_block o = {.d = d, .kind = BLOCK_PARAGRAPH};
     bool fenced = false;
-    text_init(&o.text, d->err);
+    text_init(&o.text);
     while (*markdown) {
         size_t length = strcspn(markdown, "\r\n");
         bool fence = is_fence(markdown, length);

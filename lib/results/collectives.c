@@ -39,8 +39,7 @@ static status read_items(collectives *c, error *err) {
         return yaml_error(c->root, err, "expected a manifest of bench-allreduce");
     if (!list || list->kind != YAML_SEQUENCE || !list->count)
         return yaml_error(c->root, err, "'results.world_sizes': expected a list");
-    c->items = memory_new(list->count, sizeof *c->items, err);
-    if (!c->items) return STATUS_FAILED;
+    c->items = memory_new(list->count, sizeof *c->items);
     for (size_t i = 0; i < list->count; i++, c->count++) {
         status rc = read_item(c, list->items[i], &c->items[i], err);
         if (rc != STATUS_OK) return rc;
@@ -49,26 +48,22 @@ static status read_items(collectives *c, error *err) {
 }
 
 // Lists parameters.devices as "cuda:0, cuda:1"; leaves NULL for a CPU.
-static status read_devices(collectives *c, error *err) {
+static void read_devices(collectives *c) {
     const yaml_node *list = yaml_get(c->root, "parameters.devices");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
         const yaml_node *item = list->items[i];
         char *before = c->devices;
-        if (item->kind != YAML_SCALAR || strcmp(item->text, "cpu") == 0) return STATUS_OK;
-        c->devices =
-            memory_format(err, "%s%s%s", before ? before : "", before ? ", " : "", item->text);
+        if (item->kind != YAML_SCALAR || strcmp(item->text, "cpu") == 0) return;
+        c->devices = memory_format("%s%s%s", before ? before : "", before ? ", " : "", item->text);
         free(before);
-        if (!c->devices) return STATUS_FAILED;
     }
-    return STATUS_OK;
 }
 
 status collectives_read(const char *folder, collectives *c, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *c = (collectives){0};
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    c->folder = memory_string(folder, err);
-    if (!path || !c->folder) goto out;
+    char *path = memory_format("%s/manifest.yaml", folder);
+    c->folder = memory_string(folder);
     TRY(manifest_read(path, &c->root, err));
     TRY(read_items(c, err));
     c->host = run_text(c->root, "run.host");
@@ -76,7 +71,7 @@ status collectives_read(const char *folder, collectives *c, error *err) {
     c->reduce = run_text(c->root, "parameters.reduce");
     const yaml_node *hosts = yaml_get(c->root, "run.hosts");
     c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
-    TRY(read_devices(c, err));
+    read_devices(c);
 out:
     free(path);
     if (rc != STATUS_OK) collectives_release(c);

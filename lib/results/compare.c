@@ -63,19 +63,16 @@ static void take_times(side *s, size_t at) {
     }
 }
 
-static status read_side(const group *g, side *s, error *err) {
+static void read_side(const group *g, side *s) {
     size_t all;
     *s = (side){.epochs = {INFINITY, 0}};
-    status rc = group_executions(g, &s->executions, &all, err);
-    if (rc != STATUS_OK) return rc;
+    group_executions(g, &s->executions, &all);
     choose_executions(s, all);
     sort_by_start(s);
-    s->seconds = memory_new(all, sizeof *s->seconds, err);
-    s->logs = memory_new(all, sizeof *s->logs, err);
-    s->total = memory_new(all, sizeof *s->total, err);
-    if (!s->seconds || !s->logs || !s->total) return STATUS_FAILED;
+    s->seconds = memory_new(all, sizeof *s->seconds);
+    s->logs = memory_new(all, sizeof *s->logs);
+    s->total = memory_new(all, sizeof *s->total);
     for (size_t i = 0; i < s->count; i++) take_times(s, i);
-    return STATUS_OK;
 }
 
 // The mean position of the executions of `a` among those of both sides, in order of their starts;
@@ -120,10 +117,9 @@ static void blank_intervals(comparison *c) {
 }
 
 // The difference in seconds per epoch, over the executions of two arms.
-static status turn_difference(const turn_fit *f, const double samples[2], const size_t arm[2],
-                              estimate *difference, error *err) {
-    double *seconds = memory_new(2 * f->executions, sizeof *seconds, err);
-    if (!seconds) return STATUS_FAILED;
+static void turn_difference(const turn_fit *f, const double samples[2], const size_t arm[2],
+                            estimate *difference) {
+    double *seconds = memory_new(2 * f->executions, sizeof *seconds);
     for (size_t e = 0; e < f->executions; e++) {
         seconds[e] = samples[0] * turn_fit_execution(f, e, arm[0]);
         seconds[f->executions + e] = samples[1] * turn_fit_execution(f, e, arm[1]);
@@ -131,12 +127,11 @@ static status turn_difference(const turn_fit *f, const double samples[2], const 
     const mean_estimate m = statistics_pairs(seconds, seconds + f->executions, f->executions);
     *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
     free(seconds);
-    return STATUS_OK;
 }
 
 // Takes the times per epoch from the turns. An epoch may have fewer samples on one side, where they
 // are left out for validation.
-static status take_turns(comparison *c, error *err) {
+static void take_turns(comparison *c) {
     const turn_fit *f = &c->timing->fit;
     size_t arm[2];
     const run *subject = group_arm(c->subject, c->timing, &arm[0]);
@@ -146,17 +141,15 @@ static status take_turns(comparison *c, error *err) {
     longer.value += log(samples[0] / samples[1]);
     c->time = verdict_on_turns(&longer, f->executions, c->simulated, &c->speedup);
     c->spread = (interval){NAN, NAN};
-    status rc = turn_difference(f, samples, arm, &c->seconds, err);
+    turn_difference(f, samples, arm, &c->seconds);
     if (c->time.missing == MISSING_EXECUTIONS)
         c->speedup.range = c->seconds.range = (interval){NAN, NAN};
-    return rc;
 }
 
-static status compare_executions(comparison *c, error *err) {
+static void compare_executions(comparison *c) {
     side of = {0}, against = {0};
-    status rc;
-    TRY(read_side(c->subject, &of, err));
-    TRY(read_side(c->baseline, &against, err));
+    read_side(c->subject, &of);
+    read_side(c->baseline, &against);
     const execution_order order = find_order(&of, &against);
     const timed_side subject = {of.logs, of.count}, baseline = {against.logs, against.count};
     c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
@@ -171,12 +164,11 @@ static status compare_executions(comparison *c, error *err) {
 out:
     release_side(&of);
     release_side(&against);
-    return rc;
 }
 
-static status compare_times(comparison *c, error *err) {
-    status rc = compare_executions(c, err);
-    return rc == STATUS_OK && c->timing ? take_turns(c, err) : rc;
+static void compare_times(comparison *c) {
+    compare_executions(c);
+    if (c->timing) take_turns(c);
 }
 
 // Finds the simulated run with the most ranks.
@@ -200,7 +192,7 @@ static const char *single_setting(const comparison *c) {
 }
 
 // Compares every run of one side with every run of the other, until a reason is found.
-static status find_reasons(comparison *c, const varied_keys *varied, language l, error *err) {
+static status find_reasons(comparison *c, const varied_keys *varied, language l) {
     const varied_keys single = {&c->setting, 1};
     const run *a = NULL, *b = NULL;
     status rc = STATUS_OK;
@@ -209,11 +201,10 @@ static status find_reasons(comparison *c, const varied_keys *varied, language l,
         for (size_t k = 0; !c->reasons && k < c->baseline->count; k++) {
             a = c->subject->runs[i];
             b = c->baseline->runs[k];
-            TRY(like_for_like(a, b, varied, c->timing, l, &c->reasons, err));
+            TRY(like_for_like(a, b, varied, c->timing, l, &c->reasons));
         }
     }
-    if (c->reasons)
-        rc = like_for_like(a, b, varied, c->timing, LANGUAGE_EN, &c->reasons_english, err);
+    if (c->reasons) rc = like_for_like(a, b, varied, c->timing, LANGUAGE_EN, &c->reasons_english);
 out:
     return rc;
 }
@@ -276,10 +267,9 @@ typedef struct seed_pairs {
     const run *left, *right; // the first pair
 } seed_pairs;
 
-static status find_pairs(const group *a, const group *b, seed_pairs *p, error *err) {
-    *p = (seed_pairs){.subject = memory_new(a->count, sizeof(double), err),
-                      .baseline = memory_new(a->count, sizeof(double), err)};
-    if (!p->subject || !p->baseline) return STATUS_FAILED;
+static void find_pairs(const group *a, const group *b, seed_pairs *p) {
+    *p = (seed_pairs){.subject = memory_new(a->count, sizeof(double)),
+                      .baseline = memory_new(a->count, sizeof(double))};
     for (size_t i = 0; i < a->count; i++) {
         const run *r = a->runs[i], *other = with_seed(b, r->seed);
         if (!other || with_seed(a, r->seed) != r) continue;
@@ -287,7 +277,6 @@ static status find_pairs(const group *a, const group *b, seed_pairs *p, error *e
         p->subject[p->count] = r->accuracy;
         p->baseline[p->count++] = other->accuracy;
     }
-    return STATUS_OK;
 }
 
 static status mean_difference(const comparison *c, double *difference, error *err) {
@@ -325,7 +314,7 @@ static status compare_accuracy(comparison *c, error *err) {
     c->identical = has_models(c->subject, c->baseline) && has_models(c->baseline, c->subject);
     c->accuracy = verdict_none(MISSING_TEST_DATA);
     if (!*data || strcmp(data, origin_test_data(c->baseline->runs[0])) != 0) goto out;
-    TRY(find_pairs(c->subject, c->baseline, &p, err));
+    find_pairs(c->subject, c->baseline, &p);
     if (!c->identical) {
         c->accuracy = verdict_none(MISSING_SEEDS);
         TRY(test_accuracy(c, &p, err));
@@ -358,33 +347,29 @@ status compare(const group *subject, const group *baseline, const varied_keys *v
                       .accuracy_range = none.range};
     find_crowded(subject, c);
     find_crowded(baseline, c);
-    TRY(find_reasons(c, varied, l, err));
-    TRY(like_arithmetic(subject->runs[0], baseline->runs[0], l, &c->arithmetic, err));
-    if (!c->reasons) TRY(compare_times(c, err));
+    TRY(find_reasons(c, varied, l));
+    TRY(like_arithmetic(subject->runs[0], baseline->runs[0], l, &c->arithmetic));
+    if (!c->reasons) compare_times(c);
     TRY(compare_accuracy(c, err));
 out:
     if (rc != STATUS_OK) comparison_release(c);
     return rc;
 }
 
-status compare_together(comparison *const *family, size_t count, error *err) {
-    verdict **verdicts = memory_new(count, sizeof *verdicts, err);
-    if (!verdicts) return STATUS_FAILED;
+void compare_together(comparison *const *family, size_t count) {
+    verdict **verdicts = memory_new(count, sizeof *verdicts);
     for (size_t i = 0; i < count; i++) verdicts[i] = &family[i]->time;
     verdict_correct(verdicts, count);
     for (size_t i = 0; i < count; i++) verdicts[i] = &family[i]->accuracy;
     verdict_correct(verdicts, count);
     free(verdicts);
-    return STATUS_OK;
 }
 
-status compare_table(comparison *table, size_t count, error *err) {
-    comparison **family = memory_new(count, sizeof *family, err);
-    if (!family) return STATUS_FAILED;
+void compare_table(comparison *table, size_t count) {
+    comparison **family = memory_new(count, sizeof *family);
     for (size_t i = 0; i < count; i++) family[i] = &table[i];
-    status rc = compare_together(family, count, err);
+    compare_together(family, count);
     free(family);
-    return rc;
 }
 
 void comparison_release(comparison *c) {

@@ -52,8 +52,8 @@ void comparison_release(comparison *c);
 
 // Corrects the verdicts of comparisons that are shown together, time and accuracy separately
 // (verdict_correct).
-status compare_together(comparison *const *family, size_t count, error *err) MUST_CHECK;
+void compare_together(comparison *const *family, size_t count);
 // The same for the comparisons of one table.
-status compare_table(comparison *table, size_t count, error *err) MUST_CHECK;
+void compare_table(comparison *table, size_t count);
 
 #endif

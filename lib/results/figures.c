@@ -46,15 +46,13 @@ static void index_figure(figure_list *list, size_t place) {
     if (!list->slots[slot]) list->slots[slot] = place + 1;
 }
 
-static status grow_slots(figure_list *list, error *err) {
+static void grow_slots(figure_list *list) {
     const size_t count = list->slot_count ? 2 * list->slot_count : 256;
-    size_t *slots = memory_new(count, sizeof *slots, err);
-    if (!slots) return STATUS_FAILED;
+    size_t *slots = memory_new(count, sizeof *slots);
     free(list->slots);
     list->slots = slots;
     list->slot_count = count;
     for (size_t i = 0; i < list->count; i++) index_figure(list, i);
-    return STATUS_OK;
 }
 
 const figure *figures_of(const figure_list *list, const char *owner, const char *metric) {
@@ -76,21 +74,17 @@ const figure *figures_of_repeats(const figure_list *list, const group *g, const 
 }
 
 // Adds a figure called OWNER.METRIC. Takes ownership of `f.source`; copies the other strings.
-static status add(figure_list *list, figure f, const char *metric, const char *note, error *err) {
+static status add(figure_list *list, figure f, const char *metric, const char *note) {
     void *items = list->items;
-    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items = items;
-    if (rc == STATUS_OK && 2 * (list->count + 1) > list->slot_count) rc = grow_slots(list, err);
-    if (rc != STATUS_OK) {
-        free(f.source);
-        return rc;
-    }
-    f.id = memory_format(err, "%s.%s", f.owner, metric);
-    f.note = memory_string(note, err);
-    if (!f.source) f.source = memory_string("", err);
-    if (f.id) f.metric = f.id + strlen(f.owner) + 1;
+    if (2 * (list->count + 1) > list->slot_count) grow_slots(list);
+    f.id = memory_format("%s.%s", f.owner, metric);
+    f.note = memory_string(note);
+    if (!f.source) f.source = memory_string("");
+    f.metric = f.id + strlen(f.owner) + 1;
     list->items[list->count++] = f; // also if an allocation failed: the list frees it
-    if (!f.id || !f.note || !f.source) return STATUS_FAILED;
+    if (!f.source) return STATUS_FAILED;
     index_figure(list, list->count - 1);
     return STATUS_OK;
 }
@@ -106,9 +100,8 @@ void figures_release(figure_list *list) {
     *list = (figure_list){0};
 }
 
-static const char *nearest(const figure_list *list, const char *id, error *err) {
-    const char **ids = memory_new(list->count, sizeof *ids, err);
-    if (!ids) return NULL;
+static const char *nearest(const figure_list *list, const char *id) {
+    const char **ids = memory_new(list->count, sizeof *ids);
     for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
     const char *found = spelling_nearest(id, ids, list->count);
     free(ids);
@@ -139,9 +132,9 @@ static void append_like(const figure_list *list, const char *id,
     if (count > shown) text_format(out, ", or %zu others", count - shown);
 }
 
-void figures_append_near(const figure_list *list, const char *id, text *out, error *err) {
+void figures_append_near(const figure_list *list, const char *id, text *out) {
     append_like(list, id, has_metric, out);
-    const char *misspelt = out->length ? NULL : nearest(list, id, err);
+    const char *misspelt = out->length ? NULL : nearest(list, id);
     if (misspelt)
         text_format(out, "'%s'", misspelt);
     else if (!out->length && strlen(id) > 1)
@@ -189,10 +182,10 @@ static status add_member(figure_list *list, const run *r, const metric_row *m, s
     const interval range = m->range ? m->range(one, member) : (interval){NAN, NAN};
     f.low = range.low;
     f.high = range.high;
-    name = metric_name(m, r, member, err);
-    if (name && !pooled) f.source = metric_source(m, one, member, err);
+    name = metric_name(m, r, member);
+    if (!pooled) f.source = metric_source(m, one, member);
     TRY(name && (pooled || f.source) ? STATUS_OK : STATUS_FAILED);
-    rc = add(list, f, name, note, err);
+    rc = add(list, f, name, note);
 out:
     free(name);
     return rc;
@@ -231,8 +224,7 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
     status rc;
     TRY(group_mean(g, m, member, &s, err));
     if (isnan(s.mean)) goto out;
-    name = metric_name(m, g->runs[0], member, err);
-    TRY(name ? STATUS_OK : STATUS_FAILED);
+    name = metric_name(m, g->runs[0], member);
     snprintf(mean, sizeof mean, "mean_%s", name);
     figure f = {.owner = g->name,
                 .row = m,
@@ -243,7 +235,7 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
                 .deviation = s.deviation,
                 .simulated = metric_is_time(m) && group_is_simulated(g),
                 .of = g};
-    rc = add(list, f, mean, f.simulated ? "SIMULATED" : "", err);
+    rc = add(list, f, mean, f.simulated ? "SIMULATED" : "");
     if (rc == STATUS_OK) {
         figure *added = &list->items[list->count - 1];
         added->part = added->metric + strlen("mean_");
@@ -270,7 +262,7 @@ out:
 }
 
 // Adds all rows of that kind.
-static status add_joint(figure_list *list, const joint_subject *s, error *err) {
+static status add_joint(figure_list *list, const joint_subject *s) {
     size_t rows;
     const joint_metric *table = joint_metrics_table(&rows);
     status rc = STATUS_OK;
@@ -286,23 +278,21 @@ static status add_joint(figure_list *list, const joint_subject *s, error *err) {
                           .high = e.range.high,
                           .deviation = NAN,
                           .simulated = time && s->simulated,
-                          .source = memory_string(s->source, err),
+                          .source = memory_string(s->source),
                           .of = s->runs,
                           .against = s->against,
                           .compared = s->compared,
                           .part = table[i].part};
-        rc = f.source ? add(list, f, table[i].head.name, time ? s->note : s->accuracy_note, err)
+        rc = f.source ? add(list, f, table[i].head.name, time ? s->note : s->accuracy_note)
                       : STATUS_FAILED;
     }
     return rc;
 }
 
 // Adds the figures of a comparison, with its verdicts in words as notes.
-static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c,
-                           error *err) {
-    text time, accuracy;
-    text_init(&time, err);
-    text_init(&accuracy, err);
+static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
+    text time = {0}, accuracy;
+    text_init(&accuracy);
     if (c->simulated && !c->reasons) text_append(&time, "SIMULATED: ");
     comparison english = *c;
     english.reasons = c->reasons_english;
@@ -320,17 +310,17 @@ static status add_compared(figure_list *list, const char *owner, joint_of of, co
                              .note = text_string(&time),
                              .accuracy_note = text_string(&accuracy),
                              .source = ""};
-    status rc = add_joint(list, &s, err);
+    status rc = add_joint(list, &s);
     text_release(&time);
     text_release(&accuracy);
     return rc;
 }
 
-status figures_of_comparison(figure_list *list, const comparison *c, error *err) {
-    return add_compared(list, c->subject->name, JOINT_COMPARISON, c, err);
+status figures_of_comparison(figure_list *list, const comparison *c) {
+    return add_compared(list, c->subject->name, JOINT_COMPARISON, c);
 }
 
-static status add_load_share(figure_list *list, const planned *one, error *err) {
+static status add_load_share(figure_list *list, const planned *one) {
     const bool simulated = group_is_simulated(&one->runs);
     joint_subject s = {.of = JOINT_RUNS,
                        .owner = one->name,
@@ -338,8 +328,8 @@ static status add_load_share(figure_list *list, const planned *one, error *err) 
                        .simulated = simulated,
                        .note = simulated ? "SIMULATED" : "",
                        .source = ""};
-    status rc = load_share(&one->runs, &s.share, err);
-    return rc == STATUS_OK ? add_joint(list, &s, err) : rc;
+    load_share(&one->runs, &s.share);
+    return add_joint(list, &s);
 }
 
 status figures_of_plan(figure_list *list, const plan *p, error *err) {
@@ -347,24 +337,22 @@ status figures_of_plan(figure_list *list, const plan *p, error *err) {
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
         TRY(figures_of_group(list, &one->runs, err));
-        if (one->compared) TRY(add_compared(list, one->name, JOINT_STEP, &one->step, err));
+        if (one->compared) TRY(add_compared(list, one->name, JOINT_STEP, &one->step));
         if (one->compared && !p->ladder)
-            TRY(add_compared(list, one->name, JOINT_VARIANT, &one->step, err));
-        TRY(add_load_share(list, one, err));
+            TRY(add_compared(list, one->name, JOINT_VARIANT, &one->step));
+        TRY(add_load_share(list, one));
     }
-    if (p->ladder) TRY(add_compared(list, "all", JOINT_STEP, &p->all, err));
+    if (p->ladder) TRY(add_compared(list, "all", JOINT_STEP, &p->all));
 out:
     return rc;
 }
 
-status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured,
-                             error *err) {
+status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured) {
     const bool simulated = p->subject->runs[0]->simulated;
-    char *source =
-        p->cost ? memory_format(err, "%s/manifest.yaml: results.world_sizes.%td", measured->folder,
-                                p->cost - measured->items)
-                : memory_format(err, "%s/manifest.yaml: results.world_sizes", measured->folder);
-    if (!source) return STATUS_FAILED;
+    char *source = p->cost
+                       ? memory_format("%s/manifest.yaml: results.world_sizes.%td",
+                                       measured->folder, p->cost - measured->items)
+                       : memory_format("%s/manifest.yaml: results.world_sizes", measured->folder);
     joint_subject s = {.of = JOINT_PREDICTION,
                        .owner = p->subject->name,
                        .runs = p->subject,
@@ -375,11 +363,11 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
                                : simulated ? "prediction; SIMULATED"
                                            : "prediction",
                        .source = source};
-    status rc = add_joint(list, &s, err);
+    status rc = add_joint(list, &s);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
     s.note = "projection to one device per rank";
-    if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s, err);
+    if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s);
     free(source);
     return rc;
 }

@@ -42,12 +42,12 @@ typedef struct figure_list {
 status figures_of_run(figure_list *list, const run *r, error *err) MUST_CHECK;
 // Means over the runs of a group of two or more; adds nothing if they are listed already.
 status figures_of_group(figure_list *list, const group *g, error *err) MUST_CHECK;
-status figures_of_comparison(figure_list *list, const comparison *c, error *err) MUST_CHECK;
+status figures_of_comparison(figure_list *list, const comparison *c) MUST_CHECK;
 // Figures of the steps of a plan, and the means of its groups.
 status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
 // The predicted time of an epoch, with the collectives in `folder`.
-status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured,
-                             error *err) MUST_CHECK;
+status figures_of_prediction(figure_list *list, const prediction *p,
+                             const collectives *measured) MUST_CHECK;
 void figures_release(figure_list *list);
 
 // Finds a figure by id, or by owner and metric; NULL if there is none.
@@ -58,7 +58,7 @@ const figure *figures_of_repeats(const figure_list *list, const group *g, const 
 // Appends ids that a wrong one may mean: "'tiny.accuracy' or 'other.accuracy'". Its metric may be
 // right, without a run or with another; else it may be misspelt, or a part of an id. Appends
 // nothing if there is none.
-void figures_append_near(const figure_list *list, const char *id, text *out, error *err);
+void figures_append_near(const figure_list *list, const char *id, text *out);
 
 // Writes comma-separated values (RFC 4180, but lines end in a line feed), one figure per line.
 void figures_to_csv(const figure_list *list, text *out);

@@ -50,29 +50,21 @@ static void name_groups(group *groups, size_t count) {
     }
 }
 
-status groups_make(const run_list *list, group **groups, size_t *count, error *err) {
+void groups_make(const run_list *list, group **groups, size_t *count) {
     *count = 0;
-    *groups = memory_new(list->count, sizeof **groups, err);
-    if (!*groups) return STATUS_FAILED;
+    *groups = memory_new(list->count, sizeof **groups);
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];
         size_t at = 0;
         while (at < *count && !are_repeats((*groups)[at].runs[0], r)) at++;
         group *g = &(*groups)[at];
         if (at == *count) {
-            g->runs = memory_new(list->count, sizeof(run *), err);
-            if (!g->runs) goto failed;
+            g->runs = memory_new(list->count, sizeof(run *));
             (*count)++;
         }
         g->runs[g->count++] = r;
     }
     name_groups(*groups, *count);
-    return STATUS_OK;
-failed:
-    groups_free(*groups, *count);
-    *groups = NULL;
-    *count = 0;
-    return STATUS_FAILED;
 }
 
 void groups_free(group *groups, size_t count) {
@@ -87,16 +79,14 @@ static bool is_first_of_seed(const group *g, size_t at) {
     return true;
 }
 
-status group_executions(const group *g, const run ***executions, size_t *count, error *err) {
+void group_executions(const group *g, const run ***executions, size_t *count) {
     size_t room = 0;
     *count = 0;
     for (size_t i = 0; i < g->count; i++) room += run_execution_count(g->runs[i]);
-    *executions = memory_new(room, sizeof **executions, err);
-    if (!*executions) return STATUS_FAILED;
+    *executions = memory_new(room, sizeof **executions);
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; k < run_execution_count(g->runs[i]); k++)
             (*executions)[(*count)++] = run_execution(g->runs[i], k);
-    return STATUS_OK;
 }
 
 const run *group_arm(const group *g, const timed_arms *t, size_t *arm) {
@@ -124,15 +114,16 @@ bool group_is_simulated(const group *g) {
 }
 
 // Finds the runs that a mean of the metric is taken over; free() them.
-static status find_observations(const group *g, const metric_row *m, const run ***runs,
-                                size_t *count, error *err) {
-    if (m->kind == METRIC_POOLED) return group_executions(g, runs, count, err);
+static void find_observations(const group *g, const metric_row *m, const run ***runs,
+                              size_t *count) {
+    if (m->kind == METRIC_POOLED) {
+        group_executions(g, runs, count);
+        return;
+    }
     *count = 0;
-    *runs = memory_new(g->count, sizeof **runs, err);
-    if (!*runs) return STATUS_FAILED;
+    *runs = memory_new(g->count, sizeof **runs);
     for (size_t i = 0; i < g->count; i++)
         if (m->kind != METRIC_RESULT || is_first_of_seed(g, i)) (*runs)[(*count)++] = g->runs[i];
-    return STATUS_OK;
 }
 
 static status value_of(const metric_row *m, const run *r, size_t member, double *value,
@@ -147,16 +138,15 @@ status group_mean(const group *g, const metric_row *m, size_t member, group_stat
     const run **runs = NULL;
     double *value = NULL;
     size_t count;
-    status rc;
+    status rc = STATUS_OK;
     const run *timed = metric_is_epoch_time(m) ? group_arm(g, NULL, &count) : NULL;
     if (timed) {
         const estimate epoch = timed_arms_epoch(timed);
         *s = (group_statistic){epoch.value, NAN, epoch.range};
         return STATUS_OK;
     }
-    TRY(find_observations(g, m, &runs, &count, err));
-    value = memory_new(count, sizeof *value, err);
-    TRY(value ? STATUS_OK : STATUS_FAILED);
+    find_observations(g, m, &runs, &count);
+    value = memory_new(count, sizeof *value);
     for (size_t i = 0; i < count; i++) TRY(value_of(m, runs[i], member, &value[i], err));
     const estimate mean = m->kind == METRIC_POOLED ? statistics_mean_time(value, count)
                                                    : statistics_mean_of(value, count);

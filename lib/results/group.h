@@ -19,12 +19,11 @@ typedef struct group {
 } group;
 
 // Returns groups in the order of their first runs. Free with groups_free.
-status groups_make(const run_list *list, group **groups, size_t *count, error *err) MUST_CHECK;
+void groups_make(const run_list *list, group **groups, size_t *count);
 void groups_free(group *groups, size_t count);
 
 // Returns the executions of all runs of the group whose times count. free() them.
-status group_executions(const group *g, const run ***executions, size_t *count,
-                        error *err) MUST_CHECK;
+void group_executions(const group *g, const run ***executions, size_t *count);
 
 // The mean of a metric over the runs of a group, with the sample deviation and the 95 % interval
 // (Student's t); NAN if a run lacks the value or there are too few runs. For training results each

@@ -95,8 +95,7 @@ static void append_label(text *out, const char *label) {
 // `format` takes a label and two values; "" is "?".
 static void append_reason(text *out, const char *format, const char *label, const char *a,
                           const char *b) {
-    text name;
-    text_init(&name, out->err);
+    text name = {0};
     append_label(&name, label);
     if (out->length) text_append(out, "; ");
     text_format(out, format, text_string(&name), *a ? a : "?", *b ? b : "?");
@@ -132,7 +131,7 @@ static void append_count(const char *label, int64_t a, int64_t b, language l, te
 
 // Moves the appended text to `*taken`; NULL if nothing was appended.
 static status take(text *out, char **taken) {
-    status rc = text_status(out);
+    status rc = STATUS_OK;
     *taken = NULL;
     if (rc == STATUS_OK && out->length && !(*taken = text_take(out))) rc = STATUS_FAILED;
     text_release(out);
@@ -183,12 +182,11 @@ static bool is_met(const condition *c, bool together) {
 }
 
 status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
-                     language l, char **reasons, error *err) {
+                     language l, char **reasons) {
     const bool one_device = strcmp(a->device, b->device) == 0;
     const int questions =
         COMPARED | (a->world_size == b->world_size ? ONE_WORLD : 0) | (one_device ? ONE_DEVICE : 0);
-    text out;
-    text_init(&out, err);
+    text out = {0};
     if (!together) append_no_time(a, l, &out);
     if (!together) append_no_time(b, l, &out);
     if (!a->train || !b->train) return take(&out, reasons);
@@ -224,8 +222,7 @@ const char *like_single_setting(const run *a, const run *b, bool together) {
 }
 
 void like_append_setting(const run *a, const run *b, const char *key, language l, text *out) {
-    text setting;
-    text_init(&setting, out->err);
+    text setting = {0};
     for (size_t i = 0; i < CONDITIONS; i++)
         if (conditions[i].key && strcmp(conditions[i].key, key) == 0)
             append_difference(a, b, &conditions[i], l, &setting);
@@ -259,9 +256,8 @@ bool like_executed(const run *a, const run *b) {
     return run_has_time(a) == run_has_time(b) && like_repeated(a, b);
 }
 
-status like_append_executed(const run *a, const run *b, language l, text *out) {
-    text reasons;
-    text_init(&reasons, out->err);
+void like_append_executed(const run *a, const run *b, language l, text *out) {
+    text reasons = {0};
     if (!run_has_time(a)) text_format(&reasons, words_in(l, like_no_time(a)), a->folder);
     if (a->apart) text_append(&reasons, words_in(l, "it is not of a round with the other runs"));
     for (size_t i = 0; i < CONDITIONS; i++) {
@@ -271,7 +267,6 @@ status like_append_executed(const run *a, const run *b, language l, text *out) {
     }
     text_append(out, text_string(&reasons));
     text_release(&reasons);
-    return text_status(out);
 }
 
 // ---- Arithmetic ----
@@ -292,10 +287,9 @@ static int64_t batch_norm_group(const run *r) {
     return whole ? r->global_batch : r->global_batch / r->virtual_shards;
 }
 
-status like_arithmetic(const run *a, const run *b, language l, char **difference, error *err) {
+status like_arithmetic(const run *a, const run *b, language l, char **difference) {
     const int64_t group_a = batch_norm_group(a), group_b = batch_norm_group(b);
-    text out;
-    text_init(&out, err);
+    text out = {0};
     if (!agree(a, b, &conditions[MODEL])) append_difference(a, b, &conditions[MODEL], l, &out);
     append_count(WORD("Global batch"), a->global_batch, b->global_batch, l, &out);
     append_count(WORD("V"), a->virtual_shards, b->virtual_shards, l, &out);
@@ -308,8 +302,7 @@ status like_arithmetic(const run *a, const run *b, language l, char **difference
 
 void like_append_published(const run *r, double epochs, const char *dataset, language l,
                            text *out) {
-    text reasons;
-    text_init(&reasons, out->err);
+    text reasons = {0};
     if (epochs > 0 && r->planned_epochs > 0 && epochs != r->planned_epochs)
         text_format(&reasons, words_in(l, "%.9g of %.9g epochs"), r->planned_epochs, epochs);
     if (*dataset) append_text(WORD("Data"), r->dataset, dataset, l, &reasons);

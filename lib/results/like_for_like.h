@@ -25,7 +25,7 @@ typedef struct varied_keys {
 // it. `varied` may be NULL: no keys. `together`: the times come from arms that took turns on one
 // machine, so it does not matter where and with which build the runs were made.
 status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
-                     language l, char **reasons, error *err) MUST_CHECK;
+                     language l, char **reasons) MUST_CHECK;
 
 // Returns the key of the only setting in which two runs differ, such as "loader_workers"; NULL if
 // they differ in none, in more, or in anything else: strategy, ranks, V, reduction, machine, build.
@@ -43,11 +43,10 @@ bool like_made(const run *a, const run *b);
 // Was the run executed as an arm of time-runs was, whose `run.execution` is given?
 bool like_timed(const run *r, const yaml_node *execution);
 // Appends, as text for people, the differences that keep the times of `a` from counting with b's.
-status like_append_executed(const run *a, const run *b, language l, text *out) MUST_CHECK;
+void like_append_executed(const run *a, const run *b, language l, text *out);
 
 // Returns how the arithmetic of a step differs; free() it. NULL if it is the same.
-status like_arithmetic(const run *a, const run *b, language l, char **difference,
-                       error *err) MUST_CHECK;
+status like_arithmetic(const run *a, const run *b, language l, char **difference) MUST_CHECK;
 
 // Appends how the work of a run differs from that of a published figure: "2 of 25 epochs; data
 // synthetic vs cifar10". Appends nothing if it is the same or not stated (epochs below 1, data "").

@@ -36,27 +36,22 @@ static void centre_of(double *medians, size_t runs, const double *values, size_t
     if (!runs) *share = (estimate){NAN, {NAN, NAN}};
 }
 
-status load_share(const group *g, estimate *share, error *err) {
-    status rc = STATUS_FAILED;
+void load_share(const group *g, estimate *share) {
     size_t epochs = 0, runs = 0, n = 0, executed;
     const run **executions;
-    if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
+    group_executions(g, &executions, &executed);
     for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
-    double *values = memory_new(epochs, sizeof *values, err);
-    double *medians = memory_new(executed, sizeof *medians, err);
-    if (!values || !medians) goto out;
+    double *values = memory_new(epochs, sizeof *values);
+    double *medians = memory_new(executed, sizeof *medians);
     for (size_t i = 0; i < executed; i++) {
         const size_t count = shares_of(executions[i], values + n);
         if (count) medians[runs++] = median(values + n, count);
         n += count;
     }
     centre_of(medians, runs, values, n, share);
-    rc = STATUS_OK;
-out:
     free(executions);
     free(values);
     free(medians);
-    return rc;
 }
 
 load_bound load_bound_of(double share, interval range) {

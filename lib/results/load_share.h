@@ -10,7 +10,7 @@
 // The share of a step's time spent waiting for data: the mean over executions of the median epoch.
 // The range is the 95 % interval for three or more executions, else that from the lowest epoch to
 // the highest. NAN without times.
-status load_share(const group *g, estimate *share, error *err) MUST_CHECK;
+void load_share(const group *g, estimate *share);
 
 // The bottleneck of a step: loading if the whole interval of the share lies above one half,
 // computing if it lies below.

@@ -373,55 +373,55 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
 }
 
 // Returns `pattern` with `member` in place of "#".
-static char *put_member(const char *pattern, const char *member, error *err) {
+static char *put_member(const char *pattern, const char *member) {
     const int before = (int)strcspn(pattern, "#");
-    if (!pattern[before]) return memory_string(pattern, err);
-    return memory_format(err, "%.*s%s%s", before, pattern, member, pattern + before + 1);
+    if (!pattern[before]) return memory_string(pattern);
+    return memory_format("%.*s%s%s", before, pattern, member, pattern + before + 1);
 }
 
 // Numbers epochs and executions from 1 in names, from 0 in keys.
-static char *put_place(const char *pattern, size_t place, error *err) {
+static char *put_place(const char *pattern, size_t place) {
     char number[24];
     snprintf(number, sizeof number, "%zu", place);
-    return put_member(pattern, number, err);
+    return put_member(pattern, number);
 }
 
 // "cat.dog"; as keys "0.1".
-static char *put_pair(const metric_row *m, const run *r, size_t member, error *err) {
+static char *put_pair(const metric_row *m, const run *r, size_t member) {
     const size_t label = member / r->class_count, predicted = member % r->class_count;
-    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[predicted].name);
-    char *name = pair ? put_member(m->name, pair, err) : NULL;
+    char *pair = memory_format("%s.%s", r->classes[label].name, r->classes[predicted].name);
+    char *name = put_member(m->name, pair);
     free(pair);
     return name;
 }
 
-char *metric_name(const metric_row *m, const run *r, size_t member, error *err) {
+char *metric_name(const metric_row *m, const run *r, size_t member) {
     switch (m->over) {
-    case OVER_PHASES: return put_member(m->name, run_phase_name((int)member), err);
-    case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member), err);
-    case OVER_CLASSES: return put_member(m->name, r->classes[member].name, err);
-    case OVER_CONFUSION: return put_pair(m, r, member, err);
+    case OVER_PHASES: return put_member(m->name, run_phase_name((int)member));
+    case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member));
+    case OVER_CLASSES: return put_member(m->name, r->classes[member].name);
+    case OVER_CONFUSION: return put_pair(m, r, member);
     case OVER_EPOCHS:
     case OVER_EXECUTIONS:
-    case OVER_TURNS: return put_place(m->name, member + 1, err);
+    case OVER_TURNS: return put_place(m->name, member + 1);
     case OVER_NOTHING:
     case OVER_REPLICAS:
     case OVER_STAGES:
     case OVER_GPUS: break;
     }
-    return put_place(m->name, member, err);
+    return put_place(m->name, member);
 }
 
 // Its key in the manifest.
-static char *key_of(const metric_row *m, const run *r, size_t member, error *err) {
+static char *key_of(const metric_row *m, const run *r, size_t member) {
     const char *key = metric_is_tested(m, r) ? m->tested : m->key;
     char pair[48];
     switch (m->over) {
     case OVER_CONFUSION:
         snprintf(pair, sizeof pair, "%zu.%zu", member / r->class_count, member % r->class_count);
-        return put_member(key, pair, err);
-    case OVER_PHASES: return put_member(key, run_phase_name((int)member), err);
-    case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member), err);
+        return put_member(key, pair);
+    case OVER_PHASES: return put_member(key, run_phase_name((int)member));
+    case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member));
     case OVER_NOTHING:
     case OVER_CLASSES:
     case OVER_EPOCHS:
@@ -431,21 +431,20 @@ static char *key_of(const metric_row *m, const run *r, size_t member, error *err
     case OVER_STAGES:
     case OVER_GPUS: break;
     }
-    return put_place(key, member, err);
+    return put_place(key, member);
 }
 
 // Those of an execution of turns are not in the manifest, only in its file.
-char *metric_source(const metric_row *m, const run *r, size_t member, error *err) {
+char *metric_source(const metric_row *m, const run *r, size_t member) {
     if (r->timing && metric_is_epoch_time(m))
-        return memory_format(err, "%s/manifest.yaml: results.seconds_per_sample.%zu",
-                             r->timing->folder, r->arm);
+        return memory_format("%s/manifest.yaml: results.seconds_per_sample.%zu", r->timing->folder,
+                             r->arm);
     if (m->file == FILE_TURNS)
-        return memory_format(err, "%s/%s: %s", r->timing->folder,
+        return memory_format("%s/%s: %s", r->timing->folder,
                              m->over == OVER_TURNS ? TURNS_FILE : "manifest.yaml", m->key);
-    char *key = key_of(m, r, member, err);
-    char *source = key ? memory_format(err, "%s/manifest.yaml: %s",
-                                       metric_is_tested(m, r) ? r->evaluation : r->folder, key)
-                       : NULL;
+    char *key = key_of(m, r, member);
+    char *source = memory_format("%s/manifest.yaml: %s",
+                                 metric_is_tested(m, r) ? r->evaluation : r->folder, key);
     free(key);
     return source;
 }
@@ -470,8 +469,7 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
         *value = m->value(r, member);
         goto out;
     }
-    key = key_of(m, r, member, err);
-    TRY(key ? STATUS_OK : STATUS_FAILED);
+    key = key_of(m, r, member);
     if (m->kind == METRIC_USE && strcmp(m->unit, "bytes") == 0) {
         TRY(run_count(root, key, &count, err));
         *value = known(count);

@@ -98,8 +98,8 @@ bool metric_has_mean(const metric_row *m);
 status metric_members(const metric_row *m, const run *r, size_t *count, error *err) MUST_CHECK;
 // Return its name, with the member in place of "#", and where it was recorded: "FILE: KEY". free()
 // them.
-char *metric_name(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
-char *metric_source(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
+char *metric_name(const metric_row *m, const run *r, size_t member) MUST_CHECK;
+char *metric_source(const metric_row *m, const run *r, size_t member) MUST_CHECK;
 // Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
 // Reads the value; NAN if unknown. STATUS_INPUT if the manifest holds something other than a

@@ -175,8 +175,7 @@ status naming_apply(run_list *list, const yaml_node *root, const char **baseline
     status rc;
     TRY(count_runs(root, &room, err));
     TRY(check_named(list, entries, err));
-    runs = memory_new(room, sizeof *runs, err);
-    if (!runs) return STATUS_FAILED;
+    runs = memory_new(room, sizeof *runs);
     for (size_t i = 0; i < entries->count; i++)
         TRY(add_entry(list, entries->items[i], runs, &count, err));
     free(list->runs);

@@ -17,8 +17,8 @@ const char *origin_base_name(const char *path) {
 }
 
 // `path` as seen from `folder`.
-static char *join(const char *folder, const char *path, error *err) {
-    return *path == '/' ? memory_string(path, err) : memory_format(err, "%s/%s", folder, path);
+static char *join(const char *folder, const char *path) {
+    return *path == '/' ? memory_string(path) : memory_format("%s/%s", folder, path);
 }
 
 // Removes the last part. False if there is none to remove: the path is empty, or ends in "..".
@@ -39,12 +39,10 @@ static void append_part(text *t, const char *part, size_t length) {
     text_bytes(t, part, length);
 }
 
-char *origin_tidy_path(const char *folder, const char *path, error *err) {
-    text tidy;
-    if (strcmp(path, "-") == 0) return memory_string(path, err);
-    char *whole = join(folder, path, err);
-    if (!whole) return NULL;
-    text_init(&tidy, err);
+char *origin_tidy_path(const char *folder, const char *path) {
+    text tidy = {0};
+    if (strcmp(path, "-") == 0) return memory_string(path);
+    char *whole = join(folder, path);
     if (*whole == '/') text_append(&tidy, "/");
     for (const char *part = whole; *part;) {
         size_t length = strcspn(part, "/");
@@ -63,14 +61,12 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
     *root = NULL;
     const char *path = run_text(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
-    char *file = join(folder, path, err);
-    if (!file) return STATUS_FAILED;
+    char *file = join(folder, path);
     char *slash = strrchr(file, '/');
     if (slash) *slash = 0;
-    *producer = memory_string(slash ? file : ".", err);
+    *producer = memory_string(slash ? file : ".");
     free(file);
-    char *name = *producer ? memory_format(err, "%s/manifest.yaml", *producer) : NULL;
-    if (!name) return STATUS_FAILED;
+    char *name = memory_format("%s/manifest.yaml", *producer);
     status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
     free(name);
     return rc;

@@ -16,7 +16,7 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
 
 // Returns `path` as seen from `folder`, without "." and "..", for people to read: with linked
 // folders it may lead elsewhere. free() it.
-char *origin_tidy_path(const char *folder, const char *path, error *err) MUST_CHECK;
+char *origin_tidy_path(const char *folder, const char *path) MUST_CHECK;
 
 // Returns the last part of a path.
 const char *origin_base_name(const char *path);

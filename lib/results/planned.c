@@ -52,8 +52,7 @@ static status read_entries(plan *p, const yaml_node *runs, const char *study, er
     status rc = STATUS_OK;
     if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
         return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
-    p->items = memory_new(runs->count, sizeof *p->items, err);
-    if (!p->items) return STATUS_FAILED;
+    p->items = memory_new(runs->count, sizeof *p->items);
     for (size_t i = 0; i < runs->count; i++) {
         if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
         TRY(read_entry(runs->items[i], &p->items[p->count], err));
@@ -110,8 +109,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
                              "plan",
                              r->folder ? r->folder : r->evaluation, r->experiment);
         group *g = &one->runs;
-        if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs, err)))
-            return STATUS_FAILED;
+        if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs))) return STATUS_FAILED;
         g->name = one->name;
         g->runs[g->count++] = r;
     }
@@ -133,10 +131,9 @@ static size_t count_keys(const plan *p) {
     return count;
 }
 
-static status find_varied(plan *p, error *err) {
+static void find_varied(plan *p) {
     varied_keys *v = &p->varied;
-    v->keys = memory_new(count_keys(p), sizeof *v->keys, err);
-    if (!v->keys) return STATUS_FAILED;
+    v->keys = memory_new(count_keys(p), sizeof *v->keys);
     for (size_t i = 0; p->vary && i < p->vary->count; i++)
         if (p->vary->items[i]->kind == YAML_SCALAR) v->keys[v->count++] = p->vary->items[i]->text;
     for (size_t i = 0; i < p->count; i++) {
@@ -144,39 +141,36 @@ static status find_varied(plan *p, error *err) {
         for (size_t k = 0; changes && changes->kind == YAML_MAPPING && k < changes->count; k++)
             v->keys[v->count++] = changes->keys[k];
     }
-    return STATUS_OK;
 }
 
 // Corrects all verdicts of a plan together, except those on a ladder as a whole: that comparison is
 // the sum of the steps. With a single step, the whole takes that step's verdicts.
-static status correct_steps(plan *p, error *err) {
+static void correct_steps(plan *p) {
     const comparison *last = &p->last->step;
     size_t count = 0;
-    comparison **steps = memory_new(p->count, sizeof *steps, err);
-    if (!steps) return STATUS_FAILED;
+    comparison **steps = memory_new(p->count, sizeof *steps);
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].compared) steps[count++] = &p->items[i].step;
-    status rc = compare_together(steps, count, err);
+    compare_together(steps, count);
     free(steps);
     if (p->ladder && last->subject == p->all.subject && last->baseline == p->all.baseline) {
         p->all.time = last->time;
         p->all.accuracy = last->accuracy;
     }
-    return rc;
 }
 
 static status compare_runs(plan *p, language l, error *err) {
     const planned *before = &p->items[0];
-    status rc = find_varied(p, err);
-    for (size_t i = 1; rc == STATUS_OK && i < p->count; i++) {
+    find_varied(p);
+    status rc = STATUS_OK;
+    for (size_t i = 1; i < p->count; i++) {
         planned *one = &p->items[i];
         TRY(compare(&one->runs, &before->runs, &p->varied, l, &one->step, err));
         one->compared = true;
         if (one->role == PLANNED_STEP) before = one;
     }
-    if (rc == STATUS_OK && p->ladder)
-        rc = compare(&p->last->runs, &p->items[0].runs, &p->varied, l, &p->all, err);
-    if (rc == STATUS_OK) rc = correct_steps(p, err);
+    if (p->ladder) rc = compare(&p->last->runs, &p->items[0].runs, &p->varied, l, &p->all, err);
+    if (rc == STATUS_OK) correct_steps(p);
 out:
     return rc;
 }

@@ -140,25 +140,23 @@ static void take_evaluation(run *r, const run *from) {
     r->confusion = from->confusion;
 }
 
-static status take_means(run *r, error *err) {
+static void take_means(run *r) {
     const size_t count = r->execution_count;
-    double *value = memory_new(count, sizeof *value, err);
-    if (!value) return STATUS_FAILED;
+    double *value = memory_new(count, sizeof *value);
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].seconds_per_epoch;
     r->seconds_per_epoch = statistics_mean_time(value, count).value;
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].total_seconds;
     r->total_seconds = statistics_mean_time(value, count).value;
     free(value);
-    return STATUS_OK;
 }
 
-static status make_run(const run *executions, size_t counted, size_t count, run *r, error *err) {
+static void make_run(const run *executions, size_t counted, size_t count, run *r) {
     *r = executions[find_median(executions, counted)];
     r->executions = executions;
     r->execution_count = counted;
     r->excluded_count = count - counted;
     for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
-    return counted > 1 ? take_means(r, err) : STATUS_OK;
+    if (counted > 1) take_means(r);
 }
 
 // ---- Common rounds ----
@@ -215,20 +213,18 @@ static void keep_common(span *spans, size_t count) {
 status pool_runs(run_list *list, bool apart, error *err) {
     status rc = check_models(list, err);
     if (rc != STATUS_OK) return rc;
-    span *spans = memory_new(list->execution_count, sizeof *spans, err);
-    list->runs = memory_new(list->execution_count, sizeof *list->runs, err);
-    rc = spans && list->runs ? STATUS_OK : STATUS_FAILED;
+    span *spans = memory_new(list->execution_count, sizeof *spans);
+    list->runs = memory_new(list->execution_count, sizeof *list->runs);
     size_t count = 0;
-    for (size_t first = 0; rc == STATUS_OK && first < list->execution_count; count++) {
+    for (size_t first = 0; first < list->execution_count; count++) {
         run *executions = &list->executions[first];
         const size_t all = gather_run(executions, list->execution_count - first, apart);
         spans[count] = (span){executions, choose_alike(list, executions, all), all};
         first += all;
     }
-    if (rc == STATUS_OK) keep_common(spans, count);
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++)
-        rc = make_run(spans[i].executions, spans[i].counted, spans[i].count,
-                      &list->runs[list->count++], err);
+    keep_common(spans, count);
+    for (size_t i = 0; i < count; i++)
+        make_run(spans[i].executions, spans[i].counted, spans[i].count, &list->runs[list->count++]);
     free(spans);
     return rc;
 }

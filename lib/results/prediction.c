@@ -31,13 +31,13 @@ static status give_reason(prediction *p, char *reason) {
 // ---- The basis ----
 
 // Finds the first reason why the times of any two runs of the groups cannot be compared.
-static status find_reasons(const group *a, const group *b, language l, char **reasons, error *err) {
+static status find_reasons(const group *a, const group *b, language l, char **reasons) {
     const bool together = group_common_timing(a, b);
     status rc = STATUS_OK;
     *reasons = NULL;
     for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
         for (size_t k = 0; rc == STATUS_OK && !*reasons && k < b->count; k++)
-            rc = like_for_like(a->runs[i], b->runs[k], NULL, together, l, reasons, err);
+            rc = like_for_like(a->runs[i], b->runs[k], NULL, together, l, reasons);
     return rc;
 }
 
@@ -51,12 +51,12 @@ static int rank_candidate(const prediction *p, const group *g, bool alike) {
     return 1 + (alike ? 4 : 0) + (is(r, p->subject->runs[0]->strategy) ? 2 : is(r, "single"));
 }
 
-static status find_basis(prediction *p, const group *groups, size_t count, language l, error *err) {
+static status find_basis(prediction *p, const group *groups, size_t count, language l) {
     int best = 0;
     for (size_t i = 0; i < count; i++) {
         char *reasons;
         if (!is_candidate(groups[i].runs[0])) continue;
-        status rc = find_reasons(p->subject, &groups[i], l, &reasons, err);
+        status rc = find_reasons(p->subject, &groups[i], l, &reasons);
         if (rc != STATUS_OK) return rc;
         const int rank = rank_candidate(p, &groups[i], !reasons);
         if (rank <= best) {
@@ -69,7 +69,7 @@ static status find_basis(prediction *p, const group *groups, size_t count, langu
         p->reason = reasons;
     }
     if (p->basis) return STATUS_OK;
-    return give_reason(p, memory_string(words_in(l, "this report has no run on one rank"), err));
+    return give_reason(p, memory_string(words_in(l, "this report has no run on one rank")));
 }
 
 // ---- Communication ----
@@ -90,9 +90,8 @@ static status count_vectors(const run *r, vector_count *vectors, error *err) {
     int cover[2 * REDUCTION_TREE_MAX_DEPTH];
     const int shards = (int)r->virtual_shards, own = shards / (int)r->world_size;
     const bool fast = strcmp(r->reduce, "fast") == 0;
-    status rc = STATUS_FAILED;
-    int *groups = memory_new((size_t)shards, sizeof *groups, err);
-    if (!groups) return rc;
+    status rc = STATUS_OK;
+    int *groups = memory_new((size_t)shards, sizeof *groups);
     for (int v = 0; v < shards; v++) groups[v] = 1;
     TRY(reduction_tree_init(&tree, groups, shards, err));
     *vectors = (vector_count){.most = 1};
@@ -164,45 +163,41 @@ static bool is_other_transport(const run *r, const collective *cost) {
 }
 
 // Gives a reason if the measured collectives cannot be used.
-static status check_collectives(prediction *p, const collectives *measured, language l,
-                                error *err) {
+static status check_collectives(prediction *p, const collectives *measured, language l) {
     const run *r = p->subject->runs[0];
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
     p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
-        return give_reason(p, memory_format(err,
-                                            words_in(l, "there is no scaling model for the "
+        return give_reason(p, memory_format(words_in(l, "there is no scaling model for the "
                                                         "device %s"),
                                             device_of(p)));
     if (!same_machine(measured, r))
         return give_reason(
-            p, memory_format(
-                   err, words_in(l, "the collectives were measured on another machine: %s, %s"),
-                   measured->host, measured->cpu));
+            p,
+            memory_format(words_in(l, "the collectives were measured on another machine: %s, %s"),
+                          measured->host, measured->cpu));
     if (measured->devices)
-        return give_reason(p, memory_format(err, words_in(l, "the collectives were measured on %s"),
+        return give_reason(p, memory_format(words_in(l, "the collectives were measured on %s"),
                                             measured->devices));
     if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
         strcmp(r->reduce, measured->reduce) != 0)
         return give_reason(
-            p, memory_format(err,
-                             words_in(l, "the run uses --reduce %s, the collectives were "
+            p, memory_format(words_in(l, "the run uses --reduce %s, the collectives were "
                                          "measured with %s"),
                              r->reduce, measured->reduce));
     if (!p->cost)
-        return give_reason(
-            p, memory_format(err, words_in(l, "no collective was measured with %lld ranks"),
-                             (long long)ranks));
+        return give_reason(p,
+                           memory_format(words_in(l, "no collective was measured with %lld ranks"),
+                                         (long long)ranks));
     if (r->hosts != measured->hosts)
         return give_reason(
-            p, memory_format(err, words_in(l, "hosts of the run: %lld, of the collectives: %lld"),
+            p, memory_format(words_in(l, "hosts of the run: %lld, of the collectives: %lld"),
                              (long long)r->hosts, (long long)measured->hosts));
     if (is_other_transport(r, p->cost))
         return give_reason(
-            p,
-            memory_format(
-                err, words_in(l, "the run reduces over %s, the collectives were measured over %s"),
-                transport_of(r), p->cost->transport));
+            p, memory_format(
+                   words_in(l, "the run reduces over %s, the collectives were measured over %s"),
+                   transport_of(r), p->cost->transport));
     return STATUS_OK;
 }
 
@@ -269,34 +264,27 @@ static bool has_fewer_devices(const prediction *p) {
 
 // The executions of the basis: copies, which own nothing. Of one that took turns, they are those of
 // its arm, with the parts of a step of the whole training.
-static status find_executions(const group *basis, run **copies, size_t *count, error *err) {
+static void find_executions(const group *basis, run **copies, size_t *count) {
     const run **executions = NULL, *timed = group_arm(basis, NULL, count);
-    status rc = STATUS_OK;
     if (timed)
         *count = timed->timing->fit.executions;
     else
-        TRY(group_executions(basis, &executions, count, err));
-    *copies = memory_new(*count, sizeof **copies, err);
-    TRY(*copies ? STATUS_OK : STATUS_FAILED);
+        group_executions(basis, &executions, count);
+    *copies = memory_new(*count, sizeof **copies);
     for (size_t i = 0; i < *count; i++) {
         (*copies)[i] = timed ? *timed : *executions[i];
         if (timed) (*copies)[i].seconds_per_epoch = timed_arms_execution(timed, i);
     }
-out:
     free(executions);
-    return rc;
 }
 
 // Takes means over the executions of the basis, and their interval.
-static status predict(prediction *p, double communication, error *err) {
+static void predict(prediction *p, double communication) {
     run *executions;
     double *seconds = NULL;
     size_t count;
-    status rc = find_executions(p->basis, &executions, &count, err);
-    if (rc != STATUS_OK) return rc;
-    rc = STATUS_FAILED;
-    seconds = memory_new(count, sizeof *seconds, err);
-    if (!seconds) goto out;
+    find_executions(p->basis, &executions, &count);
+    seconds = memory_new(count, sizeof *seconds);
     for (size_t i = 0; i < count; i++) {
         epoch_parts here, there;
         predict_one(p, &executions[i], communication, &here, &there);
@@ -308,11 +296,8 @@ static status predict(prediction *p, double communication, error *err) {
     if (count >= VERDICT_EXECUTIONS) p->range = statistics_interval(&mean, 0.95);
     p->error = epoch_parts_sum(&p->here) / p->measured - 1;
     p->projects = has_fewer_devices(p);
-    rc = STATUS_OK;
-out:
     free(executions);
     free(seconds);
-    return rc;
 }
 
 status prediction_make(const group *subject, const group *groups, size_t count,
@@ -324,20 +309,20 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
     TRY(group_mean(subject, epoch, 0, &seconds, err));
     p->measured = seconds.mean;
-    TRY(find_basis(p, groups, count, l, err));
-    if (!p->reason) TRY(check_collectives(p, measured, l, err));
+    TRY(find_basis(p, groups, count, l));
+    if (!p->reason) TRY(check_collectives(p, measured, l));
     if (p->reason) goto out;
     TRY(group_mean(p->basis, epoch, 0, &seconds, err));
     p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
-        rc = give_reason(p, memory_string(words_in(l, "the size of its messages is unknown"), err));
+        rc = give_reason(p, memory_string(words_in(l, "the size of its messages is unknown")));
     else if (isnan(epoch_parts_sum(&one)))
-        rc = give_reason(p, memory_format(err, words_in(l, "%s: %s"), p->basis->name,
+        rc = give_reason(p, memory_format(words_in(l, "%s: %s"), p->basis->name,
                                           words_in(l, "the manifest has no phases")));
     else
-        rc = predict(p, communication, err);
+        predict(p, communication);
 out:
     if (rc != STATUS_OK) prediction_release(p);
     return rc;

@@ -15,24 +15,21 @@ static uint32_t largest(const float *logits, size_t classes) {
     return (uint32_t)best;
 }
 
-static status judge(predictions *p, error *err) {
-    p->correct = memory_new(p->samples, sizeof *p->correct, err);
-    p->predicted = memory_new(p->samples, sizeof *p->predicted, err);
-    if (!p->correct || !p->predicted) return STATUS_FAILED;
+static void judge(predictions *p) {
+    p->correct = memory_new(p->samples, sizeof *p->correct);
+    p->predicted = memory_new(p->samples, sizeof *p->predicted);
     for (size_t i = 0; i < p->samples; i++) {
         p->predicted[i] = largest(p->logits + i * p->classes, p->classes);
         p->correct[i] = p->predicted[i] == p->labels[i];
         p->correct_count += p->correct[i];
     }
-    return STATUS_OK;
 }
 
 static status take_labels(predictions *p, const tensor *labels, const char *path, error *err) {
     if (p->classes > INT_MAX)
         return error_set(err, STATUS_INPUT, "cannot read predictions: '%s': %zu classes", path,
                          p->classes);
-    p->labels = memory_new(p->samples, sizeof *p->labels, err);
-    if (!p->labels) return STATUS_FAILED;
+    p->labels = memory_new(p->samples, sizeof *p->labels);
     return labels_copy(labels, "predictions", path, (int)p->classes, p->labels, err);
 }
 
@@ -40,8 +37,7 @@ status predictions_read(const char *folder, predictions *p, error *err) {
     status rc = STATUS_OK;
     const tensor *logits, *labels, *ids;
     *p = (predictions){0};
-    char *path = memory_format(err, "%s/predictions.st.zst", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/predictions.st.zst", folder);
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &p->file, err));
     int64_t shape[] = {-1, -1};
     TRY(tensor_file_require(&p->file, path, "logits", TENSOR_F32, 2, shape, &logits, err));
@@ -53,7 +49,7 @@ status predictions_read(const char *folder, predictions *p, error *err) {
     p->logits = logits->data;
     p->ids = ids->data;
     TRY(take_labels(p, labels, path, err));
-    TRY(judge(p, err));
+    judge(p);
 out:
     free(path);
     if (rc != STATUS_OK) predictions_release(p);

@@ -163,11 +163,10 @@ static status add_walk(published_walks *list, const yaml_node *runs, const char 
                        const char *key, bool time, error *err) {
     void *items = list->items;
     published_walk w = {.source = source, .key = key, .time = time};
-    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof w, err);
+    memory_grow(&items, &list->capacity, list->count + 1, sizeof w);
+    status rc = STATUS_OK;
     list->items = items;
-    if (rc != STATUS_OK) return rc;
-    w.steps = memory_new(runs->count, sizeof *w.steps, err);
-    if (!w.steps) return STATUS_FAILED;
+    w.steps = memory_new(runs->count, sizeof *w.steps);
     rc = walk(&w, runs, err);
     if (rc == STATUS_OK && w.count)
         list->items[list->count++] = w;

@@ -15,19 +15,16 @@
 #include "results/timed_arms.h"
 
 // The run owns the lists that are filled from the file; it has no executions.
-static status begin(const run *r, rebuilt *b, error *err) {
+static void begin(const run *r, rebuilt *b) {
     *b = (rebuilt){.run = *r};
     b->run.executions = NULL;
-    b->run.epochs = memory_new(r->epoch_count, sizeof *b->run.epochs, err);
-    b->run.seconds = memory_new(r->epoch_count, sizeof *b->run.seconds, err);
-    b->run.classes = memory_new(r->class_count, sizeof *b->run.classes, err);
-    b->run.confusion = memory_new(r->class_count * r->class_count, sizeof *b->run.confusion, err);
-    if (!b->run.epochs || !b->run.seconds || !b->run.classes || !b->run.confusion)
-        return STATUS_FAILED;
+    b->run.epochs = memory_new(r->epoch_count, sizeof *b->run.epochs);
+    b->run.seconds = memory_new(r->epoch_count, sizeof *b->run.seconds);
+    b->run.classes = memory_new(r->class_count, sizeof *b->run.classes);
+    b->run.confusion = memory_new(r->class_count * r->class_count, sizeof *b->run.confusion);
     b->run.timed = 0;
     for (size_t i = 0; i < r->epoch_count; i++) b->run.epochs[i] = r->epochs[i];
     for (size_t i = 0; i < r->class_count; i++) b->run.classes[i].name = r->classes[i].name;
-    return STATUS_OK;
 }
 
 void rebuilt_release(rebuilt *b) {
@@ -97,8 +94,8 @@ static void rebuild_epochs(run *r, const steps *s) {
 
 status rebuild_from_steps(const run *r, rebuilt *b, error *err) {
     steps s = {0};
-    status rc = begin(r, b, err);
-    TRY(rc);
+    begin(r, b);
+    status rc = STATUS_OK;
     TRY(steps_read(r, &s, err));
     rebuild_epochs(&b->run, &s);
     note_file(b, r->train, "steps.st.zst", s.file.content);
@@ -138,8 +135,8 @@ static void rebuild_classes(run *r, const predictions *p) {
 
 status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
     predictions p = {0};
-    status rc = begin(r, b, err);
-    TRY(rc);
+    begin(r, b);
+    status rc = STATUS_OK;
     TRY(predictions_read(r->evaluation, &p, err));
     rebuild_classes(&b->run, &p);
     b->run.test_samples = (int64_t)p.samples;
@@ -154,11 +151,7 @@ out:
 
 // ---- From turns ----
 
-status rebuild_from_turns(const run *r, rebuilt *b, error *err) {
-    status rc = begin(r, b, err);
-    if (rc == STATUS_OK)
-        note_file(b, r->timing->manifest, TURNS_FILE, r->timing->content);
-    else
-        rebuilt_release(b);
-    return rc;
+void rebuild_from_turns(const run *r, rebuilt *b) {
+    begin(r, b);
+    note_file(b, r->timing->manifest, TURNS_FILE, r->timing->content);
 }

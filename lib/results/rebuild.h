@@ -20,7 +20,7 @@ typedef struct rebuilt {
 // failure: compare the hashes.
 status rebuild_from_steps(const run *r, rebuilt *b, error *err) MUST_CHECK;
 status rebuild_from_predictions(const run *r, rebuilt *b, error *err) MUST_CHECK;
-status rebuild_from_turns(const run *r, rebuilt *b, error *err) MUST_CHECK;
+void rebuild_from_turns(const run *r, rebuilt *b);
 void rebuilt_release(rebuilt *b);
 
 #endif

@@ -26,7 +26,7 @@ static bool is_option(const char *word, const char *name) {
 }
 
 // Sets what selects the runs, and *out, the report's folder; skips the other options.
-static status read_command(recalled *r, const char **out, error *err) {
+static void read_command(recalled *r, const char **out) {
     const struct {
         const char *name, **value;
     } options[] = {{"baseline", &r->options.baseline},
@@ -38,9 +38,8 @@ static status read_command(recalled *r, const char **out, error *err) {
                                          "lang",    "discussion", "check"};
     const yaml_node *command = yaml_find(r->manifest, "command");
     const size_t words = command && command->kind == YAML_SEQUENCE ? command->count : 0;
-    r->folders = memory_new(words + 1, sizeof *r->folders, err);
-    r->turns = memory_new(words + 1, sizeof *r->turns, err);
-    if (!r->folders || !r->turns) return STATUS_FAILED;
+    r->folders = memory_new(words + 1, sizeof *r->folders);
+    r->turns = memory_new(words + 1, sizeof *r->turns);
     for (size_t i = 1; i < words; i++) {
         if (command->items[i]->kind != YAML_SCALAR) continue;
         const char *word = command->items[i]->text;
@@ -54,44 +53,39 @@ static status read_command(recalled *r, const char **out, error *err) {
     }
     r->options.folders = r->folders;
     r->options.turns = r->turns;
-    return STATUS_OK;
 }
 
 // ---- Where it was made ----
 
 // The folder above `folder` that `out` is relative to; NULL, without a failure, if that cannot be
 // told.
-static status find_base(const char *folder, const char *out, char **base, error *err) {
-    char *tidy = origin_tidy_path(".", out, err), *up = memory_string(folder, err);
-    status rc = tidy && up ? STATUS_OK : STATUS_FAILED;
+static void find_base(const char *folder, const char *out, char **base) {
+    char *tidy = origin_tidy_path(".", out), *up = memory_string(folder);
+    status rc = STATUS_OK;
     const bool down = rc == STATUS_OK && *tidy != '/' && strncmp(tidy, "..", 2) != 0;
-    for (const char *part = down ? tidy : ""; rc == STATUS_OK && *part;) {
-        char *above = origin_tidy_path(up, "..", err);
+    for (const char *part = down ? tidy : ""; *part;) {
+        char *above = origin_tidy_path(up, "..");
         free(up);
         up = above;
-        rc = up ? STATUS_OK : STATUS_FAILED;
         part += strcspn(part, "/");
         part += *part == '/';
     }
     free(tidy);
-    if (up && !*up) {
+    if (!*up) {
         free(up);
-        up = memory_string(".", err);
+        up = memory_string(".");
     }
     *base = up;
-    return up ? rc : STATUS_FAILED;
 }
 
 // Are all folders of the runs there?
 static status check_runs(const recalled *r, const char *path, error *err) {
     for (size_t i = 0; i < r->options.folder_count; i++) {
         const char *folder = r->options.folders[i];
-        char *place = *folder == '/' ? memory_string(folder, err)
-                                     : memory_format(err, "%s/%s", r->base, folder);
-        const bool there = place && access(place, F_OK) == 0;
-        const status rc = place ? STATUS_OK : STATUS_FAILED;
+        char *place =
+            *folder == '/' ? memory_string(folder) : memory_format("%s/%s", r->base, folder);
+        const bool there = access(place, F_OK) == 0;
         free(place);
-        if (rc != STATUS_OK) return rc;
         if (!there)
             return error_set(err, STATUS_INPUT,
                              "cannot trace the figures of '%s': its run '%s' is not where it was: "
@@ -105,26 +99,25 @@ static status check_runs(const recalled *r, const char *path, error *err) {
 
 // ---- The report ----
 
-static char *folder_of(const char *path, error *err) {
+static char *folder_of(const char *path) {
     struct stat info;
     const char *slash = strrchr(path, '/');
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return memory_string(path, err);
-    return slash ? memory_format(err, "%.*s", (int)(slash - path), path) : memory_string(".", err);
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return memory_string(path);
+    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
 }
 
 status recall_report(const char *path, recalled *r, error *err) {
     error ignored;
     const char *out = "";
     *r = (recalled){0};
-    char *folder = folder_of(path, err);
-    char *file = folder ? memory_format(err, "%s/manifest.yaml", folder) : NULL;
-    status rc = file ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    char *folder = folder_of(path);
+    char *file = memory_format("%s/manifest.yaml", folder);
+    status rc = STATUS_OK;
     if (manifest_read(file, &r->manifest, &ignored) != STATUS_OK) goto out; // it is no report
     r->found = strcmp(run_text(r->manifest, "tool"), "report") == 0;
     if (!r->found) goto out;
-    TRY(read_command(r, &out, err));
-    TRY(find_base(folder, out ? out : "", &r->base, err));
+    read_command(r, &out);
+    find_base(folder, out ? out : "", &r->base);
     rc = check_runs(r, path, err);
 out:
     free(file);

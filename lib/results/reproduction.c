@@ -31,8 +31,7 @@ static bool belongs(const run *r, const yaml_node *entry) {
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
     group *g = &view->groups[view->group_count];
     *g = (group){.name = run_text(entry, "name")};
-    g->runs = memory_new(all->list.count, sizeof *g->runs, err);
-    if (!g->runs) return STATUS_FAILED;
+    g->runs = memory_new(all->list.count, sizeof *g->runs);
     view->group_count++;
     for (size_t i = 0; i < all->list.count; i++) {
         if (!belongs(&all->list.runs[i], entry)) continue;
@@ -48,9 +47,8 @@ static status add_group(results *view, const results *all, const yaml_node *entr
 static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
                         error *err) {
     *view = (results){.options = {.language = all->options.language}, .whole = all};
-    view->list.runs = memory_new(all->list.count, sizeof *view->list.runs, err);
-    view->groups = memory_new(runs->count, sizeof *view->groups, err);
-    if (!view->list.runs || !view->groups) return STATUS_FAILED;
+    view->list.runs = memory_new(all->list.count, sizeof *view->list.runs);
+    view->groups = memory_new(runs->count, sizeof *view->groups);
     for (size_t i = 0; i < runs->count; i++) {
         if (!is_chosen(runs->items[i], c)) continue;
         status rc = add_group(view, all, runs->items[i], err);
@@ -86,8 +84,7 @@ static const group *baseline_of(const results *rows, const yaml_node *entry) {
 }
 
 static status compare_rows(results *rows, const yaml_node *runs, error *err) {
-    rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons, err);
-    if (!rows->comparisons) return STATUS_FAILED;
+    rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons);
     for (size_t i = 0; i < rows->group_count; i++) {
         const group *g = &rows->groups[i], *baseline = baseline_of(rows, entry_of(runs, g->name));
         if (!baseline || baseline == g) continue;
@@ -96,7 +93,8 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
         if (rc != STATUS_OK) return rc;
         rows->comparison_count++;
     }
-    return compare_table(rows->comparisons, rows->comparison_count, err);
+    compare_table(rows->comparisons, rows->comparison_count);
+    return STATUS_OK;
 }
 
 const comparison *reproduction_comparison(const results *rows, const group *row) {
@@ -110,8 +108,7 @@ const comparison *reproduction_comparison(const results *rows, const group *row)
 static status open_studies(const reproduction *p, const results *all, reproduced *one, error *err) {
     const yaml_node *studies = yaml_find(p->root, "studies"), *runs = yaml_find(p->root, "runs");
     size_t count = studies && studies->kind == YAML_SEQUENCE ? studies->count : 0;
-    one->studies = memory_new(count, sizeof *one->studies, err);
-    if (!one->studies) return STATUS_FAILED;
+    one->studies = memory_new(count, sizeof *one->studies);
     for (size_t i = 0; i < count; i++) {
         const yaml_node *head = studies->items[i];
         const choice c = {one->source, run_text(head, "name")};
@@ -140,7 +137,7 @@ static status open_report(const reproduction *p, const results *all, const yaml_
     TRY(open_studies(p, all, one, err));
     if (!*one->claim_path) goto out;
     TRY(claim_read(one->claim_path, &one->claim, err));
-    TRY(audit_run(&one->audit, &one->claim, all->options.language, err));
+    audit_run(&one->audit, &one->claim, all->options.language);
 out:
     return rc;
 }
@@ -168,8 +165,7 @@ status reproduction_open(yaml_node *root, const results *all, reproduction *p, e
     if (p->changed && p->changed->kind != YAML_SEQUENCE)
         return yaml_error(p->changed, err, "'changed': expected a list");
     TRY(check_known(runs, all, err));
-    p->reports = memory_new(reports->count, sizeof *p->reports, err);
-    if (!p->reports) return STATUS_FAILED;
+    p->reports = memory_new(reports->count, sizeof *p->reports);
     for (size_t i = 0; i < reports->count; i++)
         TRY(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
 out:

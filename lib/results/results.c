@@ -18,8 +18,7 @@
 // ---- Reading ----
 
 static status add_folder(run_list *list, const char *path, error *err) {
-    char *plain = memory_string(path, err);
-    if (!plain) return STATUS_FAILED;
+    char *plain = memory_string(path);
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = 0;
     status rc = run_list_add(list, plain, err);
     free(plain);
@@ -28,23 +27,22 @@ static status add_folder(run_list *list, const char *path, error *err) {
 
 static status make_comparisons(results *r, error *err) {
     if (!r->has_baseline || r->group_count < 2) return STATUS_OK;
-    r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons, err);
-    if (!r->comparisons) return STATUS_FAILED;
+    r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons);
     for (size_t i = 1; i < r->group_count; i++) {
         status rc = compare(&r->groups[i], &r->groups[0], NULL, r->options.language,
                             &r->comparisons[i - 1], err);
         if (rc != STATUS_OK) return rc;
         r->comparison_count++;
     }
-    return compare_table(r->comparisons, r->comparison_count, err);
+    compare_table(r->comparisons, r->comparison_count);
+    return STATUS_OK;
 }
 
 static status make_predictions(results *r, error *err) {
     if (!r->options.collectives) return STATUS_OK;
     status rc = collectives_read(r->options.collectives, &r->collectives, err);
     if (rc != STATUS_OK) return rc;
-    r->predictions = memory_new(r->group_count, sizeof *r->predictions, err);
-    if (!r->predictions) return STATUS_FAILED;
+    r->predictions = memory_new(r->group_count, sizeof *r->predictions);
     for (size_t i = 0; i < r->group_count; i++) {
         prediction *p = &r->predictions[r->prediction_count];
         if (!prediction_is_due(&r->groups[i])) continue;
@@ -64,10 +62,8 @@ static status read_plan(results *r, yaml_node *root, error *err) {
     }
     if (!reproduction_is(root))
         return plan_read(root, &r->list, r->options.language, &r->plan, err);
-    r->reproduction = memory_new(1, sizeof *r->reproduction, err);
-    if (r->reproduction) return reproduction_open(root, r, r->reproduction, err);
-    yaml_free(root);
-    return STATUS_FAILED;
+    r->reproduction = memory_new(1, sizeof *r->reproduction);
+    return reproduction_open(root, r, r->reproduction, err);
 }
 
 static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
@@ -77,7 +73,7 @@ static status figures_of_reproduction(figure_list *list, const reproduction *p, 
         for (size_t k = 0; k < one->rows.group_count; k++)
             TRY(figures_of_group(list, &one->rows.groups[k], err));
         for (size_t k = 0; k < one->rows.comparison_count; k++)
-            TRY(figures_of_comparison(list, &one->rows.comparisons[k], err));
+            TRY(figures_of_comparison(list, &one->rows.comparisons[k]));
         for (size_t k = 0; k < one->study_count; k++)
             TRY(figures_of_plan(list, &one->studies[k].plan, err));
     }
@@ -92,11 +88,11 @@ static status make_figures(results *r, error *err) {
     for (size_t i = 0; i < r->group_count; i++)
         TRY(figures_of_group(&r->figures, &r->groups[i], err));
     for (size_t i = 0; i < r->comparison_count; i++)
-        TRY(figures_of_comparison(&r->figures, &r->comparisons[i], err));
+        TRY(figures_of_comparison(&r->figures, &r->comparisons[i]));
     TRY(figures_of_plan(&r->figures, &r->plan, err));
     if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
     for (size_t i = 0; i < r->prediction_count; i++)
-        TRY(figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives, err));
+        TRY(figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives));
 out:
     return rc;
 }
@@ -119,8 +115,7 @@ out:
 
 static status add_timings(results *r, error *err) {
     const results_options *o = &r->options;
-    r->timings = memory_new(o->turns_count, sizeof *r->timings, err);
-    if (!r->timings) return STATUS_FAILED;
+    r->timings = memory_new(o->turns_count, sizeof *r->timings);
     for (size_t i = 0; i < o->turns_count; i++) {
         status rc = timed_arms_read(o->turns[i], &r->timings[i], err);
         if (rc != STATUS_OK) return rc;
@@ -144,8 +139,8 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
     if (plan_root && !named) naming_publish(&r->list, plan_root);
     r->has_baseline = baseline != NULL;
-    TRY(run_list_name(&r->list, err));
-    TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
+    run_list_name(&r->list);
+    groups_make(&r->list, &r->groups, &r->group_count);
 out:
     return rc;
 }
@@ -217,7 +212,8 @@ status results_record_file(manifest *m, const char *path, error *err) {
     status rc = sha256_file(path, hash, err);
     if (rc != STATUS_OK) return rc;
     manifest_file file = {.path = path, .bytes = (uint64_t)info.st_size, .sha256 = hash};
-    return manifest_add_input(m, &file, err);
+    manifest_add_input(m, &file);
+    return STATUS_OK;
 }
 
 static uint64_t recorded_bytes(const yaml_node *file) {
@@ -229,20 +225,16 @@ static status record_input(const char *folder, const yaml_node *root, const char
                            error *err) {
     status rc = STATUS_OK;
     if (!root) return STATUS_OK;
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    char *data = memory_format(err, "%s/%s", folder, name ? name : "");
+    char *path = memory_format("%s/manifest.yaml", folder);
+    char *data = memory_format("%s/%s", folder, name ? name : "");
     const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
-    if (!path || !data) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
     TRY(results_record_file(m, path, err));
     if (!file) goto out;
     manifest_file of_data = {.path = data,
                              .bytes = recorded_bytes(file),
                              .sha256 = run_text(file, "sha256"),
                              .content = run_text(file, "content")};
-    TRY(manifest_add_input(m, &of_data, err));
+    manifest_add_input(m, &of_data);
 out:
     free(path);
     free(data);
@@ -250,8 +242,8 @@ out:
 }
 
 static status record_collectives(const collectives *c, manifest *m, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", c->folder);
-    status rc = path ? results_record_file(m, path, err) : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", c->folder);
+    status rc = results_record_file(m, path, err);
     free(path);
     return rc;
 }
@@ -260,20 +252,20 @@ static status record_collectives(const collectives *c, manifest *m, error *err) 
 static status record_claim(const char *path, yaml_node *recorded, manifest *m, error *err) {
     for (size_t i = 0; i < recorded->count; i++)
         if (strcmp(recorded->items[i]->text, path) == 0) return STATUS_OK;
-    status rc = yaml_append(recorded, yaml_new_string(path, err), err);
-    return rc == STATUS_OK ? results_record_file(m, path, err) : rc;
+    yaml_append(recorded, yaml_new_string(path));
+    return results_record_file(m, path, err);
 }
 
 // Records the audited claims, and those that published figures come from if they still exist: the
 // plan has a copy of the figures.
 static status record_claims(const results *r, manifest *m, error *err) {
-    yaml_node *recorded = yaml_new(YAML_SEQUENCE, err);
-    status rc = recorded ? STATUS_OK : STATUS_FAILED;
+    yaml_node *recorded = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
     for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
         const char *path = r->reproduction->reports[i].claim_path;
         if (*path) TRY(record_claim(path, recorded, m, err));
     }
-    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
+    for (size_t i = 0; i < r->list.count; i++) {
         const yaml_node *list = r->list.runs[i].published;
         for (size_t k = 0; list && list->kind == YAML_SEQUENCE && k < list->count; k++) {
             const char *path = run_text(list->items[k], "claim");
@@ -300,9 +292,8 @@ status results_record(const results *r, manifest *m, error *err) {
         TRY(record_input(r->timings[i].folder, r->timings[i].manifest, TURNS_FILE, m, err));
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
     TRY(record_claims(r, m, err));
-    TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));
-    TRY(yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count, err),
-                 err));
+    yaml_put(parameters, "baseline", yaml_new_string(baseline));
+    yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count));
 out:
     return rc;
 }

@@ -130,9 +130,8 @@ static status read_epochs(run *r, error *err) {
     const yaml_node *list = yaml_get(r->train, "results.epochs");
     if (!list) return STATUS_OK;
     if (list->kind != YAML_SEQUENCE) return yaml_error(list, err, "'epochs': expected a list");
-    r->epochs = memory_new(list->count, sizeof *r->epochs, err);
-    r->seconds = memory_new(list->count, sizeof *r->seconds, err);
-    if (!r->epochs || !r->seconds) return STATUS_FAILED;
+    r->epochs = memory_new(list->count, sizeof *r->epochs);
+    r->seconds = memory_new(list->count, sizeof *r->seconds);
     for (size_t i = 0; i < list->count; i++) {
         status rc = read_epoch(list->items[i], &r->epochs[i], err);
         if (rc != STATUS_OK) return rc;
@@ -330,8 +329,7 @@ static status read_classes(run *r, error *err) {
     const yaml_node *list = yaml_get(r->evaluate, "results.per_class");
     r->test_samples = 0;
     if (!list) return STATUS_OK;
-    r->classes = memory_new(list->count, sizeof *r->classes, err);
-    if (!r->classes) return STATUS_FAILED;
+    r->classes = memory_new(list->count, sizeof *r->classes);
     for (size_t i = 0; i < list->count; i++) {
         status rc = read_class(list->items[i], &r->classes[i], err);
         if (rc != STATUS_OK) return rc;
@@ -347,8 +345,7 @@ static status read_confusion(run *r, error *err) {
     if (!rows) return STATUS_OK;
     if (rows->kind != YAML_SEQUENCE || rows->count != n)
         return yaml_error(rows, err, "'confusion': expected %zu rows", n);
-    r->confusion = memory_new(n * n, sizeof *r->confusion, err);
-    if (!r->confusion) return STATUS_FAILED;
+    r->confusion = memory_new(n * n, sizeof *r->confusion);
     for (size_t i = 0; i < n * n; i++) {
         const yaml_node *row = rows->items[i / n];
         if (row->kind != YAML_SEQUENCE || row->count != n)

@@ -25,21 +25,18 @@ static bool exists(const char *folder, const char *name) {
 }
 
 static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = manifest_read(path, root, err);
     free(path);
     return rc;
 }
 
-static status new_run(run_list *list, run **r, error *err) {
+static void new_run(run_list *list, run **r) {
     void *executions = list->executions;
-    status rc = memory_grow(&executions, &list->execution_capacity, list->execution_count + 1,
-                            sizeof **r, err);
+    memory_grow(&executions, &list->execution_capacity, list->execution_count + 1, sizeof **r);
     list->executions = executions;
-    if (rc != STATUS_OK) return rc;
     *r = &list->executions[list->execution_count++];
     run_init(*r);
-    return STATUS_OK;
 }
 
 static bool is_train_tool(const yaml_node *root) {
@@ -48,11 +45,7 @@ static bool is_train_tool(const yaml_node *root) {
 
 // Takes ownership of `root`, and stores it by its tool.
 static status attach(run *r, const char *folder, yaml_node *root, error *err) {
-    char *copy = memory_string(folder, err);
-    if (!copy) {
-        yaml_free(root);
-        return STATUS_FAILED;
-    }
+    char *copy = memory_string(folder);
     if (is_train_tool(root)) {
         r->folder = copy;
         r->train = root;
@@ -91,10 +84,9 @@ static bool evaluates(const run *r, const yaml_node *evaluate) {
 static status add_pair(run_list *list, const char *path, const char *evaluation, error *err) {
     status rc = STATUS_OK;
     run *r;
-    char *train = memory_format(err, "%s/train", path);
-    char *evaluate = memory_format(err, "%s/%s", path, evaluation);
-    rc = train && evaluate ? new_run(list, &r, err) : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
+    char *train = memory_format("%s/train", path);
+    char *evaluate = memory_format("%s/%s", path, evaluation);
+    new_run(list, &r);
     if (exists(path, "train")) TRY(add_stage(r, train, err));
     if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
     if (r->train && r->evaluate && !evaluates(r, r->evaluate))
@@ -146,7 +138,7 @@ static status add_folders(run_list *list, const char *path, int (*chosen)(const 
     if (count < 0 && errno == ENOMEM)
         return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", path);
     for (int i = 0; i < count; i++) {
-        char *folder = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
+        char *folder = rc == STATUS_OK ? memory_format("%s/%s", path, names[i]->d_name) : NULL;
         if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;
         free(folder);
         free(names[i]);
@@ -172,8 +164,8 @@ static status add_numbered(run_list *list, const char *path, size_t *found, erro
 status run_list_add(run_list *list, const char *path, error *err) {
     if (exists(path, "manifest.yaml")) {
         run *r;
-        status rc = new_run(list, &r, err);
-        return rc == STATUS_OK ? add_stage(r, path, err) : rc;
+        new_run(list, &r);
+        return add_stage(r, path, err);
     }
     if (exists(path, "train") || exists(path, "evaluate")) return add_execution(list, path, err);
     size_t found;
@@ -299,23 +291,20 @@ status run_list_pool(run_list *list, bool apart, error *err) {
     return rc == STATUS_OK ? pool_runs(list, apart, err) : rc;
 }
 
-status run_list_name(run_list *list, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
+void run_list_name(run_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
         run *r = &list->runs[i];
         const char *base = base_name(r);
         int place = count_alike(list, i, true, true) + 1;
         if (count_alike(list, i, false, false) == 1)
-            r->name = memory_string(base, err);
+            r->name = memory_string(base);
         else if (count_alike(list, i, true, false) == 1)
-            r->name = memory_format(err, "%s-seed-%lld", base, (long long)r->seed);
+            r->name = memory_format("%s-seed-%lld", base, (long long)r->seed);
         else if (r->seed < 0)
-            r->name = memory_format(err, "%s-%d", base, place);
+            r->name = memory_format("%s-%d", base, place);
         else
-            r->name = memory_format(err, "%s-seed-%lld-%d", base, (long long)r->seed, place);
-        if (!r->name) rc = STATUS_FAILED;
+            r->name = memory_format("%s-seed-%lld-%d", base, (long long)r->seed, place);
     }
-    return rc;
 }
 
 void run_list_release(run_list *list) {

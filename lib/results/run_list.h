@@ -26,7 +26,7 @@ status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
 // of the baseline are separate runs.
 status run_list_pool(run_list *list, bool apart, error *err) MUST_CHECK;
 // Gives every run a unique name, derived from its experiment.
-status run_list_name(run_list *list, error *err) MUST_CHECK;
+void run_list_name(run_list *list);
 void run_list_release(run_list *list);
 
 #endif

@@ -27,8 +27,7 @@ status steps_read(const run *r, steps *s, error *err) {
     status rc = STATUS_OK;
     const tensor *loss;
     *s = (steps){0};
-    char *path = memory_format(err, "%s/steps.st.zst", r->folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/steps.st.zst", r->folder);
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &s->file, err));
     int64_t shape[] = {-1};
     TRY(tensor_file_require(&s->file, path, "loss", TENSOR_F32, 1, shape, &loss, err));

@@ -14,8 +14,7 @@
 
 static status read_manifest(timed_arms *t, error *err) {
     status rc;
-    char *path = memory_format(err, "%s/manifest.yaml", t->folder);
-    TRY(path ? STATUS_OK : STATUS_FAILED);
+    char *path = memory_format("%s/manifest.yaml", t->folder);
     TRY(manifest_read(path, &t->manifest, err));
     t->arms = yaml_get(t->manifest, "run.arms");
     if (strcmp(run_text(t->manifest, "tool"), "time-runs") != 0)
@@ -29,12 +28,10 @@ out:
     return rc;
 }
 
-static status count_rounds(timed_arms *t, const turn_log *l, error *err) {
-    t->rounds = memory_new(l->execution_count, sizeof *t->rounds, err);
-    if (!t->rounds) return STATUS_FAILED;
+static void count_rounds(timed_arms *t, const turn_log *l) {
+    t->rounds = memory_new(l->execution_count, sizeof *t->rounds);
     for (size_t i = 0; i < l->turn_count; i++)
         t->rounds[l->turns[i].execution] = l->turns[i].round + 1;
-    return STATUS_OK;
 }
 
 static double mean_known(const double *x, size_t count) {
@@ -49,13 +46,12 @@ static status read_turns(timed_arms *t, error *err) {
     tensor_file f = {0};
     turn_log l = {0};
     status rc;
-    char *path = memory_format(err, "%s/%s", t->folder, TURNS_FILE);
-    TRY(path ? STATUS_OK : STATUS_FAILED);
+    char *path = memory_format("%s/%s", t->folder, TURNS_FILE);
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(turn_log_load(&l, t->arms->count, &f, path, err));
-    TRY(turn_fit_make(&l, t->arms->count, &t->fit, err));
+    TRY(turn_fit_make(&l, t->arms->count, &t->fit));
     memcpy(t->content, f.content, sizeof t->content);
-    TRY(count_rounds(t, &l, err));
+    count_rounds(t, &l);
     t->others = mean_known(l.others, l.execution_count);
 out:
     turn_log_release(&l);
@@ -65,7 +61,7 @@ out:
 }
 
 status timed_arms_read(const char *folder, timed_arms *t, error *err) {
-    *t = (timed_arms){.folder = memory_string(folder, err)};
+    *t = (timed_arms){.folder = memory_string(folder)};
     status rc = t->folder ? read_manifest(t, err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = read_turns(t, err);
     if (rc != STATUS_OK) timed_arms_release(t);

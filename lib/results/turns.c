@@ -10,25 +10,19 @@
 
 // ---- The log ----
 
-status turn_log_add(turn_log *l, const turn *t, const turn_step *steps, error *err) {
-    status rc;
-    TRY(memory_grow((void **)&l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns, err));
-    TRY(memory_grow((void **)&l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps,
-                    err));
+void turn_log_add(turn_log *l, const turn *t, const turn_step *steps) {
+    memory_grow((void **)&l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns);
+    memory_grow((void **)&l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps);
     l->turns[l->turn_count++] = *t;
     memcpy(l->steps + l->step_count, steps, t->entries * sizeof *steps);
     l->step_count += t->entries;
-out:
-    return rc;
 }
 
-status turn_log_end(turn_log *l, double others, error *err) {
+void turn_log_end(turn_log *l, double others) {
     const size_t count = l->execution_count + 1;
-    status rc = memory_grow((void **)&l->others, &l->execution_room, count, sizeof *l->others, err);
-    if (rc != STATUS_OK) return rc;
+    memory_grow((void **)&l->others, &l->execution_room, count, sizeof *l->others);
     l->others[l->execution_count] = others;
     l->execution_count = count;
-    return rc;
 }
 
 // Those of executions that did not end come last.
@@ -73,9 +67,9 @@ status turn_log_store(const turn_log *l, tensor_file *f, error *err) {
     const size_t turn_count = ended_turns(l), step_count = steps_of(l, turn_count);
     const int64_t turns[1] = {(int64_t)turn_count}, steps[1] = {(int64_t)step_count};
     const int64_t executions[1] = {(int64_t)l->execution_count};
-    uint32_t *column = memory_new(turn_count + step_count, sizeof *column, err);
-    uint64_t *ns = memory_new(step_count, sizeof *ns, err);
-    status rc = column && ns ? STATUS_OK : STATUS_FAILED;
+    uint32_t *column = memory_new(turn_count + step_count, sizeof *column);
+    uint64_t *ns = memory_new(step_count, sizeof *ns);
+    status rc = STATUS_OK;
     for (size_t c = 0; rc == STATUS_OK && c < TURN_COLUMNS; c++) {
         for (size_t i = 0; i < turn_count; i++) column[i] = *turn_field(&l->turns[i], c);
         rc = tensor_file_add(f, turn_columns[c], TENSOR_U32, 1, turns, column, true, err);
@@ -135,8 +129,8 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     turns[0] = t->shape[0];
     TRY(tensor_file_require(f, path, STEP_NS, TENSOR_U64, 1, steps, &t, err));
     steps[0] = t->shape[0];
-    TRY(memory_grow((void **)&l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns, err));
-    TRY(memory_grow((void **)&l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps, err));
+    memory_grow((void **)&l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns);
+    memory_grow((void **)&l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps);
     l->turn_count = (size_t)turns[0];
     l->step_count = (size_t)steps[0];
     for (size_t i = 0; i < l->step_count; i++) l->steps[i].ns = ((const uint64_t *)t->data)[i];
@@ -152,8 +146,7 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     }
     TRY(tensor_file_require(f, path, OTHERS, TENSOR_F64, 1, executions, &t, err));
     l->execution_count = (size_t)t->shape[0];
-    TRY(memory_grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others,
-                    err));
+    memory_grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others);
     if (t->bytes) memcpy(l->others, t->data, t->bytes);
     rc = check(l, arms, path, err);
 out:
@@ -210,9 +203,9 @@ static double share_skipped(const turn_log *l, size_t arms, double *series, doub
     return share;
 }
 
-static status find_skipped(const turn_log *l, turn_fit *f, error *err) {
-    double *room = memory_new(l->turn_count, sizeof *room, err);
-    double *series = memory_new(TURN_STEPS, sizeof *series, err);
+static status find_skipped(const turn_log *l, turn_fit *f) {
+    double *room = memory_new(l->turn_count, sizeof *room);
+    double *series = memory_new(TURN_STEPS, sizeof *series);
     const bool made = room && series;
     if (made) {
         const double share = share_skipped(l, f->arms, series, room);
@@ -272,20 +265,19 @@ static void fit_execution(const turn_log *l, size_t first, size_t end, size_t st
     for (size_t a = 0; a < f->arms; a++) log_ns[a] = level + t->arm[a];
 }
 
-status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f, error *err) {
-    status rc = STATUS_FAILED;
+status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
+    status rc = STATUS_OK;
     const size_t executions = l->execution_count, turns = ended_turns(l);
     *f = (turn_fit){.arms = arms,
                     .executions = executions,
-                    .log_ns = memory_new(executions * arms, sizeof *f->log_ns, err),
-                    .skipped = memory_new(arms, sizeof *f->skipped, err)};
+                    .log_ns = memory_new(executions * arms, sizeof *f->log_ns),
+                    .skipped = memory_new(arms, sizeof *f->skipped)};
     table t = {.arms = arms,
-               .y = memory_new(l->turn_count, sizeof *t.y, err),
-               .round = memory_new(l->turn_count, sizeof *t.round, err),
-               .arm = memory_new(arms, sizeof *t.arm, err),
-               .room = memory_new(l->turn_count + arms, sizeof *t.room, err)};
-    if (!f->log_ns || !f->skipped || !t.y || !t.round || !t.arm || !t.room) goto out;
-    TRY(find_skipped(l, f, err));
+               .y = memory_new(l->turn_count, sizeof *t.y),
+               .round = memory_new(l->turn_count, sizeof *t.round),
+               .arm = memory_new(arms, sizeof *t.arm),
+               .room = memory_new(l->turn_count + arms, sizeof *t.room)};
+    TRY(find_skipped(l, f));
     for (size_t first = 0, step = 0; first < turns;) {
         const uint32_t execution = l->turns[first].execution;
         const size_t begin = step;

@@ -49,9 +49,9 @@ typedef struct turn_log {
 #define TURNS_FILE "turns.st.zst"
 
 // Appends a turn, with `entries` entries of `steps`.
-status turn_log_add(turn_log *l, const turn *t, const turn_step *steps, error *err) MUST_CHECK;
+void turn_log_add(turn_log *l, const turn *t, const turn_step *steps);
 // Ends an execution, after its last turn.
-status turn_log_end(turn_log *l, double others, error *err) MUST_CHECK;
+void turn_log_end(turn_log *l, double others);
 // Adds the executions that ended as tensors, which are copied, and reads them back from the file
 // named `path`. STATUS_INPUT if the tensors are no such log of that many arms.
 status turn_log_store(const turn_log *l, tensor_file *f, error *err) MUST_CHECK;
@@ -66,7 +66,7 @@ typedef struct turn_fit {
 } turn_fit;
 
 // Of the executions that ended.
-status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f, error *err) MUST_CHECK;
+status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) MUST_CHECK;
 void turn_fit_release(turn_fit *f);
 
 // The logarithm of how many times as long a sample takes arm `a` as arm `b`.

@@ -109,8 +109,7 @@ static void append_speeds(text *out, const interval *range, language l) {
 }
 
 static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {
-    text p;
-    text_init(&p, out->err);
+    text p = {0};
     append_p(&p, &c->time, l);
     text_format(out, words_in(l, "undecided (%s)"), text_string(&p));
     text_release(&p);
@@ -192,8 +191,7 @@ static const char *accuracy_format(const verdict *v, bool *margin) {
 static void append_tested(text *out, const verdict *v, language l) {
     bool margin;
     const char *format = words_in(l, accuracy_format(v, &margin));
-    text test;
-    text_init(&test, out->err);
+    text test = {0};
     append_test(&test, v, l);
     if (margin)
         text_format(out, format, 100 * VERDICT_ACCURACY_MARGIN, text_string(&test));

@@ -26,7 +26,7 @@ typedef struct verifying {
 
 static status add_difference(const verifying *v, const char *name, double value,
                              double recomputed) {
-    return manifest_finding(v->findings, v->err,
+    return manifest_finding(v->findings,
                             "figure '%s' is %.9g in '%s/manifest.yaml', and %.9g in '%s/%s'", name,
                             value, v->folder, recomputed, v->folder, v->b->file);
 }
@@ -50,7 +50,7 @@ static status verify_member(const verifying *v, const metric_row *m, size_t memb
     double value;
     status rc = value_of(m, v->r, member, &value, v->err);
     if (rc != STATUS_OK || metric_agrees(m, value, recomputed)) return rc;
-    char *name = metric_name(m, v->r, member, v->err);
+    char *name = metric_name(m, v->r, member);
     rc = name ? add_difference(v, name, value, recomputed) : STATUS_FAILED;
     free(name);
     return rc;
@@ -126,7 +126,7 @@ static status verify_training(const verifying *v) {
         TRY(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
-        rc = manifest_finding(v->findings, v->err, "'%s/manifest.yaml' has two models: %s and %s",
+        rc = manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s",
                               v->folder, model, r->model_content);
 out:
     return rc;
@@ -202,9 +202,9 @@ static status verify_turns(const char *folder, manifest_findings *f, error *err)
 
 // ---- One manifest ----
 
-static char *folder_of(const char *path, error *err) {
+static char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    return slash ? memory_format(err, "%.*s", (int)(slash - path), path) : memory_string(".", err);
+    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
 }
 
 // Does the manifest list the file that its figures come from?
@@ -215,10 +215,9 @@ static bool lists_file(const yaml_node *root, bool train) {
 status verify_manifest(const char *path, manifest_findings *f, error *err) {
     run r;
     yaml_node *root = NULL;
-    char *folder = folder_of(path, err);
-    status rc = folder ? STATUS_OK : STATUS_FAILED;
+    char *folder = folder_of(path);
+    status rc = STATUS_OK;
     run_init(&r);
-    TRY(rc);
     TRY(manifest_read(path, &root, err));
     if (strcmp(run_text(root, "tool"), "time-runs") == 0) {
         rc = verify_turns(folder, f, err);

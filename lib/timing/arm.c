@@ -31,7 +31,7 @@ status arms_find_tools(error *err) {
     const char *path = getenv("PATH");
     status rc = program_folder(folder, err);
     char *longer =
-        rc == STATUS_OK ? memory_format(err, "%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
+        rc == STATUS_OK ? memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
     if (!longer) return STATUS_FAILED;
     if (setenv("PATH", longer, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
@@ -50,6 +50,14 @@ _Noreturn static void become(const char *line, int out, pid_t parent) {
     _exit(STATUS_FAILED);
 }
 
+// Without memory for this process, the arms end with it, and say nothing.
+static bool kill_at_death(void *argument, const char *message) {
+    const arm *a = argument;
+    (void)message;
+    if (a->process) kill(-a->process, SIGKILL);
+    return false;
+}
+
 // The arm is a process group of its own, so that Ctrl-C reaches only the program that gives the
 // turns, and all of the arm can be ended. Whoever is first makes the group.
 static status start(arm *a, const char *line, int out, error *err) {
@@ -59,13 +67,14 @@ static status start(arm *a, const char *line, int out, error *err) {
         return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
     setpgid(process, process);
     a->process = process;
+    memory_at_death(kill_at_death, a);
     return STATUS_OK;
 }
 
 status arm_start(arm *a, int endpoint, error *err) {
     char *line =
-        memory_format(err, "%s --quiet --turns %d/%u", a->command, endpoint, (unsigned)a->number);
-    status rc = line ? start(a, line, -1, err) : STATUS_FAILED;
+        memory_format("%s --quiet --turns %d/%u", a->command, endpoint, (unsigned)a->number);
+    status rc = start(a, line, -1, err);
     free(line);
     return rc;
 }
@@ -76,6 +85,7 @@ static bool has_ended(arm *a, int *state) {
     if (waitpid(a->process, state, WNOHANG) == 0) return false;
     kill(-a->process, SIGKILL);
     a->process = 0;
+    memory_forget(kill_at_death, a);
     return true;
 }
 
@@ -145,7 +155,7 @@ status arm_read_key(arm *a, error *err) {
     status rc;
     if (pipe2(ends, O_CLOEXEC))
         return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
-    line = memory_format(err, "%s --quiet --print-key", a->command);
+    line = memory_format("%s --quiet --print-key", a->command);
     rc = line ? start(a, line, ends[1], err) : STATUS_FAILED;
     close(ends[1]);
     if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
@@ -181,8 +191,8 @@ static status read_manifest(arm *a, int file, error *err) {
     struct stat about;
     if (fstat(file, &about) || about.st_size > YAML_MAX_BYTES) return foreign(a, err);
     const size_t bytes = (size_t)about.st_size;
-    char *text = memory_new(bytes + 1, 1, err);
-    status rc = text ? read_file(file, text, bytes, err) : STATUS_FAILED;
+    char *text = memory_new(bytes + 1, 1);
+    status rc = read_file(file, text, bytes, err);
     yaml_free(a->manifest);
     a->manifest = NULL;
     if (rc == STATUS_OK) rc = yaml_read_text(text, bytes, "manifest of an arm", &a->manifest, err);
@@ -193,8 +203,7 @@ static status read_manifest(arm *a, int file, error *err) {
 static status place_rank(arm *a, int connection, const turn_hello *hello, int file, error *err) {
     enum { RANKS = 4096 };
     if (!a->ranks && hello->ranks <= RANKS) {
-        a->ranks = memory_new(hello->ranks, sizeof *a->ranks, err);
-        if (!a->ranks) return STATUS_FAILED;
+        a->ranks = memory_new(hello->ranks, sizeof *a->ranks);
         a->count = hello->ranks;
         for (uint32_t r = 0; r < a->count; r++) a->ranks[r] = -1;
     }
@@ -307,6 +316,7 @@ void arm_end(arm *a) {
     if (ends_soon(a)) return;
     kill(-a->process, SIGKILL);
     (void)ends_soon(a);
+    memory_forget(kill_at_death, a);
     a->process = 0;
 }
 

@@ -202,7 +202,7 @@ static status give_round(session *s, uint32_t round, bool recorded, uint32_t *or
     for (size_t i = 0; i < s->t->count; i++) {
         turn t = {.execution = s->execution, .round = round, .arm = order[i]};
         status rc = give_turn(s, t.arm, s->steps[t.arm], &t.entries, err);
-        if (rc == STATUS_OK && recorded) rc = turn_log_add(&s->t->log, &t, s->room, err);
+        if (rc == STATUS_OK && recorded) turn_log_add(&s->t->log, &t, s->room);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -222,8 +222,8 @@ static void announce(const session *s) {
 }
 
 static status run_rounds(session *s, error *err) {
-    uint32_t *order = memory_new(s->t->count, sizeof *order, err);
-    status rc = order ? give_round(s, s->rounds, false, order, err) : STATUS_FAILED;
+    uint32_t *order = memory_new(s->t->count, sizeof *order);
+    status rc = give_round(s, s->rounds, false, order, err);
     for (uint32_t r = 0; rc == STATUS_OK && r < s->rounds; r++) {
         rc = give_round(s, r, true, order, err);
         progress_show(&s->shown, (clock_now() - s->began) / 1000000000,
@@ -235,42 +235,32 @@ static status run_rounds(session *s, error *err) {
 
 // ---- The files ----
 
-static status path_of(const session *s, const char *name, char **path, error *err) {
-    *path = memory_format(err, "%s/%s", s->o->out, name);
-    return *path ? STATUS_OK : STATUS_FAILED;
+static void path_of(const session *s, const char *name, char **path) {
+    *path = memory_format("%s/%s", s->o->out, name);
 }
 
 // What must agree for turns to count together: the training, the build and the machine. The memory
 // that a GPU spares may differ.
-static status describe_arm(const arm *a, yaml_node *list, error *err) {
+static void describe_arm(const arm *a, yaml_node *list) {
     static const char *const said[][2] = {{"key", "key"},         {"tool", "tool"},
                                           {"version", "version"}, {"sources", "run.sources"},
                                           {"host", "run.host"},   {"cpu", "run.cpu"},
                                           {"inputs", "inputs"},   {"execution", "run.execution"}};
-    yaml_node *item = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!item) return rc;
-    TRY(yaml_put(item, "command", yaml_new_string(a->command, err), err));
+    yaml_node *item = yaml_new(YAML_MAPPING);
+    yaml_put(item, "command", yaml_new_string(a->command));
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         const yaml_node *found = yaml_get(a->manifest, said[i][1]);
-        yaml_node *copy = found ? yaml_copy(found, err) : NULL;
+        yaml_node *copy = found ? yaml_copy(found) : NULL;
         if (copy && copy->kind == YAML_MAPPING) yaml_remove(copy, "memory");
-        if (found) TRY(yaml_put(item, said[i][0], copy, err));
+        if (found) yaml_put(item, said[i][0], copy);
     }
-    return yaml_append(list, item, err);
-out:
-    yaml_free(item);
-    return rc;
+    yaml_append(list, item);
 }
 
-static yaml_node *describe_arms(const session *s, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
-    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
-        rc = describe_arm(&s->t->arms[a], list, err);
-    if (rc == STATUS_OK) return list;
-    yaml_free(list);
-    return NULL;
+static yaml_node *describe_arms(const session *s) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t a = 0; a < s->t->count; a++) describe_arm(&s->t->arms[a], list);
+    return list;
 }
 
 static bool is_unchanged(const session *s, const yaml_node *now, size_t a) {
@@ -281,8 +271,8 @@ static bool is_unchanged(const session *s, const yaml_node *now, size_t a) {
 
 // The arms are started anew for every execution; their programs and data may have been replaced.
 static status check_arms(session *s, error *err) {
-    yaml_node *now = describe_arms(s, err);
-    status rc = now ? STATUS_OK : STATUS_FAILED;
+    yaml_node *now = describe_arms(s);
+    status rc = STATUS_OK;
     for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
         if (!is_unchanged(s, now, a))
             rc = error_set(err, STATUS_FAILED,
@@ -303,8 +293,8 @@ static status read_earlier(session *s, error *err) {
     tensor_file f = {0};
     char *path = NULL, *trainings = NULL;
     size_t bytes;
-    status rc;
-    TRY(path_of(s, TURNS_FILE, &path, err));
+    status rc = STATUS_OK;
+    path_of(s, TURNS_FILE, &path);
     if (access(path, F_OK)) goto out;
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
@@ -329,7 +319,7 @@ static status save_turns(session *s, tensor_file *f, error *err) {
     char *path = NULL, *trainings = NULL;
     size_t bytes;
     status rc;
-    TRY(path_of(s, TURNS_FILE, &path, err));
+    path_of(s, TURNS_FILE, &path);
     TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
     TRY(turn_log_store(&s->t->log, f, err));
     TRY(tensor_file_add_metadata(f, SOURCES, yaml_text_at(manifest_run(s->m), SOURCES), err));
@@ -342,56 +332,40 @@ out:
     return rc;
 }
 
-static status write_results(session *s, error *err) {
-    yaml_node *results = manifest_results(s->m), *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
-    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++) {
+static void write_results(session *s) {
+    yaml_node *results = manifest_results(s->m), *list = yaml_new(YAML_SEQUENCE);
+    for (size_t a = 0; a < s->t->count; a++) {
         const estimate e = turn_fit_seconds(&s->t->fit, a);
-        rc = yaml_append(list, yaml_new_number(e.value, err), err);
+        yaml_append(list, yaml_new_number(e.value));
     }
-    if (rc == STATUS_OK)
-        rc = yaml_put(results, "executions", yaml_new_integer((int64_t)s->t->fit.executions, err),
-                      err);
-    if (rc == STATUS_OK)
-        rc = yaml_put(results, "precision", yaml_new_number(s->t->widest, err), err);
-    if (rc == STATUS_OK) return yaml_put(results, "seconds_per_sample", list, err);
-    yaml_free(list);
-    return rc;
+    yaml_put(results, "executions", yaml_new_integer((int64_t)s->t->fit.executions));
+    yaml_put(results, "precision", yaml_new_number(s->t->widest));
+    yaml_put(results, "seconds_per_sample", list);
 }
 
 // What the key of the folder is made of: on another machine, with another build, or for a narrower
 // interval, the stage is stale.
-static status put_parameters(session *s, error *err) {
+static void put_parameters(session *s) {
     static const char *const machine[] = {"host", "cpu", "cores", "sources"};
-    yaml_node *p = manifest_parameters(s->m), *keys = yaml_new(YAML_SEQUENCE, err);
-    status rc = keys ? STATUS_OK : STATUS_FAILED;
-    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++)
-        rc = yaml_append(keys, yaml_new_string(s->t->arms[a].key, err), err);
-    if (rc != STATUS_OK) {
-        yaml_free(keys);
-        return rc;
-    }
-    TRY(yaml_put(p, "arms", keys, err));
-    TRY(yaml_put(p, "precision", yaml_new_number(s->o->precision, err), err));
-    TRY(yaml_put(p, "limit", yaml_new_number(s->o->limit, err), err));
+    yaml_node *p = manifest_parameters(s->m), *keys = yaml_new(YAML_SEQUENCE);
+    for (size_t a = 0; a < s->t->count; a++) yaml_append(keys, yaml_new_string(s->t->arms[a].key));
+    yaml_put(p, "arms", keys);
+    yaml_put(p, "precision", yaml_new_number(s->o->precision));
+    yaml_put(p, "limit", yaml_new_number(s->o->limit));
     for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
-        TRY(yaml_put(p, machine[i], yaml_copy(yaml_find(manifest_run(s->m), machine[i]), err),
-                     err));
-out:
-    return rc;
+        yaml_put(p, machine[i], yaml_copy(yaml_find(manifest_run(s->m), machine[i])));
 }
 
 static status write_manifest(session *s, const tensor_file *f, error *err) {
     char *turns = NULL, *path = NULL;
     status rc;
-    TRY(path_of(s, TURNS_FILE, &turns, err));
-    TRY(path_of(s, "manifest.yaml", &path, err));
+    path_of(s, TURNS_FILE, &turns);
+    path_of(s, "manifest.yaml", &path);
     const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
-    TRY(manifest_add_output(s->m, &file, err));
-    TRY(yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings, err), err));
-    TRY(write_results(s, err));
+    manifest_add_output(s->m, &file);
+    yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings));
+    write_results(s);
     rc = manifest_write(s->m, path, err);
-out:
     free(path);
     free(turns);
     return rc;
@@ -399,10 +373,10 @@ out:
 
 // ---- Executions ----
 
-static status fit(session *s, error *err) {
+static status fit(session *s) {
     timing *t = s->t;
     turn_fit_release(&t->fit);
-    status rc = turn_fit_make(&t->log, t->count, &t->fit, err);
+    status rc = turn_fit_make(&t->log, t->count, &t->fit);
     if (rc == STATUS_OK) t->settled = turn_fit_settles(&t->fit, s->o->precision, &t->widest);
     return rc;
 }
@@ -417,7 +391,7 @@ static bool is_enough(const session *s) {
 static status begin_turns(session *s, bool *enough, error *err) {
     status rc = STATUS_OK;
     if (s->o->out) TRY(read_earlier(s, err));
-    if (s->execution) TRY(fit(s, err));
+    if (s->execution) TRY(fit(s));
     *enough = is_enough(s);
     if (*enough) goto out;
     TRY(plan_turns(s, err));
@@ -440,8 +414,8 @@ static status run_execution(session *s, bool *enough, error *err) {
     note_moment(&end);
     s->longest = fmax(s->longest, (double)(end.clock - begin.clock) / 1e9);
     s->execution++;
-    TRY(turn_log_end(&s->t->log, others_between(&begin, &end), err));
-    TRY(fit(s, err));
+    turn_log_end(&s->t->log, others_between(&begin, &end));
+    TRY(fit(s));
     *enough = is_enough(s);
 out:
     return rc;
@@ -471,16 +445,19 @@ static status run_executions(session *s, error *err) {
 static status open_session(session *s, error *err) {
     const time_options *o = s->o;
     timing *t = s->t;
-    *t = (timing){.count = o->count, .arms = memory_new(o->count, sizeof *t->arms, err)};
-    s->steps = memory_new(o->count, sizeof *s->steps, err);
-    s->pace = memory_new(o->count, sizeof *s->pace, err);
-    s->room = memory_new(TURN_STEPS, sizeof *s->room, err);
-    if (!t->arms || !s->steps || !s->pace || !s->room) return STATUS_FAILED;
+    *t = (timing){.count = o->count, .arms = memory_new(o->count, sizeof *t->arms)};
+    s->steps = memory_new(o->count, sizeof *s->steps);
+    s->pace = memory_new(o->count, sizeof *s->pace);
+    s->room = memory_new(TURN_STEPS, sizeof *s->room);
     for (size_t a = 0; a < o->count; a++)
         t->arms[a] = (arm){.command = o->commands[a], .number = (uint32_t)a};
     status rc = arms_find_tools(err);
     for (size_t a = 0; rc == STATUS_OK && a < o->count; a++) rc = arm_read_key(&t->arms[a], err);
-    return rc == STATUS_OK ? put_parameters(s, err) : rc;
+    if (rc == STATUS_OK) {
+        put_parameters(s);
+        return STATUS_OK;
+    }
+    return rc;
 }
 
 static void close_session(session *s) {

@@ -25,7 +25,7 @@ typedef struct holding {
 
 static_assert(sizeof(holding) <= AGREEMENT_BYTES, "it is gathered at once");
 
-static status hash_parts(const checkpoint *c, holding *h, error *err) {
+static void hash_parts(const checkpoint *c, holding *h) {
     const program *p = &c->model->program;
     const struct {
         const float *values;
@@ -35,11 +35,9 @@ static status hash_parts(const checkpoint *c, holding *h, error *err) {
                        {c->optimizer, p->parameters * (size_t)optimizer_states(c->kind)},
                        {c->average, p->parameters},
                        {c->average_buffers, p->buffers}};
-    status rc = STATUS_OK;
-    for (int i = 0; i < PARTS && rc == STATUS_OK; i++)
+    for (int i = 0; i < PARTS; i++)
         if (arenas[i].values)
-            rc = sha256_buffer(arenas[i].values, arenas[i].count * sizeof(float), h->parts[i], err);
-    return rc;
+            sha256_buffer(arenas[i].values, arenas[i].count * sizeof(float), h->parts[i]);
 }
 
 static bool agree(const holding *a, const holding *b) {
@@ -73,8 +71,7 @@ static status find_step(comm *ranks, const checkpoint *c, uint64_t since, int us
     enum { CHUNK = AGREEMENT_BYTES / sizeof(uint64_t) };
     status rc = STATUS_OK;
     bool found = false;
-    uint64_t *all = memory_new((size_t)ranks->size * CHUNK, sizeof *all, err);
-    if (!all) return STATUS_FAILED;
+    uint64_t *all = memory_new((size_t)ranks->size * CHUNK, sizeof *all);
     *step = c->step ? c->step - 1 : 0;
     for (uint64_t first = since; rc == STATUS_OK && !found && first < c->step; first += CHUNK) {
         const size_t n = c->step - first < CHUNK ? c->step - first : CHUNK;
@@ -112,11 +109,10 @@ static status report(comm *ranks, const checkpoint *c, const holding *all, uint6
 status agreement_check(comm *ranks, const checkpoint *c, uint64_t since, uint64_t steps_per_epoch,
                        error *err) {
     if (ranks->size == 1) return STATUS_OK;
-    holding mine = {0}, *all = memory_new((size_t)ranks->size, sizeof *all, err);
-    status rc = STATUS_FAILED;
-    if (!all) return rc;
+    holding mine = {0}, *all = memory_new((size_t)ranks->size, sizeof *all);
+    status rc = STATUS_OK;
     (void)gethostname(mine.host, sizeof mine.host - 1);
-    TRY(hash_parts(c, &mine, err));
+    hash_parts(c, &mine);
     TRY(ranks->ops->all_gather(ranks, &mine, sizeof mine, all, err));
     int most;
     const int usual = find_usual(all, ranks->size, &most);

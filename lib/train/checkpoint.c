@@ -21,14 +21,14 @@ status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int e
     status rc = STATUS_FAILED;
     size_t n = m->program.parameters;
     *c = (checkpoint){.model = m, .kind = kind, .epochs = epochs};
-    c->parameters = memory_new_aligned(n, sizeof(float), err);
-    c->buffers = memory_new_aligned(m->program.buffers, sizeof(float), err);
-    c->optimizer = memory_new_aligned(n * (size_t)optimizer_states(kind), sizeof(float), err);
-    c->accuracy = memory_new((size_t)epochs, sizeof *c->accuracy, err);
-    c->execution = yaml_new(YAML_SEQUENCE, err);
-    if (!c->parameters || !c->buffers || !c->optimizer || !c->accuracy || !c->execution) goto out;
+    c->parameters = memory_try_new_aligned(n, sizeof(float), err);
+    c->buffers = memory_try_new_aligned(m->program.buffers, sizeof(float), err);
+    c->optimizer = memory_try_new_aligned(n * (size_t)optimizer_states(kind), sizeof(float), err);
+    c->accuracy = memory_new((size_t)epochs, sizeof *c->accuracy);
+    c->execution = yaml_new(YAML_SEQUENCE);
+    if (!c->parameters || !c->buffers || !c->optimizer) goto out;
     for (int e = 0; e < epochs; e++) c->accuracy[e] = NAN;
-    TRY(timeline_init(&c->timeline, steps, err));
+    TRY(timeline_init(&c->timeline, steps));
     return STATUS_OK;
 out:
     checkpoint_release(c);
@@ -36,8 +36,8 @@ out:
 }
 
 status checkpoint_begin_best(checkpoint *c, error *err) {
-    c->best = memory_new_aligned(c->model->program.parameters, sizeof(float), err);
-    c->best_buffers = memory_new_aligned(c->model->program.buffers, sizeof(float), err);
+    c->best = memory_try_new_aligned(c->model->program.parameters, sizeof(float), err);
+    c->best_buffers = memory_try_new_aligned(c->model->program.buffers, sizeof(float), err);
     return c->best && c->best_buffers ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -54,8 +54,8 @@ void checkpoint_keep_best(checkpoint *c, int epoch) {
 
 status checkpoint_begin_average(checkpoint *c, bool is_model, error *err) {
     const size_t n = c->model->program.parameters, buffers = c->model->program.buffers;
-    c->average = memory_new_aligned(n, sizeof(float), err);
-    c->average_buffers = memory_new_aligned(buffers, sizeof(float), err);
+    c->average = memory_try_new_aligned(n, sizeof(float), err);
+    c->average_buffers = memory_try_new_aligned(buffers, sizeof(float), err);
     if (!c->average || !c->average_buffers) return STATUS_FAILED;
     memcpy(c->average, c->parameters, n * sizeof *c->average);
     if (buffers) memcpy(c->average_buffers, c->buffers, buffers * sizeof *c->average_buffers);

@@ -8,10 +8,9 @@
 
 enum { SUMS = 16 };
 
-status clipping_init(clipping *c, const model *m, const uint8_t *groups, error *err) {
+void clipping_init(clipping *c, const model *m, const uint8_t *groups) {
     *c = (clipping){.model = m, .groups = groups};
-    c->squares = memory_new((size_t)m->tensor_count, sizeof *c->squares, err);
-    return c->squares ? STATUS_OK : STATUS_FAILED;
+    c->squares = memory_new((size_t)m->tensor_count, sizeof *c->squares);
 }
 
 void clipping_release(clipping *c) {

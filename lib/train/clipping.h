@@ -20,7 +20,7 @@ typedef struct clipping {
 } clipping;
 
 // `groups` must outlive it.
-status clipping_init(clipping *c, const model *m, const uint8_t *groups, error *err) MUST_CHECK;
+void clipping_init(clipping *c, const model *m, const uint8_t *groups);
 void clipping_release(clipping *c); // a zeroed struct is fine
 
 // Adds the tensors of the layers [first, end) from a reduced record, which holds sums of gradients.

@@ -17,7 +17,7 @@
 
 static status read_names(image_answers *a, const trained_model *t, const image_settings *s,
                          error *err) {
-    a->names = s->classes ? labels_split(s->classes, err) : trained_model_classes(t);
+    a->names = s->classes ? labels_split(s->classes) : trained_model_classes(t);
     if (!a->names && s->classes) return STATUS_FAILED;
     if (!a->names)
         return error_set(err, STATUS_INPUT,
@@ -106,12 +106,12 @@ static status answer(image_answers *a, const trained_model *t, const image_setti
                      error *err) {
     const shape *in = &t->model.program.input;
     const size_t classes = (size_t)a->classes;
-    uint8_t *planes = memory_new(s->count, shape_size(*in), err);
-    const uint8_t **pixels = memory_new(s->count, sizeof *pixels, err);
-    float *logits = memory_new(s->count * classes, sizeof *logits, err);
+    uint8_t *planes = memory_try_new(s->count, shape_size(*in), err);
+    const uint8_t **pixels = memory_new(s->count, sizeof *pixels);
+    float *logits = memory_try_new(s->count * classes, sizeof *logits, err);
     status rc = STATUS_FAILED;
-    a->ranked = memory_new(s->count * classes, sizeof *a->ranked, err);
-    if (!planes || !pixels || !logits || !a->ranked) goto out;
+    a->ranked = memory_new(s->count * classes, sizeof *a->ranked);
+    if (!planes || !pixels || !logits) goto out;
     TRY(read_pictures(s, in, planes, pixels, err));
     TRY(infer(t, s, pixels, logits, err));
     for (size_t i = 0; i < s->count; i++)

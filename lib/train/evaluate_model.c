@@ -40,9 +40,9 @@ static status check_fit(const evaluate_model *e, error *err) {
 }
 
 // Absent without views: so were the keys of evaluations before there were any.
-static status put_views(const evaluate_settings *s, yaml_node *parameters, error *err) {
-    if (s->views == VIEWS_NONE) return STATUS_OK;
-    return yaml_put(parameters, "views", yaml_new_string(views_word(s->views), err), err);
+static void put_views(const evaluate_settings *s, yaml_node *parameters) {
+    if (s->views == VIEWS_NONE) return;
+    yaml_put(parameters, "views", yaml_new_string(views_word(s->views)));
 }
 
 static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
@@ -52,12 +52,11 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     char *text = NULL;
     TRY(model_file_normalization_text(&e->model.normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
-    rc = yaml_put(parameters, "normalize", normalize, err);
+    yaml_put(parameters, "normalize", normalize);
     normalize = NULL; // yaml_put owns it now
-    if (rc != STATUS_OK) goto out;
-    TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.model.description, err), err));
-    TRY(train_manifest_backend(m, devices_arithmetic(e->settings->devices), err));
-    TRY(put_views(e->settings, parameters, err));
+    yaml_put(parameters, "architecture", yaml_copy(e->model.model.description));
+    train_manifest_backend(m, devices_arithmetic(e->settings->devices));
+    put_views(e->settings, parameters);
 out:
     free(text);
     return rc;
@@ -70,8 +69,8 @@ status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manife
     TRY(dataset_read(s->data, &e->data, err));
     TRY(check_fit(e, err));
     TRY(put_parameters(e, m, err));
-    TRY(train_manifest_input(m, s->model.path, &e->model.checkpoint, err));
-    TRY(train_manifest_dataset(m, &e->data, err));
+    train_manifest_input(m, s->model.path, &e->model.checkpoint);
+    train_manifest_dataset(m, &e->data);
 out:
     return rc;
 }
@@ -119,7 +118,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     bool done;
     status rc = STATUS_FAILED;
     e->logits =
-        memory_new((size_t)e->data.samples * (size_t)e->data.classes, sizeof *e->logits, err);
+        memory_try_new((size_t)e->data.samples * (size_t)e->data.classes, sizeof *e->logits, err);
     if (!e->logits) return rc;
     progress_begin(&shown, e->settings->log, "evaluating", "images");
     TRY(trained_model_open(&e->model, on, e->settings->threads, e->settings->isa, &i.engine, err));
@@ -141,7 +140,7 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
     const int64_t logits[2] = {d->samples, d->classes}, samples[1] = {d->samples};
     const char *classes = tensor_file_metadata(&d->files[0], "classes");
     tensor_file f = {0};
-    status rc;
+    status rc = STATUS_OK;
     if (classes) TRY(tensor_file_add_metadata(&f, "classes", classes, err));
     if (e->settings->views != VIEWS_NONE)
         TRY(tensor_file_add_metadata(&f, "views", views_word(e->settings->views), err));
@@ -149,101 +148,83 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
     TRY(labels_add(&f, d->labels, samples[0], d->classes, err));
     TRY(tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids, false, err));
     TRY(tensor_file_write(path, &f, err));
-    TRY(train_manifest_output(m, path, &f, err));
+    train_manifest_output(m, path, &f);
 out:
     tensor_file_release(&f);
     return rc;
 }
 
-static status append_class(yaml_node *list, const evaluation *v, int label, const yaml_node *names,
-                           error *err) {
+static void append_class(yaml_node *list, const evaluation *v, int label, const yaml_node *names) {
     const uint64_t *row = v->confusion + (size_t)label * (size_t)v->classes;
     uint64_t count = 0;
     for (int k = 0; k < v->classes; k++) count += row[k];
     double accuracy = evaluation_class_accuracy(v, label);
-    yaml_node *node = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!node) return rc;
+    yaml_node *node = yaml_new(YAML_MAPPING);
     node->flow = true;
-    TRY(yaml_put(node, "class", yaml_new_integer(label, err), err));
-    if (names) TRY(yaml_put(node, "name", yaml_copy(names->items[label], err), err));
-    TRY(yaml_put(node, "count", yaml_new_integer((int64_t)count, err), err));
-    TRY(yaml_put(node, "right", yaml_new_integer((int64_t)row[label], err), err));
-    TRY(yaml_put(node, "accuracy", yaml_new_number(accuracy, err), err));
-    return yaml_append(list, node, err);
-out:
-    yaml_free(node);
-    return rc;
+    yaml_put(node, "class", yaml_new_integer(label));
+    if (names) yaml_put(node, "name", yaml_copy(names->items[label]));
+    yaml_put(node, "count", yaml_new_integer((int64_t)count));
+    yaml_put(node, "right", yaml_new_integer((int64_t)row[label]));
+    yaml_put(node, "accuracy", yaml_new_number(accuracy));
+    yaml_append(list, node);
 }
 
-static status append_row(yaml_node *list, const evaluation *v, int label, error *err) {
-    yaml_node *row = yaml_new(YAML_SEQUENCE, err);
-    if (!row) return STATUS_FAILED;
+static void append_row(yaml_node *list, const evaluation *v, int label) {
+    yaml_node *row = yaml_new(YAML_SEQUENCE);
     row->flow = true;
     for (int k = 0; k < v->classes; k++) {
         int64_t count = (int64_t)v->confusion[(size_t)label * (size_t)v->classes + (size_t)k];
-        if (yaml_append(row, yaml_new_integer(count, err), err) != STATUS_OK) {
-            yaml_free(row);
-            return STATUS_FAILED;
-        }
+        yaml_append(row, yaml_new_integer(count));
     }
-    return yaml_append(list, row, err);
+    yaml_append(list, row);
 }
 
 // A manifest is at most YAML_MAX_BYTES long; the matrix of 1,000 classes would be longer.
 enum { CONFUSION_MAX = 256 };
 
-static status put_confusion(const evaluation *v, yaml_node *results, error *err) {
-    if (v->classes > CONFUSION_MAX) return STATUS_OK;
-    yaml_node *rows = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(results, "confusion", rows, err);
-    for (int k = 0; rc == STATUS_OK && k < v->classes; k++) rc = append_row(rows, v, k, err);
-    return rc;
+static void put_confusion(const evaluation *v, yaml_node *results) {
+    if (v->classes > CONFUSION_MAX) return;
+    yaml_node *rows = yaml_new(YAML_SEQUENCE);
+    yaml_put(results, "confusion", rows);
+    for (int k = 0; k < v->classes; k++) append_row(rows, v, k);
 }
 
-static status put_classes(const evaluate_model *e, yaml_node *results, error *err) {
+static void put_classes(const evaluate_model *e, yaml_node *results) {
     const char *text = tensor_file_metadata(&e->data.files[0], "classes");
     yaml_node *names = labels_names(text, e->data.classes);
-    yaml_node *classes = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(results, "per_class", classes, err);
-    for (int k = 0; rc == STATUS_OK && k < e->result.classes; k++)
-        rc = append_class(classes, &e->result, k, names, err);
+    yaml_node *classes = yaml_new(YAML_SEQUENCE);
+    yaml_put(results, "per_class", classes);
+    for (int k = 0; k < e->result.classes; k++) append_class(classes, &e->result, k, names);
     yaml_free(names);
-    return rc == STATUS_OK ? put_confusion(&e->result, results, err) : rc;
+    put_confusion(&e->result, results);
 }
 
-static status put_execution(const evaluate_model *e, manifest *m, error *err) {
+static void put_execution(const evaluate_model *e, manifest *m) {
     const evaluate_settings *s = e->settings;
     const int threads = devices_threads(s->devices, s->threads);
-    yaml_node *execution = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
-    if (!execution) return rc;
-    TRY(yaml_put(execution, "tool", yaml_new_string("evaluate", err), err));
-    TRY(yaml_put(execution, "devices", train_manifest_device_list(s->devices, err), err));
-    TRY(yaml_put(execution, "threads", yaml_new_integer(threads, err), err));
-    TRY(yaml_put(execution, "isa", yaml_new_string(e->isa, err), err));
-    TRY(train_manifest_gpus(m, s->devices, err));
-    return yaml_put(manifest_run(m), "execution", execution, err);
-out:
-    yaml_free(execution);
-    return rc;
+    yaml_node *execution = yaml_new(YAML_MAPPING);
+    yaml_put(execution, "tool", yaml_new_string("evaluate"));
+    yaml_put(execution, "devices", train_manifest_device_list(s->devices));
+    yaml_put(execution, "threads", yaml_new_integer(threads));
+    yaml_put(execution, "isa", yaml_new_string(e->isa));
+    train_manifest_gpus(m, s->devices);
+    yaml_put(manifest_run(m), "execution", execution);
 }
 
 status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, error *err) {
     yaml_node *results = manifest_results(m);
     double accuracy = evaluation_accuracy(&e->result);
-    char *predictions = memory_format(err, "%s/predictions.st.zst", folder);
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = STATUS_FAILED;
-    if (!predictions || !path) goto out;
+    char *predictions = memory_format("%s/predictions.st.zst", folder);
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = STATUS_OK;
     TRY(manifest_remove_old(m, folder, err));
     TRY(write_predictions(e, predictions, m, err));
-    TRY(yaml_put(results, "accuracy", yaml_new_number(accuracy, err), err));
-    TRY(yaml_put(results, "loss", yaml_new_number(e->result.loss, err), err));
-    TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)e->result.samples, err), err));
-    TRY(yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds, err), err));
-    TRY(put_classes(e, results, err));
-    TRY(put_execution(e, m, err));
+    yaml_put(results, "accuracy", yaml_new_number(accuracy));
+    yaml_put(results, "loss", yaml_new_number(e->result.loss));
+    yaml_put(results, "samples", yaml_new_integer((int64_t)e->result.samples));
+    yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds));
+    put_classes(e, results);
+    put_execution(e, m);
     TRY(manifest_write(m, path, err));
 out:
     free(predictions);

@@ -56,8 +56,7 @@ status evaluation_init(evaluation *e, const dataset *d, const float *logits, err
     *e = (evaluation){.classes = d->classes, .samples = d->samples};
     status rc = check_logits(d, logits, err);
     if (rc != STATUS_OK) return rc;
-    e->confusion = memory_new(classes * classes, sizeof *e->confusion, err);
-    if (!e->confusion) return STATUS_FAILED;
+    e->confusion = memory_new(classes * classes, sizeof *e->confusion);
     for (uint32_t i = 0; i < d->samples; i++) {
         const float *mine = logits + i * classes;
         int said = largest(mine, d->classes), label = (int)d->labels[i];

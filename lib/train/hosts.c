@@ -15,18 +15,17 @@ typedef struct place {
     char device[DEVICES_TEXT_BYTES];
 } place;
 
-static status put_host(yaml_node *hosts, const char *name, int ranks, error *err) {
-    yaml_node *host = yaml_new(YAML_MAPPING, err);
-    status rc = yaml_append(hosts, host, err);
-    if (rc == STATUS_OK) rc = yaml_put(host, "host", yaml_new_string(name, err), err);
-    return rc == STATUS_OK ? yaml_put(host, "ranks", yaml_new_integer(ranks, err), err) : rc;
+static void put_host(yaml_node *hosts, const char *name, int ranks) {
+    yaml_node *host = yaml_new(YAML_MAPPING);
+    yaml_append(hosts, host);
+    yaml_put(host, "host", yaml_new_string(name));
+    yaml_put(host, "ranks", yaml_new_integer(ranks));
 }
 
 // A single host is already `run.host` of the manifest.
-static status list_hosts(const place *places, int size, yaml_node *segment, error *err) {
-    yaml_node *hosts = yaml_new(YAML_SEQUENCE, err);
-    status rc = hosts ? STATUS_OK : STATUS_FAILED;
-    for (int r = 0; rc == STATUS_OK && r < size; r++) {
+static void list_hosts(const place *places, int size, yaml_node *segment) {
+    yaml_node *hosts = yaml_new(YAML_SEQUENCE);
+    for (int r = 0; r < size; r++) {
         const char *name = places[r].host;
         int before = 0, ranks = 0;
         for (int q = 0; q < size; q++) {
@@ -34,11 +33,13 @@ static status list_hosts(const place *places, int size, yaml_node *segment, erro
             before += same && q < r;
             ranks += same;
         }
-        if (before == 0) rc = put_host(hosts, name, ranks, err);
+        if (before == 0) put_host(hosts, name, ranks);
     }
-    if (rc == STATUS_OK && hosts->count > 1) return yaml_put(segment, "hosts", hosts, err);
+    if (hosts->count > 1) {
+        yaml_put(segment, "hosts", hosts);
+        return;
+    }
     yaml_free(hosts);
-    return rc;
 }
 
 // Does the list of rank 0, dealt in turn, name the device of each rank?
@@ -52,29 +53,22 @@ static bool is_dealt(const devices *d, const place *places, int size) {
     return same;
 }
 
-static status list_devices(const place *places, int size, yaml_node *segment, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+static void list_devices(const place *places, int size, yaml_node *segment) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
     list->flow = true;
-    for (int r = 0; r < size; r++)
-        TRY(yaml_append(list, yaml_new_string(places[r].device, err), err));
-    return yaml_put(segment, "devices", list, err);
-out:
-    yaml_free(list);
-    return rc;
+    for (int r = 0; r < size; r++) yaml_append(list, yaml_new_string(places[r].device));
+    yaml_put(segment, "devices", list);
 }
 
 status hosts_describe(comm *c, const devices *d, int local_rank, yaml_node *segment, error *err) {
     const int item = d ? local_rank % d->count : 0;
-    place mine = {0}, *places = memory_new((size_t)c->size, sizeof mine, err);
-    status rc = places ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    place mine = {0}, *places = memory_new((size_t)c->size, sizeof mine);
+    status rc = STATUS_OK;
     (void)gethostname(mine.host, sizeof mine.host - 1);
     if (d) devices_name(d, item, mine.device);
     TRY(c->ops->all_gather(c, &mine, sizeof mine, places, err));
-    TRY(list_hosts(places, c->size, segment, err));
-    if (d && !is_dealt(d, places, c->size)) rc = list_devices(places, c->size, segment, err);
+    list_hosts(places, c->size, segment);
+    if (d && !is_dealt(d, places, c->size)) list_devices(places, c->size, segment);
 out:
     free(places);
     return rc;

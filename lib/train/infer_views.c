@@ -16,10 +16,10 @@ typedef struct view_room {
 } view_room;
 
 static status room_new(const infer_views *v, view_room *r, error *err) {
-    r->images = memory_new(AT_ONCE + 1, shape_size(v->size), err);
-    r->pixels = memory_new(AT_ONCE, sizeof *r->pixels, err);
-    r->logits = memory_new(AT_ONCE * (size_t)v->classes, sizeof *r->logits, err);
-    r->sum = memory_new(AT_ONCE * (size_t)v->classes, sizeof *r->sum, err);
+    r->images = memory_try_new(AT_ONCE + 1, shape_size(v->size), err);
+    r->pixels = memory_new(AT_ONCE, sizeof *r->pixels);
+    r->logits = memory_try_new(AT_ONCE * (size_t)v->classes, sizeof *r->logits, err);
+    r->sum = memory_try_new(AT_ONCE * (size_t)v->classes, sizeof *r->sum, err);
     return r->images && r->pixels && r->logits && r->sum ? STATUS_OK : STATUS_FAILED;
 }
 

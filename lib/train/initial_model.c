@@ -28,8 +28,8 @@ static status first_images(const dataset *d, const holdout *left, const uint8_t 
                            size_t *count, error *err) {
     const size_t bytes = dataset_sample_bytes(d);
     size_t images = 0;
-    numbered_image *all = memory_new(d->samples, sizeof *all, err);
-    *list = all ? memory_new(WHITENING_IMAGES, sizeof **list, err) : NULL;
+    numbered_image *all = memory_try_new(d->samples, sizeof *all, err);
+    *list = all ? memory_new(WHITENING_IMAGES, sizeof **list) : NULL;
     if (!*list) {
         free(all);
         return STATUS_FAILED;
@@ -60,8 +60,7 @@ static status whiten(const model *m, const model_tensor *t, const dataset *d, co
                                      .mean = n->mean,
                                      .std = n->std};
     const layer *l = &m->program.layers[t->layer];
-    rc = whitening_filters(&images, l->kernel_h, l->kernel_w, l->out.channels,
-                           parameters + t->offset, err);
+    whitening_filters(&images, l->kernel_h, l->kernel_w, l->out.channels, parameters + t->offset);
     free(pixels);
     return rc;
 }

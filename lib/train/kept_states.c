@@ -21,12 +21,11 @@ bool kept_states_is_due(int segments, uint64_t step, uint64_t total) {
 }
 
 status kept_states_path(const char *out, uint64_t step, char **path, error *err) {
-    char *folder = memory_format(err, "%s/%s", out, FOLDER);
+    char *folder = memory_format("%s/%s", out, FOLDER);
     *path = NULL;
-    status rc = folder ? output_make_folder(folder, err) : STATUS_FAILED;
+    status rc = output_make_folder(folder, err);
     if (rc == STATUS_OK) {
-        *path = memory_format(err, "%s/%0*" PRIu64 "%s", folder, NAME_DIGITS, step, SUFFIX);
-        if (!*path) rc = STATUS_FAILED;
+        *path = memory_format("%s/%0*" PRIu64 "%s", folder, NAME_DIGITS, step, SUFFIX);
     }
     free(folder);
     return rc;
@@ -41,14 +40,13 @@ static int is_state(const struct dirent *entry) {
 static status for_each(const char *out, status (*work)(const char *path, manifest *m, error *err),
                        manifest *m, error *err) {
     struct dirent **list = NULL;
-    char *folder = memory_format(err, "%s/%s", out, FOLDER);
-    if (!folder) return STATUS_FAILED;
+    char *folder = memory_format("%s/%s", out, FOLDER);
     const int count = scandir(folder, &list, is_state, alphasort);
     status rc = STATUS_OK;
     if (count < 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot read folder: '%s'", folder);
     for (int i = 0; i < count; i++) {
-        char *path = rc == STATUS_OK ? memory_format(err, "%s/%s", folder, list[i]->d_name) : NULL;
+        char *path = rc == STATUS_OK ? memory_format("%s/%s", folder, list[i]->d_name) : NULL;
         if (rc == STATUS_OK) rc = path ? work(path, m, err) : STATUS_FAILED;
         free(path);
         free(list[i]);
@@ -71,7 +69,7 @@ status kept_states_clear(const char *out, error *err) {
 static status describe_state(const char *path, manifest *m, error *err) {
     tensor_file f = {0};
     status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
-    if (rc == STATUS_OK) rc = train_manifest_output(m, path, &f, err);
+    if (rc == STATUS_OK) train_manifest_output(m, path, &f);
     tensor_file_release(&f);
     return rc;
 }

@@ -59,64 +59,55 @@ typedef struct rank_use {
     cpu_set_t cores;
 } rank_use;
 
-static status put(yaml_node *machine, const char *key, double value, error *err) {
-    if (isnan(value)) return STATUS_OK;
-    return yaml_put(machine, key, yaml_new_number(value, err), err);
+static void put(yaml_node *machine, const char *key, double value) {
+    if (isnan(value)) return;
+    yaml_put(machine, key, yaml_new_number(value));
 }
 
 // Not for several hosts: rank 0 sees only the cores of its own host.
-static status put_others(yaml_node *machine, const machine_counts *before,
-                         const machine_counts *now, const cpu_set_t *cores, double cpu,
-                         error *err) {
+static void put_others(yaml_node *machine, const machine_counts *before, const machine_counts *now,
+                       const cpu_set_t *cores, double cpu) {
     double used = 0, stolen = 0;
     for (size_t i = 0; i < CORE_USE_CORES && i < CPU_SETSIZE; i++) {
         if (!CPU_ISSET(i, cores)) continue;
         used += now->cores.used[i] - before->cores.used[i];
         stolen += now->cores.stolen[i] - before->cores.stolen[i];
     }
-    status rc = put(machine, "others_seconds", isnan(used) ? NAN : fmax(0, used - cpu), err);
-    if (rc == STATUS_OK) rc = put(machine, "stolen_seconds", stolen, err);
-    if (rc != STATUS_OK) return rc;
-    return yaml_put(machine, "cores", yaml_new_integer(CPU_COUNT(cores), err), err);
+    put(machine, "others_seconds", isnan(used) ? NAN : fmax(0, used - cpu));
+    put(machine, "stolen_seconds", stolen);
+    yaml_put(machine, "cores", yaml_new_integer(CPU_COUNT(cores)));
 }
 
-static status put_machine(yaml_node *segment, const machine_counts *before,
-                          const machine_counts *now, const rank_use *ranks, int size, error *err) {
+static void put_machine(yaml_node *segment, const machine_counts *before, const machine_counts *now,
+                        const rank_use *ranks, int size) {
     rank_use all = {0};
-    status rc = STATUS_FAILED;
-    yaml_node *machine = yaml_new(YAML_MAPPING, err);
-    if (!machine) return rc;
+    yaml_node *machine = yaml_new(YAML_MAPPING);
     machine->flow = true;
     for (int r = 0; r < size; r++) {
         all.cpu += ranks[r].cpu;
         all.waited += ranks[r].waited;
         CPU_OR(&all.cores, &all.cores, &ranks[r].cores);
     }
-    TRY(put(machine, "wall_seconds", (double)(now->clock - before->clock) / 1e9, err));
-    TRY(put(machine, "cpu_seconds", all.cpu, err));
-    TRY(put(machine, "waited_seconds", all.waited, err));
-    if (!yaml_find(segment, "hosts"))
-        TRY(put_others(machine, before, now, &all.cores, all.cpu, err));
-    TRY(put(machine, "load_before", before->load, err));
-    TRY(put(machine, "load_after", now->load, err));
-    return yaml_put(segment, "machine", machine, err);
-out:
-    yaml_free(machine);
-    return rc;
+    put(machine, "wall_seconds", (double)(now->clock - before->clock) / 1e9);
+    put(machine, "cpu_seconds", all.cpu);
+    put(machine, "waited_seconds", all.waited);
+    if (!yaml_find(segment, "hosts")) put_others(machine, before, now, &all.cores, all.cpu);
+    put(machine, "load_before", before->load);
+    put(machine, "load_after", now->load);
+    yaml_put(segment, "machine", machine);
 }
 
 status machine_use_describe(const machine_counts *before, comm *c, yaml_node *segment, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     rank_use mine = {0};
-    machine_counts *now = memory_new(1, sizeof *now, err);
-    rank_use *ranks = memory_new((size_t)c->size, sizeof *ranks, err);
-    if (!now || !ranks) goto out;
+    machine_counts *now = memory_new(1, sizeof *now);
+    rank_use *ranks = memory_new((size_t)c->size, sizeof *ranks);
     machine_use_count(now);
     mine.cpu = now->cpu - before->cpu;
     mine.waited = now->waited - before->waited;
     if (sched_getaffinity(0, sizeof mine.cores, &mine.cores)) CPU_ZERO(&mine.cores);
     TRY(c->ops->all_gather(c, &mine, sizeof mine, ranks, err));
-    if (c->rank == 0) rc = put_machine(segment, before, now, ranks, c->size, err);
+    if (c->rank == 0) put_machine(segment, before, now, ranks, c->size);
 out:
     free(now);
     free(ranks);

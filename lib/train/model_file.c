@@ -27,8 +27,7 @@ status model_file_store(const model *m, const char *prefix, const float *paramet
         const model_tensor *t = &m->tensors[i];
         const float *arena = t->is_buffer ? buffers : parameters;
         if (!arena) continue;
-        char *name = memory_format(err, "%s%s", prefix, t->name);
-        if (!name) return STATUS_FAILED;
+        char *name = memory_format("%s%s", prefix, t->name);
         status rc =
             tensor_file_add(f, name, TENSOR_F32, t->rank, t->shape, arena + t->offset, false, err);
         free(name);
@@ -46,8 +45,7 @@ status model_file_load(const model *m, const char *prefix, float *parameters, fl
         const tensor *found;
         float *arena = t->is_buffer ? buffers : parameters;
         if (!arena) continue;
-        char *name = memory_format(err, "%s%s", prefix, t->name);
-        if (!name) return STATUS_FAILED;
+        char *name = memory_format("%s%s", prefix, t->name);
         status rc = tensor_file_require(f, path, name, TENSOR_F32, t->rank, t->shape, &found, err);
         free(name);
         if (rc != STATUS_OK) return rc;
@@ -56,22 +54,17 @@ status model_file_load(const model *m, const char *prefix, float *parameters, fl
     return STATUS_OK;
 }
 
-static yaml_node *number_list(const float *values, int count, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    for (int i = 0; list && i < count; i++)
-        if (yaml_append(list, yaml_new_float(values[i], err), err) != STATUS_OK) {
-            yaml_free(list);
-            return NULL;
-        }
+static yaml_node *number_list(const float *values, int count) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < count; i++) yaml_append(list, yaml_new_float(values[i]));
     return list;
 }
 
 status model_file_normalization_text(const normalization *n, char **text, error *err) {
-    status rc = STATUS_FAILED;
-    yaml_node *tree = yaml_new(YAML_MAPPING, err);
-    if (!tree) return rc;
-    TRY(yaml_put(tree, "mean", number_list(n->mean, n->channels, err), err));
-    TRY(yaml_put(tree, "std", number_list(n->std, n->channels, err), err));
+    status rc = STATUS_OK;
+    yaml_node *tree = yaml_new(YAML_MAPPING);
+    yaml_put(tree, "mean", number_list(n->mean, n->channels));
+    yaml_put(tree, "std", number_list(n->std, n->channels));
     TRY(json_from_yaml(tree, text, err));
 out:
     yaml_free(tree);

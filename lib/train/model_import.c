@@ -128,11 +128,10 @@ static bool any_matches(const import *i, const char *pattern, const tensor_file 
 static status refuse_pattern(const import *i, const char *pattern, const tensor_file *f,
                              error *err) {
     const size_t room = (size_t)i->m->tensor_count + f->count;
-    const char **names = memory_new(room, sizeof *names, err);
-    char *whole = memory_format(err, "%s.*", pattern);
-    status rc = STATUS_FAILED;
+    const char **names = memory_new(room, sizeof *names);
+    char *whole = memory_format("%s.*", pattern);
+    status rc = STATUS_OK;
     size_t count = 0;
-    if (!names || !whole) goto out;
     for (int t = 0; t < i->m->tensor_count; t++) names[count++] = i->m->tensors[t].name;
     for (size_t t = 0; t < f->count; t++) names[count++] = bare(i, f->tensors[t].name);
     const char *near = any_matches(i, whole, f) ? whole : spelling_nearest(pattern, names, count);
@@ -141,7 +140,6 @@ static status refuse_pattern(const import *i, const char *pattern, const tensor_
                    "'%s' or of the file%s%.200s%s",
                    i->path, pattern, i->m->name, near ? ": did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
-out:
     free(whole);
     free(names);
     return rc;
@@ -362,10 +360,9 @@ static void log_changes(const import *i, const logger *log) {
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
                     const char *path, const cli_list *except, const logger *log, error *err) {
 import i = {.m = m, .path = path, .except = except };
-    i.source = memory_new((size_t)m->tensor_count, sizeof *i.source, err);
-    i.kept = memory_new((size_t)m->tensor_count, sizeof *i.kept, err);
-    status rc = i.source && i.kept ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    i.source = memory_new((size_t)m->tensor_count, sizeof *i.source);
+    i.kept = memory_new((size_t)m->tensor_count, sizeof *i.kept);
+    status rc = STATUS_OK;
     choose_wrapper(&i, f);
     TRY(apply_except(&i, f, err));
     for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, f, &f->tensors[t], err));

@@ -57,9 +57,8 @@ static const char *transport_of(const executor *x) {
 static status ask_all(const executor *x, bool *all_join, error *err) {
     const comm *c = x->comm;
     const char joins = x->backend->group_join != NULL;
-    char *answers = memory_new((size_t)c->size, sizeof *answers, err);
-    status rc =
-        answers ? c->ops->all_gather(x->comm, &joins, sizeof joins, answers, err) : STATUS_FAILED;
+    char *answers = memory_new((size_t)c->size, sizeof *answers);
+    status rc = c->ops->all_gather(x->comm, &joins, sizeof joins, answers, err);
     *all_join = rc == STATUS_OK && !memchr(answers, false, (size_t)c->size);
     free(answers);
     return rc;
@@ -89,10 +88,9 @@ out:
 
 status replica_open(const executor_options *o, executor **out, error *err) {
     const experiment *e = o->experiment;
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *out = NULL;
-    executor *x = memory_new(1, sizeof *x, err);
-    if (!x) return rc;
+    executor *x = memory_new(1, sizeof *x);
     x->backend = o->backend;
     x->comm = o->comm;
     x->track = trace_first(o->trace);
@@ -102,10 +100,8 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     x->first_shard = o->comm->rank * x->local_shards;
     x->record = record_floats(&e->model.program);
     x->clips = e->optimizer.clip_norm > 0;
-    TRY(clipping_init(&x->clipping, &e->model, e->groups.of_line, err));
-    rc = STATUS_FAILED;
-    x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf, err);
-    if (!x->first_leaf) goto out;
+    clipping_init(&x->clipping, &e->model, e->groups.of_line);
+    x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf);
     engine_options options = {
         .threads = o->threads,
         .spin = o->spin,
@@ -285,7 +281,7 @@ status replica_step(executor *x, const batch *b, const update_rule *rule,
         TRY(reduce_on_devices(x, request, err));
     else if (x->comm->size > 1)
         TRY(reduce_here(x, request, result->agreed, err));
-    else // the record of all shards is already the reduced one
+    else
         memcpy(result->agreed, request, sizeof result->agreed);
     if (x->clips) clip(x, b, &own);
     TRY(x->backend->update(x->engine, &own, &result->update, err));
@@ -326,17 +322,16 @@ bool replica_all_engines(const executor *x, bool (*is)(const engine *e)) {
 
 // A rank whose shards are not aligned with the tree contributes several vectors to each reduction.
 status replica_describe(const executor *x, yaml_node *segment, error *err) {
+    (void)err;
     if (x->comm->size == 1 || x->steps == 0) return STATUS_OK;
-    status rc;
     const double vectors = (double)x->vectors / (double)x->steps;
     const int64_t bytes = (int64_t)(x->bytes / x->steps);
-    TRY(yaml_put(segment, "transport", yaml_new_string(transport_of(x), err), err));
-    TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
-    TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
-    if (x->way.buckets == 0) return rc;
+    yaml_put(segment, "transport", yaml_new_string(transport_of(x)));
+    yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes));
+    yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors));
+    if (x->way.buckets == 0) return STATUS_OK;
     const double hidden = 1e-9 * (double)x->hidden / (double)x->steps;
-    TRY(yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets, err), err));
-    TRY(yaml_put(segment, "hidden_comm_per_step", yaml_new_number(hidden, err), err));
-out:
-    return rc;
+    yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets));
+    yaml_put(segment, "hidden_comm_per_step", yaml_new_number(hidden));
+    return STATUS_OK;
 }

@@ -24,8 +24,7 @@ static status locate(run_series *s, const char *path, error *err) {
     if (rc != STATUS_OK) return rc;
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
-    s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);
-    if (!s->manifest) return STATUS_FAILED;
+    s->manifest = memory_format("%.*smanifest.yaml", length, s->steps);
     if (access(s->manifest, F_OK) == 0) return STATUS_OK;
     free(s->manifest);
     s->manifest = NULL;
@@ -39,7 +38,7 @@ static status read_steps(run_series *s, uint64_t max_bytes, error *err) {
     status rc;
     TRY(tensor_file_read(s->steps, max_bytes, &f, err));
     TRY(tensor_file_require(&f, s->steps, "loss", TENSOR_F32, 1, any, &loss, err));
-    TRY(timeline_init(&s->timeline, (uint64_t)loss->shape[0], err));
+    TRY(timeline_init(&s->timeline, (uint64_t)loss->shape[0]));
     TRY(timeline_load(&s->timeline, "", (uint64_t)loss->shape[0], &f, s->steps, err));
 out:
     tensor_file_release(&f);
@@ -218,11 +217,9 @@ static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
 // ---- CSV ----
 
 static status write_csv_text(output *out, const char *name, error *err) {
-    text field;
-    text_init(&field, err);
+    text field = {0};
     csv_append(&field, name);
-    status rc = text_status(&field);
-    if (rc == STATUS_OK) rc = output_write(out, text_string(&field), field.length, err);
+    status rc = output_write(out, text_string(&field), field.length, err);
     text_release(&field);
     return rc;
 }
@@ -262,8 +259,8 @@ status run_series_write_csv(const run_series *runs, size_t count, output *out, e
 
 static status write_json_text(output *out, const char *name, error *err) {
     char *quoted = NULL;
-    yaml_node *node = json_new_string(name, err);
-    status rc = node ? json_from_yaml(node, &quoted, err) : STATUS_FAILED;
+    yaml_node *node = json_new_string(name);
+    status rc = json_from_yaml(node, &quoted, err);
     if (rc == STATUS_OK) rc = output_write(out, quoted, strlen(quoted), err);
     free(quoted);
     yaml_free(node);

@@ -59,10 +59,10 @@ static void close(executor *x) {
     free(x);
 }
 
-#define NEW(pointer, count)                                              \
-    do {                                                                 \
-        (pointer) = memory_new_aligned((count), sizeof *(pointer), err); \
-        if (!(pointer)) return STATUS_FAILED;                            \
+#define NEW(pointer, count)                                                  \
+    do {                                                                     \
+        (pointer) = memory_try_new_aligned((count), sizeof *(pointer), err); \
+        if (!(pointer)) return STATUS_FAILED;                                \
     } while (0)
 
 // Allocates in the engine's device memory; freed with the engine.
@@ -72,10 +72,10 @@ static void close(executor *x) {
         if (!(pointer)) return STATUS_FAILED;                     \
     } while (0)
 
-static status open_track(part *p, const executor_options *o, error *err) {
+static void open_track(part *p, const executor_options *o) {
     p->track = trace_first(o->trace);
-    if (p->number == 0) return STATUS_OK;
-    return trace_track_new(o->trace, &p->track, err, "replica %d", p->number);
+    if (p->number == 0) return;
+    trace_track_new(o->trace, &p->track, "replica %d", p->number);
 }
 
 static status open_part(executor *x, int number, const executor_options *o, error *err) {
@@ -91,7 +91,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     NEW(p->targets, samples);
     NEW(p->ids, samples);
     NEW(p->rows, samples);
-    if (open_track(p, o, err) != STATUS_OK) return STATUS_FAILED;
+    open_track(p, o);
     snprintf(threads, sizeof threads, "replica %d thread", number);
     engine_options options = {.threads = o->threads,
                               .spin = o->spin,
@@ -153,10 +153,9 @@ static status take_memory(executor *x, error *err) {
 }
 
 static status open(const executor_options *o, executor **out, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     *out = NULL;
-    executor *x = memory_new(1, sizeof *x, err);
-    if (!x) return rc;
+    executor *x = memory_new(1, sizeof *x);
     x->backend = o->backend;
     x->program = &o->experiment->model.program;
     x->replicas = o->world_size;
@@ -167,7 +166,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->record = record_floats(x->program);
     x->reduce_fast = o->reduce_fast;
     x->clips = o->experiment->optimizer.clip_norm > 0;
-    TRY(clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line, err));
+    clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);
     TRY(take_memory(x, err));
     for (int r = 0; r < x->replicas; r++) TRY(open_part(x, r, o, err));
     TRY(open_master(x, o, err));

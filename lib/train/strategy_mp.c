@@ -232,10 +232,8 @@ static status open_stage(executor *x, int number, const int *first, const execut
     if (number == 0) strategy_give_data(o, &options);
     const optimizer_kind kind = o->experiment->optimizer.kind;
     char threads[TRACE_NAME_BYTES];
-    status rc = STATUS_OK;
     s->track = trace_first(o->trace);
-    if (number > 0) rc = trace_track_new(o->trace, &s->track, err, "stage %d", number);
-    if (rc != STATUS_OK) return rc;
+    if (number > 0) trace_track_new(o->trace, &s->track, "stage %d", number);
     snprintf(threads, sizeof threads, "stage %d thread", number);
     options.trace = o->trace;
     options.track = s->track;
@@ -297,8 +295,7 @@ out:
 static status open(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_FAILED;
     *out = NULL;
-    executor *x = memory_new(1, sizeof *x, err);
-    if (!x) return rc;
+    executor *x = memory_new(1, sizeof *x);
     pthread_mutex_init(&x->lock, NULL);
     pthread_cond_init(&x->moved, NULL);
     x->backend = o->backend;
@@ -307,12 +304,12 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->shards = o->experiment->virtual_shards;
     x->together = o->experiment->sync_batch_norm;
     x->arrays = (size_t)optimizer_states(o->experiment->optimizer.kind);
-    x->stages = memory_new((size_t)x->count, sizeof *x->stages, err);
-    x->state = memory_new(x->arrays * x->program->parameters, sizeof *x->state, err);
-    x->parameters = memory_new(x->program->parameters, sizeof *x->parameters, err);
-    x->buffers = memory_new(x->program->buffers, sizeof *x->buffers, err);
-    x->whole_parameters = memory_new(x->program->parameters, sizeof *x->parameters, err);
-    x->whole_buffers = memory_new(x->program->buffers, sizeof *x->buffers, err);
+    x->stages = memory_new((size_t)x->count, sizeof *x->stages);
+    x->state = memory_try_new(x->arrays * x->program->parameters, sizeof *x->state, err);
+    x->parameters = memory_try_new(x->program->parameters, sizeof *x->parameters, err);
+    x->buffers = memory_try_new(x->program->buffers, sizeof *x->buffers, err);
+    x->whole_parameters = memory_try_new(x->program->parameters, sizeof *x->parameters, err);
+    x->whole_buffers = memory_try_new(x->program->buffers, sizeof *x->buffers, err);
     if (!x->stages || !x->state || !x->parameters || !x->buffers || !x->whole_parameters ||
         !x->whole_buffers)
         goto out;
@@ -322,7 +319,7 @@ static status open(const executor_options *o, executor **out, error *err) {
                        "gradients stay on its GPU; --device cpu, or another tool, works");
         goto out;
     }
-    TRY(clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line, err));
+    clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);
     TRY(open_stages(x, o, err));
     TRY(team_new(x->count, false, &x->team, err));
     *out = x;

@@ -6,15 +6,15 @@
 
 #include "base/memory.h"
 
-status timeline_init(timeline *t, uint64_t capacity, error *err) {
+status timeline_init(timeline *t, uint64_t capacity) {
     memset(t, 0, sizeof *t);
     t->capacity = capacity;
-    t->loss = memory_new(capacity, sizeof *t->loss, err);
-    t->digest = memory_new(capacity, sizeof *t->digest, err);
-    t->wall = memory_new(capacity, sizeof *t->wall, err);
+    t->loss = memory_new(capacity, sizeof *t->loss);
+    t->digest = memory_new(capacity, sizeof *t->digest);
+    t->wall = memory_new(capacity, sizeof *t->wall);
     bool whole = t->loss && t->digest && t->wall;
     for (int p = 0; p < PHASES && whole; p++) {
-        t->time[p] = memory_new(capacity, sizeof *t->time[p], err);
+        t->time[p] = memory_new(capacity, sizeof *t->time[p]);
         whole = t->time[p] != NULL;
     }
     if (whole) return STATUS_OK;
@@ -61,8 +61,7 @@ status timeline_store(const timeline *t, const char *prefix, tensor_file *f, err
     const int64_t size[1] = {(int64_t)t->steps};
     for (int i = 0; i < SERIES; i++) {
         series s = series_of(t, i);
-        char *name = memory_format(err, "%s%s", prefix, s.name);
-        if (!name) return STATUS_FAILED;
+        char *name = memory_format("%s%s", prefix, s.name);
         status rc = tensor_file_add(f, name, s.type, 1, size, s.data, false, err);
         free(name);
         if (rc != STATUS_OK) return rc;
@@ -76,8 +75,7 @@ status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tens
     for (int i = 0; i < SERIES; i++) {
         const tensor *found;
         series s = series_of(t, i);
-        char *name = memory_format(err, "%s%s", prefix, s.name);
-        if (!name) return STATUS_FAILED;
+        char *name = memory_format("%s%s", prefix, s.name);
         status rc = tensor_file_require(f, path, name, s.type, 1, size, &found, err);
         free(name);
         if (rc != STATUS_OK) return rc;

@@ -19,8 +19,7 @@ typedef struct piece {
 
 // Is there a trace? Ranks that joined may have been started with different command lines.
 static status agree(comm *c, bool *wanted, error *err) {
-    uint8_t mine = *wanted, *all = memory_new((size_t)c->size, 1, err);
-    if (!all) return STATUS_FAILED;
+    uint8_t mine = *wanted, *all = memory_new((size_t)c->size, 1);
     status rc = c->ops->all_gather(c, &mine, 1, all, err);
     for (int r = 1; r < c->size && rc == STATUS_OK; r++)
         if (all[r] && !all[0])
@@ -38,9 +37,8 @@ static status agree(comm *c, bool *wanted, error *err) {
 // aligned by the moment of leaving.
 static status compare_clocks(trace_file *f, error *err) {
     comm *c = f->comm;
-    uint64_t mine[2], *all = memory_new((size_t)c->size, sizeof mine, err);
-    status rc = STATUS_FAILED;
-    if (!all) return rc;
+    uint64_t mine[2], *all = memory_new((size_t)c->size, sizeof mine);
+    status rc = STATUS_OK;
     TRY(c->ops->barrier(c, err)); // all ranks are here: the next barrier takes no time
     mine[0] = clock_now();
     TRY(c->ops->barrier(c, err));
@@ -65,8 +63,8 @@ status trace_file_open(trace_file *f, const char *path, const char *track, size_
     TRY(compare_clocks(f, err));
     if (c->rank == 0) TRY(output_open(path, &f->out, err));
     snprintf(name, sizeof name, "rank %d", c->rank);
-    TRY(trace_new(c->rank, name, room, &f->trace, err));
-    TRY(trace_track_new(f->trace, &first, err, "%s", track));
+    trace_new(c->rank, name, room, &f->trace);
+    trace_track_new(f->trace, &first, "%s", track);
 out:
     return rc;
 }
@@ -83,8 +81,7 @@ static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_ou
     const uint64_t begin = trace_begin(f->trace); // UINT64_MAX: no span
     const uint64_t mine[2] = {begin == UINT64_MAX ? begin : begin - f->ahead,
                               trace_left_out(f->trace)};
-    uint64_t *all = memory_new((size_t)f->comm->size, sizeof mine, err);
-    if (!all) return STATUS_FAILED;
+    uint64_t *all = memory_new((size_t)f->comm->size, sizeof mine);
     status rc = f->comm->ops->all_gather(f->comm, mine, sizeof mine, all, err);
     *origin = UINT64_MAX;
     *left_out = 0;
@@ -99,12 +96,11 @@ static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_ou
 
 // Loops until no rank has events left.
 static status write_events(const trace_file *f, uint64_t origin, error *err) {
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     trace_cursor at = {0};
     bool more = true;
-    piece *mine = memory_new(1, sizeof *mine, err);
-    piece *all = memory_new((size_t)f->comm->size, sizeof *all, err);
-    if (!mine || !all) goto out;
+    piece *mine = memory_new(1, sizeof *mine);
+    piece *all = memory_new((size_t)f->comm->size, sizeof *all);
     while (more) {
         mine->bytes = (uint32_t)trace_text(f->trace, origin, &at, mine->text, sizeof mine->text);
         TRY(f->comm->ops->all_gather(f->comm, mine, sizeof *mine, all, err));

@@ -105,7 +105,7 @@ status train_data_read(train_run *r, error *err) {
     status rc;
     TRY(read(s->train, &r->train, err));
     TRY(check_fit(r, &r->train, s->train, err));
-    TRY(train_manifest_dataset(r->manifest, &r->train, err));
+    train_manifest_dataset(r->manifest, &r->train);
     TRY(set_normalization(r, err));
     set_augmentation(r);
     TRY(leave_out(r, err));
@@ -113,7 +113,7 @@ status train_data_read(train_run *r, error *err) {
     if (s->test) {
         TRY(read(s->test, &r->test, err));
         TRY(check_fit(r, &r->test, s->test, err));
-        TRY(train_manifest_dataset(r->manifest, &r->test, err));
+        train_manifest_dataset(r->manifest, &r->test);
     }
 out:
     return rc;

@@ -66,8 +66,8 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
                       error *err) {
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
-    TRY(train_manifest_parameters(e, manifest_parameters(m), err));
-    TRY(train_manifest_init_except(m, &s->init_except, err));
+    train_manifest_parameters(e, manifest_parameters(m));
+    train_manifest_init_except(m, &s->init_except);
     TRY(train_data_read(r, err));
     const uint32_t samples = train_run_samples(r);
     TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
@@ -87,8 +87,8 @@ out:
 // Describes the inputs in the order in which train_run_init reads them.
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc;
-    TRY(train_manifest_parameters(e, manifest_parameters(m), err));
-    TRY(train_manifest_init_except(m, &s->init_except, err));
+    train_manifest_parameters(e, manifest_parameters(m));
+    train_manifest_init_except(m, &s->init_except);
     TRY(recorded_add_input(m, s->train, err));
     if (s->test) TRY(recorded_add_input(m, s->test, err));
     if (s->init) TRY(recorded_add_input(m, s->init, err));
@@ -133,7 +133,7 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
     named_file outputs[OWN + 2];
     status rc = STATUS_OK;
     for (size_t i = 0; i < OWN; i++) {
-        if (s->out) TRY(train_start_path(s->out, own[i], &paths[i], err));
+        if (s->out) train_start_path(s->out, own[i], &paths[i]);
         outputs[i] = (named_file){"--out", paths[i]};
     }
     outputs[OWN] = (named_file){"--trace", s->trace};
@@ -186,24 +186,19 @@ static int cores(void) {
     return online > 0 ? (int)online : 1;
 }
 
-static status describe_segment(train_run *r, error *err) {
+static void describe_segment(train_run *r) {
     const train_settings *s = r->settings;
-    yaml_node *segment = yaml_new(YAML_MAPPING, err);
-    status rc = STATUS_FAILED;
+    yaml_node *segment = yaml_new(YAML_MAPPING);
     r->segment = segment;
-    if (!segment) goto out;
-    TRY(yaml_put(segment, "tool", yaml_new_string(s->tool, err), err));
-    TRY(yaml_put(segment, "strategy", yaml_new_string(s->strategy->name, err), err));
-    TRY(yaml_put(segment, "devices", train_manifest_device_list(&s->devices, err), err));
+    yaml_put(segment, "tool", yaml_new_string(s->tool));
+    yaml_put(segment, "strategy", yaml_new_string(s->strategy->name));
+    yaml_put(segment, "devices", train_manifest_device_list(&s->devices));
     if (devices_have(&s->devices, DEVICE_CUDA))
-        TRY(yaml_put(segment, "math", yaml_new_string(s->devices.exact ? "exact" : "fast", err),
-                     err));
-    TRY(yaml_put(segment, "world_size", yaml_new_integer(s->world.size, err), err));
-    TRY(yaml_put(segment, "threads", yaml_new_integer(r->threads, err), err));
-    TRY(yaml_put(segment, "loader_workers", yaml_new_integer(s->loader_workers, err), err));
-    TRY(yaml_put(segment, "reduce", yaml_new_string(s->reduce_fast ? "fast" : "exact", err), err));
-out:
-    return rc;
+        yaml_put(segment, "math", yaml_new_string(s->devices.exact ? "exact" : "fast"));
+    yaml_put(segment, "world_size", yaml_new_integer(s->world.size));
+    yaml_put(segment, "threads", yaml_new_integer(r->threads));
+    yaml_put(segment, "loader_workers", yaml_new_integer(s->loader_workers));
+    yaml_put(segment, "reduce", yaml_new_string(s->reduce_fast ? "fast" : "exact"));
 }
 
 // ---- Writing ----
@@ -213,10 +208,10 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
     const char *classes = tensor_file_metadata(&r->train.files[0], "classes");
     const float *buffers, *parameters = checkpoint_best_model(c, &buffers);
     char *path;
-    status rc = train_start_path(r->settings->out, MODEL, &path, err);
-    if (rc != STATUS_OK) return rc;
-    rc = model_file_write(path, c->model, parameters, buffers, &r->normalization, classes, f, err);
-    if (rc == STATUS_OK) rc = train_manifest_output(r->manifest, path, f, err);
+    train_start_path(r->settings->out, MODEL, &path);
+    status rc =
+        model_file_write(path, c->model, parameters, buffers, &r->normalization, classes, f, err);
+    if (rc == STATUS_OK) train_manifest_output(r->manifest, path, f);
     free(path);
     return rc;
 }
@@ -229,14 +224,14 @@ static status write_steps(train_run *r, error *err) {
     char total[32];
     tensor_file f = {0};
     char *path;
-    status rc = train_start_path(r->settings->out, STEPS, &path, err);
-    if (rc != STATUS_OK) return rc;
+    train_start_path(r->settings->out, STEPS, &path);
+    status rc = STATUS_OK;
     snprintf(total, sizeof total, "%" PRIu64, c->total_ns);
     TRY(timeline_store(&c->timeline, "", &f, err));
     TRY(tensor_file_add(&f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
     TRY(tensor_file_add_metadata(&f, "total_ns", total, err));
     TRY(tensor_file_write(path, &f, err));
-    TRY(train_manifest_output(r->manifest, path, &f, err));
+    train_manifest_output(r->manifest, path, &f);
 out:
     tensor_file_release(&f);
     free(path);
@@ -247,10 +242,10 @@ static status write_state(train_run *r, error *err) {
     const run_identity run = train_start_identity(r);
     tensor_file f = {0};
     char *path;
-    status rc = train_start_path(r->settings->out, TRAIN_STATE, &path, err);
-    if (rc != STATUS_OK) return rc;
+    train_start_path(r->settings->out, TRAIN_STATE, &path);
+    status rc = STATUS_OK;
     TRY(checkpoint_write(&r->checkpoint, &run, path, &f, err));
-    TRY(train_manifest_output(r->manifest, path, &f, err));
+    train_manifest_output(r->manifest, path, &f);
 out:
     tensor_file_release(&f);
     free(path);
@@ -265,10 +260,10 @@ static status write_outputs(train_run *r, error *err) {
     TRY(write_steps(r, err));
     TRY(write_state(r, err));
     TRY(kept_states_describe(r->settings->out, r->manifest, err));
-    TRY(train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures, err));
-    TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_run_samples(r),
-                               written.content, err));
-    TRY(train_start_path(r->settings->out, MANIFEST, &path, err));
+    train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures);
+    train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_run_samples(r),
+                           written.content);
+    train_start_path(r->settings->out, MANIFEST, &path);
     TRY(manifest_write(r->manifest, path, err));
 out:
     free(path);
@@ -277,11 +272,11 @@ out:
 }
 
 // The command as it was typed; free() it.
-static char *typed_command(const train_settings *s, error *err) {
-    if (!cli_front()) return shell_join(s->argv, (size_t)s->argc, err);
-    char *front = shell_quote(cli_front(), err);
-    char *rest = front ? shell_join(s->argv + 1, (size_t)s->argc - 1, err) : NULL;
-    char *line = rest ? memory_format(err, "%s %s %s", front, s->tool, rest) : NULL;
+static char *typed_command(const train_settings *s) {
+    if (!cli_front()) return shell_join(s->argv, (size_t)s->argc);
+    char *front = shell_quote(cli_front());
+    char *rest = shell_join(s->argv + 1, (size_t)s->argc - 1);
+    char *line = memory_format("%s %s %s", front, s->tool, rest);
     free(rest);
     free(front);
     return line;
@@ -291,11 +286,10 @@ static char *typed_command(const train_settings *s, error *err) {
 // for a message.
 static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
-    error no_memory;
     if (s->world.environment.joined) return NULL;
-    char *line = typed_command(s, &no_memory);
+    char *line = typed_command(s);
     char *whole = line && strlen(line) < LONGEST
-                      ? memory_format(&no_memory, "%s%s", line, s->resume ? "" : " --resume")
+                      ? memory_format("%s%s", line, s->resume ? "" : " --resume")
                       : NULL;
     free(line);
     return whole;
@@ -350,9 +344,9 @@ static status describe_turns(void *argument, error *err) {
     char key[SHA256_TEXT_BYTES];
     size_t bytes;
     status rc;
-    TRY(train_manifest_execution(of->run->manifest, &of->run->checkpoint, err));
+    train_manifest_execution(of->run->manifest, &of->run->checkpoint);
     TRY(manifest_key(of->run->manifest, key, err));
-    TRY(yaml_put(root, "key", yaml_new_string(key, err), err));
+    yaml_put(root, "key", yaml_new_string(key));
     TRY(yaml_write_text(root, &of->turns->description, &bytes, err));
 out:
     return rc;
@@ -378,7 +372,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     status rc;
     taken.rank = (uint32_t)c->rank;
     taken.ranks = (uint32_t)c->size;
-    if (!s->turns) TRY(train_start_path(s->out, TRAIN_STATE, &state, err));
+    if (!s->turns) train_start_path(s->out, TRAIN_STATE, &state);
     TRY(hosts_describe(c, &s->devices, local_rank, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
@@ -462,11 +456,11 @@ status train_run_go(train_run *r, error *err) {
     if (r->threads < 1) r->threads = 1;
     r->threads = devices_threads(&s->devices, r->threads);
     r->spin = r->threads * ranks <= available;
-    status rc;
-    TRY(train_start_describe(r, err));
+    status rc = STATUS_OK;
+    train_start_describe(r);
     if (lead && s->dump_order) TRY(dump_order(r, err));
-    TRY(describe_segment(r, err));
-    TRY(train_manifest_gpus(r->manifest, &s->devices, err));
+    describe_segment(r);
+    train_manifest_gpus(r->manifest, &s->devices);
     r->launched = true;
     rc = launch_until_done(r, &sizes, err);
     if (rc == STATUS_STOPPED) rc = stopped_by(err);

@@ -15,9 +15,8 @@
 
 static const char MANIFEST[] = "manifest.yaml";
 
-status train_start_path(const char *folder, const char *name, char **path, error *err) {
-    *path = memory_format(err, "%s/%s", folder, name);
-    return *path ? STATUS_OK : STATUS_FAILED;
+void train_start_path(const char *folder, const char *name, char **path) {
+    *path = memory_format("%s/%s", folder, name);
 }
 
 run_identity train_start_identity(const train_run *r) {
@@ -32,16 +31,15 @@ bool train_start_leads(const train_settings *s) {
 // ---- The model before the first step ----
 
 // The content hash of the checkpoint, and the patterns of --init-except.
-static status describe_init(train_run *r, const char *content, error *err) {
+static void describe_init(train_run *r, const char *content) {
     const cli_list *except = &r->settings->init_except;
-    char *text = memory_string(content, err);
-    for (size_t k = 0; text && k < except->count; k++) {
-        char *longer = memory_format(err, "%s%s %s", text, k ? "" : " except", except->items[k]);
+    char *text = memory_string(content);
+    for (size_t k = 0; k < except->count; k++) {
+        char *longer = memory_format("%s%s %s", text, k ? "" : " except", except->items[k]);
         free(text);
         text = longer;
     }
     r->first_weights = text;
-    return text ? STATUS_OK : STATUS_FAILED;
 }
 
 static status read_init(train_run *r, error *err) {
@@ -52,8 +50,8 @@ static status read_init(train_run *r, error *err) {
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init, &s->init_except,
                      train_start_leads(s) ? s->log : NULL, err));
-    TRY(train_manifest_input(r->manifest, s->init, &f, err));
-    TRY(describe_init(r, f.content, err));
+    train_manifest_input(r->manifest, s->init, &f);
+    describe_init(r, f.content);
 out:
     tensor_file_release(&f);
     return rc;
@@ -101,9 +99,9 @@ status train_run_finished(const char *out, const experiment *e, bool *finished, 
     char *path = NULL;
     yaml_node *root = NULL;
     bool longer = false;
-    status rc;
+    status rc = STATUS_OK;
     *finished = false;
-    TRY(train_start_path(out, MANIFEST, &path, err));
+    train_start_path(out, MANIFEST, &path);
     if (access(path, F_OK) != 0) goto out;
     TRY(manifest_read(path, &root, err));
     TRY(check_manifest(root, path, e, &longer, err));
@@ -117,8 +115,8 @@ out:
 static status read_saved(train_run *r, error *err) {
     const run_identity run = train_start_identity(r);
     char *path;
-    status rc = train_start_path(r->settings->out, TRAIN_STATE, &path, err);
-    if (rc != STATUS_OK) return rc;
+    train_start_path(r->settings->out, TRAIN_STATE, &path);
+    status rc = STATUS_OK;
     r->resumed = access(path, F_OK) == 0;
     if (r->resumed) rc = checkpoint_read(&r->checkpoint, &run, path, err);
     free(path);
@@ -128,8 +126,8 @@ static status read_saved(train_run *r, error *err) {
 // Otherwise a finished run without its state would be removed and trained from the beginning.
 static status check_resumable(const train_run *r, error *err) {
     char *path;
-    status rc = train_start_path(r->settings->out, MANIFEST, &path, err);
-    if (rc != STATUS_OK) return rc;
+    train_start_path(r->settings->out, MANIFEST, &path);
+    status rc = STATUS_OK;
     if (!r->resumed && access(path, F_OK) == 0)
         rc =
             error_set(err, STATUS_INPUT,
@@ -156,8 +154,8 @@ status train_start_find(train_run *r, error *err) {
 
 static status remove_file(const char *folder, const char *name, error *err) {
     char *path;
-    status rc = train_start_path(folder, name, &path, err);
-    if (rc != STATUS_OK) return rc;
+    train_start_path(folder, name, &path);
+    status rc = STATUS_OK;
     if (unlink(path) != 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
     free(path);
@@ -169,7 +167,7 @@ static status remove_file(const char *folder, const char *name, error *err) {
 status train_start_clear(train_run *r, error *err) {
     static const char *const names[] = {"model.st.zst", "steps.st.zst", TRAIN_STATE};
     const char *out = r->settings->out;
-    status rc;
+    status rc = STATUS_OK;
     if (*r->cleared) return STATUS_OK; // a restart: already cleared
     TRY(manifest_remove_old(r->manifest, out, err));
     for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
@@ -186,7 +184,7 @@ status train_start_again(train_run *r, int64_t restarts, error *err) {
     if (*r->cleared) TRY(read_saved(r, err));
     const int64_t untold = restarts - checkpoint_restarts(&r->checkpoint);
     yaml_remove(r->segment, CHECKPOINT_RESTARTS);
-    TRY(yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold, err), err));
+    yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold));
 out:
     return rc;
 }
@@ -211,12 +209,12 @@ static const char *backend_of(const train_run *r) {
     return now;
 }
 
-static status describe_backend(const train_run *r, bool lead, error *err) {
+static void describe_backend(const train_run *r, bool lead) {
     const char *kind = backend_of(r);
     if (lead && strcmp(kind, "mixed") == 0)
         log_info(r->settings->log, "the steps so far ran on another kind of device: the model will "
                                    "match neither bit for bit");
-    return train_manifest_backend(r->manifest, kind, err);
+    train_manifest_backend(r->manifest, kind);
 }
 
 // Were the steps so far reduced in the order in which the rest will be?
@@ -229,7 +227,7 @@ static bool same_reduction(const train_settings *s, const yaml_node *segment) {
            strtol(size->text, NULL, 10) == s->world.size;
 }
 
-static status describe_reduction(const train_run *r, bool lead, error *err) {
+static void describe_reduction(const train_run *r, bool lead) {
     const train_settings *s = r->settings;
     const yaml_node *before = r->checkpoint.execution;
     for (size_t i = 0; i < before->count; i++) {
@@ -237,14 +235,14 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
         if (lead)
             log_info(s->log, "the steps so far were reduced in another order: no other run will "
                              "give the same bits");
-        return train_manifest_reduce(r->manifest, "mixed", 0, err);
+        train_manifest_reduce(r->manifest, "mixed", 0);
+        return;
     }
-    return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)
-                          : STATUS_OK;
+    if (s->reduce_fast) train_manifest_reduce(r->manifest, "fast", s->world.size);
 }
 
-status train_start_describe(const train_run *r, error *err) {
+void train_start_describe(const train_run *r) {
     const bool lead = train_start_leads(r->settings);
-    status rc = describe_backend(r, lead, err);
-    return rc == STATUS_OK ? describe_reduction(r, lead, err) : rc;
+    describe_backend(r, lead);
+    describe_reduction(r, lead);
 }

@@ -10,7 +10,7 @@
 #define TRAIN_STATE "state.st.zst"
 
 // Writes FOLDER/NAME to `path`; free() it.
-status train_start_path(const char *folder, const char *name, char **path, error *err) MUST_CHECK;
+void train_start_path(const char *folder, const char *name, char **path);
 
 run_identity train_start_identity(const train_run *r);
 
@@ -35,6 +35,6 @@ status train_start_again(train_run *r, int64_t restarts, error *err) MUST_CHECK;
 
 // Puts into the manifest the device kind and the order of reduction, if they change the bits, over
 // the steps so far and those to come.
-status train_start_describe(const train_run *r, error *err) MUST_CHECK;
+void train_start_describe(const train_run *r);
 
 #endif

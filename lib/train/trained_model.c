@@ -94,8 +94,8 @@ status trained_model_read(trained_model *t, const model_source *s, error *err) {
     TRY(describe(t, s, err));
     const program *p = &t->model.program;
     rc = STATUS_FAILED;
-    t->parameters = memory_new_aligned(p->parameters, sizeof *t->parameters, err);
-    t->buffers = memory_new_aligned(p->buffers, sizeof *t->buffers, err);
+    t->parameters = memory_try_new_aligned(p->parameters, sizeof *t->parameters, err);
+    t->buffers = memory_try_new_aligned(p->buffers, sizeof *t->buffers, err);
     if (!t->parameters || !t->buffers) goto out;
     TRY(model_import(&t->model, t->parameters, t->buffers, &t->checkpoint, s->path, NULL, s->log,
                      err));
@@ -117,11 +117,11 @@ yaml_node *trained_model_classes(const trained_model *t) {
 
 status trained_model_class_list(const trained_model *t, char **text, error *err) {
     yaml_node *names = trained_model_classes(t);
-    yaml_node *list = names ? yaml_new(YAML_SEQUENCE, err) : NULL;
+    yaml_node *list = names ? yaml_new(YAML_SEQUENCE) : NULL;
     status rc = names && !list ? STATUS_FAILED : STATUS_OK;
     *text = NULL;
     for (size_t i = 0; rc == STATUS_OK && list && i < names->count; i++)
-        rc = yaml_append(list, json_new_string(names->items[i]->text, err), err);
+        yaml_append(list, json_new_string(names->items[i]->text));
     if (rc == STATUS_OK && list) rc = json_from_yaml(list, text, err);
     yaml_free(names);
     yaml_free(list);

@@ -78,17 +78,15 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
 static status check_same_run(trainer *t, error *err) {
     const run_identity *run = &t->o->run;
     const executor_options *x = &t->o->executor;
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
     TRY(json_from_yaml(run->parameters, &json, err));
-    rc = STATUS_FAILED;
-    text = memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
+    text = memory_format("%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
                          run->data, run->init, run->bits, t->c->step,
                          devices_arithmetic(x->devices), x->reduce_fast, t->o->stop_after_steps,
                          t->o->checkpoint_steps, t->o->keep_states);
-    all = memory_new((size_t)t->comm->size, sizeof mine, err);
-    if (!text || !all) goto out;
-    TRY(sha256_buffer(text, strlen(text), mine, err));
+    all = memory_new((size_t)t->comm->size, sizeof mine);
+    sha256_buffer(text, strlen(text), mine);
     TRY(t->comm->ops->all_gather(t->comm, mine, sizeof mine, all, err));
     for (int r = 1; r < t->comm->size; r++)
         if (memcmp(all, all + (size_t)r * sizeof mine, sizeof mine) != 0) {
@@ -131,9 +129,8 @@ static status average_chunk(trainer *t, uint64_t first, uint64_t count, uint64_t
 static status average_times(trainer *t, error *err) {
     size_t room = AVERAGE_CHUNK * AVERAGED_SERIES, ranks = (size_t)t->comm->size;
     status rc = STATUS_OK;
-    uint64_t *mine = memory_new(room, sizeof *mine, err);
-    uint64_t *all = memory_new(room * ranks, sizeof *all, err);
-    if (!mine || !all) rc = STATUS_FAILED;
+    uint64_t *mine = memory_new(room, sizeof *mine);
+    uint64_t *all = memory_new(room * ranks, sizeof *all);
     while (rc == STATUS_OK && t->averaged < t->c->step) {
         uint64_t left = t->c->step - t->averaged;
         uint64_t count = left < AVERAGE_CHUNK ? left : AVERAGE_CHUNK;
@@ -148,8 +145,7 @@ static status average_times(trainer *t, error *err) {
 // *stop and *over become true if they are true on any rank.
 static status agree_to_stop(trainer *t, bool *stop, bool *over, error *err) {
     uint8_t mine = (uint8_t)(*stop | *over << 1);
-    uint8_t *all = memory_new((size_t)t->comm->size, 1, err);
-    if (!all) return STATUS_FAILED;
+    uint8_t *all = memory_new((size_t)t->comm->size, 1);
     status rc = t->comm->ops->all_gather(t->comm, &mine, 1, all, err);
     for (int r = 0; r < t->comm->size; r++) {
         *stop |= (all[r] & 1) != 0;
@@ -291,11 +287,11 @@ static status keep(trainer *t, error *err) {
 }
 
 // A device may refuse early launches when steps are captured, so this is known only afterwards.
-static status note_launches(const trainer *t, yaml_node *segment, error *err) {
+static void note_launches(const trainer *t, yaml_node *segment) {
     bool (*const early)(const engine *e) = t->o->executor.backend->launches_early;
-    if (!early) return STATUS_OK;
+    if (!early) return;
     const char *how = t->o->strategy->all_engines(t->executor, early) ? "early" : "serial";
-    return yaml_put(segment, "launches", yaml_new_string(how, err), err);
+    yaml_put(segment, "launches", yaml_new_string(how));
 }
 
 static status save(trainer *t, bool keeping, error *err) {
@@ -307,8 +303,8 @@ static status save(trainer *t, bool keeping, error *err) {
     TRY(machine_use_describe(&t->machine, t->comm, segment, err));
     if (t->lead) {
         c->total_ns = t->before + clock_now() - t->began;
-        TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
-        TRY(note_launches(t, segment, err));
+        yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step));
+        note_launches(t, segment);
         TRY(t->o->strategy->describe(t->executor, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
         if (keeping) TRY(keep(t, err));
@@ -510,31 +506,27 @@ static bool keeps_images(const trainer *t) {
 
 // Notes where GPUs find the data set's images: without room for them on the device, or with mixup,
 // every step sends its own.
-static status note_images(const trainer *t, yaml_node *segment, error *err) {
+static void note_images(const trainer *t, yaml_node *segment) {
     const trainer_options *o = t->o;
-    if (!o->executor.backend->keeps_data) return STATUS_OK;
+    if (!o->executor.backend->keeps_data) return;
     const bool kept = keeps_images(t);
     const bool here =
         kept && o->strategy->all_engines(t->executor, o->executor.backend->has_images);
     if (kept && !here && t->lead)
         log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
                          "transfers its images");
-    return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
+    yaml_put(segment, "images", yaml_new_string(here ? "device" : "host"));
 }
 
-static status begin_segment(trainer *t, error *err) {
+static void begin_segment(trainer *t) {
     const strategy *s = t->o->strategy;
-    status rc = STATUS_FAILED;
-    yaml_node *segment = yaml_copy(t->o->segment, err);
-    if (!segment) return rc;
-    TRY(yaml_append(t->c->execution, segment, err));
-    TRY(yaml_put(segment, "isa", yaml_new_string(s->isa(t->executor), err), err));
-    TRY(yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->executor), err), err));
-    TRY(note_images(t, segment, err));
-    TRY(yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step, err), err));
-    TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step, err), err));
-out:
-    return rc;
+    yaml_node *segment = yaml_copy(t->o->segment);
+    yaml_append(t->c->execution, segment);
+    yaml_put(segment, "isa", yaml_new_string(s->isa(t->executor)));
+    yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->executor)));
+    note_images(t, segment);
+    yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step));
+    yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step));
 }
 
 // If engines keep the data set, they also augment: a batch then only lists its samples.
@@ -562,11 +554,11 @@ static status open_trainer(trainer *t, error *err) {
     o->strategy->write(t->executor, t->c->parameters, t->c->buffers, t->c->optimizer);
     TRY(loader_new(&loading, &t->loader, err));
     if (t->lead && o->test) {
-        t->logits =
-            memory_new((size_t)o->test->samples * (size_t)o->test->classes, sizeof *t->logits, err);
+        t->logits = memory_try_new((size_t)o->test->samples * (size_t)o->test->classes,
+                                   sizeof *t->logits, err);
         if (!t->logits) return STATUS_FAILED;
     }
-    TRY(begin_segment(t, err));
+    begin_segment(t);
     (void)o->strategy->times(t->executor);
 out:
     return rc;

@@ -49,8 +49,7 @@ static status say_hello(const turn_taker *t, error *err) {
 
 status turns_join(turn_taker *t, error *err) {
     enum { PATIENCE_NS = 1000000000 };
-    t->done = memory_new(TURN_STEPS, sizeof *t->done, err);
-    if (!t->done) return STATUS_FAILED;
+    t->done = memory_new(TURN_STEPS, sizeof *t->done);
     status rc = endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err);
     if (rc != STATUS_OK) return rc;
     if (t->connection < 0)

@@ -101,17 +101,14 @@ static status prepare(work *w, const char *path, const char *name, error *err) {
     if (!found || found->kind != LAYER_CONV || !found->has_bias)
         return error_set(err, STATUS_USAGE, "'%s': not a convolution with a bias", name);
     part = layer_part(found);
-    w->bytes = memory_new(samples, size, err);
-    w->pixels = memory_new(samples, sizeof *w->pixels, err);
-    w->targets = memory_new(samples, sizeof *w->targets, err);
-    w->ids = memory_new(samples, sizeof *w->ids, err);
-    w->parameters = memory_new(p->parameters, sizeof(float), err);
-    w->buffers = memory_new(p->buffers, sizeof(float), err);
-    w->state = memory_new(p->parameters, sizeof(float), err);
-    w->seconds = memory_new((size_t)w->steps, sizeof *w->seconds, err);
-    if (!w->bytes || !w->pixels || !w->targets || !w->ids || !w->parameters || !w->buffers ||
-        !w->state || !w->seconds)
-        return STATUS_FAILED;
+    w->bytes = memory_new(samples, size);
+    w->pixels = memory_new(samples, sizeof *w->pixels);
+    w->targets = memory_new(samples, sizeof *w->targets);
+    w->ids = memory_new(samples, sizeof *w->ids);
+    w->parameters = memory_new(p->parameters, sizeof(float));
+    w->buffers = memory_new(p->buffers, sizeof(float));
+    w->state = memory_new(p->parameters, sizeof(float));
+    w->seconds = memory_new((size_t)w->steps, sizeof *w->seconds);
     uint32_t bits = 1;
     for (size_t i = 0; i < samples * size; i++) {
         bits = bits * 1664525u + 1013904223u;

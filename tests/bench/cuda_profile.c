@@ -54,21 +54,18 @@ static void release(work *w) {
     model_release(&w->m);
 }
 
-static status allocate(work *w, error *err) {
+static void allocate(work *w) {
     const size_t samples = (size_t)w->samples, images = (size_t)w->images;
     const program *p = &w->m.program;
-    w->count = memory_new((size_t)w->shards, sizeof *w->count, err);
-    w->bytes = memory_new(images, shape_size(p->input), err);
-    w->data = memory_new(images, sizeof *w->data, err);
-    w->targets = memory_new(samples, sizeof *w->targets, err);
-    w->pixels = memory_new(samples, sizeof *w->pixels, err);
-    w->ids = memory_new(samples, sizeof *w->ids, err);
-    w->rows = memory_new(samples, sizeof *w->rows, err);
-    w->parameters = memory_new(p->parameters, sizeof(float), err);
-    w->buffers = memory_new(p->buffers, sizeof(float), err);
-    const bool all = w->count && w->bytes && w->data && w->targets && w->pixels && w->ids &&
-                     w->rows && w->parameters && w->buffers;
-    return all ? STATUS_OK : STATUS_FAILED;
+    w->count = memory_new((size_t)w->shards, sizeof *w->count);
+    w->bytes = memory_new(images, shape_size(p->input));
+    w->data = memory_new(images, sizeof *w->data);
+    w->targets = memory_new(samples, sizeof *w->targets);
+    w->pixels = memory_new(samples, sizeof *w->pixels);
+    w->ids = memory_new(samples, sizeof *w->ids);
+    w->rows = memory_new(samples, sizeof *w->rows);
+    w->parameters = memory_new(p->parameters, sizeof(float));
+    w->buffers = memory_new(p->buffers, sizeof(float));
 }
 
 static uint32_t next_random(uint64_t *state) {
@@ -101,7 +98,7 @@ static status prepare(work *w, const char *path, int samples, int shards, error 
         return error_set(err, STATUS_USAGE, "a batch of %d in %d shards", samples, shards);
     status rc;
     TRY(model_read(&w->m, path, err));
-    TRY(allocate(w, err));
+    allocate(w);
     fill(w);
 out:
     return rc;

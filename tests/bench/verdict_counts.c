@@ -63,27 +63,25 @@ static void session_release(session *s) {
     free(s->step);
 }
 
-static status index_turns(session *s, error *err) {
+static void index_turns(session *s) {
     const turn_log *l = &s->log;
-    s->first = memory_new(l->execution_count + 1, sizeof *s->first, err);
-    s->step = memory_new(l->turn_count, sizeof *s->step, err);
-    if (!s->first || !s->step) return STATUS_FAILED;
+    s->first = memory_new(l->execution_count + 1, sizeof *s->first);
+    s->step = memory_new(l->turn_count, sizeof *s->step);
     for (size_t i = 0, step = 0; i < l->turn_count; step += l->turns[i++].entries) {
         s->step[i] = step;
         s->first[l->turns[i].execution + 1] = i + 1;
     }
-    return STATUS_OK;
 }
 
 static status session_read(session *s, const char *folder, size_t arms, error *err) {
     tensor_file f = {0};
-    char *path = memory_format(err, "%s/%s", folder, TURNS_FILE);
+    char *path = memory_format("%s/%s", folder, TURNS_FILE);
     const size_t least = turn_executions_least(precision);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
+    status rc = STATUS_OK;
     *s = (session){.arms = arms};
-    if (rc == STATUS_OK) rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
+    rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
     if (rc == STATUS_OK) rc = turn_log_load(&s->log, arms, &f, path, err);
-    if (rc == STATUS_OK) rc = index_turns(s, err);
+    if (rc == STATUS_OK) index_turns(s);
     if (rc == STATUS_OK && s->log.execution_count < least)
         rc = error_set(err, STATUS_INPUT, "too few executions: '%s': %zu instead of %zu or more",
                        path, s->log.execution_count, least);
@@ -104,8 +102,8 @@ typedef struct judgement {
 
 // Appends an execution's turns of two arms, as if they had been alone. Adds what it would have
 // taken, with the round that warms up.
-static status take_execution(const session *s, size_t execution, const size_t arm[2], turn_log *l,
-                             double *seconds, error *err) {
+static void take_execution(const session *s, size_t execution, const size_t arm[2], turn_log *l,
+                           double *seconds) {
     const size_t begin = s->first[execution], end = s->first[execution + 1];
     const double rounds = (double)(end - begin) / (double)s->arms;
     uint64_t ns = 0;
@@ -116,11 +114,10 @@ static status take_execution(const session *s, size_t execution, const size_t ar
         t.arm = t.arm == arm[1];
         t.execution = (uint32_t)l->execution_count;
         for (size_t k = 0; k < t.entries; k++) ns += steps[k].ns;
-        status rc = turn_log_add(l, &t, steps, err);
-        if (rc != STATUS_OK) return rc;
+        turn_log_add(l, &t, steps);
     }
     *seconds = start_seconds + (double)ns / 1e9 * (rounds + 1) / rounds;
-    return turn_log_end(l, NAN, err);
+    turn_log_end(l, NAN);
 }
 
 static void conclude(const turn_fit *f, judgement *j) {
@@ -131,12 +128,12 @@ static void conclude(const turn_fit *f, judgement *j) {
 }
 
 // Draws an order of the executions (Fisher and Yates). Free() it.
-static size_t *draw_executions(const session *s, uint32_t number, error *err) {
+static size_t *draw_executions(const session *s, uint32_t number) {
     const random_stream stream = {.seed = 1, .purpose = RANDOM_TRIAL, .sample = number};
     const size_t count = s->log.execution_count;
-    size_t *order = memory_new(count, sizeof *order, err);
-    for (size_t i = 0; order && i < count; i++) order[i] = i;
-    for (size_t left = count; order && left > 1; left--) {
+    size_t *order = memory_new(count, sizeof *order);
+    for (size_t i = 0; i < count; i++) order[i] = i;
+    for (size_t left = count; left > 1; left--) {
         const size_t k = random_below(&stream, left, (uint32_t)left), moved = order[k];
         order[k] = order[left - 1];
         order[left - 1] = moved;
@@ -146,29 +143,28 @@ static size_t *draw_executions(const session *s, uint32_t number, error *err) {
 
 // Compares arms a and b, in executions that are drawn anew for each number, until time-runs would
 // end, or all executions were used.
-static status judge(const session *s, size_t a, size_t b, uint32_t number, judgement *j,
-                    error *err) {
+static status judge(const session *s, size_t a, size_t b, uint32_t number, judgement *j) {
     const size_t arm[2] = {a, b}, count = s->log.execution_count;
     const size_t least = turn_executions_least(precision);
-    size_t *order = draw_executions(s, number, err);
+    size_t *order = draw_executions(s, number);
     turn_log l = {0};
     turn_fit f = {0};
     bool enough = false;
     double longest = 0;
-    status rc = order ? STATUS_OK : STATUS_FAILED;
+    status rc = STATUS_OK;
     *j = (judgement){0};
-    while (rc == STATUS_OK && !enough) {
+    while (!enough) {
         double seconds;
-        TRY(take_execution(s, order[l.execution_count], arm, &l, &seconds, err));
+        take_execution(s, order[l.execution_count], arm, &l, &seconds);
         longest = fmax(longest, seconds);
         j->seconds += seconds;
         const bool last = l.execution_count == count || j->seconds + longest > limit;
         if (!last && l.execution_count < least) continue;
         turn_fit_release(&f);
-        TRY(turn_fit_make(&l, 2, &f, err));
+        TRY(turn_fit_make(&l, 2, &f));
         enough = last || turn_fit_settles(&f, precision, NULL);
     }
-    if (rc == STATUS_OK) conclude(&f, j);
+    conclude(&f, j);
 out:
     turn_fit_release(&f);
     turn_log_release(&l);
@@ -209,7 +205,7 @@ static status count(const session *s, const double *percent, double slow, tally 
             for (size_t b = 0; b < s->arms && t->comparisons < COMPARISONS; b++) {
                 judgement j;
                 if (!is_pair(percent, slow, a, b)) continue;
-                status rc = judge(s, a, b, (uint32_t)t->comparisons, &j, err);
+                status rc = judge(s, a, b, (uint32_t)t->comparisons, &j);
                 if (rc != STATUS_OK) return rc;
                 add(t, &j);
             }
@@ -225,9 +221,8 @@ static const machine *find_machine(const char *name) {
 }
 
 static status say(const machine *m, text *missed, error *err) {
-    status rc = text_status(missed);
-    if (rc == STATUS_OK && missed->length)
-        rc = error_set(err, STATUS_FINDING, "%s: %s", m->name, text_string(missed));
+    status rc = STATUS_OK;
+    if (missed->length) rc = error_set(err, STATUS_FINDING, "%s: %s", m->name, text_string(missed));
     text_release(missed);
     return rc;
 }
@@ -256,13 +251,12 @@ static size_t apart(const session *s, const double *percent, const tally *t) {
 
 static status row_same(const machine *m, const session *s, const double *percent, error *err) {
     tally t;
-    text missed;
+    text missed = {0};
     status rc = count(s, percent, 0, &t, err);
     if (rc != STATUS_OK) return rc;
     printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu | ±%.2f %% | %.1f | %.1f |\n", m->name,
            t.comparisons, apart(s, percent, &t), t.differ, t.same, t.undecided, t.covering,
            100 * t.half, t.executions, t.seconds / 60);
-    text_init(&missed, err);
     miss(&missed, t.differ > ALLOWED, "comparisons of equals that differ", t.differ, "at most",
          ALLOWED);
     miss(&missed, t.covering < COVERED, "intervals that cover 1", t.covering, "at least", COVERED);
@@ -272,11 +266,10 @@ static status row_same(const machine *m, const session *s, const double *percent
 }
 
 // By how much the arm was slower in all executions, in per cent.
-static status measured(const session *s, const double *percent, size_t arm, double *slower,
-                       error *err) {
+static status measured(const session *s, const double *percent, size_t arm, double *slower) {
     turn_fit f;
     size_t equal = 0;
-    status rc = turn_fit_make(&s->log, s->arms, &f, err);
+    status rc = turn_fit_make(&s->log, s->arms, &f);
     if (rc != STATUS_OK) return rc;
     while (percent[equal] != 0) equal++;
     const mean_estimate longer = turn_fit_difference(&f, arm, equal);
@@ -288,15 +281,14 @@ static status measured(const session *s, const double *percent, size_t arm, doub
 // Prints a cell for each arm that was slowed down; they are in ascending order.
 static status row_slower(const machine *m, const session *s, const double *percent, error *err) {
     double found = INFINITY;
-    text missed;
-    text_init(&missed, err);
+    text missed = {0};
     printf("| %s |", m->name);
     for (size_t a = 0; a < s->arms; a++) {
         tally t;
         double slower;
         if (percent[a] == 0) continue;
         status rc = count(s, percent, percent[a], &t, err);
-        if (rc == STATUS_OK) rc = measured(s, percent, a, &slower, err);
+        if (rc == STATUS_OK) rc = measured(s, percent, a, &slower);
         if (rc != STATUS_OK) {
             text_release(&missed);
             return rc;
@@ -319,9 +311,9 @@ static status row_slower(const machine *m, const session *s, const double *perce
 static status whole_ratio(int count, char **folder, estimate *ratio, error *err) {
     run_list list = {0};
     const size_t n = (size_t)count / 2;
-    double *seconds = memory_new(2 * n, sizeof *seconds, err);
-    double *logs = memory_new(2 * n, sizeof *logs, err);
-    status rc = seconds && logs ? STATUS_OK : STATUS_FAILED;
+    double *seconds = memory_new(2 * n, sizeof *seconds);
+    double *logs = memory_new(2 * n, sizeof *logs);
+    status rc = STATUS_OK;
     for (int i = 0; rc == STATUS_OK && i < count; i++) rc = run_list_add(&list, folder[i], err);
     if (rc == STATUS_OK && (list.execution_count != 2 * n || count % 2 || n < VERDICT_EXECUTIONS))
         rc = error_set(err, STATUS_INPUT, "too few executions: %d instead of %d or more, in pairs",
@@ -347,11 +339,11 @@ static void print_ratio(const estimate *e) {
 }
 
 static status count_agreeing(const session *s, const estimate *whole, size_t *containing,
-                             size_t *overlapping, error *err) {
+                             size_t *overlapping) {
     *containing = *overlapping = 0;
     for (uint32_t n = 0; n < REAL; n++) {
         judgement j;
-        status rc = judge(s, 1, 0, n, &j, err);
+        status rc = judge(s, 1, 0, n, &j);
         if (rc != STATUS_OK) return rc;
         const interval own = j.ratio.range;
         *containing += own.low <= whole->value && whole->value <= own.high;
@@ -365,12 +357,12 @@ static status row_real(const machine *m, const session *s, const char *what, int
     turn_fit f = {0};
     judgement all = {0};
     estimate whole;
-    text missed;
+    text missed = {0};
     size_t containing, overlapping;
-    status rc = turn_fit_make(&s->log, 2, &f, err);
+    status rc = turn_fit_make(&s->log, 2, &f);
     if (rc == STATUS_OK && m->judges_real) rc = whole_ratio(count, folder, &whole, err);
     if (rc == STATUS_OK && m->judges_real)
-        rc = count_agreeing(s, &whole, &containing, &overlapping, err);
+        rc = count_agreeing(s, &whole, &containing, &overlapping);
     if (rc != STATUS_OK) goto out;
     const mean_estimate longer = turn_fit_difference(&f, 1, 0);
     verdict_on_turns(&longer, f.executions, false, &all.ratio);
@@ -382,7 +374,6 @@ static status row_real(const machine *m, const session *s, const char *what, int
     }
     print_ratio(&whole);
     printf(" %zu | %zu |\n", containing, overlapping);
-    text_init(&missed, err);
     miss(&missed, containing < AGREEING, what, containing, "at least", AGREEING);
     rc = say(m, &missed, err);
 out:
@@ -409,8 +400,7 @@ static status run_row(const char *kind, const machine *m, const char *folder, in
     const size_t arms = real ? 2 : (size_t)count;
     session s = {0};
     status rc = STATUS_OK;
-    double *percent = memory_new(arms, sizeof *percent, err);
-    if (!percent) return STATUS_FAILED;
+    double *percent = memory_new(arms, sizeof *percent);
     if (!real) TRY(read_percents(count, rest, percent, err));
     TRY(session_read(&s, folder, arms, err));
     if (real)

@@ -155,7 +155,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
 
 static void find_transport(const way *x, const executor *ex, char text[32]) {
     error err = {0};
-    yaml_node *segment = yaml_new(YAML_MAPPING, &err);
+    yaml_node *segment = yaml_new(YAML_MAPPING);
     assert_non_null(segment);
     if (x->s->describe && x->s->describe(ex, segment, &err) != STATUS_OK)
         fail_msg("%s", err.message);
@@ -172,7 +172,7 @@ static void train(const way *x, const fixture *f, const char *copies, outcome *o
     error err = {0};
     comm *self;
     assert_int_equal(devices_parse(&d, x->devices, &err), STATUS_OK);
-    assert_int_equal(comm_self(&self, &err), STATUS_OK);
+    comm_self(&self);
     executor_options options = {.backend = cuda,
                                 .devices = &d,
                                 .experiment = &f->e,

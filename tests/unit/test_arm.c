@@ -331,7 +331,7 @@ static void test_what_outlives_the_process_ends_with_it(void **state) {
     char command[200];
     arm a;
     const int held = start_with_pipe(&a, command, "sleep 100 & exit 4");
-    status rc;
+    status rc = STATUS_OK;
     while ((rc = arm_check(&a, &err)) == STATUS_OK) usleep(1000);
     assert_int_equal(rc, STATUS_FAILED);
     assert_non_null(strstr(err.message, "arm 1 ended with exit code 4"));

@@ -46,7 +46,7 @@ static int begin(void **state) {
     MUST(yaml_read_text(text, sizeof text - 1, "model", &root, &err));
     MUST(model_from_yaml(&m, root, &err));
     yaml_free(root);
-    parameters = yaml_new(YAML_MAPPING, &err);
+    parameters = yaml_new(YAML_MAPPING);
     return parameters ? 0 : -1;
 }
 

@@ -65,8 +65,7 @@ static yaml_node *write_manifest(const char *name, int seed, const double *secon
     error err = {0};
     yaml_node *root = NULL;
     double total = 0;
-    text t;
-    text_init(&t, &err);
+    text t = {0};
     double timed[EPOCHS_MAX];
     for (int e = 0; e < epochs; e++) total += timed[e] = seconds[e];
     const double middle = median(timed + 1, (size_t)epochs - 1);
@@ -91,18 +90,17 @@ static void add_run(run_list *list, const char *name, int seed, const double *se
     run *x = &list->executions[list->execution_count++]; // owns all but the run's name
     run_init(x);
     x->train = write_manifest(name, seed, seconds, epochs);
-    x->folder = memory_string("train", &err);
+    x->folder = memory_string("train");
     if (run_read_train(x, &err) != STATUS_OK) fail_msg("%s", err.message);
     run *r = &list->runs[list->count++];
     *r = *x;
-    r->name = memory_format(&err, "%s-%d", name, seed);
+    r->name = memory_format("%s-%d", name, seed);
 }
 
 // The runs of both sides; those of the second side take `factor` times as long.
 static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *list) {
-    error err = {0};
-    *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run), &err),
-                       .runs = memory_new(2 * RUNS_MAX, sizeof(run), &err)};
+    *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run)),
+                       .runs = memory_new(2 * RUNS_MAX, sizeof(run))};
     for (int i = 0; i < 2 * t->rounds; i++) {
         const random_stream s = {
             .seed = 11, .purpose = RANDOM_TRIAL, .layer = 2, .epoch = pair, .sample = (uint32_t)i};
@@ -129,7 +127,7 @@ static verdict judge(const setting *t, uint32_t pair, double factor, estimate *s
     size_t count;
     comparison c;
     draw_pair(t, pair, factor, &list);
-    assert_int_equal(groups_make(&list, &groups, &count, &err), STATUS_OK);
+    groups_make(&list, &groups, &count);
     assert_int_equal(count, 2);
     if (compare(&groups[1], &groups[0], NULL, LANGUAGE_EN, &c, &err) != STATUS_OK)
         fail_msg("%s", err.message);

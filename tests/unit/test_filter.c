@@ -17,10 +17,9 @@ static status run_script(const char *script, int seconds, text *output, error *e
     char shell[] = "sh", option[] = "-c", body[256];
     char *arguments[] = {shell, option, body, NULL};
     bool found;
-    text input;
+    text input = {0};
     strcpy(body, script);
-    text_init(&input, err);
-    text_init(output, err);
+    text_init(output);
     text_append(&input, "input");
     const status rc = filter_run(arguments, &input, seconds, output, &found, err);
     assert_true(found);
@@ -65,9 +64,8 @@ static void a_missing_program_is_not_a_failure(void **state) {
     char name[] = "lockstep-no-such-program";
     char *arguments[] = {name, NULL};
     bool found = true;
-    text input, output;
-    text_init(&input, &err);
-    text_init(&output, &err);
+    text input = {0}, output;
+    text_init(&output);
     assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
     assert_false(found);
     assert_int_equal(output.length, 0);

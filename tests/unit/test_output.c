@@ -103,7 +103,7 @@ static void test_large(void **state) {
         assert_int_equal(output_write(o, block + at, n, &err), STATUS_OK);
     }
     assert_int_equal(output_commit(o, &err), STATUS_OK);
-    assert_int_equal(sha256_buffer(block, sizeof block, text, &err), STATUS_OK);
+    sha256_buffer(block, sizeof block, text);
     assert_string_equal(output_sha256(o), text);
     assert_int_equal(sha256_file("file", text, &err), STATUS_OK);
     assert_string_equal(output_sha256(o), text);

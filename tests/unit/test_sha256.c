@@ -20,14 +20,13 @@ static const char million[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e0
 
 static void test_buffer(void **state) {
     (void)state;
-    error err = {0};
     char text[SHA256_TEXT_BYTES];
     const char *message = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
-    assert_int_equal(sha256_buffer("", 0, text, &err), STATUS_OK);
+    sha256_buffer("", 0, text);
     assert_string_equal(text, empty);
-    assert_int_equal(sha256_buffer("abc", 3, text, &err), STATUS_OK);
+    sha256_buffer("abc", 3, text);
     assert_string_equal(text, abc);
-    assert_int_equal(sha256_buffer(message, strlen(message), text, &err), STATUS_OK);
+    sha256_buffer(message, strlen(message), text);
     assert_string_equal(text, two_blocks);
 }
 
@@ -35,7 +34,7 @@ static void test_parts(void **state) {
     (void)state;
     char chunk[1000], text[SHA256_TEXT_BYTES];
     memset(chunk, 'a', sizeof chunk);
-    sha256 *h = sha256_new(NULL);
+    sha256 *h = sha256_new();
     assert_non_null(h);
     for (size_t left = 1000000, step = 1; left; step = step % sizeof chunk + 1) {
         size_t n = step < left ? step : left;

@@ -11,7 +11,7 @@
 #include "base/shell_words.h"
 
 static void expect(const char *word, const char *quoted) {
-    char *got = shell_quote(word, NULL);
+    char *got = shell_quote(word);
     assert_string_equal(got, quoted);
     free(got);
 }
@@ -29,10 +29,10 @@ static void words(void **state) {
 static void lines(void **state) {
     (void)state;
     char *list[] = {"train-single", "--set", "schedule={kind: constant}", ""};
-    char *got = shell_join(list, 4, NULL);
+    char *got = shell_join(list, 4);
     assert_string_equal(got, "train-single --set 'schedule={kind: constant}' ''");
     free(got);
-    got = shell_join(list, 0, NULL);
+    got = shell_join(list, 0);
     assert_string_equal(got, "");
     free(got);
 }

@@ -19,7 +19,7 @@ enum { IMAGE = 3 * 32 * 32 };
 // The hash of a split's 200 images and labels.
 static void hash_split(const synthetic *s, int split, char text[SHA256_TEXT_BYTES]) {
     static uint8_t image[IMAGE];
-    sha256 *h = sha256_new(NULL);
+    sha256 *h = sha256_new();
     for (uint32_t i = 0; i < 200; i++) {
         uint32_t label = synthetic_draw(s, split, i, image);
         sha256_update(h, &label, 1);

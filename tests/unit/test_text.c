@@ -24,8 +24,7 @@ static void writes_base64(void **state) {
         {"\xfb\xef\xff", "++//"},
     };
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        text t;
-        text_init(&t, NULL);
+        text t = {0};
         text_base64(&t, vectors[i][0], strlen(vectors[i][0]));
         assert_string_equal(text_string(&t), vectors[i][1]);
         text_release(&t);
@@ -34,8 +33,7 @@ static void writes_base64(void **state) {
 
 static void replaces_all(void **state) {
     (void)state;
-    text t;
-    text_init(&t, NULL);
+    text t = {0};
     text_append(&t, "aXbXX");
     text_replace(&t, "X", "--");
     assert_string_equal(text_string(&t), "a--b----");

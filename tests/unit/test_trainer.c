@@ -114,9 +114,9 @@ static run_identity identity(const experiment *e) {
 static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, error *err) {
     const experiment *e = &f->experiment;
     comm *self = NULL;
-    yaml_node *segment = yaml_new(YAML_MAPPING, err);
+    yaml_node *segment = yaml_new(YAML_MAPPING);
     status rc;
-    TRY(comm_self(&self, err));
+    comm_self(&self);
     TRY(checkpoint_init(c, &e->model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, err));
     model_init_parameters(&e->model, e->seed, c->parameters, c->buffers);
     const run_identity id = identity(e);
@@ -387,7 +387,7 @@ static status parting_rank(void *argument, comm *c, error *err) {
     const experiment *e = &f->experiment;
     checkpoint k = {0};
     trainer_end how;
-    yaml_node *segment = yaml_new(YAML_MAPPING, err);
+    yaml_node *segment = yaml_new(YAML_MAPPING);
     status rc;
     if (c->rank != parts.rank) parts.before = parts.after = -1;
     parting_backend = *backend_find("cpu");
@@ -496,7 +496,7 @@ static void take_turns(fixture *f, giver *g, int workers, checkpoint *c) {
     pthread_t thread;
     turn_taker taker = {.endpoint = 1 + getpid() % 65535, .ranks = 1, .connection = -1};
     const knobs k = {.workers = workers, .test = true, .turns = &taker};
-    taker.description = memory_string("key: test\n", &err);
+    taker.description = memory_string("key: test\n");
     assert_int_equal(endpoint_listen(taker.endpoint, &g->listener, &err), STATUS_OK);
     assert_int_equal(pthread_create(&thread, NULL, give_turns, g), 0);
     must_run(f, &k, c, TRAINER_TIMED);

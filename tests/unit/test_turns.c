@@ -46,7 +46,6 @@ static double normal(const random_stream *s, uint64_t draw) {
 }
 
 static void add_turn(turn_log *l, const plan *p, const turn *t, double factor) {
-    error err = {0};
     turn_step steps[64];
     if (t->round == p->disturbed && !t->arm) factor *= 5;
     for (uint32_t k = 0; k < t->entries; k++)
@@ -54,11 +53,10 @@ static void add_turn(turn_log *l, const plan *p, const turn *t, double factor) {
             (turn_step){.ns = (uint64_t)llround(p->ns[t->arm] * factor * (k < p->slow ? 3 : 1)),
                         .steps = 1,
                         .samples = p->samples};
-    if (turn_log_add(l, t, steps, &err) != STATUS_OK) fail_msg("%s", err.message);
+    turn_log_add(l, t, steps);
 }
 
 static void simulate(turn_log *l, const plan *p) {
-    error err = {0};
     *l = (turn_log){0};
     for (uint32_t e = 0; e < p->executions; e++) {
         const random_stream s = {
@@ -73,7 +71,7 @@ static void simulate(turn_log *l, const plan *p) {
                 add_turn(l, p, &t, exp(common + own[t.arm] + p->turn * normal(&s, draw++)));
             }
         }
-        if (turn_log_end(l, 0.5, &err) != STATUS_OK) fail_msg("%s", err.message);
+        turn_log_end(l, 0.5);
     }
 }
 
@@ -82,7 +80,7 @@ static turn_fit fit_of(const plan *p) {
     turn_log l;
     turn_fit f;
     simulate(&l, p);
-    if (turn_fit_make(&l, p->arms, &f, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (turn_fit_make(&l, p->arms, &f) != STATUS_OK) fail_msg("%s", err.message);
     turn_log_release(&l);
     return f;
 }
@@ -142,13 +140,12 @@ static void a_disturbed_round_changes_nothing(void **state) {
 
 static void an_execution_that_did_not_end_does_not_count(void **state) {
     (void)state;
-    error err = {0};
     turn_log l;
     turn_fit f;
     simulate(&l, &simple);
     const turn more = {3, 0, 1, 20};
     add_turn(&l, &simple, &more, 100);
-    assert_int_equal(turn_fit_make(&l, 2, &f, &err), STATUS_OK);
+    assert_int_equal(turn_fit_make(&l, 2, &f), STATUS_OK);
     assert_int_equal(f.executions, 3);
     assert_true(fabs(turn_fit_seconds(&f, 1).value / 3e-4 - 1) < 1e-9);
     turn_fit_release(&f);
@@ -364,26 +361,25 @@ static void add_run(report *r, size_t i, const char *version, const char *more) 
              i, version, version, more, 1000 * (i + 1));
     run_init(one);
     one->train = parse(manifest);
-    one->name = memory_string("run", &err);
-    one->folder = memory_string("folder", &err);
+    one->name = memory_string("run");
+    one->folder = memory_string("folder");
     if (run_read_train(one, &err) != STATUS_OK) fail_msg("%s", err.message);
     r->pointers[i] = one;
     r->groups[i] = (group){.name = "run", .runs = &r->pointers[i], .count = 1};
 }
 
 static void make_report(report *r, const char *second) {
-    error err = {0};
     *r = (report){.list = {.runs = r->runs, .count = 2}};
     add_run(r, 0, "old", "{threads: 2, tool: a, transport: memory}");
     add_run(r, 1, "new", second);
     r->timing.manifest = parse("{run: {arms: [{key: k0, version: other, execution: {threads: 2, "
                                "tool: a}}, {key: k1, execution: {threads: 2, tool: b}}]}}");
     r->timing.arms = yaml_get(r->timing.manifest, "run.arms");
-    r->timing.folder = memory_string("turns", &err);
+    r->timing.folder = memory_string("turns");
     plan p = simple;
     p.turn = 0.01;
     r->timing.fit = fit_of(&p);
-    r->timing.rounds = memory_new(p.executions, sizeof *r->timing.rounds, &err);
+    r->timing.rounds = memory_new(p.executions, sizeof *r->timing.rounds);
     for (size_t e = 0; e < p.executions; e++) r->timing.rounds[e] = p.rounds;
 }
 
@@ -414,8 +410,7 @@ static void turns_are_compared_whatever_the_builds(void **state) {
     assert_true(c.seconds.range.low < c.seconds.value && c.seconds.value < c.seconds.range.high);
     assert_true(isnan(c.total.range.low));
     comparison_release(&c);
-    text out;
-    text_init(&out, &err);
+    text out = {0};
     timed_arms_append(&out, r.runs, 2, LANGUAGE_EN);
     assert_string_equal(text_string(&out), "arms took turns: 3 executions of 5 turns each");
     text_release(&out);

@@ -48,16 +48,15 @@ static void add_run(arm *a, const told *t, const char *head) {
              t->seconds);
     if (yaml_read_text(manifest, strlen(manifest), "m.yaml", &r->train, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    r->name = memory_string("run", &err);
-    r->folder = memory_string("folder", &err);
+    r->name = memory_string("run");
+    r->folder = memory_string("folder");
     if (run_read_train(r, &err) != STATUS_OK) fail_msg("%s", err.message);
     r->test_samples = 1000;
     a->pointers[a->group.count++] = r;
 }
 
 static arm *make_arm(const char *head, const told *t, size_t count) {
-    error err = {0};
-    arm *a = memory_new(1, sizeof *a, &err);
+    arm *a = memory_new(1, sizeof *a);
     a->group = (group){.name = head, .runs = a->pointers};
     for (size_t i = 0; i < count; i++) add_run(a, &t[i], head);
     return a;
@@ -75,8 +74,7 @@ static comparison say(const told *subject, size_t n, const told *baseline, size_
     comparison c;
     arm *a = make_arm("version: 1, tool: a", subject, n);
     arm *b = make_arm("version: 1, tool: b", baseline, m);
-    text out;
-    text_init(&out, &err);
+    text out = {0};
     if (compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     verdict_append_time(&out, &c, VERDICT_WORD, LANGUAGE_EN);
@@ -268,8 +266,7 @@ static void a_simulated_arm_is_neither_faster_nor_slower(void **state) {
         r->world_size = r->host_ranks = 4;
         r->simulated = true;
     }
-    text out;
-    text_init(&out, &err);
+    text out = {0};
     assert_int_equal(compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err), STATUS_OK);
     assert_int_equal(c.time.kind, VERDICT_COST);
     verdict_append_time(&out, &c, VERDICT_SENTENCE, LANGUAGE_EN);
@@ -367,12 +364,10 @@ static void holm_corrects_a_table(void **state) {
 
 static char *reasons_between(const char *head, const char *other, const varied_keys *varied) {
     const told one = {1, 1, 1, 0.7, NULL};
-    error err = {0};
     char *reasons;
     arm *a = make_arm(head, &one, 1), *b = make_arm(other, &one, 1);
-    assert_int_equal(
-        like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
-        STATUS_OK);
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons),
+                     STATUS_OK);
     release_arm(a);
     release_arm(b);
     return reasons;
@@ -390,12 +385,10 @@ static void different_builds_are_not_like_for_like(void **state) {
 
 static char *executed_apart(const char *one, const char *other, const varied_keys *varied) {
     const told left = {1, 1, 1, 0.7, one}, right = {1, 1, 1, 0.7, other};
-    error err = {0};
     char *reasons;
     arm *a = make_arm("version: 1", &left, 1), *b = make_arm("version: 1", &right, 1);
-    assert_int_equal(
-        like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons, &err),
-        STATUS_OK);
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons),
+                     STATUS_OK);
     release_arm(a);
     release_arm(b);
     return reasons;

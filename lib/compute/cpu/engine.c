@@ -46,7 +46,7 @@ static phase_times cpu_times(engine *e) {
 
 static void *take(engine *e, size_t count, size_t size, error *err) {
     e->allocated += count * size;
-    return memory_new_aligned(count, size, err);
+    return memory_try_new_aligned(count, size, err);
 }
 
 #define TAKE(pointer, count)                                  \
@@ -95,13 +95,11 @@ static status take_member(engine *e, team_member *m, error *err) {
     return STATUS_OK;
 }
 
-static status take_tracks(engine *e, error *err) {
+static void take_tracks(engine *e) {
     const engine_options *o = &e->options;
-    status rc = STATUS_OK;
     e->members[0].track = o->track;
-    for (int t = 1; t < o->threads && rc == STATUS_OK; t++)
-        rc = trace_track_new(o->trace, &e->members[t].track, err, "%s %d", o->track_name, t);
-    return rc;
+    for (int t = 1; t < o->threads; t++)
+        trace_track_new(o->trace, &e->members[t].track, "%s %d", o->track_name, t);
 }
 
 // Measures the needs of the largest step; no step with fewer samples needs more.
@@ -217,17 +215,15 @@ static void cpu_close(engine *e) {
 
 static status take_sequences(engine *e, error *err) {
     const engine_options *o = &e->options;
-    status rc;
-    TRY(sequence_training(&e->training, e, 0, err));
-    TRY(sequence_inference(&e->inference, e, err));
+    sequence_training(&e->training, e, 0);
+    sequence_inference(&e->inference, e);
     e->filters_by_sweep = e->placement.norms > 0 && !o->apart && !o->stage;
     filters_place(&e->training, e->filters_by_sweep);
     filters_place(&e->inference, false);
     TAKE(e->training.filters, e->training.filter_floats);
     // Forward operations come first in training, too: their filters have the same places.
     if (!e->filters_by_sweep) e->inference.filters = e->training.filters;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status open_parts(engine *e, error *err) {
@@ -237,7 +233,7 @@ static status open_parts(engine *e, error *err) {
     TRY(take_sequences(e, err));
     TRY(take_memory(e, err));
     TRY(take_records(e, err));
-    TRY(take_tracks(e, err));
+    take_tracks(e);
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
 out:
     return rc;
@@ -255,8 +251,7 @@ static status cpu_open(const program *p, const engine_options *o, optimizer_kind
                          "cannot use instruction set '%s': unknown, or not supported by this "
                          "processor; known: v4, v3, baseline",
                          o->isa);
-    engine *e = memory_new(1, sizeof *e, err);
-    if (!e) return STATUS_FAILED;
+    engine *e = memory_new(1, sizeof *e);
     e->program = p;
     e->options = *o;
     e->kernels = k;
@@ -278,10 +273,8 @@ static status cpu_open(const program *p, const engine_options *o, optimizer_kind
 
 // Not counted in the memory of this engine: its caller needs it.
 static float *cpu_allocate(engine *e, size_t floats, error *err) {
-    const status rc =
-        memory_grow((void **)&e->given, &e->given_room, e->given_count + 1, sizeof *e->given, err);
-    if (rc != STATUS_OK) return NULL;
-    float *memory = memory_new_aligned(floats, sizeof *memory, err);
+    memory_grow((void **)&e->given, &e->given_room, e->given_count + 1, sizeof *e->given);
+    float *memory = memory_try_new_aligned(floats, sizeof *memory, err);
     if (memory) e->given[e->given_count++] = memory;
     return memory;
 }
@@ -312,17 +305,15 @@ static void pack_body(void *argument, int member) {
 }
 
 // No sweep needs more memory than in the sequence of all gradients, for which it was taken.
-status engine_freeze(engine *e, uint32_t frozen, error *err) {
+void engine_freeze(engine *e, uint32_t frozen) {
     sequence s;
-    status rc = sequence_training(&s, e, frozen, err);
-    if (rc != STATUS_OK) return rc;
+    sequence_training(&s, e, frozen);
     filters_place(&s, e->filters_by_sweep);
     s.filters = e->training.filters;
     sequence_release(&e->training);
     e->training = s;
     e->frozen = frozen;
     if (!e->filters_by_sweep) team_run(e->team, pack_body, e);
-    return STATUS_OK;
 }
 
 static void copy(float *to, const float *from, size_t n) {

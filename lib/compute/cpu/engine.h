@@ -195,8 +195,8 @@ typedef struct group_work {
 // sequence.c
 phase operation_phase(operation_kind kind);
 // Without the operations that only gradients of frozen groups need (batch.frozen).
-status sequence_training(sequence *s, const engine *e, uint32_t frozen, error *err) MUST_CHECK;
-status sequence_inference(sequence *s, const engine *e, error *err) MUST_CHECK;
+void sequence_training(sequence *s, const engine *e, uint32_t frozen);
+void sequence_inference(sequence *s, const engine *e);
 void sequence_release(sequence *s);
 
 // operations.c: runs operations [first, end) on a bunch of groups, and accounts for their time.
@@ -283,14 +283,14 @@ void cpu_stage_reduce(engine *e);
 // Runs an operation that exchanges activations, on one group.
 void stage_operation(const group_work *g, operation_kind kind);
 // step.c: runs sweeps [first, end) on all threads, on the leaves that ownership_deal gave them.
-status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
+void step_run(engine *e, int first, int end, error *err);
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
 // engine.c: takes memory for the first `count` records of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
 // engine.c: builds the training sequence anew, for other frozen groups.
-status engine_freeze(engine *e, uint32_t frozen, error *err) MUST_CHECK;
+void engine_freeze(engine *e, uint32_t frozen);
 // engine.c: takes memory for the filters of inference, once.
 status engine_take_filters(engine *e, error *err) MUST_CHECK;
 // Runs a body on the team and charges the whole wall time to phases of every member.

@@ -166,9 +166,8 @@ static place dy_of(const placement *p, unit_source s) {
 }
 
 // Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
-static status place_gradients(placement *p, bool sends, error *err) {
-    bool *written = memory_new((size_t)p->count, sizeof *written, err);
-    if (!written) return STATUS_FAILED;
+static void place_gradients(placement *p, bool sends) {
+    bool *written = memory_new((size_t)p->count, sizeof *written);
     if (sends) place_gradient(p, written, p->count - 1, p->count - 1);
     for (int i = p->count - 1; i >= 0; i--) {
         unit *u = &p->units[i];
@@ -184,7 +183,6 @@ static status place_gradients(placement *p, bool sends, error *err) {
         u->second_dx = dy_of(p, u->layers.second);
     }
     free(written);
-    return STATUS_OK;
 }
 
 // ---- Weights ----
@@ -230,8 +228,7 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
     *p = (placement){.lanes = k->lanes};
     status rc = units_init(&list, prog, receives, sends, err);
     if (rc != STATUS_OK) return rc;
-    p->units = memory_new((size_t)list.count, sizeof *p->units, err);
-    if (!p->units) TRY(STATUS_FAILED);
+    p->units = memory_new((size_t)list.count, sizeof *p->units);
     p->count = list.count;
     p->norms = list.norms;
     p->norm_channels = list.norm_channels;
@@ -244,14 +241,12 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
         place_sources(p, i);
         place_weights(p, &p->units[i], k);
     }
-    TRY(place_gradients(p, sends, err));
+    place_gradients(p, sends);
     // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
-out:
     units_release(&list);
-    if (rc != STATUS_OK) placement_release(p);
     return rc;
 }
 

@@ -82,14 +82,11 @@ static void close_sweep(sequence *s, const engine *e, meeting together, const un
     measure_sweep(s, e);
 }
 
-static status sequence_new(sequence *s, const engine *e, error *err) {
+static void sequence_new(sequence *s, const engine *e) {
     const size_t most = (size_t)e->placement.count * 9 + 8; // nine per unit, and the ends
-    *s = (sequence){.operations = memory_new(most, sizeof *s->operations, err),
-                    .sweeps = memory_new(most, sizeof *s->sweeps, err),
-                    .ranges = memory_new(most * 2, sizeof *s->ranges, err)};
-    if (s->operations && s->sweeps && s->ranges) return STATUS_OK;
-    sequence_release(s);
-    return STATUS_FAILED;
+    *s = (sequence){.operations = memory_new(most, sizeof *s->operations),
+                    .sweeps = memory_new(most, sizeof *s->sweeps),
+                    .ranges = memory_new(most * 2, sizeof *s->ranges)};
 }
 
 void sequence_release(sequence *s) {
@@ -142,18 +139,16 @@ static bool wants_input(const demand *d, const unit *u) {
            (unit_has_second(&u->layers) && is_wanted(d, u->layers.second));
 }
 
-static status demand_init(demand *d, const engine *e, uint32_t frozen, error *err) {
+static void demand_init(demand *d, const engine *e, uint32_t frozen) {
     const int count = e->placement.count;
     *d = (demand){.e = e, .frozen = frozen, .lowest = INT_MAX};
-    d->units = memory_new((size_t)count, sizeof *d->units, err);
-    if (!d->units) return STATUS_FAILED;
+    d->units = memory_new((size_t)count, sizeof *d->units);
     for (int i = 0; i < count; i++) {
         const unit *u = &e->placement.units[i];
         d->units[i] = wants_input(d, u) || is_trained(d, u->layers.core) ||
                       is_trained(d, u->layers.norm) || is_trained(d, u->layers.alone);
         if (d->units[i] && i < d->lowest) d->lowest = i;
     }
-    return STATUS_OK;
 }
 
 // Of a unit whose gradient nothing needs.
@@ -192,13 +187,10 @@ static void add_backward(sequence *s, const demand *d, int i) {
         add(s, e, OP_CORE_INPUT, u);
 }
 
-status sequence_training(sequence *s, const engine *e, uint32_t frozen, error *err) {
+void sequence_training(sequence *s, const engine *e, uint32_t frozen) {
     demand d;
-    if (demand_init(&d, e, frozen, err) != STATUS_OK) return STATUS_FAILED;
-    if (sequence_new(s, e, err) != STATUS_OK) {
-        free(d.units);
-        return STATUS_FAILED;
-    }
+    demand_init(&d, e, frozen);
+    sequence_new(s, e);
     const engine_options *o = &e->options;
     add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], true);
@@ -214,13 +206,11 @@ status sequence_training(sequence *s, const engine *e, uint32_t frozen, error *e
     if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
     close_sweep(s, e, MEET_NOT, NULL);
     free(d.units);
-    return STATUS_OK;
 }
 
-status sequence_inference(sequence *s, const engine *e, error *err) {
-    if (sequence_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+void sequence_inference(sequence *s, const engine *e) {
+    sequence_new(s, e);
     add(s, e, OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], false);
     close_sweep(s, e, MEET_NOT, NULL);
-    return STATUS_OK;
 }

@@ -48,9 +48,9 @@ size_t cpu_stage_floats(const engine *e, bool output) {
     return block_floats(output ? output_place(e) : e->placement.input);
 }
 
-static status run(engine *e, int first_shard, int end_shard, int first, int end, error *err) {
+static void run(engine *e, int first_shard, int end_shard, int first, int end, error *err) {
     ownership_deal(e, first_shard, end_shard);
-    return step_run(e, first, end, err);
+    step_run(e, first, end, err);
 }
 
 status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
@@ -59,7 +59,8 @@ status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_sha
     if (rc != STATUS_OK) return rc;
     e->stage_in = in;
     e->stage_out = out;
-    return run(e, first_shard, end_shard, 0, e->training.loss_sweep, err);
+    run(e, first_shard, end_shard, 0, e->training.loss_sweep, err);
+    return STATUS_OK;
 }
 
 status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
@@ -67,7 +68,8 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     e->given_gradients = e->given_losses = NULL;
     e->stage_in = dout;
     e->stage_out = din;
-    return run(e, first_shard, end_shard, e->training.loss_sweep, e->training.sweep_count, err);
+    run(e, first_shard, end_shard, e->training.loss_sweep, e->training.sweep_count, err);
+    return STATUS_OK;
 }
 
 // The last run left the cover of its range: all shards, or the last shard that has samples.

@@ -126,18 +126,17 @@ static void step_body(void *argument, int member) {
     member_mark(m, PHASE_BACKWARD);
 }
 
-status step_run(engine *e, int first, int end, error *err) {
+void step_run(engine *e, int first, int end, error *err) {
     e->first_sweep = first;
     e->end_sweep = end;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
-    return e->failed;
 }
 
 status cpu_begin(engine *e, const batch *b, error *err) {
     status rc = ownership_prepare(e, b, err);
-    if (rc == STATUS_OK && b->frozen != e->frozen) rc = engine_freeze(e, b->frozen, err);
+    if (rc == STATUS_OK && b->frozen != e->frozen) engine_freeze(e, b->frozen);
     e->batch = b;
     return rc;
 }
@@ -146,7 +145,8 @@ status cpu_step(engine *e, const batch *b, error *err) {
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->given_gradients = e->given_losses = NULL;
-    return step_run(e, 0, e->training.sweep_count, err);
+    step_run(e, 0, e->training.sweep_count, err);
+    return STATUS_OK;
 }
 
 // ---- A step in two halves ----
@@ -157,13 +157,15 @@ status cpu_forward(engine *e, const batch *b, error *err) {
                          "cannot run forward separately: the engine was not opened for it");
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
-    return step_run(e, 0, e->training.loss_sweep, err);
+    step_run(e, 0, e->training.loss_sweep, err);
+    return STATUS_OK;
 }
 
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
     e->given_gradients = gradients;
     e->given_losses = losses;
-    return step_run(e, e->training.loss_sweep, e->training.sweep_count, err);
+    step_run(e, e->training.loss_sweep, e->training.sweep_count, err);
+    return STATUS_OK;
 }
 
 static size_t block_floats(const engine *e) {

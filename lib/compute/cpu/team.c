@@ -84,15 +84,10 @@ void team_run(team *t, void (*body)(void *, int), void *argument) {
 
 status team_new(int size, bool spin, team **out, error *err) {
     *out = NULL;
-    team *t = memory_new_aligned(1, sizeof *t, err);
-    if (!t) return STATUS_FAILED;
+    team *t = memory_new_aligned(1, sizeof *t);
     t->size = size;
     t->spin = spin;
-    t->members = memory_new((size_t)size, sizeof *t->members, err);
-    if (!t->members) {
-        free(t);
-        return STATUS_FAILED;
-    }
+    t->members = memory_new((size_t)size, sizeof *t->members);
     // Only the main thread handles signals.
     sigset_t all, before;
     sigfillset(&all);

@@ -28,7 +28,7 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_clock_open(&e->clock, d, err));
     TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &records, err));
     TRY(cuda_place(p, d, err));
-    TRY(cuda_sequence(p, err));
+    cuda_sequence(p);
     TRY(cuda_take_norms(&e->norm, p, d, err));
     TRY(cuda_take_inputs(&e->input, p, d, err));
     TRY(cuda_take_model(&e->model, p, d, err));
@@ -68,8 +68,7 @@ static status cuda_open(const program *p, const engine_options *o, optimizer_kin
     *out = NULL;
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
-    engine *e = memory_new(1, sizeof *e, err);
-    if (!e) return STATUS_FAILED;
+    engine *e = memory_new(1, sizeof *e);
     cuda_plan_begin(&e->plan, p, o, kind);
     rc = open_parts(e, err);
     if (rc != STATUS_OK) {

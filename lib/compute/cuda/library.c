@@ -63,6 +63,7 @@ static status probe(device_info *out, int room, int *count, error *err) {
 const cuda_library *lockstep_cuda_backend(void) {
     static const cuda_library library = {.abi = CUDA_LIBRARY_ABI,
                                          .backend = &cuda_backend,
+                                         .die_by = memory_die_by,
                                          .probe = probe,
                                          .limits = cuda_limits,
                                          .profile = cuda_profile,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "compute/backend.h"
 
 enum { DEVICE_NAME_BYTES = 128, DEVICE_DRIVER_BYTES = 64, DEVICE_LIBRARIES_BYTES = 64 };
@@ -66,7 +67,7 @@ typedef struct gpu_monitor gpu_monitor;
 // Raise CUDA_LIBRARY_REVISION when something that both sides share changes its meaning. A change of
 // its size changes the ABI number by itself.
 enum {
-    CUDA_LIBRARY_REVISION = 5,
+    CUDA_LIBRARY_REVISION = 6,
     CUDA_LIBRARY_ABI =
         (int)((CUDA_LIBRARY_REVISION << 20) + sizeof(backend) + sizeof(engine_options) +
               sizeof(batch) + sizeof(program) + sizeof(layer) + sizeof(device_info))
@@ -75,6 +76,9 @@ enum {
 typedef struct cuda_library {
     int abi; // CUDA_LIBRARY_ABI of the headers it was built with. Must stay the first field
     const backend *backend; // named "cuda"
+
+    // Gives the library the function that ends the process when there is no memory (memory.h).
+    void (*die_by)(memory_end *end);
 
     // Lists the GPUs: *count of them; the first `room` are written to `out`. Fails with the
     // driver's message, or succeeds with none. It may initialise CUDA, which does not survive a

@@ -78,9 +78,9 @@ static size_t value_size(const pass *s, int v) {
 }
 
 static double **new_values(const pass *s, error *err) {
-    double **values = memory_new((size_t)s->p->count + 1, sizeof *values, err);
-    for (int v = 0; values && v <= s->p->count; v++) {
-        values[v] = memory_new(value_size(s, v), sizeof(double), err);
+    double **values = memory_new((size_t)s->p->count + 1, sizeof *values);
+    for (int v = 0; v <= s->p->count; v++) {
+        values[v] = memory_try_new(value_size(s, v), sizeof(double), err);
         if (values[v]) continue;
         while (v > 0) free(values[--v]);
         free(values);
@@ -93,10 +93,10 @@ static status pass_init(pass *s, error *err) {
     const program *p = s->p;
     s->value = new_values(s, err);
     s->gradient = s->b ? new_values(s, err) : NULL;
-    s->kept = memory_new((size_t)p->count, sizeof *s->kept, err);
+    s->kept = memory_new((size_t)p->count, sizeof *s->kept);
     if (!s->value || !s->kept || (s->b && !s->gradient)) return STATUS_FAILED;
     for (int i = 0; i < p->count; i++) {
-        s->kept[i] = memory_new(kept_size(s, &p->layers[i]), sizeof(double), err);
+        s->kept[i] = memory_try_new(kept_size(s, &p->layers[i]), sizeof(double), err);
         if (!s->kept[i]) return STATUS_FAILED;
     }
     return STATUS_OK;
@@ -200,7 +200,7 @@ status reference_step(const program *p, const double *parameters, const referenc
     memset(record, 0, record_floats(p) * sizeof *record);
     TRY(pass_init(&s, err));
     rc = STATUS_FAILED;
-    dx = memory_new(largest_value(&s), sizeof *dx, err);
+    dx = memory_try_new(largest_value(&s), sizeof *dx, err);
     if (!dx) goto out;
     rc = STATUS_OK;
 

@@ -29,7 +29,7 @@ status image_allocate(image *i, uint32_t width, uint32_t height, int channels, e
     i->width = (int)width;
     i->height = (int)height;
     i->channels = channels;
-    i->pixels = memory_new((size_t)width * height, (size_t)channels, err);
+    i->pixels = memory_try_new((size_t)width * height, (size_t)channels, err);
     return i->pixels ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -55,7 +55,7 @@ static uint8_t grey_of(const uint8_t *rgb) {
 status image_convert(image *i, int channels, error *err) {
     if (channels == i->channels) return STATUS_OK;
     const size_t pixels = (size_t)i->width * (size_t)i->height;
-    uint8_t *to = memory_new(pixels, (size_t)channels, err);
+    uint8_t *to = memory_try_new(pixels, (size_t)channels, err);
     if (!to) return STATUS_FAILED;
     for (size_t k = 0; k < pixels; k++)
         if (channels == 1)
@@ -104,7 +104,7 @@ static status refuse_other(const uint8_t *file, size_t bytes, error *err) {
 
 status image_read(const uint8_t *file, size_t bytes, int channels, image *i, error *err) {
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
-    status rc;
+    status rc = STATUS_OK;
     *i = (image){.orientation = 1};
     if (!bytes) return error_set(err, STATUS_INPUT, "it is empty");
     if (bytes > IMAGE_MAX_FILE)
@@ -147,7 +147,7 @@ status image_read_file(const char *path, int channels, image *i, error *err) {
                        IMAGE_MAX_FILE);
         goto out;
     }
-    file = memory_new((size_t)st.st_size, 1, err);
+    file = memory_try_new((size_t)st.st_size, 1, err);
     if (!file) goto out;
     TRY(read_all(fd, file, (size_t)st.st_size, &got, err));
     TRY(image_read(file, got, channels, i, err));

@@ -277,16 +277,13 @@ static status count_classes(const char *path, const pictures *p,
     return STATUS_OK;
 }
 
-static status name_classes(import_result *r, int classes, error *err) {
-    r->class_names = memory_new((size_t)classes, sizeof *r->class_names, err);
-    if (!r->class_names) return STATUS_FAILED;
+static void name_classes(import_result *r, int classes) {
+    r->class_names = memory_new((size_t)classes, sizeof *r->class_names);
     r->data.classes = classes;
     r->data.class_names = (const char *const *)r->class_names;
     for (int k = 0; k < classes; k++) {
-        r->class_names[k] = memory_format(err, "%d", k);
-        if (!r->class_names[k]) return STATUS_FAILED;
+        r->class_names[k] = memory_format("%d", k);
     }
-    return STATUS_OK;
 }
 
 // ---- Pictures ----
@@ -329,8 +326,8 @@ static status take_samples(const pictures *p, const image_import *s, const raw_d
 // Formats sample indices as text: keys of the split.
 static status number_keys(uint32_t count, char **text, const char ***keys, error *err) {
     enum { DIGITS = 11 };
-    *text = memory_new(count, DIGITS, err);
-    *keys = memory_new(count, sizeof **keys, err);
+    *text = memory_try_new(count, DIGITS, err);
+    *keys = memory_try_new(count, sizeof **keys, err);
     if (!*text || !*keys) return STATUS_FAILED;
     for (uint32_t i = 0; i < count; i++) {
         char *here = *text + (size_t)i * DIGITS;
@@ -362,7 +359,7 @@ static status check_same(const char *path, const pictures *p, error *err) {
 static status take_all(const pictures *p, int lists, const image_import *s, import_result *r,
                        error *err) {
     raw_dataset *d = &r->data;
-    status rc;
+    status rc = STATUS_OK;
     d->name = s->name;
     d->channels = s->channels ? s->channels : p->channels;
     d->height = s->size ? s->size : p->height;
@@ -408,7 +405,7 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
     }
     TRY(count_classes(path, p, seen, &classes, err));
     if (lists == RAW_SPLITS) TRY(check_same(path, p, err));
-    TRY(name_classes(r, classes, err));
+    name_classes(r, classes);
     TRY(take_all(p, lists, s, r, err));
     note_left_out(arrays, parts, lists, r, log);
 out:

@@ -95,32 +95,28 @@ static image_left describe_folder(const image_folder *f, size_t at) {
     return left;
 }
 
-static status leave(image_folder *f, image_left left, error *err) {
+static void leave(image_folder *f, image_left left) {
     for (size_t i = 0; i < f->left_count; i++) {
         image_left *same = &f->left[i];
         if (same->kind != left.kind || left.kind == LEFT_FOLDER) continue;
         same->files += left.files;
         same->pictures += left.pictures;
-        return STATUS_OK;
+        return;
     }
-    if (!left.files) return STATUS_OK;
-    status rc =
-        memory_grow((void **)&f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left, err);
-    if (rc == STATUS_OK) f->left[f->left_count++] = left;
-    return rc;
+    if (!left.files) return;
+    memory_grow((void **)&f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left);
+    f->left[f->left_count++] = left;
 }
 
 // Whatever is in no list is left out, by this one loop: nothing can be forgotten.
-static status leave_others(image_folder *f, error *err) {
-    status rc = STATUS_OK;
-    for (size_t at = 0, next; rc == STATUS_OK && at < f->tree.count; at = next) {
+static void leave_others(image_folder *f) {
+    for (size_t at = 0, next; at < f->tree.count; at = next) {
         const image_entry *e = &f->tree.entries[at];
         next = at + 1;
         if (e->list >= 0) continue;
         if (e->folder) next = image_tree_end(&f->tree, at);
-        rc = leave(f, e->folder ? describe_folder(f, at) : describe(f, at), err);
+        leave(f, e->folder ? describe_folder(f, at) : describe(f, at));
     }
-    return rc;
 }
 
 size_t image_folder_left(const image_folder *f) {
@@ -131,15 +127,13 @@ size_t image_folder_left(const image_folder *f) {
 
 // ---- Classes ----
 
-static status add_file(image_folder *f, int list, size_t at, int class, error *err) {
+static void add_file(image_folder *f, int list, size_t at, int class) {
     image_list *l = &f->lists[list];
     image_entry *e = &f->tree.entries[at];
-    status rc = memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files, err);
-    if (rc != STATUS_OK) return rc;
+    memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files);
     e->list = list;
     e->place = l->count;
     l->files[l->count++] = (image_file){e->path, image_tree_name(e->path), class};
-    return STATUS_OK;
 }
 
 static status no_picture(const image_folder *f, size_t at, error *err) {
@@ -165,13 +159,13 @@ static status list_class(image_folder *f, int list, size_t at, int class, error 
     const size_t before = f->lists[list].count, end = image_tree_end(&f->tree, at);
     status rc = STATUS_OK;
     f->tree.entries[at].list = list;
-    for (size_t k = at + 1; rc == STATUS_OK && k < end; k = image_tree_end(&f->tree, k)) {
+    for (size_t k = at + 1; k < end; k = image_tree_end(&f->tree, k)) {
         if (is_folder(f, k))
             return error_set(err, STATUS_INPUT,
                              "cannot import '%s': '%s' is a folder inside a class folder: move its "
                              "pictures into the class, or out of '%s'",
                              f->path, f->tree.entries[k].path, f->path);
-        if (is_picture(f, k)) rc = add_file(f, list, k, class, err);
+        if (is_picture(f, k)) add_file(f, list, k, class);
     }
     return rc == STATUS_OK && f->lists[list].count == before ? no_picture(f, at, err) : rc;
 }
@@ -181,8 +175,7 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     bool plain = utf8;
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
-    char *shown = text_escaped(name, err);
-    if (!shown) return STATUS_FAILED;
+    char *shown = text_escaped(name);
     error_set(err, STATUS_INPUT, "cannot import '%s': the class name '%s' %s", f->path, shown,
               utf8            ? "contains control characters: rename the folder"
               : f->is_archive ? "is not UTF-8: if it is in GBK, unpack it with unzip -O GBK, and "
@@ -252,8 +245,7 @@ static status refuse_count(const image_folder *f, size_t count, error *err) {
 
 static status take_classes(image_folder *f, const size_t *folders, size_t count, error *err) {
     if (count < 2 || count > LABELS_MAX_CLASSES) return refuse_count(f, count, err);
-    f->classes = memory_new(count, sizeof *f->classes, err);
-    if (!f->classes) return STATUS_FAILED;
+    f->classes = memory_new(count, sizeof *f->classes);
     f->class_count = (int)count;
     for (size_t i = 0; i < count; i++) {
         f->classes[i] = name_at(f, folders[i]);
@@ -281,10 +273,9 @@ static status check_same_classes(const image_folder *f, const size_t *folders, s
 // Keeps the folders of the classes wanted, in that order.
 static status choose(image_folder *f, const yaml_node *wanted, size_t *folders, size_t *count,
                      error *err) {
-    size_t *chosen = memory_new(wanted->count, sizeof *chosen, err);
-    const char **names = memory_new(*count, sizeof *names, err);
-    status rc = chosen && names ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    size_t *chosen = memory_new(wanted->count, sizeof *chosen);
+    const char **names = memory_new(*count, sizeof *names);
+    status rc = STATUS_OK;
     for (size_t k = 0; k < *count; k++) {
         names[k] = name_at(f, folders[k]);
         f->tree.entries[folders[k]].list = UNCHOSEN;
@@ -307,7 +298,7 @@ static status list_part(image_folder *f, int list, size_t at, const yaml_node *w
     for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end;
          k = image_tree_end(&f->tree, k)) {
         if (!is_folder(f, k)) continue;
-        TRY(memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders, err));
+        memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders);
         folders[count++] = k;
     }
     TRY(wanted ? choose(f, wanted, folders, &count, err) : check_no_parts(f, folders, count, err));
@@ -405,7 +396,7 @@ status image_folder_list(const char *path, bool is_archive, const yaml_node *wan
     if (!f->is_split) parts[0] = top;
     for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
     for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], wanted, err));
-    TRY(leave_others(f, err));
+    leave_others(f);
 out:
     return rc;
 }
@@ -418,11 +409,10 @@ void image_folder_release(image_folder *f) {
     *f = (image_folder){0};
 }
 
-static status hash_one(const image_folder *f, const image_file *file, sha256 *all, error *err) {
+static void hash_one(const image_folder *f, const image_file *file, sha256 *all) {
     char content[SHA256_TEXT_BYTES] = "";
     struct stat st;
-    char *path = memory_format(err, "%s/%s", f->path, file->path);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/%s", f->path, file->path);
     // Opening a pipe would block until it has a writer.
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
         sha256_file(path, content, NULL) != STATUS_OK)
@@ -430,17 +420,12 @@ static status hash_one(const image_folder *f, const image_file *file, sha256 *al
     sha256_update(all, file->path, strlen(file->path) + 1);
     sha256_update(all, content, strlen(content) + 1);
     free(path);
-    return STATUS_OK;
 }
 
-status image_folder_hash(const image_folder *f, char hash[SHA256_TEXT_BYTES], error *err) {
-    sha256 *all = sha256_new(err);
-    if (!all) return STATUS_FAILED;
-    status rc = STATUS_OK;
+void image_folder_hash(const image_folder *f, char hash[SHA256_TEXT_BYTES]) {
+    sha256 *all = sha256_new();
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; rc == STATUS_OK && i < f->lists[k].count; i++)
-            rc = hash_one(f, &f->lists[k].files[i], all, err);
+        for (size_t i = 0; i < f->lists[k].count; i++) hash_one(f, &f->lists[k].files[i], all);
     sha256_finish(all, hash);
     sha256_free(all);
-    return rc;
 }

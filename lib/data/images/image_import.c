@@ -64,7 +64,7 @@ status import_split(raw_dataset *r, uint8_t *images, uint32_t *labels, const cha
                     uint32_t count, const image_import *s, error *err) {
     r->splits[RAW_TRAIN] = (raw_split){
         .samples = count, .images = images, .labels = labels, .owned = {images, labels}};
-    bool *test = memory_new(count, sizeof *test, err);
+    bool *test = memory_try_new(count, sizeof *test, err);
     status rc = STATUS_FAILED;
     if (!test) return rc;
     TRY(split_choose(labels, keys, count, r->class_names, s->test_fraction, s->seed, test, err));
@@ -76,8 +76,7 @@ out:
 
 status import_check_classes(const raw_dataset *r, error *err) {
     for (int i = 0; i < RAW_SPLITS; i++) {
-        bool *seen = memory_new((size_t)r->classes, sizeof *seen, err);
-        if (!seen) return STATUS_FAILED;
+        bool *seen = memory_new((size_t)r->classes, sizeof *seen);
         for (uint32_t k = 0; k < r->splits[i].samples; k++) seen[r->splits[i].labels[k]] = true;
         int first = 0;
         while (first < r->classes && seen[first]) first++;
@@ -118,11 +117,11 @@ static void decoded_release(decoded *d, size_t files) {
 }
 
 static status decoded_init(decoded *d, const raw_dataset *r, size_t files, error *err) {
-    d->images = memory_new(files, raw_dataset_image_bytes(r), err);
-    d->labels = memory_new(files, sizeof *d->labels, err);
-    d->keys = memory_new(files, sizeof *d->keys, err);
-    d->why = memory_new(files, sizeof *d->why, err);
-    d->done = memory_new(files, sizeof *d->done, err);
+    d->images = memory_try_new(files, raw_dataset_image_bytes(r), err);
+    d->labels = memory_try_new(files, sizeof *d->labels, err);
+    d->keys = memory_try_new(files, sizeof *d->keys, err);
+    d->why = memory_try_new(files, sizeof *d->why, err);
+    d->done = memory_try_new(files, sizeof *d->done, err);
     return d->images && d->labels && d->keys && d->why && d->done ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -139,8 +138,8 @@ static status take(importing *x, int list, size_t place, const image *i, status 
     if (rc == STATUS_OK)
         return image_square(i, r->width, d->images + place * raw_dataset_image_bytes(r), err);
     if (rc != STATUS_INPUT) return error_set(err, rc, "%s", why->message);
-    d->why[place] = memory_string(why->message, err);
-    return d->why[place] ? STATUS_OK : STATUS_FAILED;
+    d->why[place] = memory_string(why->message);
+    return STATUS_OK;
 }
 
 static status read_files(importing *x, int list, error *err) {
@@ -149,8 +148,7 @@ static status read_files(importing *x, int list, error *err) {
     for (size_t k = 0; rc == STATUS_OK && k < l->count; k++) {
         image i = {0};
         error why = {0};
-        char *path = memory_format(err, "%s/%s", x->folder->path, l->files[k].path);
-        if (!path) return STATUS_FAILED;
+        char *path = memory_format("%s/%s", x->folder->path, l->files[k].path);
         rc = image_read_file(path, x->result->data.channels, &i, &why);
         rc = take(x, list, k, &i, rc, &why, err);
         image_release(&i);
@@ -165,7 +163,7 @@ static status read_member(archive_reader *r, uint8_t **file, size_t *bytes, size
     status rc = STATUS_OK;
     size_t got = 1;
     for (*bytes = 0; rc == STATUS_OK && got && *bytes <= IMAGE_MAX_FILE; *bytes += got) {
-        rc = memory_grow((void **)file, capacity, *bytes + CHUNK_BYTES, 1, err);
+        rc = memory_try_grow((void **)file, capacity, *bytes + CHUNK_BYTES, 1, err);
         if (rc == STATUS_OK) rc = archive_reader_read(r, *file + *bytes, CHUNK_BYTES, &got, err);
         if (rc != STATUS_OK) got = 0;
     }
@@ -176,12 +174,12 @@ static status read_members(importing *x, archive_reader *r, error *err) {
     uint8_t *file = NULL;
     size_t bytes, capacity = 0;
     const char *member;
-    status rc;
+    status rc = STATUS_OK;
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
         if (!member) break;
         const image_entry *e;
-        TRY(image_tree_find(&x->folder->tree, member, &e, err));
+        image_tree_find(&x->folder->tree, member, &e);
         if (!e || e->list < 0 || x->lists[e->list].done[e->place]) continue;
         image i = {0};
         error why = {0};
@@ -213,7 +211,7 @@ static void note(import_result *r, const image_file *file, const char *why, cons
     log_warn(log, "left out '%s/%s': %s", folder, file->path, why);
     if (r->unreadable < IMAGE_IMPORT_NAMED) {
         r->named[r->unreadable].path = file->path;
-        r->named[r->unreadable].why = memory_string(why, NULL);
+        r->named[r->unreadable].why = memory_string(why);
     }
     r->unreadable++;
 }

@@ -107,20 +107,18 @@ static void take_orientation(decoding *d) {
             d->to->orientation = exif_orientation(m->data, m->data_length);
 }
 
-static status take_rows(decoding *d) {
+static void take_rows(decoding *d) {
     struct jpeg_decompress_struct *j = &d->jpeg;
     image *i = d->to;
     const size_t stride = (size_t)i->width * (size_t)i->channels;
     const bool cmyk = j->out_color_space == JCS_CMYK;
-    d->row = memory_new((size_t)i->width, 4, d->err);
-    if (!d->row) return STATUS_FAILED;
+    d->row = memory_new((size_t)i->width, 4);
     while (j->output_scanline < j->output_height) {
         uint8_t *to = i->pixels + j->output_scanline * stride;
         JSAMPROW rows[] = {cmyk ? d->row : to};
         (void)jpeg_read_scanlines(j, rows, 1);
         if (cmyk) colours_of(d->row, j->saw_Adobe_marker, to, i->width);
     }
-    return STATUS_OK;
 }
 
 static status decode(decoding *d, const uint8_t *file, size_t bytes) {
@@ -138,8 +136,8 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
     d->rc = image_allocate(d->to, j->image_width, j->image_height, channels, d->err);
     if (d->rc != STATUS_OK) return d->rc;
     (void)jpeg_start_decompress(j);
-    d->rc = take_rows(d);
-    if (d->rc != STATUS_OK) return d->rc;
+    take_rows(d);
+    d->rc = STATUS_OK;
     (void)jpeg_finish_decompress(j);
     if (j->src->bytes_in_buffer)
         image_note_fault(d->to, "%zu bytes after its end", j->src->bytes_in_buffer);
@@ -147,8 +145,7 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
 }
 
 status image_decode_jpeg(const uint8_t *file, size_t bytes, image *i, error *err) {
-    decoding *d = memory_new(1, sizeof *d, err);
-    if (!d) return STATUS_FAILED;
+    decoding *d = memory_new(1, sizeof *d);
     d->to = i;
     d->err = err;
     d->jpeg.err = jpeg_std_error(&d->errors);

@@ -92,8 +92,8 @@ static status take_pixels(decoding *d) {
     const uint32_t height = png_get_image_height(d->png, d->info);
     d->rc = image_allocate(d->to, width, height, channels, d->err);
     if (d->rc != STATUS_OK) return d->rc;
-    d->pixels = memory_new((size_t)width * height, (size_t)all, d->err);
-    d->rows = memory_new(height, sizeof *d->rows, d->err);
+    d->pixels = memory_try_new((size_t)width * height, (size_t)all, d->err);
+    d->rows = memory_try_new(height, sizeof *d->rows, d->err);
     if (!d->pixels || !d->rows) return STATUS_FAILED;
     for (uint32_t y = 0; y < height; y++) d->rows[y] = d->pixels + (size_t)y * width * (size_t)all;
     png_read_image(d->png, d->rows);
@@ -130,8 +130,7 @@ static status decode(decoding *d) {
 }
 
 status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err) {
-    decoding *d = memory_new(1, sizeof *d, err);
-    if (!d) return STATUS_FAILED;
+    decoding *d = memory_new(1, sizeof *d);
     d->file = file;
     d->bytes = bytes;
     d->to = i;
@@ -153,7 +152,7 @@ status image_encode_png(const image *i, uint8_t **file, size_t *bytes, error *er
     *file = NULL;
     // The first call computes the size.
     if (png_image_write_to_memory(&p, NULL, &size, 0, i->pixels, 0, NULL)) {
-        *file = memory_new(size, 1, err);
+        *file = memory_try_new(size, 1, err);
         if (!*file) return STATUS_FAILED;
         if (png_image_write_to_memory(&p, *file, &size, 0, i->pixels, 0, NULL)) {
             *bytes = size;

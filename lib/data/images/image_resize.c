@@ -56,16 +56,14 @@ static void weigh(const axis *a, int k, weights *w) {
     }
 }
 
-static status weights_init(weights *w, const axis *a, error *err) {
+static void weights_init(weights *w, const axis *a) {
     const size_t count = (size_t)a->count;
     w->room = (size_t)(2 * a->in / a->out + 3);
-    w->begin = memory_new(3 * count, sizeof *w->begin, err);
-    w->values = memory_new(count, w->room * sizeof *w->values, err);
-    if (!w->begin || !w->values) return STATUS_FAILED;
+    w->begin = memory_new(3 * count, sizeof *w->begin);
+    w->values = memory_new(count, w->room * sizeof *w->values);
     w->count = w->begin + count;
     w->total = w->count + count;
     for (int k = 0; k < a->count; k++) weigh(a, k, w);
-    return STATUS_OK;
 }
 
 // Returns output pixel k of a line whose pixels are `step` bytes apart.
@@ -122,14 +120,15 @@ status image_square(const image *i, int size, uint8_t *planes, error *err) {
     const axis vertical = plan_axis(i->height, shorter, size);
     const size_t channels = (size_t)i->channels, side = (size_t)size;
     weights across = {0}, down = {0};
-    uint8_t *rows = memory_new((size_t)i->height * side, channels, err);
-    uint8_t *square = memory_new(side * side, channels, err);
+    uint8_t *rows = memory_try_new((size_t)i->height * side, channels, err);
+    uint8_t *square = memory_try_new(side * side, channels, err);
     status rc = STATUS_FAILED;
     if (!rows || !square) goto out;
-    TRY(weights_init(&across, &horizontal, err));
-    TRY(weights_init(&down, &vertical, err));
+    weights_init(&across, &horizontal);
+    weights_init(&down, &vertical);
     resample(i, size, &across, &down, rows, square);
     turn(i, size, square, planes);
+    rc = STATUS_OK;
 out:
     weights_release(&across);
     weights_release(&down);

@@ -73,8 +73,10 @@ static status add(image_tree *t, char *path, bool folder, error *err) {
     t->bytes += strlen(path) + 1;
     if (t->bytes > MAX_NAME_BYTES)
         rc = error_set(err, STATUS_INPUT, "more than %zu bytes of names", MAX_NAME_BYTES);
-    else
-        rc = memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry, err);
+    else {
+        memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry);
+        rc = STATUS_OK;
+    }
     if (rc == STATUS_OK)
         t->entries[t->count++] = entry;
     else
@@ -93,9 +95,9 @@ static status add_found(const char *top, const char *inner, int depth, const cha
                         image_tree *t, error *err) {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_litter(name, strlen(name)))
         return STATUS_OK;
-    char *own = memory_format(err, *inner ? "%s/%s" : "%s%s", inner, name);
-    char *whole = own ? memory_format(err, "%s/%s", top, own) : NULL;
-    const bool folder = whole && is_folder(whole, depth < FOLLOWED_DEPTH);
+    char *own = memory_format(*inner ? "%s/%s" : "%s%s", inner, name);
+    char *whole = memory_format("%s/%s", top, own);
+    const bool folder = is_folder(whole, depth < FOLLOWED_DEPTH);
     const bool there = whole != NULL;
     free(whole);
     if (there) return add(t, own, folder, err);
@@ -105,8 +107,7 @@ static status add_found(const char *top, const char *inner, int depth, const cha
 
 static status read_entry(const char *top, size_t at, image_tree *t, error *err) {
     const image_entry entry = t->entries[at]; // adding others may move it
-    char *path = memory_format(err, *entry.path ? "%s/%s" : "%s%s", top, entry.path);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format(*entry.path ? "%s/%s" : "%s%s", top, entry.path);
     status rc = STATUS_OK;
     DIR *dir = opendir(path);
     if (!dir && !entry.hidden)
@@ -122,7 +123,7 @@ static status read_entry(const char *top, size_t at, image_tree *t, error *err) 
 
 status image_tree_read_folder(const char *path, image_tree *t, error *err) {
     *t = (image_tree){0};
-    status rc = add(t, memory_string("", err), true, err);
+    status rc = add(t, memory_string(""), true, err);
     for (size_t i = 0; rc == STATUS_OK && i < t->count; i++)
         if (t->entries[i].folder && t->entries[i].depth < IMAGE_TREE_DEPTH)
             rc = read_entry(path, i, t, err);
@@ -133,9 +134,9 @@ status image_tree_read_folder(const char *path, image_tree *t, error *err) {
 // ---- An archive ----
 
 // Returns a member's name without empty parts and ".": "" if it is litter.
-static char *tidy(const char *member, error *err) {
-    char *path = memory_new(strlen(member) + 1, 1, err), *to = path;
-    for (const char *part = member; path && *part;) {
+static char *tidy(const char *member) {
+    char *path = memory_new(strlen(member) + 1, 1), *to = path;
+    for (const char *part = member; *part;) {
         const size_t length = strcspn(part, "/");
         if (is_litter(part, length)) {
             *path = 0;
@@ -163,7 +164,7 @@ static status add_parents(image_tree *t, const char *path, error *err) {
         if (++depth >= IMAGE_TREE_DEPTH)
             return error_set(err, STATUS_INPUT, "member '%.200s' is in more than %d folders", path,
                              IMAGE_TREE_DEPTH - 1);
-        if (i >= shared) rc = add(t, memory_format(err, "%.*s", (int)i, path), true, err);
+        if (i >= shared) rc = add(t, memory_format("%.*s", (int)i, path), true, err);
     }
     return rc;
 }
@@ -190,8 +191,7 @@ static status drop_repeated(image_tree *t, error *err) {
 }
 
 static status add_member(image_tree *t, const char *member, bool folder, error *err) {
-    char *path = tidy(member, err);
-    if (!path) return STATUS_FAILED;
+    char *path = tidy(member);
     status rc = *path ? add_parents(t, path, err) : STATUS_OK;
     if (rc == STATUS_OK && *path) return add(t, path, folder, err);
     free(path);
@@ -206,7 +206,7 @@ status image_tree_read_archive(const char *path, image_tree *t, error *err) {
     if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     status rc;
     TRY(archive_reader_open(fd, path, ARCHIVE_FOLDERS, &r, err));
-    TRY(add(t, memory_string("", err), true, err));
+    TRY(add(t, memory_string(""), true, err));
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
         if (!member) break;
@@ -244,13 +244,10 @@ bool image_tree_is_archive(const char *path) {
     return pictures;
 }
 
-status image_tree_find(const image_tree *t, const char *member, const image_entry **found,
-                       error *err) {
-    const image_entry wanted = {.path = tidy(member, err)};
+void image_tree_find(const image_tree *t, const char *member, const image_entry **found) {
+    const image_entry wanted = {.path = tidy(member)};
     *found = NULL;
-    if (!wanted.path) return STATUS_FAILED;
     const image_entry *own = bsearch(&wanted, t->entries, t->count, sizeof wanted, by_path);
     if (own && !own->folder) *found = own; // litter has the path of the top
     free(wanted.path);
-    return STATUS_OK;
 }

@@ -47,8 +47,7 @@ bool image_tree_is_archive(const char *path);
 size_t image_tree_end(const image_tree *t, size_t at);
 
 // Finds the entry of a file in the archive, by its name there; *found is NULL if it was left out.
-status image_tree_find(const image_tree *t, const char *member, const image_entry **found,
-                       error *err) MUST_CHECK;
+void image_tree_find(const image_tree *t, const char *member, const image_entry **found);
 
 // The last part of a path.
 const char *image_tree_name(const char *path);

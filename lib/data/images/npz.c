@@ -22,11 +22,11 @@ static status read_array(archive_reader *r, npz_array *a, char *name, const char
     status rc = STATUS_OK;
     a->name = name;
     do {
-        TRY(memory_grow((void **)&a->bytes, &capacity, bytes + CHUNK_BYTES, 1, err));
+        TRY(memory_try_grow((void **)&a->bytes, &capacity, bytes + CHUNK_BYTES, 1, err));
         TRY(archive_reader_read(r, a->bytes + bytes, CHUNK_BYTES, &got, err));
         bytes += got;
     } while (got);
-    shown = memory_format(err, "%s:%s.npy", path, name);
+    shown = memory_format("%s:%s.npy", path, name);
     rc = shown ? npy_parse(a->bytes, bytes, shown, &a->array, err) : STATUS_FAILED;
 out:
     free(shown);
@@ -39,8 +39,7 @@ static status take_member(archive_reader *r, const char *member, const char *pat
     const size_t length = strlen(member), used = strlen(names);
     if (length < sizeof end || strcmp(member + length - (sizeof end - 1), end) != 0)
         return STATUS_OK;
-    char *name = memory_format(err, "%.*s", (int)(length - (sizeof end - 1)), member);
-    if (!name) return STATUS_FAILED;
+    char *name = memory_format("%.*s", (int)(length - (sizeof end - 1)), member);
     snprintf(names + used, NPZ_NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
     const int at = place(name);
     if (at >= 0 && !arrays[at].name) return read_array(r, &arrays[at], name, path, err);

@@ -21,12 +21,10 @@ static int by_class_and_hash(const void *a, const void *b) {
     return strcmp(x->hash, y->hash);
 }
 
-static status draw(ticket *t, const char *class_name, const char *key, uint64_t seed, error *err) {
-    char *text = memory_format(err, "%" PRIu64 "/%s/%s", seed, class_name, key);
-    if (!text) return STATUS_FAILED;
-    const status rc = sha256_buffer(text, strlen(text), t->hash, err);
+static void draw(ticket *t, const char *class_name, const char *key, uint64_t seed) {
+    char *text = memory_format("%" PRIu64 "/%s/%s", seed, class_name, key);
+    sha256_buffer(text, strlen(text), t->hash);
     free(text);
-    return rc;
 }
 
 static size_t test_count(size_t count, double fraction) {
@@ -48,14 +46,14 @@ static status choose_of_class(const ticket *tickets, size_t count, const char *n
 status split_choose(const uint32_t *labels, const char *const *keys, size_t count,
                     const char *const *class_names, double fraction, uint64_t seed, bool *test,
                     error *err) {
-    ticket *tickets = memory_new(count, sizeof *tickets, err);
-    status rc = tickets ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+    ticket *tickets = memory_new(count, sizeof *tickets);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
         tickets[i].label = labels[i];
         tickets[i].sample = i;
-        rc = draw(&tickets[i], class_names[labels[i]], keys[i], seed, err);
+        draw(&tickets[i], class_names[labels[i]], keys[i], seed);
     }
-    if (rc == STATUS_OK) qsort(tickets, count, sizeof *tickets, by_class_and_hash);
+    qsort(tickets, count, sizeof *tickets, by_class_and_hash);
     for (size_t first = 0, end; rc == STATUS_OK && first < count; first = end) {
         for (end = first; end < count && tickets[end].label == tickets[first].label;) end++;
         rc = choose_of_class(tickets + first, end - first, class_names[tickets[first].label],

@@ -55,27 +55,25 @@ static void describe_experiment(text *t, const raw_dataset *d) {
 static status write_new(const char *path, void (*describe)(text *, const raw_dataset *),
                         const raw_dataset *data, bool *kept, error *err) {
     struct stat info;
-    text t;
+    text t = {0};
     if (lstat(path, &info) == 0) {
         *kept = true;
         return STATUS_OK;
     }
-    text_init(&t, err);
     describe(&t, data);
     char *content = text_take(&t);
-    status rc = content ? output_write_file(path, content, strlen(content), err) : STATUS_FAILED;
+    status rc = output_write_file(path, content, strlen(content), err);
     free(content);
     return rc;
 }
 
 status starter_write(const raw_dataset *data, const char *folder, char **path, bool *kept,
                      error *err) {
-    char *models = memory_format(err, "%s/models", folder);
-    char *model = memory_format(err, "%s/models/%s.yaml", folder, data->name);
-    *path = memory_format(err, "%s/%s.yaml", folder, data->name);
+    char *models = memory_format("%s/models", folder);
+    char *model = memory_format("%s/models/%s.yaml", folder, data->name);
+    *path = memory_format("%s/%s.yaml", folder, data->name);
     *kept = false;
-    status rc = models && model && *path ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = output_make_folder(models, err);
+    status rc = output_make_folder(models, err);
     if (rc == STATUS_OK) rc = write_new(model, describe_model, data, kept, err);
     if (rc == STATUS_OK) rc = write_new(*path, describe_experiment, data, kept, err);
     free(models);

@@ -45,8 +45,7 @@ static status open_temporary(int *fd, error *err) {
     if (!folder || !*folder) folder = "/tmp";
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd >= 0) return STATUS_OK;
-    char *path = memory_format(err, "%s/lockstep-XXXXXX", folder);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/lockstep-XXXXXX", folder);
     status rc = STATUS_OK;
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
@@ -279,8 +278,7 @@ static status explain(const transfer *t, CURLcode code, const char *hint, error 
     if (code == CURLE_HTTP_RETURNED_ERROR)
         return error_set(err, STATUS_FAILED, "cannot download: '%s': the server answered %ld%s",
                          t->shown, answer_of(t), tries);
-    char *reason = redact_urls(t->reason[0] ? t->reason : curl_easy_strerror(code), err);
-    if (!reason) return STATUS_FAILED;
+    char *reason = redact_urls(t->reason[0] ? t->reason : curl_easy_strerror(code));
     status kind = code == CURLE_FILE_COULDNT_READ_FILE ? STATUS_INPUT : STATUS_FAILED;
     if (!is_unreachable(code)) hint = NULL;
     error_set(err, kind, "cannot download: '%s': %s%s%s%s", t->shown, reason, tries,
@@ -293,8 +291,8 @@ status download_file(const char *url, uint64_t max_bytes, const char *hint, cons
                      int *fd, error *err) {
     transfer t = {.url = url, .fd = -1, .max_bytes = max_bytes};
     *fd = -1;
-    t.shown = redact_urls(url, err);
-    status rc = t.shown ? open_temporary(&t.fd, err) : STATUS_FAILED;
+    t.shown = redact_urls(url);
+    status rc = open_temporary(&t.fd, err);
     TRY(rc);
     t.curl = curl_easy_init();
     if (!t.curl)

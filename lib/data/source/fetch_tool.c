@@ -50,13 +50,10 @@ typedef struct choice {
 static status choose(const arguments *a, const dataset_entry *d, choice *c, error *err) {
     size_t *chosen = NULL;
     if (!a->classes) return STATUS_OK;
-    status rc = STATUS_FAILED;
-    c->wanted = labels_split(a->classes, err);
-    if (!c->wanted) return rc;
-    c->names = memory_new(c->wanted->count, sizeof *c->names, err);
-    chosen = memory_new(c->wanted->count, sizeof *chosen, err);
-    if (c->names && chosen)
-        rc = labels_choose(c->wanted, d->class_names, (size_t)d->classes, chosen, err);
+    c->wanted = labels_split(a->classes);
+    c->names = memory_new(c->wanted->count, sizeof *c->names);
+    chosen = memory_new(c->wanted->count, sizeof *chosen);
+    status rc = labels_choose(c->wanted, d->class_names, (size_t)d->classes, chosen, err);
     // Results on a part of the classes must not pass for results on all.
     snprintf(c->dataset, sizeof c->dataset, "%s-%zu-classes", a->dataset, c->wanted->count);
     free(chosen);
@@ -68,14 +65,10 @@ static void choice_release(choice *c) {
     free(c->names);
 }
 
-static status describe(const arguments *a, const dataset_entry *d, const choice *c, manifest *m,
-                       error *err) {
-    status rc;
-    TRY(members_describe_pins(d, m, err));
-    if (c->wanted) TRY(yaml_put(manifest_parameters(m), "classes", yaml_copy(c->wanted, err), err));
-    TRY(raw_output_describe(&a->output, m, err));
-out:
-    return rc;
+static void describe(const arguments *a, const dataset_entry *d, const choice *c, manifest *m) {
+    members_describe_pins(d, m);
+    if (c->wanted) yaml_put(manifest_parameters(m), "classes", yaml_copy(c->wanted));
+    raw_output_describe(&a->output, m);
 }
 
 static bool fetches(const fetch_tool *t, const dataset_entry *d) {
@@ -100,7 +93,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
         return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
     TRY(choose(a, d, &c, err));
     TRY(manifest_begin(&m, a->tool->name, BITS, call->argc, call->argv, err));
-    TRY(describe(a, d, &c, &m, err));
+    describe(a, d, &c, &m);
     if (a->output.print_key) {
         TRY(manifest_print_key(&m, err));
         goto out;
@@ -119,7 +112,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
                         .class_names = d->class_names};
     TRY(readers[d - dataset_list](d, sources, source_count, call->log, &raw, &origin, err));
     TRY(raw_dataset_check_labels(&raw, err));
-    TRY(members_describe_origin(d, &origin, &m, err));
+    members_describe_origin(d, &origin, &m);
     if (c.wanted) {
         TRY(raw_dataset_keep(&raw, c.wanted, c.names, err));
         raw.name = c.dataset;
@@ -136,9 +129,9 @@ out:
 
 // Return the names of its data sets, the first of which is the default, and the lines after the
 // options; free() them.
-static char *make_names(const fetch_tool *t, const char **first, error *err) {
+static char *make_names(const fetch_tool *t, const char **first) {
     text names;
-    text_init(&names, err);
+    text_init(&names);
     for (size_t i = 0; i < DATASETS; i++) {
         const dataset_entry *d = &dataset_list[i];
         if (!fetches(t, d)) continue;
@@ -148,9 +141,9 @@ static char *make_names(const fetch_tool *t, const char **first, error *err) {
     return text_take(&names);
 }
 
-static char *make_notes(const fetch_tool *t, error *err) {
+static char *make_notes(const fetch_tool *t) {
     text notes;
-    text_init(&notes, err);
+    text_init(&notes);
     text_format(&notes, "%s\n", t->sources);
     for (size_t i = 0; i < DATASETS; i++)
         if (fetches(t, &dataset_list[i]) && dataset_list[i].note)
@@ -161,8 +154,7 @@ static char *make_notes(const fetch_tool *t, error *err) {
 
 int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
     arguments a = {.tool = t, .output = {.lock = -1}};
-    error err = {0};
-    char *names = make_names(t, &a.dataset, &err), *notes = make_notes(t, &err);
+    char *names = make_names(t, &a.dataset), *notes = make_notes(t);
     const cli_option options[] = {
         {"dataset", CLI_STRING, &a.dataset, names, "which one (default: the first)", 0, 0},
         {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
@@ -180,8 +172,7 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
                            .options = options,
                            .notes = notes};
     a.names = names;
-    const int code = names && notes ? cli_main(&tool, argc, argv, fetch, &a)
-                                    : cli_finish(&tool, STATUS_FAILED, &err);
+    const int code = cli_main(&tool, argc, argv, fetch, &a);
     cli_list_release(&a.from);
     free(names);
     free(notes);

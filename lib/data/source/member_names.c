@@ -60,9 +60,8 @@ static status find_form(const member *m, member_form form, const char *folder, b
         return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", folder);
     for (struct dirent *e; rc == STATUS_OK && entries && (e = readdir(entries));) {
         if (!has_form(m, form, e->d_name)) continue;
-        char *found = memory_format(err, "%s/%s", folder, e->d_name);
-        if (!found) rc = STATUS_FAILED;
-        if (found && is_folder(found)) {
+        char *found = memory_format("%s/%s", folder, e->d_name);
+        if (is_folder(found)) {
             // An unrelated folder may have such a name: train, test.
             char *in = NULL;
             if (!inner) rc = find_form(m, form, found, true, &in, err);

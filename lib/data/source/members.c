@@ -134,7 +134,7 @@ static status read_whole(const reading *r, const member *m, const stream *s, uin
             return error_set(err, STATUS_INPUT,
                              "cannot use '%s': member '%s' has more than %" PRIu64 " bytes",
                              r->from, m->alias, most);
-        TRY(memory_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
+        TRY(memory_try_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
         TRY(stream_read(s, *file + *bytes, CHUNK_BYTES, &got, err));
         *bytes += got;
     } while (got);
@@ -176,8 +176,7 @@ static void warn_if_unpinned(const reading *r, const member *m, const char *path
 static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
     const member *m = &r->set->members[which];
     char content[SHA256_TEXT_BYTES];
-    sha256 *hash = sha256_new(err);
-    if (!hash) return STATUS_FAILED;
+    sha256 *hash = sha256_new();
     // Not earlier: a download has its own progress line.
     if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
     status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
@@ -202,10 +201,9 @@ static status read_member(reading *r, size_t which, bool alias, const stream *s,
 // Hashes the whole file, and seeks back to its beginning.
 static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64_t *bytes,
                         error *err) {
-    sha256 *hash = sha256_new(err);
-    if (!hash) return STATUS_FAILED;
+    sha256 *hash = sha256_new();
     const stream s = {.fd = fd, .path = r->shown};
-    status rc;
+    status rc = STATUS_OK;
     size_t got = 0;
     *bytes = 0;
     do {
@@ -334,7 +332,7 @@ static status read_folder(reading *r, error *err) {
         rc = read_in_folder(r, i, r->from, err);
         for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
             if (rc != STATUS_OK || r->origin->found[i]) break;
-            char *inner = memory_format(err, "%s/%s", r->from, r->set->folders[k]);
+            char *inner = memory_format("%s/%s", r->from, r->set->folders[k]);
             rc = inner ? read_in_folder(r, i, inner, err) : STATUS_FAILED;
             free(inner);
         }
@@ -356,21 +354,17 @@ static status read_url_of_archive(reading *r, error *err) {
 }
 
 // Returns BASE/NAME and the suffix, with the query kept at the end.
-static char *member_url(const char *base, const char *name, const char *suffix, error *err) {
+static char *member_url(const char *base, const char *name, const char *suffix) {
     size_t length = strcspn(base, "?#");
     const char *slash = length && base[length - 1] == '/' ? "" : "/";
-    return memory_format(err, "%.*s%s%s%s%s", (int)length, base, slash, name, suffix,
-                         base + length);
+    return memory_format("%.*s%s%s%s%s", (int)length, base, slash, name, suffix, base + length);
 }
 
 static status read_url_of_member(reading *r, size_t which, error *err) {
     int fd;
-    char *url = member_url(r->from, r->set->members[which].name, r->set->suffix, err);
-    char *shown = NULL;
-    status rc = url ? STATUS_OK : STATUS_FAILED;
-    if (url) shown = redact_urls(url, err);
-    if (!shown) rc = STATUS_FAILED;
-    TRY(rc);
+    char *url = member_url(r->from, r->set->members[which].name, r->set->suffix);
+    char *shown = redact_urls(url);
+    status rc;
     log_info(r->log, "downloading %s", shown);
     TRY(download_file(url, MAX_DOWNLOAD, r->hint, r->log, &fd, err));
     rc = read_packed(r, which, fd, shown, err);
@@ -398,7 +392,7 @@ static status read_path(reading *r, error *err) {
         if (fd >= 0) close(fd);
         return error_system(err, STATUS_INPUT, why, "cannot read: '%s'", r->from);
     }
-    status rc;
+    status rc = STATUS_OK;
     member_form form;
     if (S_ISDIR(st.st_mode))
         rc = read_folder(r, err);
@@ -433,14 +427,13 @@ static status read_source(reading *r, error *err) {
     r->holds_alike = false;
     r->origin->from = r->from;
     free(r->shown);
-    r->shown = redact_urls(r->from, err);
-    if (!r->shown) return STATUS_FAILED;
+    r->shown = redact_urls(r->from);
     status rc = download_is_url(r->from) ? read_url(r, err) : read_path(r, err);
     return rc == STATUS_OK ? check_all_found(r, err) : rc;
 }
 
 static void say_next(const logger *log, const char *why, const char *next) {
-    char *shown = redact_urls(next, NULL);
+    char *shown = redact_urls(next);
     log_warn(log, "%s; trying '%s'", why, shown ? shown : "the next source");
     free(shown);
 }
@@ -456,10 +449,9 @@ status members_read(const dataset_entry *d, const char *const *sources, size_t s
     for (size_t i = 0; i < d->member_count; i++)
         if (!d->members[i].optional) r.total += d->members[i].bytes;
     status rc = STATUS_FAILED;
-    char *hint = memory_format(err, "pass a local archive or folder: --from PATH, or make %s=PATH",
-                               d->setting);
-    r.chunk = memory_new(CHUNK_BYTES, 1, err);
-    if (!hint || !r.chunk) goto out;
+    char *hint =
+        memory_format("pass a local archive or folder: --from PATH, or make %s=PATH", d->setting);
+    r.chunk = memory_new(CHUNK_BYTES, 1);
     for (size_t i = 0; i < source_count; i++) {
         r.from = sources[i];
         r.hint = i + 1 < source_count ? NULL : hint;
@@ -469,7 +461,6 @@ status members_read(const dataset_entry *d, const char *const *sources, size_t s
         if (rc == STATUS_OK) break;
         if (i + 1 < source_count) say_next(log, err->message, sources[i + 1]);
     }
-out:
     free(hint);
     free(r.chunk);
     free(r.shown);

@@ -61,10 +61,9 @@ status members_read(const dataset_entry *d, const char *const *sources, size_t s
                     error *err) MUST_CHECK;
 
 // Puts the pins into the manifest (`parameters`): the same for every source of the members.
-status members_describe_pins(const dataset_entry *d, manifest *m, error *err) MUST_CHECK;
+void members_describe_pins(const dataset_entry *d, manifest *m);
 // Puts the members found into the manifest (`results.members`), those checked by size and structure
 // only (`results.unpinned`), and their source (`run.source`).
-status members_describe_origin(const dataset_entry *d, const member_origin *origin, manifest *m,
-                               error *err) MUST_CHECK;
+void members_describe_origin(const dataset_entry *d, const member_origin *origin, manifest *m);
 
 #endif

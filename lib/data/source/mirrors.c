@@ -31,8 +31,7 @@ static status take_list(mirrors *m, const yaml_node *list, const char *dataset, 
     if (!list) return STATUS_OK;
     if (list->kind != YAML_SEQUENCE || !list->count)
         return yaml_error(list, err, "'%s': expected a list of URLs", dataset);
-    m->urls = memory_new(list->count, sizeof *m->urls, err);
-    if (!m->urls) return STATUS_FAILED;
+    m->urls = memory_new(list->count, sizeof *m->urls);
     for (; m->count < list->count; m->count++) {
         const yaml_node *item = list->items[m->count];
         status rc = yaml_string(item, dataset, &m->urls[m->count], err);

@@ -34,7 +34,7 @@ static status parse_split(const dataset_entry *d, int split, raw_split *s, error
                          labels.shape[0], count, height, width);
     s->samples = count;
     s->images = images.data;
-    s->labels = memory_new(count, sizeof *s->labels, err);
+    s->labels = memory_try_new(count, sizeof *s->labels, err);
     s->owned[2] = s->labels;
     if (!s->labels) return STATUS_FAILED;
     for (uint32_t i = 0; i < count; i++) s->labels[i] = labels.data[i];
@@ -48,7 +48,7 @@ status mnist_read(const dataset_entry *d, const char *const *sources, size_t sou
     const member_use use = {take, files, NULL};
     status rc = STATUS_FAILED;
     for (int i = 0; i < MEMBERS; i++) {
-        files[i] = memory_new(d->members[i].bytes, 1, err);
+        files[i] = memory_try_new(d->members[i].bytes, 1, err);
         r->splits[i / 2].owned[i % 2] = files[i];
         if (!files[i]) goto out;
     }

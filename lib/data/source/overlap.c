@@ -47,7 +47,7 @@ static bool is_among(const hashed *sorted, size_t count, const hashed *one, size
 status overlap_count(const raw_dataset *r, uint32_t *count, error *err) {
     const raw_split *train = &r->splits[RAW_TRAIN], *test = &r->splits[RAW_TEST];
     const size_t bytes = raw_dataset_image_bytes(r);
-    hashed *sorted = memory_new(train->samples, sizeof *sorted, err);
+    hashed *sorted = memory_try_new(train->samples, sizeof *sorted, err);
     *count = 0;
     if (!sorted) return STATUS_FAILED;
     for (uint32_t i = 0; i < train->samples; i++) {

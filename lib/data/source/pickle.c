@@ -71,8 +71,7 @@ pickle_value *pickle_new(pickle_machine *m, pickle_kind kind) {
         (void)pickle_refuse(m, "more than %d values", MAX_VALUES);
         return NULL;
     }
-    pickle_value *v = memory_new(1, sizeof *v, m->err);
-    if (!v) return NULL;
+    pickle_value *v = memory_new(1, sizeof *v);
     v->kind = kind;
     v->before = m->result->last;
     m->result->last = v;
@@ -137,10 +136,9 @@ static status take_line(pickle_machine *m, const uint8_t **from, size_t *bytes) 
 static status push(pickle_machine *m, pickle_value *v) {
     if (!v) return m->err->code;
     if (m->depth >= MAX_DEPTH) return pickle_refuse(m, "more than %d values", MAX_DEPTH);
-    status rc =
-        memory_grow((void **)&m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *), m->err);
-    if (rc == STATUS_OK) m->stack[m->depth++] = v;
-    return rc;
+    memory_grow((void **)&m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *));
+    m->stack[m->depth++] = v;
+    return STATUS_OK;
 }
 
 static size_t floor_of(const pickle_machine *m) {
@@ -154,11 +152,9 @@ static status pop(pickle_machine *m, pickle_value **v) {
     return STATUS_OK;
 }
 
-static status mark(pickle_machine *m) {
-    status rc = memory_grow((void **)&m->marks, &m->mark_capacity, m->mark_count + 1,
-                            sizeof *m->marks, m->err);
-    if (rc == STATUS_OK) m->marks[m->mark_count++] = m->depth;
-    return rc;
+static void mark(pickle_machine *m) {
+    memory_grow((void **)&m->marks, &m->mark_capacity, m->mark_count + 1, sizeof *m->marks);
+    m->marks[m->mark_count++] = m->depth;
 }
 
 // Removes the last mark. The `count` values above it are at *first until the next push.
@@ -173,15 +169,11 @@ static status pop_mark(pickle_machine *m, pickle_value ***first, size_t *count) 
     return STATUS_OK;
 }
 
-static status append(pickle_machine *m, pickle_value *to, pickle_value *const *items,
-                     size_t count) {
-    if (!count) return STATUS_OK;
-    status rc = memory_grow((void **)&to->items, &to->capacity, to->count + count,
-                            sizeof(pickle_value *), m->err);
-    if (rc != STATUS_OK) return rc;
+static void append(pickle_value *to, pickle_value *const *items, size_t count) {
+    if (!count) return;
+    memory_grow((void **)&to->items, &to->capacity, to->count + count, sizeof(pickle_value *));
     memcpy(to->items + to->count, items, count * sizeof *items);
     to->count += count;
-    return STATUS_OK;
 }
 
 // ---- Opcodes: scalars ----
@@ -233,8 +225,8 @@ static status do_tuple(pickle_machine *m, size_t count) {
     pickle_value *v = pickle_new(m, PICKLE_TUPLE);
     if (!v) return m->err->code;
     m->depth -= count;
-    status rc = append(m, v, m->stack + m->depth, count);
-    return rc == STATUS_OK ? push(m, v) : rc;
+    append(v, m->stack + m->depth, count);
+    return push(m, v);
 }
 
 static status do_marked_tuple(pickle_machine *m) {
@@ -254,7 +246,8 @@ static status extend(pickle_machine *m, pickle_kind kind, pickle_value *const *i
     if (to->kind != kind || (kind == PICKLE_DICTIONARY && count % 2))
         return pickle_refuse(m, "it appends to a value that is not a %s",
                              kind == PICKLE_LIST ? "list" : "dictionary");
-    return append(m, to, items, count);
+    append(to, items, count);
+    return STATUS_OK;
 }
 
 static status do_extend(pickle_machine *m, pickle_kind kind, size_t count) {
@@ -277,9 +270,7 @@ static status put_memo(pickle_machine *m, uint64_t place) {
     // Python numbers places consecutively: a distant one would only take memory.
     if (place > m->memo_count + MAX_MEMO_GAP || place >= MAX_VALUES)
         return pickle_refuse(m, "the memo has a gap");
-    status rc = memory_grow((void **)&m->memo, &m->memo_capacity, (size_t)place + 1,
-                            sizeof(pickle_value *), m->err);
-    if (rc != STATUS_OK) return rc;
+    memory_grow((void **)&m->memo, &m->memo_capacity, (size_t)place + 1, sizeof(pickle_value *));
     while (m->memo_count <= place) m->memo[m->memo_count++] = NULL;
     m->memo[place] = m->stack[m->depth - 1];
     return STATUS_OK;
@@ -386,7 +377,7 @@ static status do_opcode(pickle_machine *m, unsigned opcode) {
     case TUPLE2: return do_tuple(m, 2);
     case TUPLE3: return do_tuple(m, 3);
     case TUPLE: return do_marked_tuple(m);
-    case MARK: return mark(m);
+    case MARK: mark(m); return STATUS_OK;
     case APPEND: return do_extend(m, PICKLE_LIST, 1);
     case APPENDS: return do_marked_extend(m, PICKLE_LIST);
     case SETITEM: return do_extend(m, PICKLE_DICTIONARY, 2);
@@ -431,8 +422,8 @@ status pickle_parse(const uint8_t *file, size_t bytes, const char *name, pickle 
     pickle_machine m = {
         .result = p, .file = file, .bytes = bytes, .name = name, .err = err ? err : &own};
     // Allocated up front, so that a tuple of no values on an empty stack still has a valid pointer.
-    status rc = memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack, m.err);
-    if (rc == STATUS_OK) rc = run(&m);
+    memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack);
+    status rc = run(&m);
     free(m.stack);
     free(m.marks);
     free(m.memo);

@@ -24,8 +24,8 @@ typedef struct pickle_machine {
 // Returns STATUS_INPUT with the offset of the opcode in the message.
 status pickle_refuse(const pickle_machine *m, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// Returns a zeroed value that belongs to the pickle; NULL, with m->err filled, if memory runs out
-// or there are too many values.
+// Returns a zeroed value that belongs to the pickle; NULL, with m->err filled, if there are
+// too many values.
 pickle_value *pickle_new(pickle_machine *m, pickle_kind kind) MUST_CHECK;
 
 // Finds MODULE.WORD; refuses a name that must not be called.

@@ -60,7 +60,7 @@ static status encode(pickle_machine *m, const pickle_value *arguments, pickle_va
     // The same text may be encoded many times.
     m->owned += text->length;
     if (m->owned > m->bytes) return pickle_refuse(m, "it encodes more text than there is");
-    v->owned = memory_new(text->length, 1, m->err);
+    v->owned = memory_try_new(text->length, 1, m->err);
     if (!v->owned) return STATUS_FAILED;
     v->bytes = v->owned;
     for (size_t i = 0; i < text->length; i++) {

@@ -16,8 +16,8 @@ static const char *const split_names[RAW_SPLITS] = {"train", "test"};
 status raw_dataset_allocate(raw_dataset *r, int split, error *err) {
     raw_split *s = &r->splits[split];
     const size_t bytes = raw_dataset_image_bytes(r);
-    s->owned[0] = s->images = memory_new(s->samples, bytes, err);
-    s->owned[1] = s->labels = memory_new(s->samples, sizeof *s->labels, err);
+    s->owned[0] = s->images = memory_try_new(s->samples, bytes, err);
+    s->owned[1] = s->labels = memory_try_new(s->samples, sizeof *s->labels, err);
     return s->images && s->labels ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -51,10 +51,9 @@ static void keep_samples(raw_split *s, size_t bytes, const uint32_t *label_of, u
 
 status raw_dataset_keep(raw_dataset *r, const yaml_node *wanted, const char **names, error *err) {
     const size_t classes = (size_t)r->classes, bytes = raw_dataset_image_bytes(r);
-    size_t *chosen = memory_new(wanted->count, sizeof *chosen, err);
-    uint32_t *label_of = memory_new(classes, sizeof *label_of, err);
-    status rc = chosen && label_of ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    size_t *chosen = memory_new(wanted->count, sizeof *chosen);
+    uint32_t *label_of = memory_new(classes, sizeof *label_of);
+    status rc = STATUS_OK;
     TRY(labels_choose(wanted, r->class_names, classes, chosen, err));
     for (size_t k = 0; k < classes; k++) label_of[k] = UINT32_MAX;
     for (size_t i = 0; i < wanted->count; i++) {
@@ -126,9 +125,9 @@ void raw_output_close(raw_output *o) {
     o->lock = -1;
 }
 
-status raw_output_describe(const raw_output *o, manifest *m, error *err) {
-    if (!o->split) return STATUS_OK;
-    return yaml_put(manifest_parameters(m), "split", yaml_new_string(o->split, err), err);
+void raw_output_describe(const raw_output *o, manifest *m) {
+    if (!o->split) return;
+    yaml_put(manifest_parameters(m), "split", yaml_new_string(o->split));
 }
 
 // ---- Writing ----
@@ -137,10 +136,10 @@ typedef struct statistics {
     float mean[DATASET_MAX_CHANNELS], std[DATASET_MAX_CHANNELS];
 } statistics;
 
-static status describe_split(int split, uint32_t samples, manifest *m, error *err) {
+static void describe_split(int split, uint32_t samples, manifest *m) {
     yaml_node *results = manifest_results(m);
     const char *key = split == RAW_TRAIN ? "train_samples" : "test_samples";
-    return yaml_put(results, key, yaml_new_integer(samples, err), err);
+    yaml_put(results, key, yaml_new_integer(samples));
 }
 
 static status write_split(const raw_dataset *r, int split, const statistics *st, const char *path,
@@ -150,15 +149,15 @@ static status write_split(const raw_dataset *r, int split, const statistics *st,
                                r->width, r->class_names,     r->classes, st->mean,    st->std};
     tensor_file f = {0};
     status rc = STATUS_FAILED;
-    uint32_t *ids = memory_new(s->samples, sizeof *ids, err);
+    uint32_t *ids = memory_try_new(s->samples, sizeof *ids, err);
     if (!ids) return rc;
     for (uint32_t i = 0; i < s->samples; i++) ids[i] = i;
     TRY(dataset_describe(&f, &info, s->images, s->labels, ids, err));
     TRY(tensor_file_write(path, &f, err));
     const manifest_file written = {
         .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
-    TRY(manifest_add_output(m, &written, err));
-    TRY(describe_split(split, s->samples, m, err));
+    manifest_add_output(m, &written);
+    describe_split(split, s->samples, m);
 out:
     tensor_file_release(&f);
     free(ids);
@@ -176,13 +175,11 @@ static status write_folder(const raw_dataset *r, const statistics *st, const cha
                            manifest *m, error *err) {
     char *paths[RAW_SPLITS] = {NULL}, *manifest_path = NULL;
     int written = 0;
-    status rc = STATUS_FAILED;
+    status rc = STATUS_OK;
     for (int i = 0; i < RAW_SPLITS; i++) {
-        paths[i] = memory_format(err, "%s/%s.st.zst", folder, split_names[i]);
-        if (!paths[i]) goto out;
+        paths[i] = memory_format("%s/%s.st.zst", folder, split_names[i]);
     }
-    manifest_path = memory_format(err, "%s/manifest.yaml", folder);
-    if (!manifest_path) goto out;
+    manifest_path = memory_format("%s/manifest.yaml", folder);
     TRY(manifest_remove_old(m, folder, err));
     for (; written < RAW_SPLITS; written++)
         TRY(write_split(r, written, st, paths[written], m, err));
@@ -202,9 +199,7 @@ status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger
     uint32_t count;
     status rc;
     TRY(overlap_count(r, &count, err));
-    if (count)
-        TRY(yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count, err),
-                     err));
+    if (count) yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count));
     dataset_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,
                        st.std);
     TRY(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));

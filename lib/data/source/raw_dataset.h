@@ -72,7 +72,7 @@ status raw_output_open(raw_output *o, const char *mirrors, const char *const *fr
 void raw_output_close(raw_output *o);
 
 // Adds to the parameters of `m` the option that decides the content: the split of a stream.
-status raw_output_describe(const raw_output *o, manifest *m, error *err) MUST_CHECK;
+void raw_output_describe(const raw_output *o, manifest *m);
 
 // Writes the dataset to the open output `o`, then completes and writes `m`. The files keep the
 // official order: ids are 0, 1, 2, …; mean and std in both files are those of the training split. A

@@ -47,7 +47,7 @@ static status take_cell(table *t, char *cell, int64_t column, error *err) {
     cell += strspn(cell, " \t");
     for (size_t n = strlen(cell); n && strchr(" \t\r", cell[n - 1]); n--) cell[n - 1] = '\0';
     size_t size = tensor_type_bytes(t->type);
-    status rc = memory_grow(&t->elements, &t->capacity, t->count + 1, size, err);
+    status rc = memory_try_grow(&t->elements, &t->capacity, t->count + 1, size, err);
     if (rc != STATUS_OK) return rc;
     if (!tensor_element_parse(cell, t->type, (char *)t->elements + t->count * size))
         return refuse(t, column, err, "'%.60s' is not a valid %s", cell, tensor_type_name(t->type));

@@ -86,47 +86,47 @@ typedef struct comparison {
     yaml_node *differences;
 } comparison;
 
-static status PRINTF_LIKE(3, 4) differ(comparison *c, error *err, const char *format, ...) {
-    char *line = NULL;
+static void PRINTF_LIKE(2, 3) differ(comparison *c, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    const int length = vasprintf(&line, format, args);
+    char *line = memory_format_list(format, args);
     va_end(args);
-    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory: cannot compare");
-    status rc = yaml_append(c->differences, yaml_new_string(line, err), err);
+    yaml_append(c->differences, yaml_new_string(line));
     free(line);
-    return rc;
 }
 
-static status only_in(comparison *c, const char *kind, const char *name, const char *path,
-                      error *err) {
-    return differ(c, err, "%s%s: only in %s", kind, name, path);
+static void only_in(comparison *c, const char *kind, const char *name, const char *path) {
+    differ(c, "%s%s: only in %s", kind, name, path);
 }
 
-static status diff_tensor(comparison *c, const tensor *a, const tensor *b, error *err) {
+static void diff_tensor(comparison *c, const tensor *a, const tensor *b) {
     char shape[TENSOR_SHAPE_TEXT_BYTES], other[TENSOR_SHAPE_TEXT_BYTES];
     char value[TENSOR_ELEMENT_TEXT_BYTES], second[TENSOR_ELEMENT_TEXT_BYTES];
     tensor_shape_text(shape, a->type, a->rank, a->shape);
     tensor_shape_text(other, b->type, b->rank, b->shape);
     if (strcmp(shape, other) != 0) {
-        return differ(c, err, "%s: %s and %s", a->name, shape, other);
+        differ(c, "%s: %s and %s", a->name, shape, other);
+        return;
     }
     tensor_difference d = tensor_compare(a, b, c->tolerance);
-    if (!d.count) return STATUS_OK;
+    if (!d.count) return;
     tensor_place_text(other, a, d.first);
     tensor_element_text(value, a, d.first);
     tensor_element_text(second, b, d.first);
-    return differ(c, err,
-                  "%s: %s: %" PRId64 " of %" PRId64 " elements differ, first at %s: "
-                  "%s and %s; largest difference %.9g, relative %.9g",
-                  a->name, shape, d.count, tensor_elements(a), other, value, second, d.max_absolute,
-                  d.max_relative);
+    differ(c,
+           "%s: %s: %" PRId64 " of %" PRId64 " elements differ, first at %s: "
+           "%s and %s; largest difference %.9g, relative %.9g",
+           a->name, shape, d.count, tensor_elements(a), other, value, second, d.max_absolute,
+           d.max_relative);
 }
 
-static status diff_named(comparison *c, const char *name, error *err) {
+static void diff_named(comparison *c, const char *name) {
     const tensor *a = tensor_file_find(&c->a, name), *b = tensor_file_find(&c->b, name);
-    if (a && b) return diff_tensor(c, a, b, err);
-    return a || b ? only_in(c, "", name, a ? c->path_a : c->path_b, err) : STATUS_OK;
+    if (a && b) {
+        diff_tensor(c, a, b);
+        return;
+    }
+    if (a || b) only_in(c, "", name, a ? c->path_a : c->path_b);
 }
 
 // A file may hold hundreds of thousands of tensors, so the other file's are found by binary search.
@@ -139,13 +139,11 @@ static int by_name(const void *a, const void *b) {
     return strcmp((*(const tensor *const *)a)->name, (*(const tensor *const *)b)->name);
 }
 
-static status name_index_init(name_index *x, const tensor_file *f, error *err) {
-    x->tensors = memory_new(f->count, sizeof(tensor *), err);
-    if (!x->tensors) return STATUS_FAILED;
+static void name_index_init(name_index *x, const tensor_file *f) {
+    x->tensors = memory_new(f->count, sizeof(tensor *));
     x->count = f->count;
     for (size_t i = 0; i < x->count; i++) x->tensors[i] = &f->tensors[i];
     qsort(x->tensors, x->count, sizeof(tensor *), by_name);
-    return STATUS_OK;
 }
 
 static const tensor *name_index_find(const name_index *x, const tensor *named) {
@@ -153,43 +151,40 @@ static const tensor *name_index_find(const name_index *x, const tensor *named) {
     return found ? *found : NULL;
 }
 
-static status diff_tensors(comparison *c, error *err) {
+static void diff_tensors(comparison *c) {
     name_index a = {0}, b = {0};
-    status rc;
-    TRY(name_index_init(&a, &c->a, err));
-    TRY(name_index_init(&b, &c->b, err));
+    name_index_init(&a, &c->a);
+    name_index_init(&b, &c->b);
     for (size_t i = 0; i < c->a.count; i++) {
         const tensor *t = &c->a.tensors[i], *other = name_index_find(&b, t);
-        TRY(other ? diff_tensor(c, t, other, err) : only_in(c, "", t->name, c->path_a, err));
+        if (other)
+            diff_tensor(c, t, other);
+        else
+            only_in(c, "", t->name, c->path_a);
     }
     for (size_t i = 0; i < c->b.count; i++) {
         const tensor *t = &c->b.tensors[i];
-        if (!name_index_find(&a, t)) TRY(only_in(c, "", t->name, c->path_b, err));
+        if (!name_index_find(&a, t)) only_in(c, "", t->name, c->path_b);
     }
-out:
     free(a.tensors);
     free(b.tensors);
-    return rc;
 }
 
 // Metadata read from a file are sorted by key, so one pass over both sides is enough.
-static status diff_metadata(comparison *c, error *err) {
+static void diff_metadata(comparison *c) {
     const tensor_pair *a = c->a.metadata, *b = c->b.metadata;
     const tensor_pair *const end_a = a + c->a.metadata_count, *const end_b =
                                                                   b + c->b.metadata_count;
-    status rc = STATUS_OK;
-    while (rc == STATUS_OK && (a < end_a || b < end_b)) {
+    while (a < end_a || b < end_b) {
         const int order = a == end_a ? 1 : b == end_b ? -1 : strcmp(a->key, b->key);
         if (order != 0) {
-            rc = only_in(c, "metadata ", (order < 0 ? a : b)->key,
-                         order < 0 ? c->path_a : c->path_b, err);
+            only_in(c, "metadata ", (order < 0 ? a : b)->key, order < 0 ? c->path_a : c->path_b);
         } else if (strcmp(a->value, b->value) != 0) {
-            rc = differ(c, err, "metadata %s: '%s' and '%s'", a->key, a->value, b->value);
+            differ(c, "metadata %s: '%s' and '%s'", a->key, a->value, b->value);
         }
         a += order <= 0;
         b += order >= 0;
     }
-    return rc;
 }
 
 static const tensor *step_digests(const tensor_file *f) {
@@ -198,21 +193,20 @@ static const tensor *step_digests(const tensor_file *f) {
 }
 
 // Digests show at which step the parameters diverged; the losses show how much it matters.
-static status diff_steps(comparison *c, const tensor *a, const tensor *b, error *err) {
+static void diff_steps(comparison *c, const tensor *a, const tensor *b) {
     const uint64_t *x = a->data, *y = b->data;
     int64_t both = a->shape[0] < b->shape[0] ? a->shape[0] : b->shape[0], step = 0;
     while (step < both && x[step] == y[step]) step++;
     if (step < both) {
-        status rc = differ(
-            c, err, "runs differ from step %" PRId64 " on: digest %016" PRIx64 " and %016" PRIx64,
-            step + 1, x[step], y[step]);
-        if (rc != STATUS_OK) return rc;
+        differ(c, "runs differ from step %" PRId64 " on: digest %016" PRIx64 " and %016" PRIx64,
+               step + 1, x[step], y[step]);
     } else if (a->shape[0] != b->shape[0]) {
-        return differ(c, err, "runs agree in %" PRId64 " step%s; %s continues to step %" PRId64,
-                      both, both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
-                      a->shape[0] > both ? a->shape[0] : b->shape[0]);
+        differ(c, "runs agree in %" PRId64 " step%s; %s continues to step %" PRId64, both,
+               both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
+               a->shape[0] > both ? a->shape[0] : b->shape[0]);
+        return;
     }
-    return diff_named(c, "loss", err);
+    diff_named(c, "loss");
 }
 
 static status diff_files(comparison *c, uint64_t max_bytes, error *err) {
@@ -221,10 +215,10 @@ static status diff_files(comparison *c, uint64_t max_bytes, error *err) {
     TRY(tensor_file_read(c->path_b, max_bytes, &c->b, err));
     const tensor *a = step_digests(&c->a), *b = step_digests(&c->b);
     if (a && b) {
-        TRY(diff_steps(c, a, b, err));
+        diff_steps(c, a, b);
     } else {
-        TRY(diff_tensors(c, err));
-        TRY(diff_metadata(c, err));
+        diff_tensors(c);
+        diff_metadata(c);
     }
 out:
     tensor_file_release(&c->a);
@@ -237,9 +231,8 @@ static status diff_member(comparison *c, const char *member, uint64_t max_bytes,
                           error *err) {
     status rc = STATUS_OK;
     comparison inner = {.tolerance = c->tolerance, .differences = c->differences};
-    char *a = memory_format(err, "%s/%s", c->path_a, member);
-    char *b = a ? memory_format(err, "%s/%s", c->path_b, member) : NULL;
-    TRY(b ? STATUS_OK : STATUS_FAILED);
+    char *a = memory_format("%s/%s", c->path_a, member);
+    char *b = memory_format("%s/%s", c->path_b, member);
     bool in_a = access(a, F_OK) == 0, in_b = access(b, F_OK) == 0;
     inner.path_a = a;
     inner.path_b = b;
@@ -247,7 +240,7 @@ static status diff_member(comparison *c, const char *member, uint64_t max_bytes,
     if (in_a && in_b)
         TRY(diff_files(&inner, max_bytes, err));
     else if (in_a || in_b)
-        TRY(only_in(&inner, "", member, in_a ? c->path_a : c->path_b, err));
+        only_in(&inner, "", member, in_a ? c->path_a : c->path_b);
 out:
     free(a);
     free(b);

@@ -50,26 +50,22 @@ bool tensor_shape_bytes(tensor_type type, int rank, const int64_t *shape, uint64
     return !overflow && *bytes <= INT64_MAX;
 }
 
-tensor *tensor_file_append(tensor_file *f, const char *name, error *err) {
+tensor *tensor_file_append(tensor_file *f, const char *name) {
     void *tensors = f->tensors;
-    status rc = memory_grow(&tensors, &f->capacity, f->count + 1, sizeof *f->tensors, err);
+    memory_grow(&tensors, &f->capacity, f->count + 1, sizeof *f->tensors);
     f->tensors = tensors;
-    if (rc != STATUS_OK) return NULL;
     tensor *t = &f->tensors[f->count];
-    *t = (tensor){.name = memory_string(name, err)};
-    if (!t->name) return NULL;
+    *t = (tensor){.name = memory_string(name)};
     f->count++;
     return t;
 }
 
-status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value, error *err) {
+status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) {
     void *pairs = f->metadata;
-    status rc =
-        memory_grow(&pairs, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata, err);
+    memory_grow(&pairs, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata);
     f->metadata = pairs;
-    if (rc != STATUS_OK) return rc;
-    tensor_pair pair = {.key = memory_string(key, err)};
-    pair.value = pair.key ? memory_string(value, err) : NULL;
+    tensor_pair pair = {.key = memory_string(key)};
+    pair.value = pair.key ? memory_string(value) : NULL;
     if (!pair.value) {
         free(pair.key);
         return STATUS_FAILED;
@@ -134,8 +130,8 @@ status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int r
         return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': bad rank or shape", name);
     if (strcmp(name, TENSOR_METADATA_KEY) == 0 || tensor_file_find(f, name))
         return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': the name is taken", name);
-    void *own = copy ? memory_new_aligned(bytes, 1, err) : NULL;
-    tensor *t = !copy || own ? tensor_file_append(f, name, err) : NULL;
+    void *own = copy ? memory_try_new_aligned(bytes, 1, err) : NULL;
+    tensor *t = !copy || own ? tensor_file_append(f, name) : NULL;
     if (!t) {
         free(own);
         return STATUS_FAILED;
@@ -154,5 +150,5 @@ status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int r
 status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value, error *err) {
     if (tensor_file_metadata(f, key))
         return error_set(err, STATUS_FAILED, "cannot add metadata: '%s': the key is taken", key);
-    return tensor_file_append_metadata(f, key, value, err);
+    return tensor_file_append_metadata(f, key, value);
 }

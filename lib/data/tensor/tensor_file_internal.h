@@ -10,10 +10,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define TENSOR_METADATA_KEY "__metadata__"
 
-// Appends a tensor without checking for duplicates. Only its name is set. NULL if memory runs out.
-tensor *tensor_file_append(tensor_file *f, const char *name, error *err) MUST_CHECK;
-status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value,
-                                   error *err) MUST_CHECK;
+// Appends a tensor without checking for duplicates. Only its name is set.
+tensor *tensor_file_append(tensor_file *f, const char *name) MUST_CHECK;
+status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) MUST_CHECK;
 
 // Computes the bytes of a tensor of that shape; false if a size is negative or the product
 // overflows.

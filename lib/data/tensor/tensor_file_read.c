@@ -92,8 +92,8 @@ static status read_header(reading *r, error *err) {
         return refuse(r, 0, err, "a header of %llu bytes is more than the limit of %llu bytes",
                       (unsigned long long)length, (unsigned long long)r->limit);
     r->header_bytes = (size_t)length;
-    r->header = malloc(r->header_bytes + 1);
-    if (!r->header) return error_set(err, STATUS_FAILED, "out of memory: cannot read a header");
+    r->header = memory_try_new(r->header_bytes + 1, 1, err);
+    if (!r->header) return STATUS_FAILED;
     r->header[r->header_bytes] = '\0'; // find_in_header may look one byte past the end
     return read_exactly(r, r->header, r->header_bytes, "the header", err);
 }
@@ -105,10 +105,8 @@ static status parse_header(reading *r, error *err) {
     if (values > MAX_VALUES)
         return refuse(r, LENGTH_BYTES, err, "the header holds more than %d values", MAX_VALUES);
     json_error_t problem;
-    json_memory_watch();
+    json_begin();
     r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
-    if (json_memory_failed())
-        return error_set(err, STATUS_FAILED, "out of memory: cannot parse a header");
     if (r->root && json_is_object(r->root)) return STATUS_OK;
     if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is not a JSON object");
     return refuse(r, LENGTH_BYTES + (uint64_t)problem.position, err,
@@ -198,7 +196,7 @@ static status take_metadata(reading *r, json_t *metadata, error *err) {
             return refuse(r, LENGTH_BYTES, err, "a metadata key holds control characters");
         if (!json_is_string(value))
             return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is not a string", key);
-        status rc = tensor_file_append_metadata(f, key, json_string_value(value), err);
+        status rc = tensor_file_append_metadata(f, key, json_string_value(value));
         if (rc != STATUS_OK) return rc;
     }
     if (f->metadata_count) qsort(f->metadata, f->metadata_count, sizeof *f->metadata, by_key);
@@ -206,12 +204,11 @@ static status take_metadata(reading *r, json_t *metadata, error *err) {
 }
 
 static status take_entries(reading *r, error *err) {
-    r->entries = memory_new(json_object_size(r->root), sizeof *r->entries, err);
-    if (!r->entries) return STATUS_FAILED;
+    r->entries = memory_new(json_object_size(r->root), sizeof *r->entries);
     const char *key;
     json_t *value;
     json_object_foreach(r->root, key, value) {
-        status rc;
+        status rc = STATUS_OK;
         if (strcmp(key, TENSOR_METADATA_KEY) == 0) {
             rc = take_metadata(r, value, err);
         } else {
@@ -268,17 +265,15 @@ static status allocate(reading *r, error *err) {
 }
 
 // Takes names, types and shapes from the header.
-static status describe_tensors(reading *r, error *err) {
+static void describe_tensors(reading *r) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];
-        tensor *t = tensor_file_append(r->file, e->name, err);
-        if (!t) return STATUS_FAILED;
+        tensor *t = tensor_file_append(r->file, e->name);
         t->type = e->type;
         t->rank = e->rank;
         memcpy(t->shape, e->shape, sizeof t->shape);
         t->bytes = (size_t)(e->end - e->begin);
     }
-    return STATUS_OK;
 }
 
 static status read_tensors(reading *r, error *err) {
@@ -320,13 +315,12 @@ static status read_description(reading *r, const char *path, error *err) {
     status rc = STATUS_OK;
     TRY(zreader_open(path, &r->z, err));
     if (r->limit == TENSOR_FILE_DEFAULT_MAX) r->limit = default_limit(r, path);
-    r->content = sha256_new(err);
-    TRY(r->content ? STATUS_OK : STATUS_FAILED);
+    r->content = sha256_new();
     TRY(read_header(r, err));
     TRY(parse_header(r, err));
     TRY(take_entries(r, err));
     TRY(check_tiling(r, err));
-    TRY(describe_tensors(r, err));
+    describe_tensors(r);
 out:
     return rc;
 }

@@ -20,9 +20,8 @@ static int by_size_and_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static const tensor **sorted_tensors(const tensor_file *f, error *err) {
-    const tensor **order = memory_new(f->count, sizeof *order, err);
-    if (!order) return NULL;
+static const tensor **sorted_tensors(const tensor_file *f) {
+    const tensor **order = memory_new(f->count, sizeof *order);
     for (size_t i = 0; i < f->count; i++) order[i] = &f->tensors[i];
     if (f->count) qsort(order, f->count, sizeof *order, by_size_and_name);
     return order;
@@ -53,13 +52,12 @@ static json_t *metadata_entry(const tensor_file *f, const char **bad) {
     return object;
 }
 
-// Makes the header as an object. jansson fails if memory runs out or text is not UTF-8.
+// Makes the header as an object. jansson fails if text is not UTF-8.
 static status make_header(const tensor_file *f, const tensor *const *order, json_t **header,
                           error *err) {
     const char *bad = NULL;
     uint64_t begin = 0;
     json_t *root = json_object();
-    if (!root) return error_set(err, STATUS_FAILED, "out of memory: cannot write a header");
     if (f->metadata_count &&
         json_object_set_new(root, TENSOR_METADATA_KEY, metadata_entry(f, &bad)))
         goto refuse;
@@ -72,8 +70,7 @@ static status make_header(const tensor_file *f, const tensor *const *order, json
     return STATUS_OK;
 refuse:
     json_decref(root);
-    return error_set(err, STATUS_FAILED,
-                     "cannot describe tensor file: '%s': the text is not UTF-8, or out of memory",
+    return error_set(err, STATUS_FAILED, "cannot describe tensor file: '%s': the text is not UTF-8",
                      bad ? bad : TENSOR_METADATA_KEY);
 }
 
@@ -81,26 +78,20 @@ refuse:
 static status make_head(const tensor_file *f, const tensor *const *order, unsigned char **head,
                         size_t *bytes, error *err) {
     json_t *root = NULL;
-    json_memory_watch();
+    json_begin();
     status rc = make_header(f, order, &root, err);
     if (rc != STATUS_OK) return rc;
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(root);
-    if (!text || json_memory_failed()) {
-        free(text);
-        return error_set(err, STATUS_FAILED, "out of memory: cannot write a header");
-    }
     size_t length = strlen(text);
     uint64_t padded = (length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
     *bytes = sizeof padded + padded;
-    *head = memory_new(*bytes, 1, err);
-    if (*head) {
-        memcpy(*head, &padded, sizeof padded);
-        memcpy(*head + sizeof padded, text, length);
-        memset(*head + sizeof padded + length, ' ', padded - length);
-    }
+    *head = memory_new(*bytes, 1);
+    memcpy(*head, &padded, sizeof padded);
+    memcpy(*head + sizeof padded, text, length);
+    memset(*head + sizeof padded + length, ' ', padded - length);
     free(text);
-    return *head ? STATUS_OK : STATUS_FAILED;
+    return STATUS_OK;
 }
 
 typedef struct writing {
@@ -120,8 +111,7 @@ static status write_content(writing *w, const char *path, bool compressed,
     status rc = STATUS_OK;
     uint64_t total = head_bytes;
     for (size_t i = 0; i < count; i++) total += order[i]->bytes;
-    w->content = sha256_new(err);
-    TRY(w->content ? STATUS_OK : STATUS_FAILED);
+    w->content = sha256_new();
     TRY(output_open(path, &w->out, err));
     if (compressed) TRY(zwriter_open(w->out, total, &w->z, err));
     TRY(write_part(w, head, head_bytes, err));
@@ -137,8 +127,7 @@ static status write_file(const char *path, bool compressed, tensor_file *f, erro
     writing w = {0};
     unsigned char *head = NULL;
     size_t head_bytes = 0;
-    const tensor **order = sorted_tensors(f, err);
-    TRY(order ? STATUS_OK : STATUS_FAILED);
+    const tensor **order = sorted_tensors(f);
     TRY(make_head(f, order, &head, &head_bytes, err));
     TRY(write_content(&w, path, compressed, order, f->count, head, head_bytes, err));
     sha256_finish(w.content, f->content);

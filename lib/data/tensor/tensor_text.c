@@ -161,51 +161,31 @@ out:
 
 // ---- For --json ----
 
-static status put_shape(yaml_node *entry, const tensor *t, error *err) {
-    yaml_node *shape = yaml_new(YAML_SEQUENCE, err);
-    status rc = shape ? STATUS_OK : STATUS_FAILED;
-    for (int i = 0; i < t->rank && rc == STATUS_OK; i++)
-        rc = yaml_append(shape, yaml_new_integer(t->shape[i], err), err);
-    if (rc == STATUS_OK) return yaml_put(entry, "shape", shape, err);
-    yaml_free(shape);
-    return rc;
+static void put_shape(yaml_node *entry, const tensor *t) {
+    yaml_node *shape = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < t->rank; i++) yaml_append(shape, yaml_new_integer(t->shape[i]));
+    yaml_put(entry, "shape", shape);
 }
 
-static status append_tensor(yaml_node *list, const tensor *t, error *err) {
-    yaml_node *entry = yaml_new(YAML_MAPPING, err);
-    status rc = entry ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(entry, "name", json_new_string(t->name, err), err));
-    TRY(yaml_put(entry, "dtype", json_new_string(tensor_type_name(t->type), err), err));
-    TRY(put_shape(entry, t, err));
-    TRY(yaml_put(entry, "bytes", yaml_new_integer((int64_t)t->bytes, err), err));
-    rc = yaml_append(list, entry, err);
-    entry = NULL;
-out:
-    yaml_free(entry);
-    return rc;
+static void append_tensor(yaml_node *list, const tensor *t) {
+    yaml_node *entry = yaml_new(YAML_MAPPING);
+    yaml_put(entry, "name", json_new_string(t->name));
+    yaml_put(entry, "dtype", json_new_string(tensor_type_name(t->type)));
+    put_shape(entry, t);
+    yaml_put(entry, "bytes", yaml_new_integer((int64_t)t->bytes));
+    yaml_append(list, entry);
 }
 
-status tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree, error *err) {
-    yaml_node *root = *tree = yaml_new(YAML_MAPPING, err);
-    yaml_node *metadata = yaml_new(YAML_MAPPING, err), *tensors = yaml_new(YAML_SEQUENCE, err);
-    status rc = root && metadata && tensors ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
-    TRY(yaml_put(root, "file", json_new_string(path, err), err));
-    TRY(yaml_put(root, "bytes", yaml_new_integer((int64_t)f->file_bytes, err), err));
-    TRY(yaml_put(root, "sha256", json_new_string(f->sha256, err), err));
-    TRY(yaml_put(root, "content", json_new_string(f->content, err), err));
+void tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree) {
+    yaml_node *root = *tree = yaml_new(YAML_MAPPING);
+    yaml_node *metadata = yaml_new(YAML_MAPPING), *tensors = yaml_new(YAML_SEQUENCE);
+    yaml_put(root, "file", json_new_string(path));
+    yaml_put(root, "bytes", yaml_new_integer((int64_t)f->file_bytes));
+    yaml_put(root, "sha256", json_new_string(f->sha256));
+    yaml_put(root, "content", json_new_string(f->content));
     for (size_t i = 0; i < f->metadata_count; i++)
-        TRY(yaml_put(metadata, f->metadata[i].key, json_new_string(f->metadata[i].value, err),
-                     err));
-    for (size_t i = 0; i < f->count; i++) TRY(append_tensor(tensors, &f->tensors[i], err));
-    rc = yaml_put(root, "metadata", metadata, err);
-    metadata = NULL;
-    TRY(rc);
-    rc = yaml_put(root, "tensors", tensors, err);
-    tensors = NULL;
-out:
-    yaml_free(metadata);
-    yaml_free(tensors);
-    return rc;
+        yaml_put(metadata, f->metadata[i].key, json_new_string(f->metadata[i].value));
+    for (size_t i = 0; i < f->count; i++) append_tensor(tensors, &f->tensors[i]);
+    yaml_put(root, "metadata", metadata);
+    yaml_put(root, "tensors", tensors);
 }

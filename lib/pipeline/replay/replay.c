@@ -26,8 +26,8 @@ static status refuse(const replay *r, error *err, const char *why) {
 // The folder of another tool: perhaps its run was meant.
 static status refuse_other(const replay *r, error *err) {
     char *hint = manifest_hint_runs(r->folder);
-    char *why = hint ? memory_format(err, "its manifest is not one of a training%s", hint) : NULL;
-    status rc = why ? refuse(r, err, why) : STATUS_FAILED;
+    char *why = memory_format("its manifest is not one of a training%s", hint);
+    status rc = refuse(r, err, why);
     free(why);
     free(hint);
     return rc;
@@ -57,8 +57,7 @@ static status read_run(replay *r, const char *folder, error *err) {
     status rc;
     TRY(manifest_locate(folder, &path, err));
     char *name = strrchr(path, '/');
-    r->folder = name ? memory_string(path, err) : memory_string("./", err);
-    if (!r->folder) goto failed;
+    r->folder = name ? memory_string(path) : memory_string("./");
     r->folder[name ? (size_t)(name - path) : 1] = 0;
     TRY(manifest_read(path, &r->manifest, err));
     const char *tool = yaml_text_at(r->manifest, "tool");
@@ -69,15 +68,12 @@ static status read_run(replay *r, const char *folder, error *err) {
 out:
     free(path);
     return rc;
-failed:
-    rc = STATUS_FAILED;
-    goto out;
 }
 
 // Makes a path of the manifest relative to this process; free() it.
-static char *path_of(const replay *r, const char *path, error *err) {
-    if (*path == '/') return memory_string(path, err);
-    return memory_format(err, "%s/%s", r->folder, path);
+static char *path_of(const replay *r, const char *path) {
+    if (*path == '/') return memory_string(path);
+    return memory_format("%s/%s", r->folder, path);
 }
 
 // The input number `at`; shards stand for their folder.
@@ -87,18 +83,17 @@ static status find_input(const replay *r, size_t at, char **path, error *err) {
     const char *name = input ? yaml_text_at(input, "path") : "";
     if (!*name || strcmp(name, "-") == 0)
         return refuse(r, err, "its manifest does not name a file of the data: pass --train");
-    *path = path_of(r, name, err);
-    if (!*path) return STATUS_FAILED;
+    *path = path_of(r, name);
     char *slash = strrchr(*path, '/');
     if (yaml_find(input, "source") && slash) *slash = 0;
     return STATUS_OK;
 }
 
 static status find_data(replay *r, const char *data, const char *init, error *err) {
-    if (init && !(r->init = memory_string(init, err))) return STATUS_FAILED;
+    if (init && !(r->init = memory_string(init))) return STATUS_FAILED;
     if (!data) return find_input(r, 0, &r->data, err);
-    r->data = memory_string(data, err);
-    return r->data ? STATUS_OK : STATUS_FAILED;
+    r->data = memory_string(data);
+    return STATUS_OK;
 }
 
 // ---- Segments ----
@@ -138,16 +133,15 @@ static status find_segments(replay *r, error *err) {
     const yaml_node *outputs = yaml_find(r->manifest, "outputs");
     const size_t room = outputs ? outputs->count : 0;
     status rc = STATUS_OK;
-    r->segments = memory_new(room + 1, sizeof *r->segments, err);
-    if (!r->segments) return STATUS_FAILED;
+    r->segments = memory_new(room + 1, sizeof *r->segments);
     for (size_t i = 0; i < room; i++) {
         const char *name = yaml_text_at(outputs->items[i], "path");
         if (strncmp(name, STATES, strlen(STATES)) != 0) continue;
-        char *path = path_of(r, name, err);
+        char *path = path_of(r, name);
         TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
     }
     if (r->count == 0) return refuse(r, err, "it kept no states: train with --keep-states N");
-    char *path = path_of(r, LAST_STATE, err);
+    char *path = path_of(r, LAST_STATE);
     TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
 out:
     return rc;
@@ -171,14 +165,12 @@ void replay_release(replay *r) {
 
 // ---- The choice ----
 
-status replay_choose(replay *r, size_t wanted, uint64_t seed, error *err) {
+void replay_choose(replay *r, size_t wanted, uint64_t seed) {
     const random_stream s = {.seed = seed, .purpose = RANDOM_TRIAL};
-    uint32_t *order = memory_new(r->count, sizeof *order, err);
-    if (!order) return STATUS_FAILED;
+    uint32_t *order = memory_new(r->count, sizeof *order);
     random_permutation(&s, order, (uint32_t)r->count);
     for (size_t i = 0; i < r->count; i++) r->segments[order[i]].chosen = i < wanted;
     free(order);
-    return STATUS_OK;
 }
 
 status replay_draw_seed(uint64_t *seed, error *err) {
@@ -226,8 +218,8 @@ out:
 
 status replay_check_files(const replay *r, error *err) {
     tensor_file steps = {0};
-    char *path = path_of(r, STEPS, err);
-    status rc = path ? replay_read_output(r, path, &steps, err) : STATUS_FAILED;
+    char *path = path_of(r, STEPS);
+    status rc = replay_read_output(r, path, &steps, err);
     for (size_t i = 0; rc == STATUS_OK && i < r->count; i++)
         rc = check_steps(r, &r->segments[i], &steps, err);
     tensor_file_release(&steps);
@@ -245,10 +237,9 @@ static const char *model_prefix(const replay *r, const tensor_file *state) {
 status replay_compare_model(const replay *r, replay_difference *difference, error *err) {
     tensor_file model = {0}, state = {0};
     const char *name;
-    char *path = path_of(r, MODEL, err);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
+    char *path = path_of(r, MODEL);
+    status rc = STATUS_OK;
     *difference = (replay_difference){.end = r->steps, .model = true};
-    TRY(rc);
     TRY(replay_read_output(r, path, &model, err));
     TRY(replay_read_output(r, r->segments[r->count - 1].ends, &state, err));
     name = replay_compare_prefixed(&model, &state, model_prefix(r, &state));

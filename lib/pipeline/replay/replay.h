@@ -86,7 +86,7 @@ status replay_check_device(const replay *r, const char *device, error *err) MUST
 
 // Chooses `wanted` segments (all, if there are no more), each set of that size with the same
 // probability. Who trained the run must not know the seed in advance.
-status replay_choose(replay *r, size_t wanted, uint64_t seed, error *err) MUST_CHECK;
+void replay_choose(replay *r, size_t wanted, uint64_t seed);
 
 // Draws a seed from the system's random numbers.
 status replay_draw_seed(uint64_t *seed, error *err) MUST_CHECK;

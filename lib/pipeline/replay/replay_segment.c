@@ -15,14 +15,13 @@
 #include "pipeline/words.h"
 #include "pipeline/work.h"
 
-static char *in_folder(const char *folder, const char *name, error *err) {
-    return memory_format(err, "%s/%s", folder, name);
+static char *in_folder(const char *folder, const char *name) {
+    return memory_format("%s/%s", folder, name);
 }
 
 static status make_folder(char **folder, error *err) {
     const char *where = getenv("TMPDIR");
-    *folder = memory_format(err, "%s/replay-XXXXXX", where && *where ? where : "/tmp");
-    if (!*folder) return STATUS_FAILED;
+    *folder = memory_format("%s/replay-XXXXXX", where && *where ? where : "/tmp");
     if (mkdtemp(*folder)) return STATUS_OK;
     status rc = error_system(err, STATUS_FAILED, errno, "cannot make folder: '%s'", *folder);
     free(*folder);
@@ -47,10 +46,9 @@ out:
 // path.
 static status write_experiment(const replay *r, const char *folder, const char *path, error *err) {
     const yaml_node *architecture = yaml_get(r->manifest, "parameters.architecture");
-    yaml_node *tree = yaml_copy(yaml_find(r->manifest, "parameters"), err);
-    char *model = in_folder(folder, "model.yaml", err);
+    yaml_node *tree = yaml_copy(yaml_find(r->manifest, "parameters"));
+    char *model = in_folder(folder, "model.yaml");
     status rc = STATUS_FAILED;
-    if (!tree || !model) goto out;
     if (!architecture) {
         rc = error_set(err, STATUS_INPUT, "cannot replay: '%s': its manifest has no 'architecture'",
                        r->folder);
@@ -61,7 +59,7 @@ static status write_experiment(const replay *r, const char *folder, const char *
     yaml_remove(tree, "backend");
     yaml_remove(tree, "init_except");
     yaml_remove(tree, "model");
-    TRY(yaml_put(tree, "model", yaml_new_string(model, err), err));
+    yaml_put(tree, "model", yaml_new_string(model));
     TRY(write_tree(tree, path, err));
 out:
     free(model);
@@ -71,43 +69,40 @@ out:
 
 // ---- Training ----
 
-static status build_command(const replay *r, const replay_part *part, const char *begins,
-                            const replay_settings *how, const char *file, const char *out,
-                            words *command, error *err) {
+static void build_command(const replay *r, const replay_part *part, const char *begins,
+                          const replay_settings *how, const char *file, const char *out,
+                          words *command) {
     const yaml_node *except = yaml_get(r->manifest, "parameters.init_except");
     const bool last = part->end == r->steps;
-    status rc;
-    TRY(words_format(command, err, "%s/%s", how->bin, how->tool));
-    TRY(words_add(command, "-q", err));
-    TRY(words_option(command, "--experiment", file, err));
-    TRY(words_option(command, "--train", r->data, err));
-    TRY(words_option(command, "--init", r->init, err));
+    words_format(command, "%s/%s", how->bin, how->tool);
+    words_add(command, "-q");
+    words_option(command, "--experiment", file);
+    words_option(command, "--train", r->data);
+    words_option(command, "--init", r->init);
     for (size_t i = 0; r->init && except && i < except->count; i++)
-        TRY(words_option(command, "--init-except", except->items[i]->text, err));
-    TRY(words_option(command, "--out", out, err));
-    TRY(stage_add_devices(command, r->manifest, how->device, err));
-    TRY(words_option(command, "--threads", how->threads, err));
-    TRY(words_option(command, "--world-size", how->world_size, err));
-    TRY(words_option(command, "--loader-workers", how->loader_workers, err));
-    if (begins) TRY(words_add(command, "--resume", err));
-    if (!last) TRY(words_add(command, "--stop-after-steps", err));
-    if (!last) TRY(words_format(command, err, "%" PRIu64, part->end));
-out:
-    return rc;
+        words_option(command, "--init-except", except->items[i]->text);
+    words_option(command, "--out", out);
+    stage_add_devices(command, r->manifest, how->device);
+    words_option(command, "--threads", how->threads);
+    words_option(command, "--world-size", how->world_size);
+    words_option(command, "--loader-workers", how->loader_workers);
+    if (begins) words_add(command, "--resume");
+    if (!last) words_add(command, "--stop-after-steps");
+    if (!last) words_format(command, "%" PRIu64, part->end);
 }
 
 static status train(const replay *r, const replay_part *part, const char *begins,
                     const replay_settings *how, const char *folder, const char *out, error *err) {
     words command = {0};
-    char *file = in_folder(folder, "experiment.yaml", err), *state = NULL;
-    status rc = file ? write_experiment(r, folder, file, err) : STATUS_FAILED;
+    char *file = in_folder(folder, "experiment.yaml"), *state = NULL;
+    status rc = write_experiment(r, folder, file, err);
     if (rc != STATUS_OK) goto out;
     TRY(output_make_folder(out, err));
     if (begins) {
-        state = in_folder(out, "state.st.zst", err);
+        state = in_folder(out, "state.st.zst");
         TRY(state ? copy_file(begins, state, err) : STATUS_FAILED);
     }
-    TRY(build_command(r, part, begins, how, file, out, &command, err));
+    build_command(r, part, begins, how, file, out, &command);
     TRY(child_run(&command, err));
 out:
     words_release(&command);
@@ -164,9 +159,9 @@ static status compare_models(const replay *r, const char *out, replay_difference
                              error *err) {
     tensor_file mine = {0}, theirs = {0};
     const char *name;
-    char *again = in_folder(out, "model.st.zst", err), *path = NULL;
-    status rc = STATUS_FAILED;
-    if (!again || !(path = in_folder(r->folder, "model.st.zst", err))) goto out;
+    char *again = in_folder(out, "model.st.zst"), *path = NULL;
+    status rc = STATUS_OK;
+    path = in_folder(r->folder, "model.st.zst");
     TRY(replay_read_output(r, path, &theirs, err));
     TRY(tensor_file_read(again, TENSOR_FILE_DEFAULT_MAX, &mine, err));
     name = replay_compare_tensors(&theirs, &mine);
@@ -188,8 +183,8 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     status rc = make_folder(&folder, err);
     *difference = (replay_difference){.end = part->end};
     if (rc != STATUS_OK) return rc;
-    out = in_folder(folder, "run", err);
-    state = out ? in_folder(out, "state.st.zst", err) : NULL;
+    out = in_folder(folder, "run");
+    state = out ? in_folder(out, "state.st.zst") : NULL;
     if (!state) rc = STATUS_FAILED;
     if (rc == STATUS_OK) rc = train(r, part, begins, how, folder, out, err);
     if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);

@@ -16,17 +16,17 @@
 #include "pipeline/work.h"
 
 // Adds a name that no archive before it has.
-static status add_name(grading *g, const char *archive, error *err) {
-    char *name = handed_in_folder_name(archive, err);
-    status rc = name ? STATUS_OK : STATUS_FAILED;
+static status add_name(grading *g, const char *archive) {
+    char *name = handed_in_folder_name(archive);
+    status rc = STATUS_OK;
     for (int number = 2; rc == STATUS_OK && words_has(&g->names, name); number++) {
-        char *base = handed_in_folder_name(archive, err);
+        char *base = handed_in_folder_name(archive);
         free(name);
-        name = base ? memory_format(err, "%s-%d", base, number) : NULL;
+        name = base ? memory_format("%s-%d", base, number) : NULL;
         free(base);
         if (!name) rc = STATUS_FAILED;
     }
-    if (rc == STATUS_OK) rc = words_add(&g->names, name, err);
+    if (rc == STATUS_OK) words_add(&g->names, name);
     free(name);
     return rc;
 }
@@ -103,72 +103,63 @@ static void print_table(const grading *g) {
 
 // ---- As JSON ----
 
-static status put_checks(yaml_node *object, const verification *v, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(object, "checks", list, err);
-    for (size_t i = 0; rc == STATUS_OK && i < v->count; i++) {
+static void put_checks(yaml_node *object, const verification *v) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(object, "checks", list);
+    for (size_t i = 0; i < v->count; i++) {
         const check *one = &v->checks[i];
-        yaml_node *item = yaml_new(YAML_MAPPING, err);
-        TRY(yaml_append(list, item, err));
-        TRY(yaml_put(item, "subject", json_new_string(check_subject_name(one->subject), err), err));
-        TRY(yaml_put(item, "outcome", json_new_string(check_outcome_name(one->outcome), err), err));
-        TRY(yaml_put(item, "text", json_new_string(one->text, err), err));
+        yaml_node *item = yaml_new(YAML_MAPPING);
+        yaml_append(list, item);
+        yaml_put(item, "subject", json_new_string(check_subject_name(one->subject)));
+        yaml_put(item, "outcome", json_new_string(check_outcome_name(one->outcome)));
+        yaml_put(item, "text", json_new_string(one->text));
     }
-out:
-    return rc;
 }
 
-static status put_copies(yaml_node *object, const grading *g, const verification *v, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(object, "same_execution", list, err);
-    for (size_t i = grade_find_copy(g, v, 0); rc == STATUS_OK && i < g->count;
-         i = grade_find_copy(g, v, i + 1))
-        rc = yaml_append(list, json_new_string(g->items[i].archive, err), err);
-    return rc;
+static void put_copies(yaml_node *object, const grading *g, const verification *v) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(object, "same_execution", list);
+    for (size_t i = grade_find_copy(g, v, 0); i < g->count; i = grade_find_copy(g, v, i + 1))
+        yaml_append(list, json_new_string(g->items[i].archive));
 }
 
 // "accuracy": [lowest, highest], a fraction.
-static status put_accuracy(yaml_node *object, const verification *v, error *err) {
-    yaml_node *ends = v->accuracies ? yaml_new(YAML_SEQUENCE, err) : NULL;
-    if (!v->accuracies) return STATUS_OK;
-    status rc = yaml_put(object, v->recorded ? "accuracy_recorded" : "accuracy", ends, err);
-    if (rc == STATUS_OK) rc = yaml_append(ends, yaml_new_number(v->lowest, err), err);
-    if (rc == STATUS_OK) rc = yaml_append(ends, yaml_new_number(v->highest, err), err);
-    return rc;
+static void put_accuracy(yaml_node *object, const verification *v) {
+    if (!v->accuracies) return;
+    yaml_node *ends = yaml_new(YAML_SEQUENCE);
+    yaml_put(object, v->recorded ? "accuracy_recorded" : "accuracy", ends);
+    yaml_append(ends, yaml_new_number(v->lowest));
+    yaml_append(ends, yaml_new_number(v->highest));
 }
 
-static status put_others(yaml_node *list, const handed_in *in, error *err) {
-    status rc = STATUS_OK;
+static void put_others(yaml_node *list, const handed_in *in) {
     for (size_t i = 0; i < in->others.count; i++) {
-        yaml_node *item = yaml_new(YAML_MAPPING, err);
-        TRY(yaml_append(list, item, err));
-        TRY(yaml_put(item, "submission", json_new_string(in->others.items[i], err), err));
-        TRY(yaml_put(item, "outcome", json_new_string("not graded", err), err));
-        TRY(yaml_put(item, "refused", json_new_string(in->reasons.items[i], err), err));
+        yaml_node *item = yaml_new(YAML_MAPPING);
+        yaml_append(list, item);
+        yaml_put(item, "submission", json_new_string(in->others.items[i]));
+        yaml_put(item, "outcome", json_new_string("not graded"));
+        yaml_put(item, "refused", json_new_string(in->reasons.items[i]));
     }
-out:
-    return rc;
 }
 
 static status print_json(const grading *g, error *err) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < g->count; i++) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
-        yaml_node *item = yaml_new(YAML_MAPPING, err);
-        TRY(yaml_append(list, item, err));
-        TRY(yaml_put(item, "submission", json_new_string(v->archive, err), err));
-        TRY(yaml_put(item, "outcome", json_new_string(grade_verdict(v), err), err));
-        if (v->author) TRY(yaml_put(item, "author", json_new_string(v->author, err), err));
-        TRY(put_accuracy(item, v, err));
-        if (v->refused) TRY(yaml_put(item, "refused", json_new_string(v->refused, err), err));
-        if (v->report) TRY(yaml_put(item, "report", json_new_string(v->report, err), err));
-        TRY(put_checks(item, v, err));
-        TRY(put_copies(item, g, v, err));
+        yaml_node *item = yaml_new(YAML_MAPPING);
+        yaml_append(list, item);
+        yaml_put(item, "submission", json_new_string(v->archive));
+        yaml_put(item, "outcome", json_new_string(grade_verdict(v)));
+        if (v->author) yaml_put(item, "author", json_new_string(v->author));
+        put_accuracy(item, v);
+        if (v->refused) yaml_put(item, "refused", json_new_string(v->refused));
+        if (v->report) yaml_put(item, "report", json_new_string(v->report));
+        put_checks(item, v);
+        put_copies(item, g, v);
     }
-    TRY(put_others(list, g->in, err));
+    put_others(list, g->in);
     rc = json_print(list, err);
-out:
     yaml_free(list);
     return rc;
 }
@@ -186,10 +177,9 @@ static status draw_choice(const pipeline *p, uint64_t *choice, error *err) {
 static status verify_all(pipeline *p, const words *archives, grading *g, error *err) {
     status rc;
     TRY(draw_choice(p, &g->choice, err));
-    g->items = memory_new(archives->count, sizeof *g->items, err);
-    TRY(g->items ? STATUS_OK : STATUS_FAILED);
+    g->items = memory_new(archives->count, sizeof *g->items);
     for (size_t i = 0; i < archives->count; i++) {
-        TRY(add_name(g, archives->items[i], err));
+        TRY(add_name(g, archives->items[i]));
         if (archives->count > 1)
             log_info(p->log, "%zu of %zu: %s", i + 1, archives->count, archives->items[i]);
         TRY(verify_archive(p, archives->items[i], g->names.items[i], g->choice, &g->items[i], err));
@@ -231,8 +221,8 @@ status pipeline_verify(pipeline *p, error *err) {
 
 status pipeline_grade(pipeline *p, error *err) {
     handed_in in = {0};
-    char *verified = memory_format(err, "%s/verified", p->artifacts);
-    status rc = verified ? STATUS_OK : STATUS_FAILED;
+    char *verified = memory_format("%s/verified", p->artifacts);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < p->settings->names.count; i++)
         rc = handed_in_look(&in, p->settings->names.items[i], verified, err);
     for (size_t i = 0; i < in.others.count; i++) (void)printable(in.others.items[i], true);

@@ -156,8 +156,7 @@ void grade_print_rows(const grading *g) {
     static const char *const titles[COLUMNS] = {"verdict", "submission", "author", "accuracy",
                                                 "found"};
     table t = {0};
-    error ignored = {0};
-    for (int c = 0; c < COLUMNS; c++) text_init(&t.cells[c], &ignored);
+    for (int c = 0; c < COLUMNS; c++) text_init(&t.cells[c]);
     measure(&t, g, titles);
     for (int c = 0; c < COLUMNS; c++) {
         t.cells[c].length = 0;

@@ -29,51 +29,51 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static status add_other(handed_in *in, const char *path, const char *reason, error *err) {
-    status rc = words_add(&in->others, path, err);
-    return rc == STATUS_OK ? words_add(&in->reasons, reason, err) : rc;
+static void add_other(handed_in *in, const char *path, const char *reason) {
+    words_add(&in->others, path);
+    words_add(&in->reasons, reason);
 }
 
 // A folder is named itself, not each of its files, if none of these is a submission. Its counts of
 // archives and others were kept when it was entered.
-static status leave_folder(handed_in *in, const FTSENT *entry, error *err) {
+static void leave_folder(handed_in *in, const FTSENT *entry) {
     const size_t before = (size_t)entry->fts_number, files = in->others.count - before;
     char reason[96];
-    if (entry->fts_level == 0 || in->archives.count > (uintptr_t)entry->fts_pointer)
-        return STATUS_OK;
+    if (entry->fts_level == 0 || in->archives.count > (uintptr_t)entry->fts_pointer) return;
     words_cut(&in->others, before);
     words_cut(&in->reasons, before);
     snprintf(reason, sizeof reason,
              files ? "no submission among what is in it" : "an empty folder");
-    return add_other(in, entry->fts_path, reason, err);
+    add_other(in, entry->fts_path, reason);
 }
 
-static status enter_folder(handed_in *in, FTS *walk, FTSENT *entry, const struct stat *skipped,
-                           error *err) {
+static void enter_folder(handed_in *in, FTS *walk, FTSENT *entry, const struct stat *skipped) {
     const struct stat *info = entry->fts_statp;
     const bool submission = unpack_is_folder(entry->fts_path);
     entry->fts_number = (long)in->others.count;
     entry->fts_pointer = (void *)(uintptr_t)in->archives.count; // NOLINT
     if (submission || (info->st_ino == skipped->st_ino && info->st_dev == skipped->st_dev))
         (void)fts_set(walk, entry, FTS_SKIP);
-    return submission ? words_add(&in->archives, entry->fts_path, err) : STATUS_OK;
+    if (submission) words_add(&in->archives, entry->fts_path);
 }
 
-static status take_entry(handed_in *in, FTS *walk, FTSENT *entry, const struct stat *skipped,
-                         error *err) {
+static void take_entry(handed_in *in, FTS *walk, FTSENT *entry, const struct stat *skipped) {
     switch (entry->fts_info) {
-    case FTS_D: return enter_folder(in, walk, entry, skipped, err);
-    case FTS_DP: return leave_folder(in, entry, err);
+    case FTS_D: enter_folder(in, walk, entry, skipped); return;
+    case FTS_DP: leave_folder(in, entry); return;
     case FTS_F:
-        if (entry->fts_level == 0 || find_ending(entry->fts_name))
-            return words_add(&in->archives, entry->fts_path, err);
-        return add_other(in, entry->fts_path, "no archive, and in no folder of a submission", err);
+        if (entry->fts_level == 0 || find_ending(entry->fts_name)) {
+            words_add(&in->archives, entry->fts_path);
+            return;
+        }
+        add_other(in, entry->fts_path, "no archive, and in no folder of a submission");
+        return;
     case FTS_SL:
-    case FTS_SLNONE: return add_other(in, entry->fts_path, "a link", err);
+    case FTS_SLNONE: add_other(in, entry->fts_path, "a link"); return;
     case FTS_DNR:
     case FTS_ERR:
-    case FTS_NS: return add_other(in, entry->fts_path, strerror(entry->fts_errno), err);
-    default: return add_other(in, entry->fts_path, "no plain file", err);
+    case FTS_NS: add_other(in, entry->fts_path, strerror(entry->fts_errno)); return;
+    default: add_other(in, entry->fts_path, "no plain file"); return;
     }
 }
 
@@ -85,10 +85,9 @@ status handed_in_look(handed_in *in, const char *name, const char *verified, err
     status rc = STATUS_OK;
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
     if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", name);
-    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));)
-        rc = take_entry(in, walk, entry, &skipped, err);
+    for (FTSENT *entry; (entry = fts_read(walk));) take_entry(in, walk, entry, &skipped);
     fts_close(walk);
-    if (rc == STATUS_OK && in->archives.count == before)
+    if (in->archives.count == before)
         rc =
             error_set(err, STATUS_INPUT,
                       "cannot verify: '%s': no submission there: expected archives (.tar.gz, .tgz, "
@@ -97,12 +96,11 @@ status handed_in_look(handed_in *in, const char *name, const char *verified, err
     return rc;
 }
 
-char *handed_in_folder_name(const char *archive, error *err) {
+char *handed_in_folder_name(const char *archive) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "=._,-+";
     const char *slash = strrchr(archive, '/');
-    char *name = memory_string(slash ? slash + 1 : archive, err);
-    if (!name) return NULL;
+    char *name = memory_string(slash ? slash + 1 : archive);
     const char *ending = find_ending(name);
     if (ending) name[ending - name] = 0;
     for (char *c = name; *c; c++)

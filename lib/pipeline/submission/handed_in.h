@@ -18,6 +18,6 @@ status handed_in_look(handed_in *in, const char *name, const char *verified, err
 void handed_in_release(handed_in *in);
 
 // Returns the archive's name without its ending, with '_' for unusual characters; free() it.
-char *handed_in_folder_name(const char *archive, error *err) MUST_CHECK;
+char *handed_in_folder_name(const char *archive) MUST_CHECK;
 
 #endif

@@ -45,8 +45,8 @@ static const char *find_language(const words *flags) {
 // ---- Files ----
 
 static status copy_into(const char *from, const char *folder, const char *name, error *err) {
-    char *to = memory_format(err, "%s/%s", folder, name);
-    status rc = to ? output_make_folder(folder, err) : STATUS_FAILED;
+    char *to = memory_format("%s/%s", folder, name);
+    status rc = output_make_folder(folder, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
     return rc;
@@ -55,32 +55,31 @@ static status copy_into(const char *from, const char *folder, const char *name, 
 // Copies FROM/NAME to TO/NAME; the name may have a folder.
 static status copy_between(const char *from, const char *to, const char *name, error *err) {
     const char *slash = strrchr(name, '/');
-    char *path = memory_format(err, "%s/%s", from, name);
-    char *folder = memory_format(err, "%s/%.*s", to, (int)(slash ? slash - name : 0), name);
-    status rc =
-        path && folder ? copy_into(path, folder, slash ? slash + 1 : name, err) : STATUS_FAILED;
+    char *path = memory_format("%s/%s", from, name);
+    char *folder = memory_format("%s/%.*s", to, (int)(slash ? slash - name : 0), name);
+    status rc = copy_into(path, folder, slash ? slash + 1 : name, err);
     free(folder);
     free(path);
     return rc;
 }
 
 // Returns the place in the submission of a folder below ARTIFACTS; free() it.
-static char *packed_place(const submission *s, const char *folder, error *err) {
+static char *packed_place(const submission *s, const char *folder) {
     const size_t length = strlen(s->p->artifacts);
     const bool below = strncmp(folder, s->p->artifacts, length) == 0 && folder[length] == '/';
-    return memory_format(err, "%s/%s", s->folder, below ? folder + length + 1 : "data/own");
+    return memory_format("%s/%s", s->folder, below ? folder + length + 1 : "data/own");
 }
 
 static status keep_manifest(const submission *s, const char *dir, error *err) {
-    char *to = packed_place(s, dir, err);
-    status rc = to ? copy_between(dir, to, "manifest.yaml", err) : STATUS_FAILED;
+    char *to = packed_place(s, dir);
+    status rc = copy_between(dir, to, "manifest.yaml", err);
     free(to);
     return rc;
 }
 
 static status keep_turns(const submission *s, const char *dir, error *err) {
-    char *to = packed_place(s, dir, err);
-    status rc = to ? copy_between(dir, to, "manifest.yaml", err) : STATUS_FAILED;
+    char *to = packed_place(s, dir);
+    status rc = copy_between(dir, to, "manifest.yaml", err);
     if (rc == STATUS_OK) rc = copy_between(dir, to, "turns.st.zst", err);
     free(to);
     return rc;
@@ -93,12 +92,12 @@ static status keep_data(const submission *s, const planned_run *r, error *err) {
 }
 
 static status keep_experiment(const submission *s, const planned_run *r, error *err) {
-    char *folder = memory_format(err, "%s/experiments", s->folder);
-    yaml_node *parameters = yaml_copy(r->e.resolved, err);
+    char *folder = memory_format("%s/experiments", s->folder);
+    yaml_node *parameters = yaml_copy(r->e.resolved);
     bool changed;
-    status rc = folder && parameters ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = yaml_put(parameters, "name", yaml_new_string(r->name, err), err);
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, &changed, err);
+    status rc = STATUS_OK;
+    yaml_put(parameters, "name", yaml_new_string(r->name));
+    rc = store_write_experiment(folder, r->name, parameters, &changed, err);
     yaml_free(parameters);
     free(folder);
     return rc;
@@ -113,9 +112,9 @@ static const char *figures_file(const char *stage) {
 
 // Copies the manifest of a stage of an execution, and its file of figures.
 static status keep_stage(const submission *s, const execution *x, const char *name, error *err) {
-    char *from = memory_format(err, "%s/%s", x->folder, name);
-    char *to = from ? packed_place(s, from, err) : NULL;
-    status rc = to ? copy_between(from, to, "manifest.yaml", err) : STATUS_FAILED;
+    char *from = memory_format("%s/%s", x->folder, name);
+    char *to = packed_place(s, from);
+    status rc = copy_between(from, to, "manifest.yaml", err);
     if (rc == STATUS_OK) rc = copy_between(from, to, figures_file(name), err);
     free(to);
     free(from);
@@ -125,9 +124,9 @@ static status keep_stage(const submission *s, const execution *x, const char *na
 // Copies all outputs of a training that kept its states, for `replay`.
 static status keep_states(const submission *s, const execution *x, error *err) {
     const yaml_node *outputs = yaml_find(x->train, "outputs");
-    char *from = memory_format(err, "%s/train", x->folder);
-    char *to = from ? packed_place(s, from, err) : NULL;
-    status rc = to ? STATUS_OK : STATUS_FAILED;
+    char *from = memory_format("%s/train", x->folder);
+    char *to = packed_place(s, from);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < outputs->count; i++)
         rc = copy_between(from, to, yaml_text_at(outputs->items[i], "path"), err);
     free(to);
@@ -138,12 +137,11 @@ static status keep_states(const submission *s, const execution *x, error *err) {
 // Copies the model unless it is too large, and adds it to the list in the README.
 static status keep_model(submission *s, const execution *x, const char *place, error *err) {
     const long long limit = (long long)s->p->settings->model_limit;
-    char *from = memory_format(err, "%s/train", x->folder);
-    char *file = memory_format(err, "%s/train/model.st.zst", x->folder);
-    char *to = from ? packed_place(s, from, err) : NULL;
+    char *from = memory_format("%s/train", x->folder);
+    char *file = memory_format("%s/train/model.st.zst", x->folder);
+    char *to = packed_place(s, from);
     struct stat info;
-    status rc = file && to ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
+    status rc = STATUS_OK;
     if (stat(file, &info) != 0) info.st_size = 0;
     const long long size = (long long)info.st_size;
     if (size > limit * 1024 * 1024) {
@@ -204,23 +202,22 @@ static status keep_executions(submission *s, const execution_list *list, const c
 }
 
 static status describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
-                           const planned_seed *seed, error *err) {
+                           const planned_seed *seed) {
     const char *content = yaml_text_at(train, "results.model");
     status rc;
-    TRY(words_add(&s->models, content, err));
+    words_add(&s->models, content);
     text_format(&s->run_rows, "| %s | `runs/%.*s` | %s | %.2f %% | `%.12s` |\n", seed->own,
                 STORE_KEY_DIGITS, seed->key, yaml_text_at(train, "tool"),
                 100 * yaml_number_at(evaluate, "results.accuracy"), content);
-    if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
-    if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"), err);
+    if (!s->version) s->version = memory_string(yaml_text_at(train, "version"));
+    if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"));
     rc = s->version && s->commit ? STATUS_OK : STATUS_FAILED;
-out:
     return rc;
 }
 
 static status read_stage(const execution *x, const char *name, yaml_node **root, error *err) {
-    char *path = memory_format(err, "%s/%s/manifest.yaml", x->folder, name);
-    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    char *path = memory_format("%s/%s/manifest.yaml", x->folder, name);
+    status rc = manifest_read(path, root, err);
     free(path);
     return rc;
 }
@@ -234,12 +231,12 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     TRY(store_read(s->p->artifacts, seed->key, &list, err));
     if (!words_has(&s->packed, seed->key)) {
         TRY(keep_executions(s, &list, seed->own, err));
-        TRY(words_add(&s->packed, seed->key, err));
+        words_add(&s->packed, seed->key);
     }
     tested = find_evaluated(&list, r->e.tta);
     TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
     TRY(read_stage(tested, views_folder(r->e.tta), &evaluate, err));
-    rc = describe_run(s, tested->train, evaluate, seed, err);
+    rc = describe_run(s, tested->train, evaluate, seed);
 out:
     yaml_free(evaluate);
     store_release(&list);
@@ -250,18 +247,18 @@ out:
 
 // The plan of the report, whose experiments are those in the archive.
 static status write_plan(const submission *s, error *err) {
-    yaml_node *plan = yaml_copy(s->runs->plan, err);
-    char *path = memory_format(err, "%s/" PAGE_PLAN, s->folder), *lines = NULL;
+    yaml_node *plan = yaml_copy(s->runs->plan);
+    char *path = memory_format("%s/" PAGE_PLAN, s->folder), *lines = NULL;
     size_t bytes;
-    status rc = plan && path ? STATUS_OK : STATUS_FAILED;
-    for (size_t i = 0; rc == STATUS_OK && i < s->runs->count; i++) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < s->runs->count; i++) {
         yaml_node *run = yaml_find(plan, "runs")->items[i];
-        char *file = memory_format(err, "experiments/%s.yaml", s->runs->items[i].name);
-        rc = file ? yaml_put(run, "experiment", yaml_new_string(file, err), err) : STATUS_FAILED;
-        if (rc == STATUS_OK) rc = yaml_put(run, "set", yaml_new(YAML_SEQUENCE, err), err);
+        char *file = memory_format("experiments/%s.yaml", s->runs->items[i].name);
+        yaml_put(run, "experiment", yaml_new_string(file));
+        yaml_put(run, "set", yaml_new(YAML_SEQUENCE));
         free(file);
     }
-    if (rc == STATUS_OK) rc = yaml_write_text(plan, &lines, &bytes, err);
+    rc = yaml_write_text(plan, &lines, &bytes, err);
     if (rc == STATUS_OK) rc = output_write_file(path, lines, bytes, err);
     free(lines);
     free(path);
@@ -272,9 +269,9 @@ static status write_plan(const submission *s, error *err) {
 // Leaves out the lock, and `run`: the time of the report is not a property of the runs.
 static status strip_report(const submission *s, error *err) {
     yaml_node *root = NULL;
-    char *path = memory_format(err, "%s/" PAGE_FOLDER "/manifest.yaml", s->folder);
-    char *lock = memory_format(err, "%s/" PAGE_FOLDER "/.lock", s->folder);
-    status rc = path && lock ? manifest_read(path, &root, err) : STATUS_FAILED;
+    char *path = memory_format("%s/" PAGE_FOLDER "/manifest.yaml", s->folder);
+    char *lock = memory_format("%s/" PAGE_FOLDER "/.lock", s->folder);
+    status rc = manifest_read(path, &root, err);
     if (rc == STATUS_OK) {
         yaml_remove(root, "run");
         rc = manifest_write_tree(root, path, err);
@@ -292,7 +289,7 @@ static status keep_report(const submission *s, error *err) {
     status rc;
     TRY(write_plan(s, err));
     if (discussion) TRY(copy_into(discussion, s->folder, PAGE_DISCUSSION, err));
-    TRY(page_options_of_flags(&s->flags, &options, err));
+    page_options_of_flags(&s->flags, &options);
     TRY(page_make(s->p, s->folder, &options, s->runs->items[0].test, err));
     rc = strip_report(s, err);
 out:
@@ -305,15 +302,12 @@ out:
 // Some paragraphs of the template are for one kind of data only, or for submissions with states.
 static status write_readme(const submission *s, error *err) {
     char limit[32], *from = NULL, *page = NULL, *filled = NULL;
-    char *template = memory_format(err, "submission.%s.md", s->language);
-    char *to = memory_format(err, "%s/README.md", s->folder);
-    char *sources = run_again_sources(s->runs, err);
-    status rc = template && to && sources ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    char *template = memory_format("submission.%s.md", s->language);
+    char *to = memory_format("%s/README.md", s->folder);
+    char *sources = run_again_sources(s->runs);
+    status rc = STATUS_OK;
     TRY(plugin_find(template, NULL, &from, err));
     TRY(read_file(from, &page, err));
-    TRY(text_status(&s->run_rows));
-    TRY(text_status(&s->model_rows));
     const bool own = s->runs->items[0].own, fetched = !own && *sources;
     template_choose(page, "@OWN@", own);
     template_choose(page, "@FETCHED@", fetched);
@@ -329,7 +323,7 @@ static status write_readme(const submission *s, error *err) {
         {"@MODELS@\n", text_string(&s->model_rows)},
         {"@SOURCES@", sources},
     };
-    filled = template_fill(page, pairs, sizeof pairs / sizeof *pairs, err);
+    filled = template_fill(page, pairs, sizeof pairs / sizeof *pairs);
     rc = filled ? output_write_file(to, filled, strlen(filled), err) : STATUS_FAILED;
 out:
     free(filled);
@@ -348,18 +342,17 @@ static status pack(const submission *s, error *err) {
                                        "--owner=0",         "--group=0",    "--numeric-owner",
                                        "--mode=u=rwX,go=rX"};
     words command = {0};
-    char *archive = memory_format(err, "%s/%s.tar.gz", s->p->artifacts, s->name);
-    char *fresh = archive ? memory_format(err, "%s.new", archive) : NULL;
-    status rc = fresh ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    TRY(words_add(&command, "tar", err));
-    TRY(words_add(&command, "--create", err));
-    TRY(words_add(&command, "--force-local", err)); // a colon does not mean a remote host
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) TRY(words_add(&command, same[i], err));
-    TRY(words_add(&command, "--use-compress-program=gzip -n -9", err));
-    TRY(words_option(&command, "--file", fresh, err));
-    TRY(words_option(&command, "--directory", s->p->work.path, err));
-    TRY(words_add(&command, s->name, err));
+    char *archive = memory_format("%s/%s.tar.gz", s->p->artifacts, s->name);
+    char *fresh = memory_format("%s.new", archive);
+    status rc = STATUS_OK;
+    words_add(&command, "tar");
+    words_add(&command, "--create");
+    words_add(&command, "--force-local"); // a colon does not mean a remote host
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) words_add(&command, same[i]);
+    words_add(&command, "--use-compress-program=gzip -n -9");
+    words_option(&command, "--file", fresh);
+    words_option(&command, "--directory", s->p->work.path);
+    words_add(&command, s->name);
     TRY(child_run(&command, err));
     if (rename(fresh, archive) != 0)
         TRY(error_set(err, STATUS_FAILED, "cannot write '%s'", archive));
@@ -374,7 +367,7 @@ out:
 static status fill(submission *s, error *err) {
     const bool chinese = strcmp(s->language, "zh") == 0;
     char *collectives = NULL;
-    status rc;
+    status rc = STATUS_OK;
     text_append(&s->run_rows,
                 chinese
                     ? "| 运行 | 文件夹 | 工具 | 测试准确率 | 模型 |\n|---|---|---|---|---|\n"
@@ -400,25 +393,17 @@ out:
 
 // Named like the report: other settings make another archive, and so do other files of the same
 // names. DATA is left out of the name: a submission contains no local paths.
-static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
+static char *find_name(const pipeline *p, const planned_runs *runs) {
     settings own = *p->settings;
     claims taken = {0};
     words files = {0};
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
-        rc = words_add(&files, runs->items[i].file, err);
+    for (size_t i = 0; i < runs->count; i++) words_add(&files, runs->items[i].file);
     own.values[SETTING_DATA] = NULL;
-    char *suffix = naming_suffix(&own, err), *of_report = naming_report_suffix(&own, true, err);
-    char *name = suffix && of_report
-                     ? memory_format(err, "submission-%s%s%s", runs->joined, suffix, of_report)
-                     : NULL;
-    if (rc == STATUS_OK) {
-        name = claims_take(p, &taken, name, &files, err);
-    } else {
-        free(name);
-        name = NULL;
-    }
-    if (name) claims_keep(p, &taken);
+    char *suffix = naming_suffix(&own), *of_report = naming_report_suffix(&own, true);
+    char *name = memory_format("submission-%s%s%s", runs->joined, suffix, of_report);
+    name = claims_take(p, &taken, name, &files);
+
+    claims_keep(p, &taken);
     claims_release(&taken);
     words_release(&files);
     free(of_report);
@@ -428,14 +413,14 @@ static char *find_name(const pipeline *p, const planned_runs *runs, error *err) 
 
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
-    text_init(&s.run_rows, err);
-    text_init(&s.model_rows, err);
+    text_init(&s.run_rows);
+    text_init(&s.model_rows);
     status rc = words_options(&s.flags, p->settings->values[SETTING_REPORT_FLAGS], err);
     s.language = find_language(&s.flags);
     if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
-        s.name = find_name(p, runs, err);
-        s.folder = s.name ? memory_format(err, "%s/%s", p->work.path, s.name) : NULL;
+        s.name = find_name(p, runs);
+        s.folder = s.name ? memory_format("%s/%s", p->work.path, s.name) : NULL;
         rc = s.folder ? fill(&s, err) : STATUS_FAILED;
     }
     words_release(&s.models);

@@ -29,24 +29,19 @@ static const struct {
 
 enum { OPTIONS_KEPT = sizeof options_kept / sizeof *options_kept };
 
-static status add_option(words *options, const char *option, const char *value, error *err) {
-    return value && *value ? words_format(options, err, "%s=%s", option, value) : STATUS_OK;
+static void add_option(words *options, const char *option, const char *value) {
+    if (value && *value) words_format(options, "%s=%s", option, value);
 }
 
-status page_options_of_flags(const words *flags, words *options, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < OPTIONS_KEPT; i++)
-        rc = add_option(options, options_kept[i].option, words_value(flags, options_kept[i].option),
-                        err);
-    return rc;
+void page_options_of_flags(const words *flags, words *options) {
+    for (size_t i = 0; i < OPTIONS_KEPT; i++)
+        add_option(options, options_kept[i].option, words_value(flags, options_kept[i].option));
 }
 
-status page_options_of_manifest(const yaml_node *report, words *options, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < OPTIONS_KEPT; i++)
-        rc = add_option(options, options_kept[i].option,
-                        yaml_text_at(report, options_kept[i].parameter), err);
-    return rc;
+void page_options_of_manifest(const yaml_node *report, words *options) {
+    for (size_t i = 0; i < OPTIONS_KEPT; i++)
+        add_option(options, options_kept[i].option,
+                   yaml_text_at(report, options_kept[i].parameter));
 }
 
 // ---- Runs ----
@@ -65,15 +60,15 @@ const char *page_key(const yaml_node *entry, size_t k) {
 // Adds "runs/KEY12" for every run of the plan.
 static status add_runs(const char *folder, words *command, error *err) {
     yaml_node *plan = NULL;
-    char *path = memory_format(err, "%s/" PAGE_PLAN, folder);
-    status rc = path ? yaml_read_file(path, &plan, err) : STATUS_FAILED;
+    char *path = memory_format("%s/" PAGE_PLAN, folder);
+    status rc = yaml_read_file(path, &plan, err);
     const yaml_node *runs = rc == STATUS_OK ? yaml_find(plan, "runs") : NULL;
     for (size_t i = 0; runs && rc == STATUS_OK && i < runs->count; i++) {
         const char *key;
-        for (size_t k = 0; rc == STATUS_OK && (key = page_key(runs->items[i], k)); k++) {
+        for (size_t k = 0; (key = page_key(runs->items[i], k)); k++) {
             char name[32];
             snprintf(name, sizeof name, "runs/%.*s", STORE_KEY_DIGITS, key);
-            if (!words_has(command, name)) rc = words_add(command, name, err);
+            if (!words_has(command, name)) words_add(command, name);
         }
     }
     yaml_free(plan);
@@ -86,26 +81,22 @@ static int is_visible(const struct dirent *entry) {
 }
 
 // Adds OPTION=PLACE/NAME for each folder of measurements in PLACE, if the submission has any.
-static status add_measured(const char *folder, const char *option, const char *place,
-                           words *command, error *err) {
+static void add_measured(const char *folder, const char *option, const char *place,
+                         words *command) {
     struct dirent **found = NULL;
-    char *path = memory_format(err, "%s/%s", folder, place);
-    if (!path) return STATUS_FAILED;
+    char *path = memory_format("%s/%s", folder, place);
     const int count = scandir(path, &found, is_visible, alphasort);
-    status rc = STATUS_OK;
     for (int i = 0; i < count; i++) {
-        if (rc == STATUS_OK)
-            rc = words_format(command, err, "%s=%s/%s", option, place, found[i]->d_name);
+        words_format(command, "%s=%s/%s", option, place, found[i]->d_name);
         free(found[i]);
     }
     free(found);
     free(path);
-    return rc;
 }
 
 static bool has_discussion(const char *folder) {
-    char *path = memory_format(NULL, "%s/" PAGE_DISCUSSION, folder);
-    const bool there = path && access(path, R_OK) == 0;
+    char *path = memory_format("%s/" PAGE_DISCUSSION, folder);
+    const bool there = access(path, R_OK) == 0;
     free(path);
     return there;
 }
@@ -114,17 +105,17 @@ static status make_command(const pipeline *p, const char *folder, const words *o
                            words *line, error *err) {
     words command = {0};
     status rc;
-    TRY(words_add(&command, "report", err));
-    TRY(words_add(&command, "-q", err)); // its first line is then the failure
+    words_add(&command, "report");
+    words_add(&command, "-q"); // its first line is then the failure
     TRY(add_runs(folder, &command, err));
-    TRY(words_add(&command, "--plan=" PAGE_PLAN, err));
-    TRY(add_measured(folder, "--collectives", "machine", &command, err));
-    TRY(add_measured(folder, "--turns", "turns", &command, err));
-    TRY(words_add_all(&command, options, err));
-    if (has_discussion(folder)) TRY(words_add(&command, "--discussion=" PAGE_DISCUSSION, err));
-    if (test) TRY(words_format(&command, err, "--test=%s", TEST_LINK));
-    TRY(words_add(&command, "--out=" PAGE_FOLDER, err));
-    TRY(words_add(&command, "--figures=figures", err));
+    words_add(&command, "--plan=" PAGE_PLAN);
+    add_measured(folder, "--collectives", "machine", &command);
+    add_measured(folder, "--turns", "turns", &command);
+    words_add_all(&command, options);
+    if (has_discussion(folder)) words_add(&command, "--discussion=" PAGE_DISCUSSION);
+    if (test) words_format(&command, "--test=%s", TEST_LINK);
+    words_add(&command, "--out=" PAGE_FOLDER);
+    words_add(&command, "--figures=figures");
     TRY(stage_program(p, &command, line, err));
 out:
     words_release(&command);
@@ -137,10 +128,8 @@ static status link_test(const char *folder, const char *test, char **link, error
     *link = NULL;
     char *real = test ? realpath(test, NULL) : NULL;
     if (!real) return rc;
-    *link = memory_format(err, "%s/%s", folder, TEST_LINK);
-    if (!*link)
-        rc = STATUS_FAILED;
-    else if (symlink(real, *link) != 0)
+    *link = memory_format("%s/%s", folder, TEST_LINK);
+    if (symlink(real, *link) != 0)
         rc = error_system(err, STATUS_FAILED, errno, "cannot make link: '%s'", *link);
     free(real);
     return rc;

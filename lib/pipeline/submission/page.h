@@ -20,8 +20,8 @@
 
 // Options of `report` that determine its text: --lang, --title, --author, --student. Adds those
 // among REPORT_FLAGS, or those in the manifest of a report that is already there.
-status page_options_of_flags(const words *flags, words *options, error *err) MUST_CHECK;
-status page_options_of_manifest(const yaml_node *report, words *options, error *err) MUST_CHECK;
+void page_options_of_flags(const words *flags, words *options);
+void page_options_of_manifest(const yaml_node *report, words *options);
 
 // Returns the key of run `k` (a seed) of `entry`, a run of a plan; NULL if it is none.
 const char *page_key(const yaml_node *entry, size_t k);

@@ -84,11 +84,11 @@ static status write_word(script *s, const char *word) {
         variable = places[i].variable;
         rest = inside;
     }
-    char *quoted = shell_quote(rest, s->err);
-    status rc = quoted ? STATUS_OK : STATUS_FAILED;
-    if (quoted && variable)
+    char *quoted = shell_quote(rest);
+    status rc = STATUS_OK;
+    if (variable)
         rc = output_format(s->out, s->err, " \"$%s\"/%s", variable, quoted);
-    else if (quoted)
+    else
         rc = output_format(s->out, s->err, " %s", quoted);
     free(quoted);
     return rc;
@@ -107,21 +107,22 @@ static status write_command(script *s, const words *command, const char *more) {
 // True on the first call for a folder.
 static bool is_new(script *s, const char *folder) {
     if (words_has(&s->filled, folder)) return false;
-    return words_add(&s->filled, folder, s->err) == STATUS_OK;
+    words_add(&s->filled, folder);
+    return true;
 }
 
 // Checks the user's own data before anything is trained.
 static status write_check(script *s, const planned_run *r) {
     yaml_node *root = NULL;
-    char *path = memory_format(s->err, "%s/manifest.yaml", r->data);
-    status rc = path ? manifest_read(path, &root, s->err) : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", r->data);
+    status rc = manifest_read(path, &root, s->err);
     if (rc == STATUS_OK) rc = output_format(s->out, s->err, "%s", OWN_DATA);
     const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
     for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
         const yaml_node *file = outputs->items[i];
         const char *content = yaml_text_at(file, "content");
         if (!*content) continue;
-        char *name = shell_quote(yaml_text_at(file, "path"), s->err);
+        char *name = shell_quote(yaml_text_at(file, "path"));
         rc = name ? output_format(s->out, s->err, "check_data %s %s\n", name, content)
                   : STATUS_FAILED;
         free(name);
@@ -134,16 +135,15 @@ static status write_check(script *s, const planned_run *r) {
 static status write_data(script *s, const planned_run *r) {
     const char *source = settings_source_name(r->e.dataset);
     words fetch = {0}, shard = {0};
-    char *from = source ? memory_format(s->err, " ${%s:+--from \"$%s\"}", source, source)
-                        : memory_string("", s->err);
-    status rc = from ? STATUS_OK : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
+    char *from =
+        source ? memory_format(" ${%s:+--from \"$%s\"}", source, source) : memory_string("");
+    status rc = STATUS_OK;
     if (!r->own && is_new(s, r->data)) {
-        TRY(data_fetch_command(r, NULL, &fetch, s->err));
+        data_fetch_command(r, NULL, &fetch);
         TRY(write_command(s, &fetch, from));
     }
     if (r->e.virtual_shards > 1 && is_new(s, r->train)) {
-        TRY(data_shard_command(r, &shard, s->err));
+        data_shard_command(r, &shard);
         TRY(write_command(s, &shard, ""));
     }
 out:
@@ -160,22 +160,22 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     const char *artifacts = s->p->artifacts;
     words train = {0}, evaluate = {0};
     status rc;
-    TRY(words_add(&train, r->tool, s->err));
-    TRY(words_add(&train, "--experiment", s->err));
-    TRY(words_format(&train, s->err, "%s/experiments/%s.yaml", s->folder, r->name));
-    TRY(words_add(&train, "--set", s->err));
-    TRY(words_format(&train, s->err, "seed=%llu", (unsigned long long)seed->seed));
-    TRY(words_option(&train, "--train", r->train, s->err));
-    if (!r->e.validation.samples) TRY(words_option(&train, "--test", r->test, s->err));
-    TRY(words_add(&train, "--out", s->err));
-    TRY(words_format(&train, s->err, "%s/%s/train", artifacts, seed->own));
-    TRY(words_add(&evaluate, "evaluate", s->err));
-    TRY(words_add(&evaluate, "--model", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/train/model.st.zst", artifacts, seed->own));
-    TRY(words_option(&evaluate, "--data", r->test, s->err));
-    if (r->e.tta != VIEWS_NONE) TRY(words_option(&evaluate, "--tta", views_word(r->e.tta), s->err));
-    TRY(words_add(&evaluate, "--out", s->err));
-    TRY(words_format(&evaluate, s->err, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta)));
+    words_add(&train, r->tool);
+    words_add(&train, "--experiment");
+    words_format(&train, "%s/experiments/%s.yaml", s->folder, r->name);
+    words_add(&train, "--set");
+    words_format(&train, "seed=%llu", (unsigned long long)seed->seed);
+    words_option(&train, "--train", r->train);
+    if (!r->e.validation.samples) words_option(&train, "--test", r->test);
+    words_add(&train, "--out");
+    words_format(&train, "%s/%s/train", artifacts, seed->own);
+    words_add(&evaluate, "evaluate");
+    words_add(&evaluate, "--model");
+    words_format(&evaluate, "%s/%s/train/model.st.zst", artifacts, seed->own);
+    words_option(&evaluate, "--data", r->test);
+    if (r->e.tta != VIEWS_NONE) words_option(&evaluate, "--tta", views_word(r->e.tta));
+    words_add(&evaluate, "--out");
+    words_format(&evaluate, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:
@@ -194,11 +194,11 @@ static status add_flags(script *s, words *command) {
         const char *flag = flags.items[i];
         const bool two = strcmp(flag, option) == 0 && flags.items[i + 1];
         if (!two && strncmp(flag, "--discussion=", sizeof option) != 0) {
-            TRY(words_add(command, flag, s->err));
+            words_add(command, flag);
             continue;
         }
-        TRY(words_add(command, option, s->err));
-        TRY(words_format(command, s->err, "%s/" PAGE_DISCUSSION, s->folder));
+        words_add(command, option);
+        words_format(command, "%s/" PAGE_DISCUSSION, s->folder);
         i += two;
     }
 out:
@@ -209,18 +209,16 @@ out:
 static status write_report(script *s) {
     words command = {0};
     status rc;
-    TRY(words_add(&command, "report", s->err));
+    words_add(&command, "report");
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
-            TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
-                             s->runs->items[i].seeds[k].own));
+            words_format(&command, "%s/%s", s->p->artifacts, s->runs->items[i].seeds[k].own);
     if (s->runs->count > 1) {
-        TRY(words_add(&command, "--baseline", s->err));
-        TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
-                         s->runs->items[0].seeds[0].own));
+        words_add(&command, "--baseline");
+        words_format(&command, "%s/%s", s->p->artifacts, s->runs->items[0].seeds[0].own);
     }
-    TRY(words_add(&command, "--out", s->err));
-    TRY(words_format(&command, s->err, "%s/report", s->p->artifacts));
+    words_add(&command, "--out");
+    words_format(&command, "%s/report", s->p->artifacts);
     TRY(add_flags(s, &command));
     TRY(write_command(s, &command, ""));
 out:
@@ -233,7 +231,7 @@ static status write_comparison(script *s, const words *models) {
     status rc = output_format(s->out, s->err, "%s", COMPARISON);
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
-            char *place = shell_quote(s->runs->items[i].seeds[k].own, s->err);
+            char *place = shell_quote(s->runs->items[i].seeds[k].own);
             rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
                        : STATUS_FAILED;
             free(place);
@@ -260,8 +258,8 @@ out:
 status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
                        const words *models, error *err) {
     script s = {.p = p, .runs = runs, .folder = folder, .err = err};
-    char *path = memory_format(err, "%s/run-again.sh", folder);
-    status rc = path ? output_open(path, &s.out, err) : STATUS_FAILED;
+    char *path = memory_format("%s/run-again.sh", folder);
+    status rc = output_open(path, &s.out, err);
     if (rc == STATUS_OK) rc = write_all(&s, models);
     output_free(s.out);
     words_release(&s.filled);
@@ -271,17 +269,16 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
     return rc;
 }
 
-char *run_again_sources(const planned_runs *runs, error *err) {
+char *run_again_sources(const planned_runs *runs) {
     words names = {0};
-    status rc = STATUS_OK;
-    char *text = memory_string("", err);
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+    char *text = memory_string("");
+    for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const char *name = r->own ? "DATA" : settings_source_name(r->e.dataset);
-        if (name && !words_has(&names, name)) rc = words_add(&names, name, err);
+        if (name && !words_has(&names, name)) words_add(&names, name);
     }
-    for (size_t i = 0; text && i < names.count; i++) {
-        char *longer = memory_format(err, "%s%s`%s=`", text, i ? " " : "", names.items[i]);
+    for (size_t i = 0; i < names.count; i++) {
+        char *longer = memory_format("%s%s`%s=`", text, i ? " " : "", names.items[i]);
         free(text);
         text = longer;
     }

@@ -15,6 +15,6 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
 
 // Returns the settings for the data's location, as a submission's README lists them: "`A=` `B=`";
 // "" if nothing is fetched. free() it.
-char *run_again_sources(const planned_runs *runs, error *err) MUST_CHECK;
+char *run_again_sources(const planned_runs *runs) MUST_CHECK;
 
 #endif

@@ -20,9 +20,8 @@ static const char *const *find_pair(const char *place, const char *const pairs[]
     return NULL;
 }
 
-char *template_fill(const char *page, const char *const pairs[][2], size_t count, error *err) {
-    text filled;
-    text_init(&filled, err);
+char *template_fill(const char *page, const char *const pairs[][2], size_t count) {
+    text filled = {0};
     while (*page) {
         const char *const *pair = find_pair(page, pairs, count);
         if (pair)

@@ -13,7 +13,6 @@ void template_choose(char *page, const char *marker, bool kept);
 
 // Returns `page` with each pair's first text replaced by its second, and without empty lines at the
 // end; free() it. Other places stay.
-char *template_fill(const char *page, const char *const pairs[][2], size_t count,
-                    error *err) MUST_CHECK;
+char *template_fill(const char *page, const char *const pairs[][2], size_t count) MUST_CHECK;
 
 #endif

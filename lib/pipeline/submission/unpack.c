@@ -62,9 +62,8 @@ static status write_member(archive_reader *reader, const char *path, error *err)
     char buffer[BUFFER_BYTES];
     size_t got = 1;
     output *out = NULL;
-    char *folder = memory_string(path, err);
-    status rc = folder ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    char *folder = memory_string(path);
+    status rc = STATUS_OK;
     *strrchr(folder, '/') = 0;
     TRY(output_make_folder(folder, err));
     TRY(output_open(path, &out, err));
@@ -83,19 +82,19 @@ static status unpack_member(archive_reader *reader, const char *archive, const c
                             const char *folder, char **root, error *err) {
     while (strncmp(member, "./", 2) == 0) member += 2;
     const size_t length = first_folder(member);
-    if (!*root && length) *root = memory_format(err, "%.*s", (int)length, member);
+    if (!*root && length) *root = memory_format("%.*s", (int)length, member);
     if (length && !*root) return STATUS_FAILED;
     if (!length || strncmp(member, *root, length) != 0)
         return error_set(err, STATUS_INPUT,
                          "cannot unpack: '%s': '%s' is not in the one folder of a submission",
                          archive, member);
-    char *path = memory_format(err, "%s/%s", folder, member + length);
-    const char *why = path ? bad_place(path, member + length) : NULL;
-    status rc = STATUS_FAILED;
+    char *path = memory_format("%s/%s", folder, member + length);
+    const char *why = bad_place(path, member + length);
+    status rc = STATUS_OK;
     if (why)
         rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': member '%.200s': %s", archive,
                        member, why);
-    else if (path)
+    else
         rc = write_member(reader, path, err);
     free(path);
     return rc;
@@ -134,10 +133,10 @@ bool unpack_is_folder(const char *path) {
     static const char *const files[] = {PAGE_PLAN, "run-again.sh"};
     struct stat info;
     bool found = false;
-    char *experiments = memory_format(NULL, "%s/experiments", path);
+    char *experiments = memory_format("%s/experiments", path);
     const bool folder = experiments && stat(experiments, &info) == 0 && S_ISDIR(info.st_mode);
     for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
-        char *file = memory_format(NULL, "%s/%s", path, files[i]);
+        char *file = memory_format("%s/%s", path, files[i]);
         found = found || (file && access(file, F_OK) == 0);
         free(file);
     }
@@ -149,12 +148,12 @@ static status copy_member(const FTSENT *entry, const char *from, const char *fol
     const char *name = entry->fts_path + strlen(from);
     status rc = STATUS_FAILED;
     name += strspn(name, "/");
-    char *path = memory_format(err, "%s/%s", folder, name);
-    const char *why = path ? bad_place(path, name) : NULL;
+    char *path = memory_format("%s/%s", folder, name);
+    const char *why = bad_place(path, name);
     if (entry->fts_info != FTS_F) why = "it is no plain file";
     if (why)
         rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': file '%.200s': %s", from, name, why);
-    else if (path) {
+    else {
         char *slash = strrchr(path, '/');
         *slash = 0;
         rc = output_make_folder(path, err);

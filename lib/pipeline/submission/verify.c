@@ -46,21 +46,16 @@ check_outcome verification_outcome(const verification *v, check_subject s) {
     return s != CHECK_SUBJECTS && !count ? CHECK_NOT_SHOWN : heaviest;
 }
 
-status verification_add(verification *v, check_subject s, check_outcome o, error *err,
-                        const char *format, ...) {
-    char *text = NULL;
+void verification_add(verification *v, check_subject s, check_outcome o, const char *format, ...) {
     void *checks = v->checks;
     va_list args;
-    status rc = memory_grow(&checks, &v->capacity, v->count + 1, sizeof *v->checks, err);
+    memory_grow(&checks, &v->capacity, v->count + 1, sizeof *v->checks);
     v->checks = checks;
-    if (rc != STATUS_OK) return rc;
     va_start(args, format);
-    const int length = vasprintf(&text, format, args);
+    char *text = memory_format_list(format, args);
     va_end(args);
-    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory");
     text[printable(text, true)] = 0;
     v->checks[v->count++] = (check){s, o, text};
-    return STATUS_OK;
 }
 
 // A child has printed its message itself.
@@ -70,8 +65,9 @@ status verification_add_failure(verification *v, check_subject s, status rc, con
     if (rc == STATUS_OK) return rc;
     if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why->message);
     if (rc == STATUS_FAILED) v->failed = true;
-    return verification_add(v, s, rc == STATUS_FAILED ? CHECK_NOT_SHOWN : CHECK_DIFFERENT, err,
-                            "%s: %s", name, text);
+    verification_add(v, s, rc == STATUS_FAILED ? CHECK_NOT_SHOWN : CHECK_DIFFERENT, "%s: %s", name,
+                     text);
+    return STATUS_OK;
 }
 
 void verification_add_accuracy(verification *v, double accuracy, bool again) {
@@ -101,18 +97,16 @@ static int is_yaml(const struct dirent *entry) {
 
 static status list_experiments(const char *folder, words *files, error *err) {
     struct dirent **found = NULL;
-    char *experiments = memory_format(err, "%s/experiments", folder);
-    if (!experiments) return STATUS_FAILED;
+    char *experiments = memory_format("%s/experiments", folder);
     const int count = scandir(experiments, &found, is_yaml, alphasort);
     status rc = STATUS_OK;
     for (int i = 0; i < count; i++) {
-        if (rc == STATUS_OK) rc = words_format(files, err, "%s/%s", experiments, found[i]->d_name);
+        words_format(files, "%s/%s", experiments, found[i]->d_name);
         free(found[i]);
     }
     free(found);
     free(experiments);
-    if (rc == STATUS_OK && !files->count)
-        rc = error_set(err, STATUS_INPUT, "it has no experiments");
+    if (!files->count) rc = error_set(err, STATUS_INPUT, "it has no experiments");
     return rc;
 }
 
@@ -140,8 +134,7 @@ static const yaml_node *find_entry(const yaml_node *plan, const char *name) {
 }
 
 // A run in the report whose experiment is not in the submission.
-static status check_plan(const planned_runs *runs, const yaml_node *plan, verification *v,
-                         error *err) {
+static void check_plan(const planned_runs *runs, const yaml_node *plan, verification *v) {
     const yaml_node *entries = yaml_find(plan, "runs");
     status rc = STATUS_OK;
     for (size_t i = 0; entries && rc == STATUS_OK && i < entries->count; i++) {
@@ -150,10 +143,9 @@ static status check_plan(const planned_runs *runs, const yaml_node *plan, verifi
         for (size_t k = 0; k < runs->count; k++)
             there = there || strcmp(runs->items[k].name, name) == 0;
         if (!there)
-            rc = verification_add(v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
-                                  "%s: it has no file in experiments/", name);
+            verification_add(v, CHECK_EXPERIMENT, CHECK_DIFFERENT,
+                             "%s: it has no file in experiments/", name);
     }
-    return rc;
 }
 
 // ---- All of it ----
@@ -174,9 +166,9 @@ static status prepare_data(pipeline *p, const planned_run *r, verification *v, b
 static status verify_runs(pipeline *p, const char *folder, const planned_runs *runs,
                           const bool *data, verification *v, error *err) {
     yaml_node *plan = NULL;
-    char *path = memory_format(err, "%s/" PAGE_PLAN, folder);
-    status rc = path ? yaml_read_file(path, &plan, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = check_plan(runs, plan, v, err);
+    char *path = memory_format("%s/" PAGE_PLAN, folder);
+    status rc = yaml_read_file(path, &plan, err);
+    if (rc == STATUS_OK) check_plan(runs, plan, v);
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const yaml_node *entry = find_entry(plan, r->name);
@@ -197,8 +189,7 @@ static status verify_folder(pipeline *p, const char *folder, verification *v, er
     TRY(submission_check_files(folder, v, err));
     status planned = plan_experiments(p, folder, &runs, &why);
     const size_t count = planned == STATUS_OK ? runs.count : 0;
-    data = memory_new(count + 1, sizeof *data, err);
-    TRY(data ? STATUS_OK : STATUS_FAILED);
+    data = memory_new(count + 1, sizeof *data);
     for (size_t i = 0; i < count; i++) TRY(prepare_data(p, &runs.items[i], v, &data[i], err));
     TRY(submission_check_page(p, folder, data[0] ? runs.items[0].test : NULL, v, err));
     if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, data, v, &why);
@@ -212,11 +203,10 @@ out:
 // Moves the folder to ARTIFACTS/verified/NAME.
 static status keep_folder(const pipeline *p, const char *folder, const char *name, verification *v,
                           error *err) {
-    char *place = memory_format(err, "%s/verified", p->artifacts);
-    char *kept = memory_format(err, "%s/verified/%s", p->artifacts, name);
+    char *place = memory_format("%s/verified", p->artifacts);
+    char *kept = memory_format("%s/verified/%s", p->artifacts, name);
     error ignored;
-    status rc = place && kept ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = output_make_folder(place, err);
+    status rc = output_make_folder(place, err);
     if (rc == STATUS_OK) {
         (void)!work_remove_tree(kept, &ignored); // there may be none
         if (rename(folder, kept) != 0)
@@ -224,8 +214,7 @@ static status keep_folder(const pipeline *p, const char *folder, const char *nam
     }
     if (rc == STATUS_OK && v->report) {
         free(v->report);
-        v->report = memory_format(err, "%s/" PAGE_FOLDER "/report.html", kept);
-        if (!v->report) rc = STATUS_FAILED;
+        v->report = memory_format("%s/" PAGE_FOLDER "/report.html", kept);
     }
     free(kept);
     free(place);
@@ -238,19 +227,17 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     char *folder = NULL;
     status rc;
     v->choice = choice;
-    v->archive = memory_string(archive, err);
-    TRY(v->archive ? STATUS_OK : STATUS_FAILED);
+    v->archive = memory_string(archive);
     (void)printable(v->archive, true);
     TRY(work_open(p, err));
-    folder = memory_format(err, "%s/unpacked/%s", p->work.path, name);
-    TRY(folder ? STATUS_OK : STATUS_FAILED);
+    folder = memory_format("%s/unpacked/%s", p->work.path, name);
     rc = unpack_submission(archive, folder, &why);
     if (rc == STATUS_INPUT) {
         error ignored;
         (void)!work_remove_tree(folder, &ignored); // gigabytes, if many are refused
-        v->refused = memory_string(why.message, err);
-        rc = v->refused ? STATUS_OK : STATUS_FAILED;
-        if (v->refused) (void)printable(v->refused, true);
+        v->refused = memory_string(why.message);
+        rc = STATUS_OK;
+        (void)printable(v->refused, true);
         goto out;
     }
     TRY(rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message));

@@ -29,7 +29,7 @@ status submission_each_folder(const char *folder, const char *characters,
     for (int i = 0; i < count; i++) {
         const char *name = found[i]->d_name;
         if (rc == STATUS_OK && name[strspn(name, characters)] == 0) {
-            char *path = memory_format(err, "%s/%s", folder, name);
+            char *path = memory_format("%s/%s", folder, name);
             rc = path ? visit(path, context, err) : STATUS_FAILED;
             free(path);
         }
@@ -41,8 +41,8 @@ status submission_each_folder(const char *folder, const char *characters,
 
 // ---- Traces of executions ----
 
-static status add_trace(verification *v, const char *kind, const char *hash, error *err) {
-    return *hash ? words_format(&v->traces, err, "%s %s", kind, hash) : STATUS_OK;
+static void add_trace(verification *v, const char *kind, const char *hash) {
+    if (*hash) words_format(&v->traces, "%s %s", kind, hash);
 }
 
 static status add_record(verification *v, const yaml_node *root, error *err) {
@@ -51,8 +51,8 @@ static status add_record(verification *v, const yaml_node *root, error *err) {
     status rc = STATUS_OK;
     if (!run) return rc;
     TRY(json_from_yaml(run, &text, err));
-    TRY(sha256_buffer(text, strlen(text), hash, err));
-    rc = add_trace(v, "record", hash, err);
+    sha256_buffer(text, strlen(text), hash);
+    add_trace(v, "record", hash);
 out:
     free(text);
     return rc;
@@ -62,7 +62,11 @@ out:
 static status add_traces(verification *v, const yaml_node *root, const char *times, error *err) {
     const char *content = manifest_output_content(root, times);
     status rc = add_record(v, root, err);
-    return rc == STATUS_OK && *content ? add_trace(v, "times", content, err) : rc;
+    if (rc == STATUS_OK && *content) {
+        add_trace(v, "times", content);
+        return STATUS_OK;
+    }
+    return rc;
 }
 
 // ---- Files ----
@@ -79,7 +83,7 @@ static status check_manifest(files *f, const char *path, const char *times, erro
     error invalid = {0};
     status rc = manifest_read(path, &root, &invalid);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", invalid.message);
-    if (rc != STATUS_OK) return manifest_finding(&f->findings, err, "%s", invalid.message);
+    if (rc != STATUS_OK) return manifest_finding(&f->findings, "%s", invalid.message);
     TRY(manifest_verify_text(path, &f->findings, err));
     TRY(manifest_verify_key(path, &f->findings, err));
     TRY(manifest_verify_packed(path, &f->findings, err));
@@ -90,9 +94,9 @@ out:
 }
 
 static status check_stage(files *f, const char *folder, const char *stage, error *err) {
-    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
-    if (path && access(path, F_OK) == 0)
+    char *path = memory_format("%s/%s/manifest.yaml", folder, stage);
+    status rc = STATUS_OK;
+    if (access(path, F_OK) == 0)
         rc = check_manifest(f, path, strcmp(stage, "train") == 0 ? "steps.st.zst" : NULL, err);
     free(path);
     return rc;
@@ -110,24 +114,24 @@ static status check_run(const char *folder, void *context, error *err) {
 }
 
 static status check_turns(const char *folder, void *context, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = path ? check_manifest(context, path, "turns.st.zst", err) : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = check_manifest(context, path, "turns.st.zst", err);
     free(path);
     return rc;
 }
 
 // Compares the digests of all manifests below FOLDER/NAME, whose files are not packed.
 static status check_records(files *f, const char *name, error *err) {
-    char *root = memory_format(err, "%s/%s", f->folder, name);
+    char *root = memory_format("%s/%s", f->folder, name);
     char *const roots[] = {root, NULL};
-    FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     status rc = walk ? STATUS_OK : error_set(err, STATUS_FAILED, "cannot read '%s'", name);
     for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
         error invalid = {0};
         if (entry->fts_info != FTS_F || strcmp(entry->fts_name, "manifest.yaml") != 0) continue;
         rc = manifest_verify_text(entry->fts_path, &f->findings, &invalid);
         if (rc == STATUS_INPUT)
-            rc = manifest_finding(&f->findings, err, "%s", invalid.message);
+            rc = manifest_finding(&f->findings, "%s", invalid.message);
         else if (rc != STATUS_OK)
             rc = error_set(err, rc, "%s", invalid.message);
     }
@@ -138,10 +142,9 @@ static status check_records(files *f, const char *name, error *err) {
 
 static status check_all(files *f, error *err) {
     static const char *const records[] = {"data", "machine", "report"};
-    char *runs = memory_format(err, "%s/runs", f->folder);
-    char *turns = memory_format(err, "%s/turns", f->folder);
-    status rc =
-        runs && turns ? submission_each_folder(runs, KEY_DIGITS, check_run, f, err) : STATUS_FAILED;
+    char *runs = memory_format("%s/runs", f->folder);
+    char *turns = memory_format("%s/turns", f->folder);
+    status rc = submission_each_folder(runs, KEY_DIGITS, check_run, f, err);
     if (rc == STATUS_OK) rc = submission_each_folder(turns, KEY_DIGITS, check_turns, f, err);
     for (size_t i = 0; rc == STATUS_OK && i < sizeof records / sizeof *records; i++)
         rc = check_records(f, records[i], err);
@@ -158,15 +161,14 @@ status submission_check_files(const char *folder, verification *v, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
         const char *line = found->lines[i];
         const bool below = strncmp(line, folder, length) == 0 && line[length] == '/';
-        rc = verification_add(v, CHECK_FILES, CHECK_DIFFERENT, err, "%s",
-                              below ? line + length + 1 : line);
+        verification_add(v, CHECK_FILES, CHECK_DIFFERENT, "%s", below ? line + length + 1 : line);
     }
     if (rc == STATUS_OK && !found->count && found->checked)
-        rc = verification_add(v, CHECK_FILES, CHECK_EQUAL, err,
-                              "%zu files have the hashes in their manifests", found->checked);
+        verification_add(v, CHECK_FILES, CHECK_EQUAL,
+                         "%zu files have the hashes in their manifests", found->checked);
     if (rc == STATUS_OK && !found->count && !found->checked)
-        rc = verification_add(v, CHECK_FILES, CHECK_NOT_SHOWN, err,
-                              "no file of a run: packed by an earlier version?");
+        verification_add(v, CHECK_FILES, CHECK_NOT_SHOWN,
+                         "no file of a run: packed by an earlier version?");
     manifest_findings_release(&f.findings);
     return rc;
 }

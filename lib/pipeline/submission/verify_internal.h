@@ -7,8 +7,8 @@
 #include "pipeline/submission/verify.h"
 
 // Adds a check. The text is cleaned (printable.h).
-status verification_add(verification *v, check_subject s, check_outcome o, error *err,
-                        const char *format, ...) PRINTF_LIKE(5, 6) MUST_CHECK;
+void verification_add(verification *v, check_subject s, check_outcome o, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 // Adds the check that ended with `rc`: an input that was refused contradicts the submission, and a
 // failure at run time shows nothing. Returns STATUS_STOPPED itself, and STATUS_OK without a check.
 // `name` begins the text.

@@ -26,15 +26,15 @@ typedef struct page {
 // ---- Files ----
 
 static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = manifest_read(path, root, err);
     free(path);
     return rc;
 }
 
 static status read_text(const char *folder, const char *name, char **text, error *err) {
-    char *path = memory_format(err, "%s/%s", folder, name);
-    status rc = path ? read_file(path, text, err) : STATUS_FAILED;
+    char *path = memory_format("%s/%s", folder, name);
+    status rc = read_file(path, text, err);
     free(path);
     return rc;
 }
@@ -80,37 +80,44 @@ static const char *value_of(const char *line, int *length) {
 }
 
 // Names the first line of the author's that the files do not give, and what they give instead.
-static status edited_figures(page *p, const char *line, const char *again, size_t count,
-                             size_t lines, error *err) {
+static void edited_figures(page *p, const char *line, const char *again, size_t count,
+                           size_t lines) {
     const int id = id_length(line);
     int length, other_length;
     const char *value = value_of(line, &length), *other = find_line(again, line, (size_t)id + 1);
     const char *there = other ? value_of(other, &other_length) : NULL;
-    if (!there)
-        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
-                                "%zu of %zu lines of report.csv are not what the files give; the "
-                                "first is %.*s, which they do not give",
-                                count, lines, id, line);
+    if (!there) {
+        verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                         "%zu of %zu lines of report.csv are not what the files give; the "
+                         "first is %.*s, which they do not give",
+                         count, lines, id, line);
+        return;
+    }
     const bool same = length == other_length && strncmp(value, there, (size_t)length) == 0;
-    return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
-                            "%zu of %zu lines of report.csv are not what the files give; the first "
-                            "is %.*s: %.*s there, %.*s by the files%s",
-                            count, lines, id, line, length, value, other_length, there,
-                            same ? ", and another field" : "");
+    verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                     "%zu of %zu lines of report.csv are not what the files give; the first "
+                     "is %.*s: %.*s there, %.*s by the files%s",
+                     count, lines, id, line, length, value, other_length, there,
+                     same ? ", and another field" : "");
 }
 
-static status differing_figures(page *p, const char *author, const char *again, error *err) {
+static void differing_figures(page *p, const char *author, const char *again) {
     size_t lines, count;
     const char *line;
     count = count_others(author, again, &lines, &line);
-    if (count) return edited_figures(p, line, again, count, lines, err);
+    if (count) {
+        edited_figures(p, line, again, count, lines);
+        return;
+    }
     count = count_others(again, author, &lines, &line);
-    if (!count)
-        return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
-                                "the lines of report.csv are in another order, or repeated");
-    return verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT, err,
-                            "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
-                            id_length(line), line);
+    if (!count) {
+        verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                         "the lines of report.csv are in another order, or repeated");
+        return;
+    }
+    verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                     "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
+                     id_length(line), line);
 }
 
 static status compare_figures(page *p, error *err) {
@@ -121,10 +128,11 @@ static status compare_figures(page *p, error *err) {
     TRY(read_text(p->author, "report.csv", &author, err));
     TRY(read_text(p->again, "report.csv", &again, err));
     (void)count_others(again, again, &lines, &line);
-    rc = strcmp(author, again) != 0
-             ? differing_figures(p, author, again, err)
-             : verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL, err,
-                                "%zu figures made again from the packed files", lines - 1);
+    if (strcmp(author, again) != 0)
+        differing_figures(p, author, again);
+    else
+        verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL,
+                         "%zu figures made again from the packed files", lines - 1);
 out:
     free(author);
     free(again);
@@ -176,10 +184,10 @@ static status compare_text(page *p, const char *name, bool *equal, error *err) {
         excerpt(author, at, theirs);
         excerpt(again, at, mine);
         *equal = false;
-        rc = verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT, err,
-                              "%s: its text is not what the files give: '%s' there, '%s' by the "
-                              "files",
-                              name, theirs, mine);
+        verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
+                         "%s: its text is not what the files give: '%s' there, '%s' by the "
+                         "files",
+                         name, theirs, mine);
     }
 out:
     free(author);
@@ -194,8 +202,8 @@ static status compare_texts(page *p, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < sizeof names / sizeof *names; i++)
         rc = compare_text(p, names[i], &equal, err);
     if (rc == STATUS_OK && equal)
-        rc = verification_add(p->v, CHECK_REPORT, CHECK_EQUAL, err,
-                              "its text is what the files give; drawings are not compared");
+        verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
+                         "its text is what the files give; drawings are not compared");
     return rc;
 }
 
@@ -207,14 +215,12 @@ static bool same(const page *p, const char *path) {
 
 // Without its test data a report that is made again has no pictures of wrong predictions, and lacks
 // their section.
-static status lacks_pictures(const page *p, bool *lacks, error *err) {
+static void lacks_pictures(const page *p, bool *lacks) {
     *lacks = false;
-    if (p->test) return STATUS_OK;
-    char *drawn = memory_format(err, "%s/figures/mistakes-1.svg", p->author);
-    if (!drawn) return STATUS_FAILED;
+    if (p->test) return;
+    char *drawn = memory_format("%s/figures/mistakes-1.svg", p->author);
     *lacks = access(drawn, F_OK) == 0;
     free(drawn);
-    return STATUS_OK;
 }
 
 // Another version may word or compute something else.
@@ -223,42 +229,44 @@ static status compare(page *p, error *err) {
     bool lacks;
     status rc;
     if (!same(p, "version") || !same(p, "bits")) {
-        TRY(verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN, err,
-                             "made by Lockstep %s, not %s: read the report that was made again",
-                             version, yaml_text_at(p->mine, "version")));
-        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err, "made by Lockstep %s",
-                                version);
+        verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN,
+                         "made by Lockstep %s, not %s: read the report that was made again",
+                         version, yaml_text_at(p->mine, "version"));
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, "made by Lockstep %s", version);
+        return STATUS_OK;
     }
     TRY(compare_figures(p, err));
-    if (!same(p, "key"))
-        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err,
-                                "its options or inputs are others, or gnuplot is missing here");
-    TRY(lacks_pictures(p, &lacks, err));
-    if (lacks)
-        return verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, err,
-                                "it shows test images, and the data set is not here: read the "
-                                "report that was made again");
+    if (!same(p, "key")) {
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
+                         "its options or inputs are others, or gnuplot is missing here");
+        return STATUS_OK;
+    }
+    lacks_pictures(p, &lacks);
+    if (lacks) {
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
+                         "it shows test images, and the data set is not here: read the "
+                         "report that was made again");
+        return STATUS_OK;
+    }
     rc = compare_texts(p, err);
 out:
     return rc;
 }
 
-static status note_author(page *p, error *err) {
+static void note_author(page *p) {
     const char *author = yaml_text_at(p->other, "parameters.author");
     const char *student = yaml_text_at(p->other, "parameters.student");
-    if (!*author && !*student) return STATUS_OK;
-    p->v->author = memory_format(err, "%s%s%s", author, *author && *student ? " " : "", student);
-    if (!p->v->author) return STATUS_FAILED;
+    if (!*author && !*student) return;
+    p->v->author = memory_format("%s%s%s", author, *author && *student ? " " : "", student);
     (void)printable(p->v->author, true);
-    return STATUS_OK;
 }
 
 static status make_again(page *p, const pipeline *pipe, error *err) {
     words options = {0};
     status rc;
     TRY(read_manifest(p->author, &p->other, err));
-    TRY(note_author(p, err));
-    TRY(page_options_of_manifest(p->other, &options, err));
+    note_author(p);
+    page_options_of_manifest(p->other, &options);
     TRY(page_make(pipe, p->folder, &options, p->test, err));
     TRY(read_manifest(p->again, &p->mine, err));
     rc = compare(p, err);
@@ -271,19 +279,20 @@ status submission_check_page(const pipeline *pipe, const char *folder, const cha
                              verification *v, error *err) {
     page p = {.folder = folder, .test = test, .v = v};
     error why = {0}, ignored;
-    p.author = memory_format(err, "%s/" PAGE_FOLDER "-author", folder);
-    p.again = memory_format(err, "%s/" PAGE_FOLDER, folder);
-    status rc = p.author && p.again ? STATUS_OK : STATUS_FAILED;
+    p.author = memory_format("%s/" PAGE_FOLDER "-author", folder);
+    p.again = memory_format("%s/" PAGE_FOLDER, folder);
+    status rc = STATUS_OK;
     // No submission has a file there; one in the archive must not stop the verification.
-    if (rc == STATUS_OK) (void)!work_remove_tree(p.author, &ignored);
-    if (rc == STATUS_OK && rename(p.again, p.author) != 0)
-        rc = errno == ENOENT
-                 ? verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, err, "it has no report")
-                 : error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
-    else if (rc == STATUS_OK)
+    (void)!work_remove_tree(p.author, &ignored);
+    if (rename(p.again, p.author) != 0) {
+        if (errno == ENOENT)
+            verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, "it has no report");
+        else
+            rc = error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
+    } else
         rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, &why),
                                       "the report cannot be made again", &why, err);
-    if (rc == STATUS_OK && p.mine) v->report = memory_format(err, "%s/report.html", p.again);
+    if (rc == STATUS_OK && p.mine) v->report = memory_format("%s/report.html", p.again);
     yaml_free(p.mine);
     yaml_free(p.other);
     free(p.author);

@@ -30,33 +30,32 @@ typedef struct checked_run {
     verification *v;
 } checked_run;
 
-static status add(checked_run *c, check_subject s, check_outcome o, error *err, const char *text) {
-    return verification_add(c->v, s, o, err, "%s: %s", c->name, text);
+static void add(checked_run *c, check_subject s, check_outcome o, const char *text) {
+    verification_add(c->v, s, o, "%s: %s", c->name, text);
 }
 
 // ---- The packed files of the run ----
 
-static char *file_of(const char *folder, const char *task, const char *name, error *err) {
-    return memory_format(err, "%s/%s/%s", folder, task, name);
+static char *file_of(const char *folder, const char *task, const char *name) {
+    return memory_format("%s/%s/%s", folder, task, name);
 }
 
 static bool exists(const char *folder, const char *task, const char *name) {
-    char *path = file_of(folder, task, name, NULL);
-    const bool there = path && access(path, R_OK) == 0;
+    char *path = file_of(folder, task, name);
+    const bool there = access(path, R_OK) == 0;
     free(path);
     return there;
 }
 
-static status keep_first(char **kept, const char *folder, error *err) {
-    if (*kept) return STATUS_OK;
-    *kept = memory_string(folder, err);
-    return *kept ? STATUS_OK : STATUS_FAILED;
+static void keep_first(char **kept, const char *folder) {
+    if (*kept) return;
+    *kept = memory_string(folder);
 }
 
 static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
     if (*root || !exists(folder, task, "manifest.yaml")) return STATUS_OK;
-    char *path = file_of(folder, task, "manifest.yaml", err);
-    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    char *path = file_of(folder, task, "manifest.yaml");
+    status rc = manifest_read(path, root, err);
     free(path);
     return rc;
 }
@@ -78,8 +77,8 @@ static status look_at_execution(const char *folder, void *context, error *err) {
     TRY(check_key(c, folder, err));
     TRY(read_once(&c->train, folder, "train", err));
     TRY(read_once(&c->evaluate, folder, views_folder(c->r->e.tta), err));
-    if (exists(folder, "train", "model.st.zst")) TRY(keep_first(&c->model, folder, err));
-    if (exists(folder, "train", "state.st.zst")) TRY(keep_first(&c->states, folder, err));
+    if (exists(folder, "train", "model.st.zst")) keep_first(&c->model, folder);
+    if (exists(folder, "train", "state.st.zst")) keep_first(&c->states, folder);
 out:
     return rc;
 }
@@ -98,32 +97,28 @@ static const char *find_other(const yaml_node *a, const yaml_node *b) {
 
 // The settings that determine the bits, but for the device: of the experiment with this seed, and
 // of the run.
-static status read_settings(const checked_run *c, yaml_node **own, yaml_node **recorded,
-                            error *err) {
+static void read_settings(const checked_run *c, yaml_node **own, yaml_node **recorded) {
     const yaml_node *parameters = yaml_find(c->train, "parameters");
-    *own = manifest_key_parameters(c->r->e.resolved, err);
-    *recorded = manifest_key_parameters(parameters, err);
-    if (!*own || !*recorded) return STATUS_FAILED;
+    *own = manifest_key_parameters(c->r->e.resolved);
+    *recorded = manifest_key_parameters(parameters);
     yaml_remove(*recorded, "backend");
-    return yaml_put(*own, "seed", yaml_new_integer((int64_t)c->seed->seed, err), err);
+    yaml_put(*own, "seed", yaml_new_integer((int64_t)c->seed->seed));
 }
 
-static status check_experiment(checked_run *c, error *err) {
+static void check_experiment(checked_run *c) {
     yaml_node *own = NULL, *recorded = NULL;
     const char *other;
-    status rc;
-    TRY(read_settings(c, &own, &recorded, err));
+    read_settings(c, &own, &recorded);
     other = find_other(own, recorded);
     if (!other) other = find_other(recorded, own);
-    rc = other
-             ? verification_add(c->v, CHECK_EXPERIMENT, CHECK_DIFFERENT, err,
-                                "%s: its '%s' is not that of experiments/%s.yaml", c->name, other,
-                                c->r->name)
-             : add(c, CHECK_EXPERIMENT, CHECK_EQUAL, err, "it has the settings of its experiment");
-out:
+    if (other)
+        verification_add(c->v, CHECK_EXPERIMENT, CHECK_DIFFERENT,
+                         "%s: its '%s' is not that of experiments/%s.yaml", c->name, other,
+                         c->r->name);
+    else
+        add(c, CHECK_EXPERIMENT, CHECK_EQUAL, "it has the settings of its experiment");
     yaml_free(own);
     yaml_free(recorded);
-    return rc;
 }
 
 // ---- The data ----
@@ -147,9 +142,10 @@ static bool has_input(const yaml_node *root, const char *content) {
 static status content_of(const checked_run *c, const char *name, char content[SHA256_TEXT_BYTES],
                          error *err) {
     tensor_file f = {0};
-    char *path = memory_format(err, "%s/%s", c->r->data, name);
-    status rc = path ? recorded_content(path, content, err) : STATUS_FAILED;
-    if (rc == STATUS_OK && !*content) {
+    char *path = memory_format("%s/%s", c->r->data, name);
+    recorded_content(path, content);
+    status rc = STATUS_OK;
+    if (!*content) {
         rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err);
         snprintf(content, SHA256_TEXT_BYTES, "%s", f.content);
     }
@@ -165,10 +161,12 @@ static status check_data(checked_run *c, bool *equal, error *err) {
     TRY(content_of(c, "test.st.zst", test, err));
     const bool same_train = strcmp(input_content(c->train, 0), train) == 0;
     *equal = same_train && has_input(c->evaluate, test);
-    rc = *equal ? add(c, CHECK_DATA, CHECK_EQUAL, err, "trained and tested with the data set")
-                : add(c, CHECK_DATA, CHECK_DIFFERENT, err,
-                      same_train ? "its test data are not those of the data set"
-                                 : "its training data are not those of the data set");
+    if (*equal)
+        add(c, CHECK_DATA, CHECK_EQUAL, "trained and tested with the data set");
+    else
+        add(c, CHECK_DATA, CHECK_DIFFERENT,
+            same_train ? "its test data are not those of the data set"
+                       : "its training data are not those of the data set");
 out:
     return rc;
 }
@@ -178,18 +176,16 @@ out:
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     words command = {0}, line = {0};
     char *path = NULL, *file = NULL;
-    status rc = STATUS_FAILED;
-    file = file_of(c->model, "train", "model.st.zst", err);
-    path = memory_format(err, "%s/manifest.yaml", out);
-    if (!file || !path) goto out;
-    TRY(words_add(&command, "evaluate", err));
-    TRY(words_add(&command, "-q", err));
-    TRY(words_option(&command, "--model", file, err));
-    TRY(words_option(&command, "--data", c->r->test, err));
-    if (c->r->e.tta != VIEWS_NONE)
-        TRY(words_option(&command, "--tta", views_word(c->r->e.tta), err));
-    TRY(stage_add_devices(&command, c->evaluate, NULL, err));
-    TRY(words_option(&command, "--out", out, err));
+    status rc = STATUS_OK;
+    file = file_of(c->model, "train", "model.st.zst");
+    path = memory_format("%s/manifest.yaml", out);
+    words_add(&command, "evaluate");
+    words_add(&command, "-q");
+    words_option(&command, "--model", file);
+    words_option(&command, "--data", c->r->test);
+    if (c->r->e.tta != VIEWS_NONE) words_option(&command, "--tta", views_word(c->r->e.tta));
+    stage_add_devices(&command, c->evaluate, NULL);
+    words_option(&command, "--out", out);
     TRY(stage_program(c->p, &command, &line, err));
     TRY(child_run_quietly(NULL, &line, err));
     rc = manifest_read(path, root, err);
@@ -202,43 +198,42 @@ out:
 }
 
 // What was edited, or the model that does not belong to the record; NULL: nothing.
-static char *find_edited(const checked_run *c, const yaml_node *again, error *err) {
+static char *find_edited(const checked_run *c, const yaml_node *again) {
     static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
     const yaml_node *there = c->evaluate;
     if (strcmp(manifest_output_content(again, file), manifest_output_content(there, file)) != 0)
-        return memory_string("not the recorded predictions", err);
+        return memory_string("not the recorded predictions");
     if (!has_input(there, manifest_output_content(c->train, "model.st.zst")))
         return memory_string("its recorded predictions, which the manifest says are of another "
-                             "model than that of the training",
-                             err);
+                             "model than that of the training");
     if (strcmp(yaml_text_at(again, figure), yaml_text_at(there, figure)) != 0)
-        return memory_format(err,
-                             "its recorded predictions, but the manifest says an accuracy of "
+        return memory_format("its recorded predictions, but the manifest says an accuracy of "
                              "%.2f %%",
                              100 * yaml_number_at(there, figure));
-    return memory_string("", err);
+    return memory_string("");
 }
 
-static status compare_predictions(checked_run *c, const yaml_node *again, error *err) {
-    char *edited = find_edited(c, again, err);
-    if (!edited) return STATUS_FAILED;
+static void compare_predictions(checked_run *c, const yaml_node *again) {
+    char *edited = find_edited(c, again);
     c->accuracy = yaml_number_at(again, "results.accuracy");
-    status rc = verification_add(c->v, CHECK_TEST, *edited ? CHECK_DIFFERENT : CHECK_EQUAL, err,
-                                 "%s: the packed model gives %.2f %%, and %s", c->name,
-                                 100 * c->accuracy, *edited ? edited : "the recorded predictions");
+    verification_add(c->v, CHECK_TEST, *edited ? CHECK_DIFFERENT : CHECK_EQUAL,
+                     "%s: the packed model gives %.2f %%, and %s", c->name, 100 * c->accuracy,
+                     *edited ? edited : "the recorded predictions");
     free(edited);
-    return rc;
 }
 
 static status check_test(checked_run *c, error *err) {
     yaml_node *again = NULL;
     error why = {0};
-    if (!c->model) return add(c, CHECK_TEST, CHECK_NOT_SHOWN, err, "its model is not packed");
-    char *out = memory_format(err, "%s/test-again/%s", c->p->work.path, c->name);
-    status rc = out ? evaluate_again(c, out, &again, &why) : STATUS_FAILED;
+    if (!c->model) {
+        add(c, CHECK_TEST, CHECK_NOT_SHOWN, "its model is not packed");
+        return STATUS_OK;
+    }
+    char *out = memory_format("%s/test-again/%s", c->p->work.path, c->name);
+    status rc = evaluate_again(c, out, &again, &why);
     if (rc == STATUS_OK)
-        rc = compare_predictions(c, again, err);
-    else if (out)
+        compare_predictions(c, again);
+    else
         rc = verification_add_failure(c->v, CHECK_TEST, rc, c->name, &why, err);
     yaml_free(again);
     free(out);
@@ -253,9 +248,10 @@ static status check_model(checked_run *c, const replay *r, bool *equal, error *e
     status rc = replay_compare_model(r, &d, err);
     *equal = rc == STATUS_OK && !d.differs;
     if (rc != STATUS_OK || *equal) return rc;
-    return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
-                            "%s: its model is not that of its last state: '%s' differs", c->name,
-                            d.tensor);
+    verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT,
+                     "%s: its model is not that of its last state: '%s' differs", c->name,
+                     d.tensor);
+    return STATUS_OK;
 }
 
 static status replay_parts(checked_run *c, const replay *r, error *err) {
@@ -271,19 +267,20 @@ static status replay_parts(checked_run *c, const replay *r, error *err) {
         status rc = replay_segment(r, i, &how, &d, err);
         if (rc != STATUS_OK) return rc;
         replay_describe(&d, where);
-        if (d.differs)
-            return verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT, err,
-                                    "%s: part %zu of %zu differs, %s", c->name, i + 1, r->count,
-                                    where);
+        if (d.differs) {
+            verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT,
+                             "%s: part %zu of %zu differs, %s", c->name, i + 1, r->count, where);
+            return STATUS_OK;
+        }
         chosen++;
         steps += r->segments[i].end - r->segments[i].first;
     }
-    return verification_add(c->v, CHECK_TRAINING, CHECK_EQUAL, err,
-                            "%s: %zu of %zu parts trained again, %.3g %% of the steps; one forged "
-                            "part would be found with a probability of %.3g %%; %s",
-                            c->name, chosen, r->count, 100 * (double)steps / (double)r->steps,
-                            100 * replay_probability(r->count, chosen, 1),
-                            replay_describe_model(r));
+    verification_add(c->v, CHECK_TRAINING, CHECK_EQUAL,
+                     "%s: %zu of %zu parts trained again, %.3g %% of the steps; one forged "
+                     "part would be found with a probability of %.3g %%; %s",
+                     c->name, chosen, r->count, 100 * (double)steps / (double)r->steps,
+                     100 * replay_probability(r->count, chosen, 1), replay_describe_model(r));
+    return STATUS_OK;
 }
 
 static status check_training(checked_run *c, error *err) {
@@ -293,13 +290,14 @@ static status check_training(checked_run *c, error *err) {
     bool equal = false;
     char *folder;
     status rc;
-    if (!c->states)
-        return add(c, CHECK_TRAINING, CHECK_NOT_SHOWN, err,
-                   "its states are not packed (STATES=10 packs them)");
-    folder = memory_format(err, "%s/train", c->states);
+    if (!c->states) {
+        add(c, CHECK_TRAINING, CHECK_NOT_SHOWN, "its states are not packed (STATES=10 packs them)");
+        return STATUS_OK;
+    }
+    folder = memory_format("%s/train", c->states);
     rc = folder ? replay_open(&r, folder, c->r->train, NULL, &why) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
-    if (rc == STATUS_OK) rc = replay_choose(&r, (size_t)s->segments, c->v->choice, &why);
+    if (rc == STATUS_OK) replay_choose(&r, (size_t)s->segments, c->v->choice);
     if (rc == STATUS_OK) rc = check_model(c, &r, &equal, &why);
     if (rc == STATUS_OK && equal) rc = replay_parts(c, &r, &why);
     rc = verification_add_failure(c->v, CHECK_TRAINING, rc, c->name, &why, err);
@@ -310,19 +308,20 @@ static status check_training(checked_run *c, error *err) {
 
 // ---- All of it ----
 
-static status without_data(checked_run *c, error *err) {
+static void without_data(checked_run *c) {
     static const check_subject subjects[] = {CHECK_DATA, CHECK_TEST, CHECK_TRAINING};
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < sizeof subjects / sizeof *subjects; i++)
-        rc = add(c, subjects[i], CHECK_NOT_SHOWN, err, "the data set is not here");
-    return rc;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        add(c, subjects[i], CHECK_NOT_SHOWN, "the data set is not here");
 }
 
 static status check_all(checked_run *c, bool data, error *err) {
     bool equal = false;
     status rc;
-    TRY(check_experiment(c, err));
-    if (!data) return without_data(c, err);
+    check_experiment(c);
+    if (!data) {
+        without_data(c);
+        return STATUS_OK;
+    }
     TRY(check_data(c, &equal, err));
     if (!equal) return rc; // the others would differ for this reason
     TRY(check_test(c, err));
@@ -337,14 +336,16 @@ status submission_check_run(pipeline *p, const char *folder, const planned_run *
     checked_run c = {
         .p = p, .r = r, .seed = seed, .name = seed->own, .key = key, .accuracy = NAN, .v = v};
     error why = {0};
-    if (!key) return add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "it is not in plan.yaml");
-    char *own = store_folder(folder, key, &why);
-    status rc = own ? submission_each_folder(own, "0123456789", look_at_execution, &c, &why)
-                    : STATUS_FAILED;
+    if (!key) {
+        add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, "it is not in plan.yaml");
+        return STATUS_OK;
+    }
+    char *own = store_folder(folder, key);
+    status rc = submission_each_folder(own, "0123456789", look_at_execution, &c, &why);
     if (rc != STATUS_OK)
         rc = verification_add_failure(v, CHECK_EXPERIMENT, rc, c.name, &why, err);
     else if (!c.train || !c.evaluate)
-        rc = add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, err, "its run is not packed");
+        add(&c, CHECK_EXPERIMENT, CHECK_DIFFERENT, "its run is not packed");
     else
         rc = check_all(&c, data, err);
     const double recorded = yaml_number_at(c.evaluate, "results.accuracy");

@@ -387,9 +387,8 @@ static status refuse_size(const char *path, error *err) {
 
 status onnx_write(const trained_model *m, const char *path, output *out, error *err) {
     const program *p = &m->model.program;
-    status rc;
-    text t;
-    text_init(&t, err);
+    status rc = STATUS_OK;
+    text t = {0};
     if (p->parameters + p->buffers > PROTOBUF_MAX / sizeof(float)) TRY(refuse_size(path, err));
     protobuf_integer(&t, MODEL_IR_VERSION, IR_VERSION);
     protobuf_string(&t, MODEL_PRODUCER, "lockstep");
@@ -398,7 +397,6 @@ status onnx_write(const trained_model *m, const char *path, output *out, error *
     protobuf_integer(&t, OPSET_VERSION, OPSET);
     protobuf_end(&t, opset);
     TRY(put_metadata(&t, m, err));
-    TRY(text_status(&t));
     if (t.length > PROTOBUF_MAX) TRY(refuse_size(path, err));
     TRY(output_write(out, t.data, t.length, err));
 out:

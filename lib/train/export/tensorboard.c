@@ -13,10 +13,9 @@
 // ---- Places ----
 
 // The folder of a run below `folder`, with a '/' at its end.
-static status find_folder(const run_series *s, const char *folder, char **found, error *err) {
+static void find_folder(const run_series *s, const char *folder, char **found) {
     const bool is_file = strcmp(s->steps, s->name) == 0;
-    text path;
-    text_init(&path, err);
+    text path = {0};
     text_format(&path, "%s/", folder);
     for (const char *at = s->name; *at; at += strspn(at, "/")) {
         const size_t length = strcspn(at, "/");
@@ -27,13 +26,12 @@ static status find_folder(const run_series *s, const char *folder, char **found,
     }
     *found = text_take(&path);
     text_release(&path);
-    return *found ? STATUS_OK : STATUS_FAILED;
 }
 
 static status check_places(const run_series *runs, size_t count, char *const *files, error *err) {
-    named_file *in = memory_new(2 * count, sizeof *in, err);
-    named_file *out = memory_new(count, sizeof *out, err);
-    status rc = in && out ? STATUS_OK : STATUS_FAILED;
+    named_file *in = memory_new(2 * count, sizeof *in);
+    named_file *out = memory_new(count, sizeof *out);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
         in[2 * i] = (named_file){"RUN", runs[i].steps};
         in[2 * i + 1] = (named_file){"RUN", runs[i].manifest};
@@ -100,14 +98,12 @@ out:
 // ---- All of it ----
 
 status tensorboard_write(const run_series *runs, size_t count, const char *folder, error *err) {
-    char **folders = memory_new(count, sizeof *folders, err);
-    char **files = memory_new(count, sizeof *files, err);
-    status rc = folders && files ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    char **folders = memory_new(count, sizeof *folders);
+    char **files = memory_new(count, sizeof *files);
+    status rc = STATUS_OK;
     for (size_t i = 0; i < count; i++) {
-        TRY(find_folder(&runs[i], folder, &folders[i], err));
-        files[i] = memory_format(err, "%s%s", folders[i], TENSORBOARD_FILE);
-        if (!files[i]) TRY(STATUS_FAILED);
+        find_folder(&runs[i], folder, &folders[i]);
+        files[i] = memory_format("%s%s", folders[i], TENSORBOARD_FILE);
     }
     TRY(check_places(runs, count, files, err));
     for (size_t i = 0; i < count; i++) {

@@ -216,8 +216,8 @@ static void put_graph(text *t, const program *p) {
 static status put_constants(text *t, const trained_model *m, const char *classes, error *err) {
     const program *p = &m->model.program;
     char *name = NULL;
-    yaml_node *node = json_new_string(m->model.name, err);
-    status rc = node ? json_from_yaml(node, &name, err) : STATUS_FAILED;
+    yaml_node *node = json_new_string(m->model.name);
+    status rc = json_from_yaml(node, &name, err);
     if (rc == STATUS_OK) {
         text_format(t, "NAME = %s\n", name);
         text_format(t, "INPUT = (%d, %d, %d)  # channels, height, width\n", p->input.channels,
@@ -237,14 +237,12 @@ static status put_constants(text *t, const trained_model *m, const char *classes
 static status write_program(const trained_model *m, const char *classes, const char *file,
                             error *err) {
     status rc;
-    text t;
-    text_init(&t, err);
+    text t = {0};
     text_append(&t, HEAD);
     TRY(put_constants(&t, m, classes, err));
     text_append(&t, CLASS_HEAD);
     put_layers(&t, &m->model.program);
     text_append(&t, TAIL);
-    TRY(text_status(&t));
     TRY(output_write_file(file, t.data, t.length, err));
 out:
     text_release(&t);
@@ -264,11 +262,10 @@ out:
 }
 
 status torch_write(const trained_model *m, const char *path, const char *folder, error *err) {
-    char *code = memory_format(err, "%s/model.py", folder);
-    char *weights = memory_format(err, "%s/model.safetensors", folder);
+    char *code = memory_format("%s/model.py", folder);
+    char *weights = memory_format("%s/model.safetensors", folder);
     char *classes = NULL;
-    status rc = code && weights ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    status rc = STATUS_OK;
     const named_file in = {"MODEL", path}, out[] = {{"--out", code}, {"--out", weights}};
     TRY(named_files_check(&in, 1, out, 2, err));
     TRY(check_names(m, path, err));

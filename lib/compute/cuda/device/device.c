@@ -36,8 +36,7 @@ static status allow_early_launches(cuda_device *d, error *err) {
     status rc;
     TRY(cuda_check(d, cuda_kernels_wait(&waits), "querying kernels", err));
     if (!waits) return rc;
-    d->after_kernel = memory_new(2, sizeof *d->after_kernel, err);
-    if (!d->after_kernel) return STATUS_FAILED;
+    d->after_kernel = memory_new(2, sizeof *d->after_kernel);
 out:
     return rc;
 }

@@ -107,7 +107,7 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
     for (int i = 0; i < count; i++) {
         char id[BUS_ID_BYTES];
         if (cudaDeviceGetPCIBusId(id, sizeof id, indices[i]) != cudaSuccess)
-            (void)cudaGetLastError(); // an engine must not see this error as its own
+            (void)cudaGetLastError();
         else if (n->find(id, &found[i].device) != NVML_SUCCESS)
             found[i].device = NULL;
         if (found[i].device) known++;
@@ -175,13 +175,11 @@ static void free_monitor(gpu_monitor *m) {
 }
 
 status cuda_monitor_start(const int *indices, int count, gpu_monitor **out, error *err) {
-    gpu_monitor *m = memory_new(1, sizeof *m, err);
-    status rc = STATUS_FAILED;
+    gpu_monitor *m = memory_new(1, sizeof *m);
+    status rc = STATUS_OK;
     *out = NULL;
-    if (!m) return rc;
     m->count = count;
-    m->devices = memory_new((size_t)count, sizeof *m->devices, err);
-    if (!m->devices) goto out;
+    m->devices = memory_new((size_t)count, sizeof *m->devices);
     TRY(open_nvml(&m->nvml, err));
     TRY(find_devices(&m->nvml, indices, count, m->devices, err));
     TRY(start_thread(m, err));

@@ -83,10 +83,8 @@ out:
 
 status cuda_form_buckets(cuda_group *g, error *err) {
     status rc;
-    g->buckets = memory_new((size_t)g->plan->units.count, sizeof *g->buckets, err);
-    g->captured_first_term =
-        memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term, err);
-    if (!g->buckets || !g->captured_first_term) return STATUS_FAILED;
+    g->buckets = memory_new((size_t)g->plan->units.count, sizeof *g->buckets);
+    g->captured_first_term = memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term);
     TRY(make_stream(g, err));
     rc = cut_record(g, err);
 out:

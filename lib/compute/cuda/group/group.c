@@ -42,10 +42,9 @@ static status gather_cards(const cuda_group *g, group_card *cards, error *err) {
 static status take_memory(cuda_group *g, error *err) {
     const size_t shards = (size_t)g->shards->count, size = (size_t)g->member.size;
     status rc;
-    g->node = memory_new(shards, sizeof *g->node, err);
-    g->first_term = memory_new(size + 1, sizeof *g->first_term, err);
-    g->met = memory_new(size, sizeof *g->met, err);
-    if (!g->node || !g->first_term || !g->met) return STATUS_FAILED;
+    g->node = memory_new(shards, sizeof *g->node);
+    g->first_term = memory_new(size + 1, sizeof *g->first_term);
+    g->met = memory_new(size, sizeof *g->met);
     TRY(cuda_take(g->device, (shards + size) * sizeof *g->merges, &g->merges, err));
     TRY(cuda_take_host(g->device, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
@@ -88,9 +87,8 @@ static const group_hooks hooks = {.finish = cuda_group_finish,
                                   .time_of_buckets = cuda_time_of_buckets,
                                   .abort = cuda_group_abort};
 
-static cuda_group *new_group(engine *e, const engine_group *member, error *err) {
-    cuda_group *g = memory_new(1, sizeof *g, err);
-    if (!g) return NULL;
+static cuda_group *new_group(engine *e, const engine_group *member) {
+    cuda_group *g = memory_new(1, sizeof *g);
     g->engine = e;
     g->device = &e->device;
     g->plan = &e->plan;
@@ -103,11 +101,10 @@ static cuda_group *new_group(engine *e, const engine_group *member, error *err) 
 
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) {
-    group_card *cards = memory_new((size_t)member->size, sizeof *cards, err);
-    cuda_group *g = cards ? new_group(e, member, err) : NULL;
-    status rc = STATUS_FAILED;
+    group_card *cards = memory_new((size_t)member->size, sizeof *cards);
+    cuda_group *g = new_group(e, member);
+    status rc = STATUS_OK;
     *way = (group_way){.transport = NULL};
-    if (!g) goto out;
     e->place = (group_place){.group = g, .hooks = &hooks}; // cuda_group_close frees it
     TRY(cuda_select(g->device, err));
     TRY(take_memory(g, err));

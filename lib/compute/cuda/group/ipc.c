@@ -162,8 +162,7 @@ out:
 static status take_memory(cuda_group *g, ipc *i, error *err) {
     const size_t size = (size_t)g->member.size, places = (size_t)g->shards->count + size;
     status rc;
-    i->peers = memory_new(size, sizeof *i->peers, err);
-    if (!i->peers) return STATUS_FAILED;
+    i->peers = memory_new(size, sizeof *i->peers);
     TRY(cuda_take(g->device, places * sizeof *i->places, &i->places, err));
     TRY(cuda_take_host(g->device, places * sizeof *i->places, &i->places_host, err));
 out:
@@ -172,13 +171,12 @@ out:
 
 static status join(cuda_group *g, const group_card *cards, bool *joined, error *why, error *err) {
     const size_t size = (size_t)g->member.size;
-    offer *offers = memory_new(size, sizeof *offers, err);
-    verdict *verdicts = memory_new(size, sizeof *verdicts, err);
-    ipc *i = memory_new(1, sizeof *i, err);
-    status rc = STATUS_FAILED;
+    offer *offers = memory_new(size, sizeof *offers);
+    verdict *verdicts = memory_new(size, sizeof *verdicts);
+    ipc *i = memory_new(1, sizeof *i);
+    status rc = STATUS_OK;
     (void)cards;
     g->own = i; // leave() frees it
-    if (!offers || !verdicts || !i) goto out;
     TRY(take_memory(g, i, err));
     TRY(agree(g, offers, verdicts, joined, why, err));
 out:

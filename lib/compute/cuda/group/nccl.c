@@ -136,8 +136,7 @@ typedef struct invitation {
 // All ranks get the same answer: the invitation of rank 0.
 static status invite(const cuda_group *g, invitation *from_first, error *err) {
     const engine_group *member = &g->member;
-    invitation mine, *all = memory_new((size_t)member->size, sizeof *all, err);
-    if (!all) return STATUS_FAILED;
+    invitation mine, *all = memory_new((size_t)member->size, sizeof *all);
     memset(&mine, 0, sizeof mine);
     if (member->rank == 0) mine.code = ncclGetUniqueId(&mine.id);
     status rc = member->all_gather(member->context, &mine, sizeof mine, all, err);
@@ -158,8 +157,7 @@ static status join(cuda_group *g, const group_card *cards, bool *joined, error *
         (void)error_set(why, STATUS_FAILED, "NCCL: %s", ncclGetErrorString(first.code));
         return rc;
     }
-    nccl *n = memory_new(1, sizeof *n, err);
-    if (!n) return STATUS_FAILED;
+    nccl *n = memory_new(1, sizeof *n);
     g->own = n;
     config.blocking = 0;
     TRY(check(g, ncclCommInitRankConfig(&n->comm, member->size, first.id, member->rank, &config),

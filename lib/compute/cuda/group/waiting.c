@@ -39,7 +39,7 @@ status cuda_group_wait(cuda_group *g, group_look *look, const char *what, error 
     const uint64_t begin = clock_now();
     uint64_t asked = begin;
     bool done;
-    status rc;
+    status rc = STATUS_OK;
     for (;;) {
         TRY(look(g, what, &done, err));
         if (done) break;

@@ -80,7 +80,7 @@ static int compare(const void *a, const void *b) {
 
 // The first launch of a graph does not count.
 static status measure(const stopwatch *w, int repeats, double *sample, double *us, error *err) {
-    status rc;
+    status rc = STATUS_OK;
     for (int r = -1; r < repeats; r++) {
         TRY(check(w, cudaGraphLaunch(w->graph, w->e->device.stream), err));
         TRY(elapsed(w, &sample[r < 0 ? 0 : r], err));
@@ -95,9 +95,8 @@ status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, doub
                  int *launches, error *err) {
     stopwatch w = {.e = e, .work = work, .task = task};
     double first;
-    status rc = STATUS_FAILED;
-    double *sample = memory_new((size_t)repeats, sizeof *sample, err);
-    if (!sample) goto out;
+    status rc = STATUS_OK;
+    double *sample = memory_new((size_t)repeats, sizeof *sample);
     TRY(check(&w, cudaEventCreate(&w.begin), err));
     TRY(check(&w, cudaEventCreate(&w.end), err));
     // Libraries load what they need on the first run; only the second run is representative.

@@ -183,8 +183,7 @@ status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
     status rc;
     TRY(check_layers(p, err));
     TRY(units_init(&p->units, p->program, o->receives, o->sends, err));
-    p->placed = memory_new((size_t)p->units.count, sizeof *p->placed, err);
-    if (!p->placed) TRY(STATUS_FAILED);
+    p->placed = memory_new((size_t)p->units.count, sizeof *p->placed);
     TRY(take_activation(p, p->program->input, &p->input, d, err));
     if (o->receives) TRY(take_activation(p, p->program->input, &p->input_gradient, d, err));
     TRY(take_added(p, d, err));

@@ -100,7 +100,7 @@ typedef struct cuda_plan {
 // is called even after a failure.
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, optimizer_kind kind);
 status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // units and their memory
-status cuda_sequence(cuda_plan *p, error *err) MUST_CHECK;
+void cuda_sequence(cuda_plan *p);
 void cuda_plan_close(cuda_plan *p);
 
 phase cuda_operation_phase(operation_kind kind);

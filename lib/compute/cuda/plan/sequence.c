@@ -93,12 +93,11 @@ static void add_inference(cuda_plan *p) {
     }
 }
 
-status cuda_sequence(cuda_plan *p, error *err) {
+void cuda_sequence(cuda_plan *p) {
     const engine_options *o = &p->options;
     const size_t most = (size_t)(p->units.count + 1) * MAX_OPERATIONS_OF_UNIT;
-    p->operations = memory_new(most, sizeof *p->operations, err);
-    p->inference = memory_new(most, sizeof *p->inference, err);
-    if (!p->operations || !p->inference) return STATUS_FAILED;
+    p->operations = memory_new(most, sizeof *p->operations);
+    p->inference = memory_new(most, sizeof *p->inference);
     const cuda_unit *last = cuda_last_unit(p);
     add(p, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < p->units.count; i++) add_forward(p, &p->placed[i]);
@@ -110,5 +109,4 @@ status cuda_sequence(cuda_plan *p, error *err) {
     if (o->receives) add(p, OP_SEND_GRADIENT, NULL);
     p->graphable = !exchanges(p) && !o->stage;
     if (!o->receives && !o->sends) add_inference(p);
-    return STATUS_OK;
 }

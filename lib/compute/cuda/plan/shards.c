@@ -9,10 +9,9 @@
 
 status cuda_shards_open(step_shards *s, int count, int local, size_t *most, error *err) {
     s->count = count;
-    s->leaves = memory_new((size_t)count + 1, sizeof *s->leaves, err);
-    s->full = memory_new((size_t)count, sizeof *s->full, err);
-    s->samples = memory_new((size_t)count, sizeof *s->samples, err);
-    if (!s->leaves || !s->full || !s->samples) return STATUS_FAILED;
+    s->leaves = memory_new((size_t)count + 1, sizeof *s->leaves);
+    s->full = memory_new((size_t)count, sizeof *s->full);
+    s->samples = memory_new((size_t)count, sizeof *s->samples);
     for (int v = 0; v < count; v++) s->full[v] = 1;
     status rc = reduction_tree_init(&s->tree, s->full, count, err);
     if (rc != STATUS_OK) return rc;

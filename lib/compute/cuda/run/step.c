@@ -144,7 +144,7 @@ static status run_reduced_step(engine *e, error *err) {
 }
 
 static status run_update(engine *e, const update_rule *rule, error *err) {
-    status rc;
+    status rc = STATUS_OK;
     if (e->records.reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;

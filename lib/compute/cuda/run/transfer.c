@@ -19,13 +19,14 @@ status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kin
     float *const blocks = e->exchange.blocks;
     size_t first, count;
     blocks_task t = {floats / GROUP, e->input.device.first_group, NULL, blocks};
-    status rc;
+    status rc = STATUS_OK;
     groups_of(&e->shards, e->input.host.first_group, c->first, c->end, &first, &count);
     switch (kind) {
     case OP_RECEIVE:
     case OP_RECEIVE_GRADIENT:
         t.activation = output ? last->dy : e->plan.input;
-        t.blocks = (float *)e->arguments.stage_in; // only read
+        t.blocks = (float *)e->arguments.stage_in;
+        // only read
         cuda_blocks_import(cuda_main(d), c, &t);
         break;
     default:

@@ -366,7 +366,7 @@ static void diff_compares_the_work_not_the_times(void **state) {
     diff_finds(a, b, 1, "outputs.model.st.zst.content: y != x");
     for (int i = 0; i < 2; i++)
         yaml_put(yaml_find(i ? a : b, "outputs")->items[0], "path",
-                      yaml_new_string("steps.st.zst"));
+                 yaml_new_string("steps.st.zst"));
     diff_finds(a, b, 0, ""); // records times
     yaml_put(yaml_find(b, "outputs")->items[0], "path", yaml_new_string("z"));
     diff_finds(a, b, 2, "outputs.z: (absent) != written");

@@ -118,9 +118,10 @@ static status verify_figures(const char *path, verified *v, error *err) {
     error unreadable = {0};
     const size_t before = v->findings.count;
     status rc = verify_manifest(path, &v->findings, &unreadable);
-    if (rc == STATUS_INPUT)
-        rc = manifest_finding(&v->findings, "%s: %s", path, unreadable.message);
-    else if (rc != STATUS_OK)
+    if (rc == STATUS_INPUT) {
+        manifest_finding(&v->findings, "%s: %s", path, unreadable.message);
+        rc = STATUS_OK;
+    } else if (rc != STATUS_OK)
         *err = unreadable;
     v->figures += v->findings.count - before;
     return rc;

@@ -23,7 +23,7 @@ void manifest_findings_release(manifest_findings *f) {
     *f = (manifest_findings){0};
 }
 
-status manifest_finding(manifest_findings *f, const char *format, ...) {
+void manifest_finding(manifest_findings *f, const char *format, ...) {
     char line[4096];
     va_list args;
     va_start(args, format);
@@ -32,8 +32,7 @@ status manifest_finding(manifest_findings *f, const char *format, ...) {
     void *lines = f->lines;
     memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines);
     f->lines = lines;
-    f->lines[f->count] = memory_string(line);
-    return f->lines[f->count++] ? STATUS_OK : STATUS_FAILED;
+    f->lines[f->count++] = memory_string(line);
 }
 
 static const char *text_of(const yaml_node *mapping, const char *key) {
@@ -51,17 +50,18 @@ typedef struct verifying {
     error *err;
 } verifying;
 
-static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
-                           const char *actual) {
-    if (!strcmp(recorded, actual)) return STATUS_OK;
-    return manifest_finding(v->findings, "%s: '%s': %s is %s, but %s is recorded", v->manifest,
-                            path, what, actual, recorded);
+static void compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
+                         const char *actual) {
+    if (!strcmp(recorded, actual)) return;
+    manifest_finding(v->findings, "%s: '%s': %s is %s, but %s is recorded", v->manifest, path, what,
+                     actual, recorded);
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
 static status report_unreadable(verifying *v, const char *path, status rc, const error *why) {
     if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
-    return manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, why->message);
+    manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, why->message);
+    return STATUS_OK;
 }
 
 static status verify_content(verifying *v, const char *path, const char *full,
@@ -70,7 +70,7 @@ static status verify_content(verifying *v, const char *path, const char *full,
     error unreadable;
     status rc = tensor_file_read(full, TENSOR_FILE_DEFAULT_MAX, &f, &unreadable);
     if (rc == STATUS_OK)
-        rc = compare_hash(v, path, "content hash", recorded, f.content);
+        compare_hash(v, path, "content hash", recorded, f.content);
     else
         rc = report_unreadable(v, path, rc, &unreadable);
     tensor_file_release(&f);
@@ -84,15 +84,22 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
     struct stat info;
     char actual[SHA256_TEXT_BYTES];
     error unreadable;
-    if (stat(full, &info))
-        return manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, strerror(errno));
-    if (info.st_size != bytes)
-        return manifest_finding(v->findings, "%s: '%s': size is %lld bytes, but %lld is recorded",
-                                v->manifest, path, (long long)info.st_size, bytes);
+    if (stat(full, &info)) {
+        manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, strerror(errno));
+        return STATUS_OK;
+    }
+    if (info.st_size != bytes) {
+        manifest_finding(v->findings, "%s: '%s': size is %lld bytes, but %lld is recorded",
+                         v->manifest, path, (long long)info.st_size, bytes);
+        return STATUS_OK;
+    }
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
         if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
-        if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
+        if (strcmp(actual, hash) != 0) {
+            compare_hash(v, path, "SHA-256", hash, actual);
+            return STATUS_OK;
+        }
     }
     return content ? verify_content(v, path, full, content) : STATUS_OK;
 }
@@ -150,9 +157,8 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
     if (rc == STATUS_FAILED)
         rc = error_set(err, rc, "%s", incomplete.message);
     else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
-        rc = manifest_finding(f,
-                              "%s: tool, parameters and inputs give the key %s, but %s is recorded",
-                              path, key, recorded);
+        manifest_finding(f, "%s: tool, parameters and inputs give the key %s, but %s is recorded",
+                         path, key, recorded);
     else
         rc = STATUS_OK;
 out:
@@ -176,9 +182,9 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
     if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
     sha256_buffer(text, (size_t)(line - text), digest);
     if (strcmp(digest, recorded) != 0)
-        rc = manifest_finding(
-            f, "%s: changed since it was written: its digest is %s, but %s is recorded", path,
-            digest, recorded);
+        manifest_finding(f,
+                         "%s: changed since it was written: its digest is %s, but %s is recorded",
+                         path, digest, recorded);
 out:
     free(text);
     return rc;
@@ -210,7 +216,8 @@ static status unequal(comparing *c, const char *path, const yaml_node *a, const 
     status rc = show(a, left, sizeof left, c->err);
     if (rc == STATUS_OK) rc = show(b, right, sizeof right, c->err);
     if (rc != STATUS_OK) return rc;
-    return manifest_finding(c->findings, "%s: %s != %s", path, left, right);
+    manifest_finding(c->findings, "%s: %s != %s", path, left, right);
+    return STATUS_OK;
 }
 
 static bool is_time(const char *key) {
@@ -270,17 +277,15 @@ static bool was_read(const yaml_node *inputs, const char *hash) {
 }
 
 // Reports the inputs that only `a` has, each source once.
-static status compare_inputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
+static void compare_inputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
     for (size_t i = 0; i < a->count; i++) {
         const char *hash = identity(a->items[i]);
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++) seen = !strcmp(identity(a->items[k]), hash);
         if (seen || was_read(b, hash)) continue;
-        status rc = manifest_finding(c->findings, "inputs: %s != %s", swapped ? "(absent)" : hash,
-                                     swapped ? hash : "(absent)");
-        if (rc != STATUS_OK) return rc;
+        manifest_finding(c->findings, "inputs: %s != %s", swapped ? "(absent)" : hash,
+                         swapped ? hash : "(absent)");
     }
-    return STATUS_OK;
 }
 
 static const yaml_node *find_output(const yaml_node *outputs, const char *path) {
@@ -318,8 +323,8 @@ static status compare_outputs(comparing *c, const yaml_node *a, const yaml_node 
         status rc = STATUS_OK;
         if (is_kept_state(path)) continue;
         if (!other)
-            rc = manifest_finding(c->findings, "outputs.%s: %s", path,
-                                  swapped ? "(absent) != written" : "written != (absent)");
+            manifest_finding(c->findings, "outputs.%s: %s", path,
+                             swapped ? "(absent) != written" : "written != (absent)");
         else if (!swapped)
             rc = compare_output(c, path, a->items[i], other);
         if (rc != STATUS_OK) return rc;
@@ -340,8 +345,8 @@ status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *
     const yaml_node *outputs[] = {yaml_find(a, "outputs"), yaml_find(b, "outputs")};
     status rc = STATUS_OK;
     TRY(compare_tools(&c, a, b));
-    TRY(compare_inputs(&c, inputs[0], inputs[1], false));
-    TRY(compare_inputs(&c, inputs[1], inputs[0], true));
+    compare_inputs(&c, inputs[0], inputs[1], false);
+    compare_inputs(&c, inputs[1], inputs[0], true);
     TRY(compare_outputs(&c, outputs[0], outputs[1], false));
     TRY(compare_outputs(&c, outputs[1], outputs[0], true));
     TRY(compare(&c, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters")));

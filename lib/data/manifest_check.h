@@ -18,7 +18,7 @@ typedef struct manifest_findings {
 void manifest_findings_release(manifest_findings *f);
 
 // Adds a line; cuts one that is too long.
-status manifest_finding(manifest_findings *f, const char *format, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
+void manifest_finding(manifest_findings *f, const char *format, ...) PRINTF_LIKE(2, 3);
 
 // Recomputes size, SHA-256 and content hash of every input and output of the manifest at `path`.
 // Paths are relative to its folder; pipes ("-") are skipped. A file that is missing or that differs

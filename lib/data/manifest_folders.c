@@ -129,8 +129,10 @@ static status diff_stage(const char *a, const char *b, const char *stage, manife
     const bool in_a = has_manifest(a, stage), in_b = has_manifest(b, stage);
     const size_t first = f->count;
     if (!in_a && !in_b) return STATUS_OK;
-    if (in_a != in_b)
-        return manifest_finding(f, "%s: %s", stage, in_a ? "done != (absent)" : "(absent) != done");
+    if (in_a != in_b) {
+        manifest_finding(f, "%s: %s", stage, in_a ? "done != (absent)" : "(absent) != done");
+        return STATUS_OK;
+    }
     char *x = manifest_of(a, stage), *y = manifest_of(b, stage);
     status rc = diff_files(x, y, f, err);
     if (rc == STATUS_OK) name_stage(f, first, stage);

@@ -256,10 +256,9 @@ static bool is_beside(const char *claim, const char *from) {
 static status add_of_catalog(published *p, const char *path, const char *from, error *err) {
     published alone = {yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
     error ignored;
-    status rc = alone.entries && alone.claims ? STATUS_OK : STATUS_FAILED;
-    const bool broken = rc == STATUS_OK && published_add(&alone, path, &ignored) == STATUS_INPUT;
+    const bool broken = published_add(&alone, path, &ignored) == STATUS_INPUT;
     published_release(&alone);
-    if (rc != STATUS_OK || (broken && !is_beside(path, from))) return rc;
+    if (broken && !is_beside(path, from)) return STATUS_OK;
     return published_add(p, path, err);
 }
 
@@ -267,7 +266,6 @@ status published_read(published *p, const char *from, error *err) {
     catalog c;
     bool found;
     *p = (published){yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
-    if (!p->entries || !p->claims) return STATUS_FAILED;
     status rc = names_catalog(from, &c, &found, err);
     if (rc == STATUS_OK && !found) return published_add_beside(p, from, err);
     for (size_t i = 0; rc == STATUS_OK && i < c.count; i++)

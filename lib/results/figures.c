@@ -184,7 +184,6 @@ static status add_member(figure_list *list, const run *r, const metric_row *m, s
     f.high = range.high;
     name = metric_name(m, r, member);
     if (!pooled) f.source = metric_source(m, one, member);
-    TRY(name && (pooled || f.source) ? STATUS_OK : STATUS_FAILED);
     rc = add(list, f, name, note);
 out:
     free(name);

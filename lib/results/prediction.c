@@ -22,12 +22,6 @@ bool prediction_is_due(const group *g) {
     return r->train && r->world_size > 1 && (is(r, "ddp") || is(r, "dp"));
 }
 
-// Takes ownership of the reason given in place of a prediction. NULL is a failure.
-static status give_reason(prediction *p, char *reason) {
-    p->reason = reason;
-    return reason ? STATUS_OK : STATUS_FAILED;
-}
-
 // ---- The basis ----
 
 // Finds the first reason why the times of any two runs of the groups cannot be compared.
@@ -69,7 +63,8 @@ static status find_basis(prediction *p, const group *groups, size_t count, langu
         p->reason = reasons;
     }
     if (p->basis) return STATUS_OK;
-    return give_reason(p, memory_string(words_in(l, "this report has no run on one rank")));
+    p->reason = memory_string(words_in(l, "this report has no run on one rank"));
+    return STATUS_OK;
 }
 
 // ---- Communication ----
@@ -162,43 +157,37 @@ static bool is_other_transport(const run *r, const collective *cost) {
     return is(r, "ddp") && *own && *cost->transport && strcmp(own, cost->transport) != 0;
 }
 
-// Gives a reason if the measured collectives cannot be used.
-static status check_collectives(prediction *p, const collectives *measured, language l) {
+// Returns why the measured collectives cannot be used, or NULL if they can; free() it.
+static char *refuse_collectives(prediction *p, const collectives *measured, language l) {
     const run *r = p->subject->runs[0];
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
     p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
-        return give_reason(p, memory_format(words_in(l, "there is no scaling model for the "
-                                                        "device %s"),
-                                            device_of(p)));
+        return memory_format(words_in(l, "there is no scaling model for the "
+                                         "device %s"),
+                             device_of(p));
     if (!same_machine(measured, r))
-        return give_reason(
-            p,
-            memory_format(words_in(l, "the collectives were measured on another machine: %s, %s"),
-                          measured->host, measured->cpu));
+        return memory_format(
+            words_in(l, "the collectives were measured on another machine: %s, %s"), measured->host,
+            measured->cpu);
     if (measured->devices)
-        return give_reason(p, memory_format(words_in(l, "the collectives were measured on %s"),
-                                            measured->devices));
+        return memory_format(words_in(l, "the collectives were measured on %s"), measured->devices);
     if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
         strcmp(r->reduce, measured->reduce) != 0)
-        return give_reason(
-            p, memory_format(words_in(l, "the run uses --reduce %s, the collectives were "
+        return memory_format(words_in(l, "the run uses --reduce %s, the collectives were "
                                          "measured with %s"),
-                             r->reduce, measured->reduce));
+                             r->reduce, measured->reduce);
     if (!p->cost)
-        return give_reason(p,
-                           memory_format(words_in(l, "no collective was measured with %lld ranks"),
-                                         (long long)ranks));
+        return memory_format(words_in(l, "no collective was measured with %lld ranks"),
+                             (long long)ranks);
     if (r->hosts != measured->hosts)
-        return give_reason(
-            p, memory_format(words_in(l, "hosts of the run: %lld, of the collectives: %lld"),
-                             (long long)r->hosts, (long long)measured->hosts));
+        return memory_format(words_in(l, "hosts of the run: %lld, of the collectives: %lld"),
+                             (long long)r->hosts, (long long)measured->hosts);
     if (is_other_transport(r, p->cost))
-        return give_reason(
-            p, memory_format(
-                   words_in(l, "the run reduces over %s, the collectives were measured over %s"),
-                   transport_of(r), p->cost->transport));
-    return STATUS_OK;
+        return memory_format(
+            words_in(l, "the run reduces over %s, the collectives were measured over %s"),
+            transport_of(r), p->cost->transport);
+    return NULL;
 }
 
 // Seconds per epoch; NAN if the size of the messages is unknown. An epoch has as many steps as on
@@ -310,17 +299,17 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     TRY(group_mean(subject, epoch, 0, &seconds, err));
     p->measured = seconds.mean;
     TRY(find_basis(p, groups, count, l));
-    if (!p->reason) TRY(check_collectives(p, measured, l));
+    if (!p->reason) p->reason = refuse_collectives(p, measured, l);
     if (p->reason) goto out;
     TRY(group_mean(p->basis, epoch, 0, &seconds, err));
     p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
-        rc = give_reason(p, memory_string(words_in(l, "the size of its messages is unknown")));
+        p->reason = memory_string(words_in(l, "the size of its messages is unknown"));
     else if (isnan(epoch_parts_sum(&one)))
-        rc = give_reason(p, memory_format(words_in(l, "%s: %s"), p->basis->name,
-                                          words_in(l, "the manifest has no phases")));
+        p->reason = memory_format(words_in(l, "%s: %s"), p->basis->name,
+                                  words_in(l, "the manifest has no phases"));
     else
         predict(p, communication);
 out:

@@ -49,7 +49,7 @@ static status read_turns(timed_arms *t, error *err) {
     char *path = memory_format("%s/%s", t->folder, TURNS_FILE);
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(turn_log_load(&l, t->arms->count, &f, path, err));
-    TRY(turn_fit_make(&l, t->arms->count, &t->fit));
+    turn_fit_make(&l, t->arms->count, &t->fit);
     memcpy(t->content, f.content, sizeof t->content);
     count_rounds(t, &l);
     t->others = mean_known(l.others, l.execution_count);

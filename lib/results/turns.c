@@ -203,18 +203,14 @@ static double share_skipped(const turn_log *l, size_t arms, double *series, doub
     return share;
 }
 
-static status find_skipped(const turn_log *l, turn_fit *f) {
+static void find_skipped(const turn_log *l, turn_fit *f) {
     double *room = memory_new(l->turn_count, sizeof *room);
     double *series = memory_new(TURN_STEPS, sizeof *series);
-    const bool made = room && series;
-    if (made) {
-        const double share = share_skipped(l, f->arms, series, room);
-        for (uint32_t a = 0; a < f->arms; a++)
-            f->skipped[a] = (size_t)ceil(share * (double)shortest(l, a));
-    }
+    const double share = share_skipped(l, f->arms, series, room);
+    for (uint32_t a = 0; a < f->arms; a++)
+        f->skipped[a] = (size_t)ceil(share * (double)shortest(l, a));
     free(series);
     free(room);
-    return made ? STATUS_OK : STATUS_FAILED;
 }
 
 // ---- Rounds and arms ----
@@ -265,8 +261,7 @@ static void fit_execution(const turn_log *l, size_t first, size_t end, size_t st
     for (size_t a = 0; a < f->arms; a++) log_ns[a] = level + t->arm[a];
 }
 
-status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
-    status rc = STATUS_OK;
+void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
     const size_t executions = l->execution_count, turns = ended_turns(l);
     *f = (turn_fit){.arms = arms,
                     .executions = executions,
@@ -277,7 +272,7 @@ status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
                .round = memory_new(l->turn_count, sizeof *t.round),
                .arm = memory_new(arms, sizeof *t.arm),
                .room = memory_new(l->turn_count + arms, sizeof *t.room)};
-    TRY(find_skipped(l, f));
+    find_skipped(l, f);
     for (size_t first = 0, step = 0; first < turns;) {
         const uint32_t execution = l->turns[first].execution;
         const size_t begin = step;
@@ -286,13 +281,10 @@ status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
         fit_execution(l, first, end, begin, f, &t, f->log_ns + execution * arms);
         first = end;
     }
-out:
     free(t.y);
     free(t.round);
     free(t.arm);
     free(t.room);
-    if (rc != STATUS_OK) turn_fit_release(f);
-    return rc;
 }
 
 void turn_fit_release(turn_fit *f) {

@@ -66,7 +66,7 @@ typedef struct turn_fit {
 } turn_fit;
 
 // Of the executions that ended.
-status turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) MUST_CHECK;
+void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f);
 void turn_fit_release(turn_fit *f);
 
 // The logarithm of how many times as long a sample takes arm `a` as arm `b`.

@@ -143,7 +143,7 @@ static size_t *draw_executions(const session *s, uint32_t number) {
 
 // Compares arms a and b, in executions that are drawn anew for each number, until time-runs would
 // end, or all executions were used.
-static status judge(const session *s, size_t a, size_t b, uint32_t number, judgement *j) {
+static void judge(const session *s, size_t a, size_t b, uint32_t number, judgement *j) {
     const size_t arm[2] = {a, b}, count = s->log.execution_count;
     const size_t least = turn_executions_least(precision);
     size_t *order = draw_executions(s, number);
@@ -151,7 +151,6 @@ static status judge(const session *s, size_t a, size_t b, uint32_t number, judge
     turn_fit f = {0};
     bool enough = false;
     double longest = 0;
-    status rc = STATUS_OK;
     *j = (judgement){0};
     while (!enough) {
         double seconds;
@@ -161,15 +160,13 @@ static status judge(const session *s, size_t a, size_t b, uint32_t number, judge
         const bool last = l.execution_count == count || j->seconds + longest > limit;
         if (!last && l.execution_count < least) continue;
         turn_fit_release(&f);
-        TRY(turn_fit_make(&l, 2, &f));
+        turn_fit_make(&l, 2, &f);
         enough = last || turn_fit_settles(&f, precision, NULL);
     }
     conclude(&f, j);
-out:
     turn_fit_release(&f);
     turn_log_release(&l);
     free(order);
-    return rc;
 }
 
 // ---- Many comparisons ----
@@ -198,18 +195,16 @@ static bool is_pair(const double *percent, double slow, size_t a, size_t b) {
 }
 
 // Compares the arms that were slowed down by `slow` % with those that were not, in turn.
-static status count(const session *s, const double *percent, double slow, tally *t, error *err) {
+static void count(const session *s, const double *percent, double slow, tally *t) {
     *t = (tally){0};
     while (t->comparisons < COMPARISONS)
         for (size_t a = 0; a < s->arms; a++)
             for (size_t b = 0; b < s->arms && t->comparisons < COMPARISONS; b++) {
                 judgement j;
                 if (!is_pair(percent, slow, a, b)) continue;
-                status rc = judge(s, a, b, (uint32_t)t->comparisons, &j);
-                if (rc != STATUS_OK) return rc;
+                judge(s, a, b, (uint32_t)t->comparisons, &j);
                 add(t, &j);
             }
-    return STATUS_OK;
 }
 
 // ---- Goals ----
@@ -252,8 +247,7 @@ static size_t apart(const session *s, const double *percent, const tally *t) {
 static status row_same(const machine *m, const session *s, const double *percent, error *err) {
     tally t;
     text missed = {0};
-    status rc = count(s, percent, 0, &t, err);
-    if (rc != STATUS_OK) return rc;
+    count(s, percent, 0, &t);
     printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu | ±%.2f %% | %.1f | %.1f |\n", m->name,
            t.comparisons, apart(s, percent, &t), t.differ, t.same, t.undecided, t.covering,
            100 * t.half, t.executions, t.seconds / 60);
@@ -266,16 +260,14 @@ static status row_same(const machine *m, const session *s, const double *percent
 }
 
 // By how much the arm was slower in all executions, in per cent.
-static status measured(const session *s, const double *percent, size_t arm, double *slower) {
+static void measured(const session *s, const double *percent, size_t arm, double *slower) {
     turn_fit f;
     size_t equal = 0;
-    status rc = turn_fit_make(&s->log, s->arms, &f);
-    if (rc != STATUS_OK) return rc;
+    turn_fit_make(&s->log, s->arms, &f);
     while (percent[equal] != 0) equal++;
     const mean_estimate longer = turn_fit_difference(&f, arm, equal);
     *slower = 100 * expm1(longer.value);
     turn_fit_release(&f);
-    return STATUS_OK;
 }
 
 // Prints a cell for each arm that was slowed down; they are in ascending order.
@@ -287,12 +279,8 @@ static status row_slower(const machine *m, const session *s, const double *perce
         tally t;
         double slower;
         if (percent[a] == 0) continue;
-        status rc = count(s, percent, percent[a], &t, err);
-        if (rc == STATUS_OK) rc = measured(s, percent, a, &slower);
-        if (rc != STATUS_OK) {
-            text_release(&missed);
-            return rc;
-        }
+        count(s, percent, percent[a], &t);
+        measured(s, percent, a, &slower);
         printf(" %.0f %% (%+.2f) |", 100.0 * (double)t.slower / COMPARISONS, slower);
         found = t.slower < FOUND ? INFINITY : fmin(found, percent[a]);
         miss(&missed, percent[a] == m->slow_down && t.slower < FOUND,
@@ -338,18 +326,16 @@ static void print_ratio(const estimate *e) {
     printf(" %.3f (%.3f to %.3f) |", e->value, e->range.low, e->range.high);
 }
 
-static status count_agreeing(const session *s, const estimate *whole, size_t *containing,
-                             size_t *overlapping) {
+static void count_agreeing(const session *s, const estimate *whole, size_t *containing,
+                           size_t *overlapping) {
     *containing = *overlapping = 0;
     for (uint32_t n = 0; n < REAL; n++) {
         judgement j;
-        status rc = judge(s, 1, 0, n, &j);
-        if (rc != STATUS_OK) return rc;
+        judge(s, 1, 0, n, &j);
         const interval own = j.ratio.range;
         *containing += own.low <= whole->value && whole->value <= own.high;
         *overlapping += own.low <= whole->range.high && whole->range.low <= own.high;
     }
-    return STATUS_OK;
 }
 
 static status row_real(const machine *m, const session *s, const char *what, int count,
@@ -359,10 +345,10 @@ static status row_real(const machine *m, const session *s, const char *what, int
     estimate whole;
     text missed = {0};
     size_t containing, overlapping;
-    status rc = turn_fit_make(&s->log, 2, &f);
-    if (rc == STATUS_OK && m->judges_real) rc = whole_ratio(count, folder, &whole, err);
-    if (rc == STATUS_OK && m->judges_real)
-        rc = count_agreeing(s, &whole, &containing, &overlapping);
+    turn_fit_make(&s->log, 2, &f);
+    status rc = STATUS_OK;
+    if (m->judges_real) rc = whole_ratio(count, folder, &whole, err);
+    if (rc == STATUS_OK && m->judges_real) count_agreeing(s, &whole, &containing, &overlapping);
     if (rc != STATUS_OK) goto out;
     const mean_estimate longer = turn_fit_difference(&f, 1, 0);
     verdict_on_turns(&longer, f.executions, false, &all.ratio);

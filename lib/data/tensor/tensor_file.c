@@ -60,18 +60,12 @@ tensor *tensor_file_append(tensor_file *f, const char *name) {
     return t;
 }
 
-status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) {
+void tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) {
     void *pairs = f->metadata;
     memory_grow(&pairs, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata);
     f->metadata = pairs;
-    tensor_pair pair = {.key = memory_string(key)};
-    pair.value = pair.key ? memory_string(value) : NULL;
-    if (!pair.value) {
-        free(pair.key);
-        return STATUS_FAILED;
-    }
-    f->metadata[f->metadata_count++] = pair;
-    return STATUS_OK;
+    f->metadata[f->metadata_count++] =
+        (tensor_pair){.key = memory_string(key), .value = memory_string(value)};
 }
 
 void tensor_file_release(tensor_file *f) {
@@ -150,5 +144,6 @@ status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int r
 status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value, error *err) {
     if (tensor_file_metadata(f, key))
         return error_set(err, STATUS_FAILED, "cannot add metadata: '%s': the key is taken", key);
-    return tensor_file_append_metadata(f, key, value);
+    tensor_file_append_metadata(f, key, value);
+    return STATUS_OK;
 }

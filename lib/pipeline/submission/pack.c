@@ -201,18 +201,15 @@ static status keep_executions(submission *s, const execution_list *list, const c
     return rc;
 }
 
-static status describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
-                           const planned_seed *seed) {
+static void describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
+                         const planned_seed *seed) {
     const char *content = yaml_text_at(train, "results.model");
-    status rc;
     words_add(&s->models, content);
     text_format(&s->run_rows, "| %s | `runs/%.*s` | %s | %.2f %% | `%.12s` |\n", seed->own,
                 STORE_KEY_DIGITS, seed->key, yaml_text_at(train, "tool"),
                 100 * yaml_number_at(evaluate, "results.accuracy"), content);
     if (!s->version) s->version = memory_string(yaml_text_at(train, "version"));
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"));
-    rc = s->version && s->commit ? STATUS_OK : STATUS_FAILED;
-    return rc;
 }
 
 static status read_stage(const execution *x, const char *name, yaml_node **root, error *err) {
@@ -236,7 +233,7 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     tested = find_evaluated(&list, r->e.tta);
     TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
     TRY(read_stage(tested, views_folder(r->e.tta), &evaluate, err));
-    rc = describe_run(s, tested->train, evaluate, seed);
+    describe_run(s, tested->train, evaluate, seed);
 out:
     yaml_free(evaluate);
     store_release(&list);

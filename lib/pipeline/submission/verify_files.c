@@ -83,7 +83,10 @@ static status check_manifest(files *f, const char *path, const char *times, erro
     error invalid = {0};
     status rc = manifest_read(path, &root, &invalid);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", invalid.message);
-    if (rc != STATUS_OK) return manifest_finding(&f->findings, "%s", invalid.message);
+    if (rc != STATUS_OK) {
+        manifest_finding(&f->findings, "%s", invalid.message);
+        return STATUS_OK;
+    }
     TRY(manifest_verify_text(path, &f->findings, err));
     TRY(manifest_verify_key(path, &f->findings, err));
     TRY(manifest_verify_packed(path, &f->findings, err));
@@ -130,9 +133,10 @@ static status check_records(files *f, const char *name, error *err) {
         error invalid = {0};
         if (entry->fts_info != FTS_F || strcmp(entry->fts_name, "manifest.yaml") != 0) continue;
         rc = manifest_verify_text(entry->fts_path, &f->findings, &invalid);
-        if (rc == STATUS_INPUT)
-            rc = manifest_finding(&f->findings, "%s", invalid.message);
-        else if (rc != STATUS_OK)
+        if (rc == STATUS_INPUT) {
+            manifest_finding(&f->findings, "%s", invalid.message);
+            rc = STATUS_OK;
+        } else if (rc != STATUS_OK)
             rc = error_set(err, rc, "%s", invalid.message);
     }
     if (walk) fts_close(walk);

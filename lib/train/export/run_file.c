@@ -13,7 +13,7 @@ status run_file_find(const char *path, const char *name, char **found, error *er
     struct stat info;
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     *found = folder ? NULL : memory_string(path);
-    if (!folder) return *found ? STATUS_OK : STATUS_FAILED;
+    if (!folder) return STATUS_OK;
     for (int i = 0; i < 2; i++) {
         *found = memory_format("%s/%s%s", path, below[i], name);
         if (access(*found, F_OK) == 0) return STATUS_OK;

@@ -118,7 +118,8 @@ static void launch(launch_stream s, const cut *c, ordered_correlation t) {
 }
 
 static int picked_shape(const cut *c, const correlation &t, int shapes) {
-    const int parts = (int)parts_of(c, t), fill = parts < FILL ? FILL / parts : 1;
+    const int parts = (int)parts_of(c, t);
+    const int fill = parts > 0 && parts < FILL ? FILL / parts : 1;
     const int which = pick_block(sizes, shapes, t.out.channels, t.columns, fill);
     const int blocks = blocks_of(sizes[which], t.out.channels, t.columns);
     return which <= BLOCK_32x16 && blocks <= fill ? SHAPE_COUNT + which : which;

@@ -20,7 +20,6 @@ static status read_list(claim *c, const yaml_node *list, series kind, stated_lis
     memory_grow(&lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
     c->lists = lists;
     *l = (stated_list){memory_new(list->count, sizeof *l->items), list->count};
-    if (!l->items) return STATUS_FAILED;
     c->lists[c->list_count++] = l->items;
     for (size_t i = 0; i < list->count; i++)
         TRY(field_item(list->items[i], kind, &l->items[i], err));

@@ -80,23 +80,20 @@ typedef struct place {
     bool is_root, is_catalog;
 } place;
 
-static status look_at(place *p, error *err) {
+static void look_at(place *p) {
     char real[PATH_MAX];
-    if (!p->folder) return STATUS_FAILED; // `err` is set
     p->is_root = p->is_catalog = false;
     if (!realpath(*p->folder ? p->folder : ".", real)) {
         p->is_root = true; // nothing can be found in it or above it
-        return STATUS_OK;
+        return;
     }
     const char *name = strrchr(real, '/') + 1;
     p->is_root = !*name;
     p->is_catalog = strcmp(name, CATALOG) == 0;
-    (void)err;
-    return STATUS_OK;
 }
 
 // Goes to the parent folder: from "a/b/" to "a/", from "" to "../", from "../" to "../../".
-static status go_up(place *p, error *err) {
+static void go_up(place *p) {
     char *old = p->folder;
     size_t length = strlen(old), start = length ? length - 1 : 0;
     while (start && old[start - 1] != '/') start--;
@@ -106,7 +103,7 @@ static status go_up(place *p, error *err) {
     else
         p->folder = memory_format("%.*s", (int)start, old);
     free(old);
-    return look_at(p, err);
+    look_at(p);
 }
 
 // Finds the file below the folder, if it exists.
@@ -145,16 +142,17 @@ static status search(const char *from, const char *folder, const char *name, boo
     place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
     catalog known = {0};
     const catalog_entry *none;
-    status rc = look_at(&p, err);
+    status rc = STATUS_OK;
+    look_at(&p);
     *path = NULL;
-    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
+    for (int i = 0; i < MAX_LEVELS; i++) {
         if (run) try_file(&p, "", name, path);
         if (!*path && *folder) try_file(&p, folder, name, path);
         if (!*path && run && p.is_catalog) TRY(try_catalog(&known, &p, name, path, err));
         if (*path || p.is_root || p.is_catalog) break;
-        TRY(go_up(&p, err));
+        go_up(&p);
     }
-    for (int i = 0; rc == STATUS_OK && !*path && i < CATALOG_PLACES; i++) {
+    for (int i = 0; !*path && i < CATALOG_PLACES; i++) {
         TRY(go_to(&p, i, err));
         if (!*p.folder) continue;
         if (*folder) try_file(&p, folder, name, path);
@@ -196,8 +194,7 @@ status names_find_run(const char *from, const char *folder, const char *word, ch
 static void add_names(const place *p, const char *folder, name_list *names) {
     char *path = memory_format("%s%s", p->folder, folder);
     DIR *open = opendir(path);
-    status rc = STATUS_OK;
-    for (const struct dirent *e; open && rc == STATUS_OK && (e = readdir(open));) {
+    for (const struct dirent *e; open && (e = readdir(open));) {
         const size_t length = strlen(e->d_name);
         if (*e->d_name == '.' || !names_is_path(e->d_name)) continue;
         memory_grow((void **)&names->items, &names->capacity, names->count + 1,
@@ -213,20 +210,20 @@ status names_nearest(const char *from, const char *folder, const char *word, cha
                      error *err) {
     place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
     name_list names = {0};
-    status rc = look_at(&p, err);
+    status rc = STATUS_OK;
+    look_at(&p);
     *near = NULL;
-    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
+    for (int i = 0; i < MAX_LEVELS; i++) {
         add_names(&p, folder, &names);
         if (p.is_root || p.is_catalog) break;
-        TRY(go_up(&p, err));
+        go_up(&p);
     }
-    for (int i = 0; rc == STATUS_OK && i < CATALOG_PLACES; i++) {
+    for (int i = 0; i < CATALOG_PLACES; i++) {
         TRY(go_to(&p, i, err));
         if (*p.folder) add_names(&p, folder, &names);
     }
     const char *found = spelling_nearest(word, (const char *const *)names.items, names.count);
     if (found) *near = memory_string(found);
-    if (found && !*near) rc = STATUS_FAILED;
 out:
     for (size_t i = 0; i < names.count; i++) free(names.items[i]);
     free(names.items);
@@ -236,10 +233,10 @@ out:
 
 status names_catalog(const char *from, catalog *c, bool *found, error *err) {
     place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
-    status rc = look_at(&p, err);
-    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++)
-        rc = go_up(&p, err);
-    *found = rc == STATUS_OK && p.is_catalog;
+    status rc = STATUS_OK;
+    look_at(&p);
+    for (int i = 0; i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++) go_up(&p);
+    *found = p.is_catalog;
     if (*found) rc = catalog_read(c, *p.folder ? p.folder : ".", err);
     if (rc != STATUS_OK) *found = false;
     free(p.folder);

@@ -111,12 +111,10 @@ status data_locate(const pipeline *p, planned_run *r, error *err) {
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
     if (!r->own) r->data = data_folder(p, r);
-    if (!r->data) return STATUS_FAILED;
     r->test = memory_format("%s/test.st.zst", r->data);
     r->train = r->e.virtual_shards == 1 ? memory_format("%s/train.st.zst", r->data)
                                         : shard_folder(p, r, err);
-    if (r->test && r->train) return STATUS_OK;
-    return err->code ? err->code : STATUS_FAILED;
+    return r->train ? STATUS_OK : err->code;
 }
 
 static bool is_readable(const char *path, const char *name) {

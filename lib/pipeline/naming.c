@@ -296,8 +296,8 @@ static char *assignments_of(const settings *s, bool of_report) {
 static char *data_name(const char *folder) {
     char *path = realpath(folder, NULL);
     if (!path) path = memory_string(folder);
-    for (size_t end = path ? strlen(path) : 0; end > 1 && path[end - 1] == '/';) path[--end] = 0;
-    char *name = path ? naming_base(path) : NULL;
+    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/';) path[--end] = 0;
+    char *name = naming_base(path);
     free(path);
     return name;
 }
@@ -305,7 +305,7 @@ static char *data_name(const char *folder) {
 char *naming_suffix(const settings *s) {
     const char *data = s->values[SETTING_DATA], *math = s->values[SETTING_MATH];
     char *name = data ? data_name(data) : NULL;
-    char *text = data && !name ? NULL : assignments_of(s, false);
+    char *text = assignments_of(s, false);
     text = with_part(text, "data=", name);
     text = with_part(text, "threads=", s->values[SETTING_THREADS]);
     if (math && strcmp(math, "exact") != 0) text = with_part(text, "math=", math);

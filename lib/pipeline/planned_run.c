@@ -180,8 +180,7 @@ static status resolve(const pipeline *p, planned_runs *runs, const char *questio
                       const char *folder, error *err) {
     const yaml_node *entries = yaml_find(runs->plan, "runs");
     const plan_folders f = {question, folder, naming_suffix(p->settings)};
-    status rc = f.suffix ? STATUS_OK : STATUS_FAILED;
-    TRY(rc);
+    status rc;
     TRY(check_launcher(p, err));
     runs->items = memory_new(entries->count, sizeof *runs->items);
     for (size_t i = 0; i < entries->count; i++) {

@@ -123,10 +123,9 @@ static void describe_seed(const pipeline *p, const planned_seed *s, yaml_node *s
     yaml_append(seeds, one);
     yaml_put(one, "seed", yaml_new_integer((int64_t)s->seed));
     put(one, "link", memory_format("%s/%s", p->artifacts, s->place));
-    if (!*s->key) goto out;
+    if (!*s->key) return;
     put(one, "key", memory_string(s->key));
     put(one, "run", store_folder(p->artifacts, s->key));
-out:
 }
 
 static void describe(const pipeline *p, const planned_run *r) {

@@ -188,13 +188,12 @@ static void put_same(yaml_node *run, const experiment *is, const experiment *kno
     difference_list found;
     factors_find(known, is, &found);
     yaml_put(run, "same_as", yaml_new_string(known->name));
-    if (!found.count) goto out;
+    if (!found.count) return;
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     yaml_put(run, "same_but", list);
     list->flow = true;
     for (size_t i = 0; i < found.count; i++)
         yaml_append(list, yaml_new_string(found.items[i].name));
-out:
 }
 
 // Adds the file that the run equals, if there is one, and the figures published about it. The
@@ -204,13 +203,12 @@ static void put_known(ladder *l, yaml_node *run, const experiment *is, bool asid
     const yaml_node *figures =
         known ? published_find(&l->known.published, NULL, known->name) : NULL;
     if (known) put_same(run, is, known);
-    if (!figures) goto out;
+    if (!figures) return;
     yaml_put(run, "published", yaml_copy(figures));
     yaml_put(run, "published_epochs", yaml_new_number(known->epochs));
-    if (aside) goto out;
+    if (aside) return;
     if (l->figures) put_published_factors(run, l->figures, known);
     l->figures = known;
-out:
 }
 
 // Adds the run `is`: the assignments that lead to it, and the file that it equals.

@@ -33,7 +33,6 @@ setup() {
     cp -a "$BATS_FILE_TMPDIR/first" "$ARTIFACTS" || fail "$(cat "$BATS_FILE_TMPDIR/first.log")"
     cp -a "$BATS_FILE_TMPDIR/files" "$WORK/files"
     cd "$WORK/files" || return
-    DATA_FOLDER=$ARTIFACTS/data/synthetic-3x12x12
     KEY=$(basename "$ARTIFACTS"/runs/*)
 }
 

@@ -169,7 +169,8 @@ static void ends(void (*act)(void), const char *printed, const char *told) {
     close(errors[1]);
     close(acts[1]);
     collect(errors[0], text);
-    snprintf(line, sizeof line, *printed ? "%s: %s\n" : "", program_invocation_short_name, printed);
+    line[0] = '\0';
+    if (*printed) snprintf(line, sizeof line, "%s: %s\n", program_invocation_short_name, printed);
     assert_string_equal(text, line);
     collect(acts[0], text);
     assert_string_equal(text, told);

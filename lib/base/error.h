@@ -33,11 +33,11 @@ typedef enum error_origin {
 
 typedef struct error {
     status code;
-    error_origin origin;
-    int assignment;     // ERROR_IN_ASSIGNMENT: its number, from 0, among those that were given
-    int place;          // the length of the place with which the message begins
-    bool says_way_out;  // the message already ends with what to write instead
     char message[2048]; // one line, no newline at the end
+    error_origin origin;
+    int assignment;    // ERROR_IN_ASSIGNMENT: its number, from 0, among those that were given
+    int place;         // the length of the place with which the message begins
+    bool says_way_out; // the message already ends with what to write instead
 } error;
 
 #define MUST_CHECK               __attribute__((warn_unused_result))

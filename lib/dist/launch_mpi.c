@@ -44,7 +44,7 @@ static status start_transport(transport_mpi_entry *entry, transport **t, char *l
     struct sigaction before[ASKING];
     const struct sigaction end = {.sa_handler = SIG_DFL};
     for (int i = 0; i < ASKING; i++) sigaction(asking[i], &end, &before[i]);
-    const status rc = entry(TRANSPORT_MPI_ABI, memory_die, t, library, err);
+    const status rc = entry(TRANSPORT_MPI_ABI, t, library, err, memory_die);
     for (int i = 0; i < ASKING; i++) sigaction(asking[i], &before[i], NULL);
     return rc;
 }

@@ -47,12 +47,13 @@ struct transport {
 };
 
 // lockstep-mpi.so exports one function of this name, so that the tools start without MPI. It joins
-// the ranks of an MPI launcher; `end` ends the process when there is
-// no memory (memory.h); `describe` receives MPI's name and version, for messages.
+// the ranks of an MPI launcher; `describe` receives MPI's name and version, for messages; `end`
+// ends the process when there is no memory (memory.h). A library of another version refuses `abi`
+// with a message in `err`. So parameters are added at the end, and error.h keeps its first members.
 #define TRANSPORT_MPI_SYMBOL "lockstep_transport_mpi"
 enum { TRANSPORT_MPI_ABI = 3, TRANSPORT_DESCRIBE_BYTES = 256 };
-typedef status transport_mpi_entry(int abi, memory_end *end, transport **t,
-                                   char describe[TRANSPORT_DESCRIBE_BYTES], error *err);
+typedef status transport_mpi_entry(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
+                                   error *err, memory_end *end);
 transport_mpi_entry lockstep_transport_mpi;
 
 #endif

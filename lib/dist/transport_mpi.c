@@ -188,8 +188,8 @@ out:
     return rc;
 }
 
-status lockstep_transport_mpi(int abi, memory_end *end, transport **t,
-                              char describe[TRANSPORT_DESCRIBE_BYTES], error *err) {
+status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
+                              error *err, memory_end *end) {
     *t = NULL;
     if (abi != TRANSPORT_MPI_ABI)
         return error_set(

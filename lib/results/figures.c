@@ -74,7 +74,7 @@ const figure *figures_of_repeats(const figure_list *list, const group *g, const 
 }
 
 // Adds a figure called OWNER.METRIC. Takes ownership of `f.source`; copies the other strings.
-static status add(figure_list *list, figure f, const char *metric, const char *note) {
+static void add(figure_list *list, figure f, const char *metric, const char *note) {
     void *items = list->items;
     memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items = items;
@@ -83,10 +83,8 @@ static status add(figure_list *list, figure f, const char *metric, const char *n
     f.note = memory_string(note);
     if (!f.source) f.source = memory_string("");
     f.metric = f.id + strlen(f.owner) + 1;
-    list->items[list->count++] = f; // also if an allocation failed: the list frees it
-    if (!f.source) return STATUS_FAILED;
+    list->items[list->count++] = f;
     index_figure(list, list->count - 1);
-    return STATUS_OK;
 }
 
 void figures_release(figure_list *list) {
@@ -184,7 +182,7 @@ static status add_member(figure_list *list, const run *r, const metric_row *m, s
     f.high = range.high;
     name = metric_name(m, r, member);
     if (!pooled) f.source = metric_source(m, one, member);
-    rc = add(list, f, name, note);
+    add(list, f, name, note);
 out:
     free(name);
     return rc;
@@ -234,11 +232,9 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
                 .deviation = s.deviation,
                 .simulated = metric_is_time(m) && group_is_simulated(g),
                 .of = g};
-    rc = add(list, f, mean, f.simulated ? "SIMULATED" : "");
-    if (rc == STATUS_OK) {
-        figure *added = &list->items[list->count - 1];
-        added->part = added->metric + strlen("mean_");
-    }
+    add(list, f, mean, f.simulated ? "SIMULATED" : "");
+    figure *added = &list->items[list->count - 1];
+    added->part = added->metric + strlen("mean_");
 out:
     free(name);
     return rc;
@@ -261,11 +257,10 @@ out:
 }
 
 // Adds all rows of that kind.
-static status add_joint(figure_list *list, const joint_subject *s) {
+static void add_joint(figure_list *list, const joint_subject *s) {
     size_t rows;
     const joint_metric *table = joint_metrics_table(&rows);
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         if (table[i].of != s->of) continue;
         const estimate e = table[i].value(s);
         const bool time = strcmp(table[i].part, "accuracy") != 0;
@@ -282,14 +277,12 @@ static status add_joint(figure_list *list, const joint_subject *s) {
                           .against = s->against,
                           .compared = s->compared,
                           .part = table[i].part};
-        rc = f.source ? add(list, f, table[i].head.name, time ? s->note : s->accuracy_note)
-                      : STATUS_FAILED;
+        add(list, f, table[i].head.name, time ? s->note : s->accuracy_note);
     }
-    return rc;
 }
 
 // Adds the figures of a comparison, with its verdicts in words as notes.
-static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
+static void add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
     text time = {0}, accuracy;
     text_init(&accuracy);
     if (c->simulated && !c->reasons) text_append(&time, "SIMULATED: ");
@@ -309,17 +302,16 @@ static status add_compared(figure_list *list, const char *owner, joint_of of, co
                              .note = text_string(&time),
                              .accuracy_note = text_string(&accuracy),
                              .source = ""};
-    status rc = add_joint(list, &s);
+    add_joint(list, &s);
     text_release(&time);
     text_release(&accuracy);
-    return rc;
 }
 
-status figures_of_comparison(figure_list *list, const comparison *c) {
-    return add_compared(list, c->subject->name, JOINT_COMPARISON, c);
+void figures_of_comparison(figure_list *list, const comparison *c) {
+    add_compared(list, c->subject->name, JOINT_COMPARISON, c);
 }
 
-static status add_load_share(figure_list *list, const planned *one) {
+static void add_load_share(figure_list *list, const planned *one) {
     const bool simulated = group_is_simulated(&one->runs);
     joint_subject s = {.of = JOINT_RUNS,
                        .owner = one->name,
@@ -328,7 +320,7 @@ static status add_load_share(figure_list *list, const planned *one) {
                        .note = simulated ? "SIMULATED" : "",
                        .source = ""};
     load_share(&one->runs, &s.share);
-    return add_joint(list, &s);
+    add_joint(list, &s);
 }
 
 status figures_of_plan(figure_list *list, const plan *p, error *err) {
@@ -336,17 +328,16 @@ status figures_of_plan(figure_list *list, const plan *p, error *err) {
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
         TRY(figures_of_group(list, &one->runs, err));
-        if (one->compared) TRY(add_compared(list, one->name, JOINT_STEP, &one->step));
-        if (one->compared && !p->ladder)
-            TRY(add_compared(list, one->name, JOINT_VARIANT, &one->step));
-        TRY(add_load_share(list, one));
+        if (one->compared) add_compared(list, one->name, JOINT_STEP, &one->step);
+        if (one->compared && !p->ladder) add_compared(list, one->name, JOINT_VARIANT, &one->step);
+        add_load_share(list, one);
     }
-    if (p->ladder) TRY(add_compared(list, "all", JOINT_STEP, &p->all));
+    if (p->ladder) add_compared(list, "all", JOINT_STEP, &p->all);
 out:
     return rc;
 }
 
-status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured) {
+void figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured) {
     const bool simulated = p->subject->runs[0]->simulated;
     char *source = p->cost
                        ? memory_format("%s/manifest.yaml: results.world_sizes.%td",
@@ -362,11 +353,10 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
                                : simulated ? "prediction; SIMULATED"
                                            : "prediction",
                        .source = source};
-    status rc = add_joint(list, &s);
+    add_joint(list, &s);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
     s.note = "projection to one device per rank";
-    if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s);
+    if (p->projects) add_joint(list, &s);
     free(source);
-    return rc;
 }

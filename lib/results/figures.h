@@ -42,12 +42,11 @@ typedef struct figure_list {
 status figures_of_run(figure_list *list, const run *r, error *err) MUST_CHECK;
 // Means over the runs of a group of two or more; adds nothing if they are listed already.
 status figures_of_group(figure_list *list, const group *g, error *err) MUST_CHECK;
-status figures_of_comparison(figure_list *list, const comparison *c) MUST_CHECK;
+void figures_of_comparison(figure_list *list, const comparison *c);
 // Figures of the steps of a plan, and the means of its groups.
 status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
 // The predicted time of an epoch, with the collectives in `folder`.
-status figures_of_prediction(figure_list *list, const prediction *p,
-                             const collectives *measured) MUST_CHECK;
+void figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured);
 void figures_release(figure_list *list);
 
 // Finds a figure by id, or by owner and metric; NULL if there is none.

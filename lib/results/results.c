@@ -73,7 +73,7 @@ static status figures_of_reproduction(figure_list *list, const reproduction *p, 
         for (size_t k = 0; k < one->rows.group_count; k++)
             TRY(figures_of_group(list, &one->rows.groups[k], err));
         for (size_t k = 0; k < one->rows.comparison_count; k++)
-            TRY(figures_of_comparison(list, &one->rows.comparisons[k]));
+            figures_of_comparison(list, &one->rows.comparisons[k]);
         for (size_t k = 0; k < one->study_count; k++)
             TRY(figures_of_plan(list, &one->studies[k].plan, err));
     }
@@ -88,11 +88,11 @@ static status make_figures(results *r, error *err) {
     for (size_t i = 0; i < r->group_count; i++)
         TRY(figures_of_group(&r->figures, &r->groups[i], err));
     for (size_t i = 0; i < r->comparison_count; i++)
-        TRY(figures_of_comparison(&r->figures, &r->comparisons[i]));
+        figures_of_comparison(&r->figures, &r->comparisons[i]);
     TRY(figures_of_plan(&r->figures, &r->plan, err));
     if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
     for (size_t i = 0; i < r->prediction_count; i++)
-        TRY(figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives));
+        figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives);
 out:
     return rc;
 }

@@ -247,6 +247,25 @@ END
     [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$host_b" ]
 }
 
+# The first four parameters, and the first two members of `error`, are those of every version.
+@test "a library of another version says so" {
+    cat >old.c <<'END'
+#include <stdio.h>
+struct error { int code; char message[2048]; };
+int lockstep_transport_mpi(int abi, void **transport, char describe[256], struct error *err) {
+    (void)describe;
+    *transport = 0;
+    snprintf(err->message, sizeof err->message, "another version than %d", abi);
+    return err->code = 1;
+}
+END
+    "$CC" -shared -fPIC old.c -o old.so
+    LOCKSTEP_MPI_LIBRARY=$WORK/old.so run timeout 300 mpirun -n 2 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    [ "$status" -eq 1 ] || fail "$status: $output"
+    [[ $output == *"another version than "* ]] || fail "$output"
+    unfinished out
+}
+
 @test "an MPI without support for threads is refused" {
     cat >single.c <<'END'
 #include <mpi.h>

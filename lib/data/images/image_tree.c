@@ -63,25 +63,19 @@ static bool is_litter(const char *name, size_t length) {
 
 // Takes over `path`.
 static status add(image_tree *t, char *path, bool folder, error *err) {
-    status rc = STATUS_FAILED;
-    if (!path) return rc;
     image_entry entry = {.path = path, .depth = *path != 0, .folder = folder, .list = -1};
     for (const char *c = path; *c; c++) {
         entry.depth += *c == '/';
         entry.hidden |= *c == '.' && (c == path || c[-1] == '/');
     }
     t->bytes += strlen(path) + 1;
-    if (t->bytes > MAX_NAME_BYTES)
-        rc = error_set(err, STATUS_INPUT, "more than %zu bytes of names", MAX_NAME_BYTES);
-    else {
-        memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry);
-        rc = STATUS_OK;
-    }
-    if (rc == STATUS_OK)
-        t->entries[t->count++] = entry;
-    else
+    if (t->bytes > MAX_NAME_BYTES) {
         free(path);
-    return rc;
+        return error_set(err, STATUS_INPUT, "more than %zu bytes of names", MAX_NAME_BYTES);
+    }
+    memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry);
+    t->entries[t->count++] = entry;
+    return STATUS_OK;
 }
 
 // ---- A folder ----
@@ -98,11 +92,8 @@ static status add_found(const char *top, const char *inner, int depth, const cha
     char *own = memory_format(*inner ? "%s/%s" : "%s%s", inner, name);
     char *whole = memory_format("%s/%s", top, own);
     const bool folder = is_folder(whole, depth < FOLLOWED_DEPTH);
-    const bool there = whole != NULL;
     free(whole);
-    if (there) return add(t, own, folder, err);
-    free(own);
-    return STATUS_FAILED;
+    return add(t, own, folder, err);
 }
 
 static status read_entry(const char *top, size_t at, image_tree *t, error *err) {

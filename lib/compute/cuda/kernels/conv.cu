@@ -41,13 +41,8 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-enum {
-    // The larger blocks have no shared memory left to exchange the elements of windows.
-    WINDOW_SHAPES = BLOCK_64x64 + 1,
-    // Number of blocks that keep the device busy: most have one warp for each of a processor's
-    // schedulers, and a single warp waits for its own instructions.
-    FILL = 2 * PROCESSORS
-};
+// The larger blocks have no shared memory left to exchange the elements of windows.
+enum { WINDOW_SHAPES = BLOCK_64x64 + 1 };
 
 template <bool WINDOWS> static int picked_shape(const correlation &t) {
     const int count = WINDOWS ? (int)WINDOW_SHAPES : (int)SHAPE_COUNT;

@@ -56,6 +56,10 @@ enum {
     READ_COST = 2  // of an element that a thread reads from a tile: a guess
 };
 
+// Number of blocks that keep the device busy: most have one warp for each of a processor's
+// schedulers, and a single warp waits for its own instructions.
+enum { FILL = 2 * PROCESSORS };
+
 // Returns how many pieces of `size` cover n.
 static __host__ __device__ __forceinline__ int pieces(int n, int size) {
     return (n + size - 1) / size;

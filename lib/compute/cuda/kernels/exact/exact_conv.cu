@@ -25,10 +25,7 @@ SHAPES(SHAPE_TYPE)
     SHAPE(few_32x16, 32, 16, 32, 2, 4, 1, 8)
 FEW_SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT, BEFORE_FEW = SHAPE_COUNT - 1, FEW_SHAPES(SHAPE_NAME) };
-enum {
-    PART_SHAPES = BLOCK_64x64, // larger blocks have no registers left for a loop over parts
-    FILL = 2 * PROCESSORS      // as in conv.cu
-};
+enum { PART_SHAPES = BLOCK_64x64 }; // larger blocks have no registers left for a loop over parts
 
 // A correlation whose sums are cut into parts of `part` terms; the first one begins with the bias.
 typedef struct ordered_correlation {

@@ -10,8 +10,9 @@
 // Unlike on a CPU, every step is a kernel of its own, and the transformed values lie in global
 // memory, 36/16 of the activation's size. So a layer is computed in *portions*: some groups of
 // samples, or some tiles of one group. A large portion has work for the whole device in each of its
-// launches; that is worth more than values that stay in the second-level cache. (H200, steps of
-// vgg, resnet18 and airbench94: portions of 128 MiB take 0.77 times as long as portions of 32 MiB.)
+// launches; that is worth more than values that stay in the second-level cache. (vgg's second
+// convolution with batch 128 on an H200, portions of 32 and 128 MiB: forward 221 and 149 µs, weight
+// gradient 723 and 288 µs.)
 //
 // A *column* of a portion is (group, tile, lane), lanes innermost; those of lanes past the shard's
 // last one are zeros. Transformed values are [point][channel][column].

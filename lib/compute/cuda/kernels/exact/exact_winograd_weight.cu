@@ -45,7 +45,6 @@ static __global__ void __launch_bounds__(TRANSFORM_THREADS)
     SHAPE(64x64, 64, 64, 16, 8, 4, 1, 4)
 SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
-enum { FILL = 2 * PROCESSORS }; // as in conv.cu
 
 // [outputs][terms] · [terms][channels] for each group and point; a term is (tile, lane), so that
 // the terms of a group are neighbouring columns.

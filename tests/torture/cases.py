@@ -21,7 +21,7 @@ WITH_TIMES = ("steps.st.zst", "state.st.zst", "turns.st.zst", "manifest.yaml")
 # Tools whose failure is told by the tool that they started, too.
 STARTING = ("pipeline", "time-runs")
 # Output of a pipeline's tools on success.
-TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
+TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: (.* [0-9]+ classes, |to train on these images: )")
 
 
 class Case:

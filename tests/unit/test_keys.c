@@ -91,10 +91,13 @@ static double draw(double min, double max) {
 static const char *setting_for(const field *f) {
     static char set[64];
     const char *key = f->path;
-    unsigned kind = 0;
-    while (!experiment_field_applies(f, kind)) kind++;
-    snprintf(set, sizeof set, "optimizer={kind: %s, lr: 0.1}", optimizer_kind_traits[kind].word);
-    if (f->hyper) return set;
+    if (f->hyper) {
+        unsigned kind = 0;
+        while (!experiment_field_applies(f, kind)) kind++;
+        const char *word = optimizer_kind_traits[kind].word;
+        snprintf(set, sizeof set, "optimizer={kind: %s, lr: 0.1}", word);
+        return set;
+    }
     if (strstr(key, "average")) return "average={kind: ema, decay: 0.25}";
     if (strstr(key, "pct_start") || strstr(key, "div_factor")) return "schedule.kind=one_cycle";
     if (strstr(key, "gamma")) return "schedule={kind: multistep, milestones: [3]}";

@@ -129,6 +129,6 @@ END
 follows_torch() {
     local other others=()
     for other in "${@:2}"; do others+=("{$other}"); done
-    succeeds "$PYTHON" "$ROOT/tests/python/torch_training.py" run/model.st.zst - "$train" order.u32 \
+    succeeds with_torch "$ROOT/tests/python/torch_training.py" run/model.st.zst - "$train" order.u32 \
         "{\"batch\": 48, \"seed\": 11, $1}" "${others[@]}"
 }

@@ -26,6 +26,14 @@ typedef struct engine_suite {
 
 static engine_suite suite; // set by main
 
+// A split of many samples, whose engines exchange nothing: with few cases, shorter ones are enough to
+// show that an engine with some of the shards gives the bits of one with all.
+static inline bool is_long(const split *s) {
+    int samples = 0;
+    for (int v = 0; v < s->shards; v++) samples += s->count[v];
+    return samples > 2 * GROUP + 2 && !s->sync;
+}
+
 // ---- Steps ----
 
 // Checks one execution against the reference, and the bits of all others against that one.

@@ -42,7 +42,6 @@ file_submission() {
     export EXECUTIONS=1 FILES=$BATS_FILE_TMPDIR/files
     small_experiments "$FILES"
     cd "$BATS_FILE_TMPDIR" || return 1
-    measured artifacts
     pack artifacts STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || cat log
     mv artifacts/$NAME.tar.gz . || return 1
     tar xzf $NAME.tar.gz
@@ -52,6 +51,7 @@ file_submission() {
 pack() {
     local artifacts=$1
     shift
+    measured "$artifacts"
     "$BIN/pipeline" submission ARTIFACTS="$artifacts" "$@"
 }
 

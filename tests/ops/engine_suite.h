@@ -31,7 +31,7 @@ static engine_suite suite; // set by main
 static inline bool is_long(const split *s) {
     int samples = 0;
     for (int v = 0; v < s->shards; v++) samples += s->count[v];
-    return samples > 2 * GROUP + 2 && !s->sync;
+    return samples > 2 * GROUP && !s->sync;
 }
 
 // ---- Steps ----
@@ -391,7 +391,7 @@ static void step_first(const problem *p, engine *e, int samples, float *record) 
 // Values that a larger step or an inference left in memory must not show in a smaller step.
 static void check_reuse(const model_case *m) {
     static const split whole = {.shards = 1, .count = {40}};
-    static const int sizes[] = {40, 5, 17, 1, 40};
+    static const int sizes[] = {5, 17, 1, 40};
     problem p;
     problem_init(&p, m, &whole);
     const backend *be = suite.be;
@@ -400,14 +400,15 @@ static void check_reuse(const model_case *m) {
     float *logits = calloc(40 * (size_t)p.m.program.classes, sizeof *logits);
     assert_true(used && fresh && logits);
     engine *e = open_engine(&p, 2);
+    step_first(&p, e, 40, used);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        error err;
+        assert_int_equal(be->infer(e, p.pixels, 33, logits, &err), STATUS_OK);
         engine *other = open_engine(&p, 1);
         step_first(&p, e, sizes[i], used);
         step_first(&p, other, sizes[i], fresh);
         assert_memory_equal(used, fresh, n * sizeof *used);
         be->close(other);
-        error err;
-        assert_int_equal(be->infer(e, p.pixels, 33, logits, &err), STATUS_OK);
     }
     be->close(e);
     free(used), free(fresh), free(logits);

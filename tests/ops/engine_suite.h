@@ -388,7 +388,8 @@ static void step_first(const problem *p, engine *e, int samples, float *record) 
     reduce(&r, &x, record, record_floats(&p->m.program));
 }
 
-// Values that a larger step or an inference left in memory must not show in a smaller step.
+// Values that a larger step or an inference left in memory must not show in a smaller step, nor in a
+// larger one again.
 static void check_reuse(const model_case *m) {
     static const split whole = {.shards = 1, .count = {40}};
     static const int sizes[] = {5, 17, 1, 40};

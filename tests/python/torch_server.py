@@ -19,9 +19,11 @@ import time
 IDLE_SECONDS = 600
 
 
-def run(folder, script, *arguments):
+def run(folder, environment, script, *arguments):
     """Returns the exit code."""
     os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
     sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(script)
     try:
         runpy.run_path(script, run_name="__main__")
@@ -83,7 +85,7 @@ def reach(path):
 
 def call(path, script, *arguments):
     with reach(path) as connection:
-        request = json.dumps([os.getcwd(), os.path.realpath(script), *arguments]).encode()
+        request = json.dumps([os.getcwd(), dict(os.environ), os.path.realpath(script), *arguments]).encode()
         socket.send_fds(connection, [request], [1, 2])
         code = connection.recv(1)
     sys.exit(code[0] if code else "the script was ended by a signal")

@@ -96,13 +96,13 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
 
 // Reads the run's experiment without the assignments of this call.
 static status read_without(const pipeline *p, const planned_run *r, experiment *e, error *err) {
-    words set = {0};
+    strvec set = {0};
     status rc = STATUS_OK;
     for (size_t i = 0; i < r->set.count; i++)
-        if (!words_has(&p->settings->assignments, r->set.items[i]))
-            words_add(&set, r->set.items[i]);
+        if (!strvec_has(&p->settings->assignments, r->set.items[i]))
+            strvec_add(&set, r->set.items[i]);
     rc = experiment_read(e, r->file, (const char *const *)set.items, set.count, err);
-    words_release(&set);
+    strvec_release(&set);
     return rc;
 }
 

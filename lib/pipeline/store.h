@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
-#include "pipeline/words.h"
 
 enum { STORE_KEY_DIGITS = 12 };
 
@@ -83,17 +83,5 @@ status store_keep_experiment(const char *folder, const yaml_node *train, bool *c
 // Puts `run.KEY` into the manifest of a finished training, in an execution's folder; NULL takes it
 // out. `run` is no part of the run's key.
 status store_note(const char *folder, const char *key, const char *value, error *err) MUST_CHECK;
-
-// Makes ARTIFACTS/`place` a link to an execution, unless it is one already. A link to another
-// execution is replaced atomically; anything else there is STATUS_FAILED.
-status store_link(const char *artifacts, const char *place, const char *key, int number,
-                  error *err) MUST_CHECK;
-// Is ARTIFACTS/`place` a link to an execution that was trained and evaluated?
-bool store_links_finished(const char *artifacts, const char *place);
-// Adds the paths of the links to executions of KEY12, in ARTIFACTS, to `links`.
-void store_find_links(const char *artifacts, const char *key, words *links);
-// Removes these links, adding their paths to `removed`.
-status store_remove_links(const char *artifacts, const char *key, words *removed,
-                          error *err) MUST_CHECK;
 
 #endif

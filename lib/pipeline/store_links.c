@@ -106,8 +106,8 @@ static void find_link(const char *path, const char *key, strvec *found) {
 static void find_links_below(const char *folder, int depth, const char *key, strvec *found) {
     struct stat info;
     status rc = STATUS_OK;
-    DIR *open = opendir(folder);
-    for (const struct dirent *e; open && rc == STATUS_OK && (e = readdir(open));) {
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && rc == STATUS_OK && (e = readdir(dir));) {
         const char *name = e->d_name;
         // The store itself may be large, and has no such links.
         if (*name == '.' || (depth == 1 && strcmp(name, "runs") == 0)) continue;
@@ -118,7 +118,7 @@ static void find_links_below(const char *folder, int depth, const char *key, str
             find_links_below(path, depth + 1, key, found);
         free(path);
     }
-    if (open) closedir(open);
+    if (dir) closedir(dir);
 }
 
 void store_find_links(const char *artifacts, const char *key, strvec *links) {

@@ -27,9 +27,9 @@ const yaml_node *published_of(const run *one);
 
 // Appends every published figure of that kind for the group, as "63.70 %" or "78–82 %", separated
 // by semicolons. Appends nothing if there is none.
-status published_append(text *out, const group *g, published_key key, error *err) MUST_CHECK;
+status published_append(text *out, const seed_group *g, published_key key, error *err) MUST_CHECK;
 
 // Appends a cell with our figure of that kind: the mean over the runs of the group.
-void published_own_cell(const results *r, document *d, const group *g, published_key key);
+void published_own_cell(const results *r, document *d, const seed_group *g, published_key key);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/verify.h"
+#include "results/verify_figures.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -166,7 +166,7 @@ out:
     return rc;
 }
 
-status verify_run(const run *r, manifest_findings *f, error *err) {
+status verify_figures_of_run(const run *r, manifest_findings *f, error *err) {
     status rc = STATUS_OK;
     if (r->train) TRY(verify_file(r, FILE_STEPS, f, err));
     if (r->evaluate) TRY(verify_file(r, FILE_PREDICTIONS, f, err));
@@ -212,7 +212,7 @@ static bool lists_file(const yaml_node *root, bool train) {
     return run_file(root, "outputs", train ? "steps.st.zst" : "predictions.st.zst") != NULL;
 }
 
-status verify_manifest(const char *path, manifest_findings *f, error *err) {
+status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) {
     run r;
     yaml_node *root = NULL;
     char *folder = folder_of(path);
@@ -231,7 +231,7 @@ status verify_manifest(const char *path, manifest_findings *f, error *err) {
     root = NULL;
     folder = NULL;
     TRY(train ? run_read_train(&r, err) : run_read_evaluation(&r, err));
-    rc = verify_run(&r, f, err);
+    rc = verify_figures_of_run(&r, f, err);
 out:
     yaml_free(root);
     free(folder);
@@ -241,11 +241,11 @@ out:
 
 // ---- All runs of a report ----
 
-status verify_results(const results *r, error *err) {
+status verify_figures_of_results(const results *r, error *err) {
     manifest_findings f = {0};
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->list.execution_count; i++)
-        rc = verify_run(&r->list.executions[i], &f, err);
+        rc = verify_figures_of_run(&r->list.executions[i], &f, err);
     for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->timing_count; i++)
         rc = verify_timing(&r->timings[i], &f, err);
     if (rc == STATUS_OK && f.count)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/turns.h"
+#include "results/turn_times.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/prediction.h"
+#include "results/scaling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,11 +13,41 @@
 #include "results/timed_arms.h"
 #include "results/verdict.h"
 
+// ---- The model ----
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+int64_t scaling_cores(const scaling_place *place) {
+    return smaller(place->ranks * place->threads, place->cores);
+}
+
+epoch_parts scaling_predict(scaling_strategy strategy, const epoch_parts *one,
+                            const scaling_place *from, const scaling_place *to,
+                            double communication) {
+    const double before = (double)scaling_cores(from), spread = before / (double)scaling_cores(to);
+    epoch_parts e = {.compute = one->compute * spread, .communication = communication};
+    switch (strategy) {
+    case SCALING_DDP:
+        e.load = one->load / (double)smaller(to->ranks, to->cores);
+        e.update = one->update * (double)to->ranks * spread;
+        break;
+    case SCALING_DP:
+        e.load = one->load;
+        e.update = one->update * before / (double)smaller(to->threads, to->cores);
+        break;
+    }
+    return e;
+}
+
+// ---- Predictions of runs ----
+
 static bool is(const run *r, const char *strategy) {
     return strcmp(r->strategy, strategy) == 0;
 }
 
-bool prediction_is_due(const group *g) {
+bool prediction_is_due(const seed_group *g) {
     const run *r = g->runs[0];
     return r->train && r->world_size > 1 && (is(r, "ddp") || is(r, "dp"));
 }
@@ -25,8 +55,8 @@ bool prediction_is_due(const group *g) {
 // ---- The basis ----
 
 // Finds the first reason why the times of any two runs of the groups cannot be compared.
-static status find_reasons(const group *a, const group *b, language l, char **reasons) {
-    const bool together = group_common_timing(a, b);
+static status find_reasons(const seed_group *a, const seed_group *b, language l, char **reasons) {
+    const bool together = seed_group_common_timing(a, b);
     status rc = STATUS_OK;
     *reasons = NULL;
     for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
@@ -40,12 +70,12 @@ static bool is_candidate(const run *r) {
 }
 
 // Ranks a candidate: like for like first, then the subject's own strategy.
-static int rank_candidate(const prediction *p, const group *g, bool alike) {
+static int rank_candidate(const prediction *p, const seed_group *g, bool alike) {
     const run *r = g->runs[0];
     return 1 + (alike ? 4 : 0) + (is(r, p->subject->runs[0]->strategy) ? 2 : is(r, "single"));
 }
 
-static status find_basis(prediction *p, const group *groups, size_t count, language l) {
+static status find_basis(prediction *p, const seed_group *groups, size_t count, language l) {
     int best = 0;
     for (size_t i = 0; i < count; i++) {
         char *reasons;
@@ -253,12 +283,12 @@ static bool has_fewer_devices(const prediction *p) {
 
 // The executions of the basis: copies, which own nothing. Of one that took turns, they are those of
 // its arm, with the parts of a step of the whole training.
-static void find_executions(const group *basis, run **copies, size_t *count) {
-    const run **executions = NULL, *timed = group_arm(basis, NULL, count);
+static void find_executions(const seed_group *basis, run **copies, size_t *count) {
+    const run **executions = NULL, *timed = seed_group_arm(basis, NULL, count);
     if (timed)
         *count = timed->timing->fit.executions;
     else
-        group_executions(basis, &executions, count);
+        seed_group_executions(basis, &executions, count);
     *copies = memory_new(*count, sizeof **copies);
     for (size_t i = 0; i < *count; i++) {
         (*copies)[i] = timed ? *timed : *executions[i];
@@ -289,19 +319,19 @@ static void predict(prediction *p, double communication) {
     free(seconds);
 }
 
-status prediction_make(const group *subject, const group *groups, size_t count,
+status prediction_make(const seed_group *subject, const seed_group *groups, size_t count,
                        const collectives *measured, language l, prediction *p, error *err) {
     status rc;
     double communication;
-    group_statistic seconds;
+    seed_group_statistic seconds;
     const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
-    TRY(group_mean(subject, epoch, 0, &seconds, err));
+    TRY(seed_group_mean(subject, epoch, 0, &seconds, err));
     p->measured = seconds.mean;
     TRY(find_basis(p, groups, count, l));
     if (!p->reason) p->reason = refuse_collectives(p, measured, l);
     if (p->reason) goto out;
-    TRY(group_mean(p->basis, epoch, 0, &seconds, err));
+    TRY(seed_group_mean(p->basis, epoch, 0, &seconds, err));
     p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// turns.h - trainings that took turns: the steps of every turn, as time-runs writes them, and the
-// time per sample of each training.
+// turn_times.h - trainings that took turns: the steps of every turn, as time-runs writes them, and
+// the time per sample of each training.
 //
 // The trainings, *arms*, ran together for an *execution*, in which each had one turn a *round*, in
 // an order drawn anew for each round. A change of the machine meets the arms of a round alike, so
@@ -19,8 +19,8 @@
 //  3. The executions' arms are averaged, and the mean of their differences has Student's t interval
 //     with executions - 1 degrees of freedom: that of a mixed model with executions as the outer
 //     level, whatever the correlation of the rounds within.
-#ifndef LOCKSTEP_RESULTS_TURNS_H
-#define LOCKSTEP_RESULTS_TURNS_H
+#ifndef LOCKSTEP_RESULTS_TURN_TIMES_H
+#define LOCKSTEP_RESULTS_TURN_TIMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

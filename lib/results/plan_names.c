@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/naming.h"
+#include "results/plan_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "data/views.h"
 
-bool naming_is_all(const yaml_node *plan_root) {
+bool plan_names_all(const yaml_node *plan_root) {
     return strcmp(run_text(plan_root, "kind"), "runs") == 0;
 }
 
-bool naming_is_given(const yaml_node *plan_root) {
+bool plan_names_given(const yaml_node *plan_root) {
     const yaml_node *entries = yaml_find(plan_root, "runs");
-    bool given = naming_is_all(plan_root);
+    bool given = plan_names_all(plan_root);
     for (size_t i = 0; entries && entries->kind == YAML_SEQUENCE && i < entries->count; i++)
         given = given || yaml_get(entries->items[i], "keys") != NULL;
     return given;
@@ -136,7 +136,7 @@ static bool is_baseline(const run *r) {
 
 static status find_baseline(const run_list *list, const yaml_node *root, const char **baseline,
                             error *err) {
-    const yaml_node *node = naming_is_all(root) ? yaml_find(root, "baseline") : NULL;
+    const yaml_node *node = plan_names_all(root) ? yaml_find(root, "baseline") : NULL;
     *baseline = NULL;
     for (size_t i = 0; !*baseline && i < list->count; i++)
         if (is_baseline(&list->runs[i])) *baseline = list->runs[i].experiment;
@@ -158,7 +158,7 @@ static void put_first(run_list *list, const char *name) {
     }
 }
 
-void naming_publish(run_list *list, const yaml_node *root) {
+void plan_names_publish(run_list *list, const yaml_node *root) {
     const yaml_node *entries = yaml_find(root, "runs");
     for (size_t i = 0; entries && i < entries->count; i++) {
         const yaml_node *published = yaml_find(entries->items[i], "published");
@@ -168,7 +168,7 @@ void naming_publish(run_list *list, const yaml_node *root) {
     }
 }
 
-status naming_apply(run_list *list, const yaml_node *root, const char **baseline, error *err) {
+status plan_names_apply(run_list *list, const yaml_node *root, const char **baseline, error *err) {
     const yaml_node *entries = yaml_find(root, "runs");
     run *runs = NULL;
     size_t room, count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fields.h - the keys of a claim file, and the readers of their values. Used by claim.c only.
-#ifndef LOCKSTEP_AUDIT_FIELDS_H
-#define LOCKSTEP_AUDIT_FIELDS_H
+// claim_fields.h - the keys of a claim file, and the readers of their values. Used by claim.c only.
+#ifndef LOCKSTEP_AUDIT_CLAIM_FIELDS_H
+#define LOCKSTEP_AUDIT_CLAIM_FIELDS_H
 
 #include "audit/claim.h"
 

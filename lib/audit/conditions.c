@@ -96,7 +96,7 @@ static void unlike_batch(findings *a, const claim_statement *s) {
     stated batch = row_global_batch(of), other = row_global_batch(than);
     bool batches = rows_differ_in_batch(of, than), rates = rows_differ(of, than, QUANTITY_LR);
     if (!batches) {
-        finding_add(a, FINDING_ARMS, subject_of(QUANTITY_LR, s),
+        finding_add(a, FINDING_CONDITIONS, subject_of(QUANTITY_LR, s),
                     "'%s' and '%s' differ in the learning rate", of->name, than->name);
         finding_arithmetic(a, "lr %s and %s", lr->text, other_lr->text);
         finding_consequence(a, "their accuracies also reflect the learning rate");
@@ -104,7 +104,7 @@ static void unlike_batch(findings *a, const claim_statement *s) {
     }
     bool unscaled = lr->given && other_lr->given && !rates;
     double factor = batch.value / other.value;
-    finding_add(a, FINDING_ARMS, subject_of(QUANTITY_GLOBAL_BATCH, s),
+    finding_add(a, FINDING_CONDITIONS, subject_of(QUANTITY_GLOBAL_BATCH, s),
                 unscaled ? "'%s' and '%s' differ in the global batch, with the same learning rate"
                          : "'%s' and '%s' differ in the global batch",
                 of->name, than->name);
@@ -125,8 +125,8 @@ static void unlike_batch(findings *a, const claim_statement *s) {
 static void unlike_loader_workers(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
     quantity q = QUANTITY_LOADER_WORKERS;
-    finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in loader workers",
-                of->name, than->name);
+    finding_add(a, FINDING_CONDITIONS, subject_of((int)q, s),
+                "'%s' and '%s' differ in loader workers", of->name, than->name);
     finding_arithmetic(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
     finding_consequence(
@@ -140,8 +140,8 @@ static void unlike_condition(findings *a, const claim_statement *s, quantity q) 
         unlike_loader_workers(a, s);
         return;
     }
-    finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in %s", of->name,
-                than->name, quantity_key(q));
+    finding_add(a, FINDING_CONDITIONS, subject_of((int)q, s), "'%s' and '%s' differ in %s",
+                of->name, than->name, quantity_key(q));
     finding_arithmetic(a, "%s %s and %s", quantity_key(q), of->values[q].text,
                        than->values[q].text);
     if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
@@ -205,8 +205,8 @@ static void check_labels(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
     for (label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
-        finding_add(a, FINDING_ARMS, subject_of(LABEL_TOPIC(l), s), "'%s' and '%s' differ in %s",
-                    of->name, than->name, label_key(l));
+        finding_add(a, FINDING_CONDITIONS, subject_of(LABEL_TOPIC(l), s),
+                    "'%s' and '%s' differ in %s", of->name, than->name, label_key(l));
         finding_arithmetic(a, "%s '%s' and '%s'", label_key(l), of->labels[l], than->labels[l]);
         finding_consequence(a, "the arms did not do the same work");
     }
@@ -214,7 +214,7 @@ static void check_labels(findings *a, const claim_statement *s) {
 
 // A comparison may differ in one thing: how the work was divided, or one condition if the division
 // is the same.
-void check_arms(findings *a, const claim_statement *s) {
+void check_conditions(findings *a, const claim_statement *s) {
     if (!statement_compares(s) || s->kind == STATEMENT_DIFFERENCE) return;
     const claim_row *of = s->of, *than = s->than;
     const bool batch = is_due(a, s, QUANTITY_GLOBAL_BATCH);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "audit/fields.h"
+#include "audit/claim_fields.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/spelling.h"
 #include "data/manifest.h"
 #include "data/source/dataset_list.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "pipeline/stage.h"
 
 static bool is_synthetic(const planned_run *r) {
@@ -33,7 +33,7 @@ static const char *lacks(const char *folder) {
 
 // Not those next to an experiment of which SET has chosen another data set.
 static bool may_be(const char *folder, const char *dataset) {
-    char *name = names_dataset_in(folder);
+    char *name = lookup_dataset_in(folder);
     const bool other = name && strcmp(name, dataset) != 0;
     free(name);
     return !other;
@@ -43,7 +43,7 @@ static bool may_be(const char *folder, const char *dataset) {
 // user.
 static void find_own(const pipeline *p, const planned_run *r, char **own) {
     const char *given = p->settings->values[SETTING_DATA];
-    const int length = names_folder_length(r->file);
+    const int length = lookup_folder_length(r->file);
     *own = NULL;
     if (!given && (is_synthetic(r) || dataset_find(r->e.dataset))) return;
     *own = given ? memory_string(given)

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "data/manifest.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "pipeline/change.h"
 #include "pipeline/store.h"
 
@@ -40,7 +40,7 @@ static void add_with_data(named_experiments *o) {
     for (const struct dirent *e; data && rc == STATUS_OK && (e = readdir(data));) {
         char *path = NULL;
         if (*e->d_name == '.' || catalog_look_up(&o->files, e->d_name)) continue;
-        names_find_with_data(e->d_name, &path);
+        lookup_with_data(e->d_name, &path);
         if (path) add_file(o, memory_string(e->d_name), path);
         free(path);
     }

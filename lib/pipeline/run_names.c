@@ -11,7 +11,7 @@
 #include "data/manifest.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/planned_runs.h"
 #include "pipeline/store.h"
@@ -61,13 +61,13 @@ static status find_beside_data(const pipeline *p, const char *name, char **path,
     const char *folder = p->settings->values[SETTING_DATA];
     *path = NULL;
     if (!folder) {
-        names_find_with_data(name, path);
+        lookup_with_data(name, path);
         return STATUS_OK;
     }
     const status usable = data_check_own(p, err);
     if (usable != STATUS_OK) return usable;
     char *base = run_names_base(folder);
-    names_find_beside(folder, name, strcmp(base, name) == 0, path);
+    lookup_beside(folder, name, strcmp(base, name) == 0, path);
     free(base);
     return STATUS_OK;
 }
@@ -77,7 +77,7 @@ static status find_one(const pipeline *p, const catalog *known, const char *name
     const catalog_entry *entry = NULL;
     char *beside = NULL;
     status rc = STATUS_OK;
-    const bool is_path = names_is_path(name);
+    const bool is_path = lookup_is_path(name);
     if (is_path)
         TRY(check_path(name, err));
     else if (!catalog_look_up(known, name))
@@ -109,7 +109,7 @@ static status find_all(const pipeline *p, strvec *files, error *err) {
     bool by_name = false;
     status rc = STATUS_OK;
     for (size_t i = 0; !s->values[SETTING_RUNS] && i < s->names.count; i++)
-        by_name = by_name || !names_is_path(s->names.items[i]);
+        by_name = by_name || !lookup_is_path(s->names.items[i]);
     if (by_name) rc = catalog_read_places(&known, err);
     for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
         rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
@@ -159,7 +159,7 @@ char *run_names_list(const pipeline *p, error *err) {
     char *path = NULL;
     if (names->count)
         path = memory_string(names->items[0]);
-    else if (names_find("experiments/", "reproductions", "reproduce", &path, err) != STATUS_OK)
+    else if (lookup_file("experiments/", "reproductions", "reproduce", &path, err) != STATUS_OK)
         return NULL;
     if (!path || access(path, R_OK) == 0) return path;
     error_set(err, STATUS_INPUT, "cannot find the list of reports: '%s' does not exist", path);

@@ -13,7 +13,7 @@
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 
-// Seconds after which time-runs stops, for each run of a group.
+// Seconds after which time-runs stops, for each arm of a stage.
 enum { SECONDS_EACH = 60 };
 
 // ---- Groups ----
@@ -47,33 +47,34 @@ static bool is_new(const planned_runs *runs, size_t i) {
     return true;
 }
 
-// Is run i the first of its group?
+// Is run i the first arm of its stage?
 static bool is_first(const pipeline *p, const planned_runs *runs, size_t i) {
     for (size_t k = 0; k < i; k++)
         if (are_together(p, &runs->items[k], &runs->items[i])) return false;
     return true;
 }
 
-// The runs of the group of run `first`, each training once.
-static size_t list_group(const pipeline *p, const planned_runs *runs, size_t first,
-                         const planned_run **group) {
+// The arms of the stage of run `first`, each training once.
+static size_t list_arms(const pipeline *p, const planned_runs *runs, size_t first,
+                        const planned_run **arms) {
     size_t count = 0;
     for (size_t i = first; i < runs->count; i++)
         if (are_together(p, &runs->items[first], &runs->items[i]) && is_new(runs, i))
-            group[count++] = &runs->items[i];
+            arms[count++] = &runs->items[i];
     return count;
 }
 
-// A group is named after the first seeds' keys, and what they are executed with.
-static void name_group(const pipeline *p, const planned_run *const *group, size_t count,
-                       char **folder) {
+// A stage's folder is named after the first seeds' keys of its arms, and what they are executed
+// with.
+static void name_folder(const pipeline *p, const planned_run *const *arms, size_t count,
+                        char **folder) {
     char hash[SHA256_TEXT_BYTES];
     const char *threads = p->settings->values[SETTING_THREADS];
     text keys = {0};
     for (size_t i = 0; i < count; i++) {
-        text_format(&keys, "%s\n", group[i]->seeds[0].key);
-        for (size_t k = 0; k < group[i]->device.count; k++)
-            text_format(&keys, "%s\n", group[i]->device.items[k]);
+        text_format(&keys, "%s\n", arms[i]->seeds[0].key);
+        for (size_t k = 0; k < arms[i]->device.count; k++)
+            text_format(&keys, "%s\n", arms[i]->device.items[k]);
     }
     text_append(&keys, threads ? threads : "");
     sha256_buffer(text_string(&keys), keys.length, hash);
@@ -81,32 +82,32 @@ static void name_group(const pipeline *p, const planned_run *const *group, size_
     *folder = memory_format("%s/turns/%.12s", p->artifacts, hash);
 }
 
-// Calls `visit` for each group; it may be left out.
-typedef status visit_group(const pipeline *p, const planned_run *const *group, size_t count,
-                           const char *folder, void *argument, error *err);
+// Calls `visit` for the arms of each stage; it may be left out.
+typedef status visit_arms(const pipeline *p, const planned_run *const *arms, size_t count,
+                          const char *folder, void *argument, error *err);
 
-static status for_each_group(const pipeline *p, const planned_runs *runs, visit_group *visit,
+static status for_each_stage(const pipeline *p, const planned_runs *runs, visit_arms *visit,
                              void *argument, error *err) {
-    const planned_run **group = memory_new(runs->count, sizeof *group);
+    const planned_run **arms = memory_new(runs->count, sizeof *arms);
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
         char *folder = NULL;
-        const size_t count = is_first(p, runs, i) ? list_group(p, runs, i, group) : 0;
+        const size_t count = is_first(p, runs, i) ? list_arms(p, runs, i, arms) : 0;
         if (count < 2) continue;
-        name_group(p, group, count, &folder);
-        rc = visit(p, group, count, folder, argument, err);
+        name_folder(p, arms, count, &folder);
+        rc = visit(p, arms, count, folder, argument, err);
         free(folder);
     }
-    free(group);
+    free(arms);
     return rc;
 }
 
 // ---- Planning ----
 
-static status add_folder(const pipeline *p, const planned_run *const *group, size_t count,
+static status add_folder(const pipeline *p, const planned_run *const *arms, size_t count,
                          const char *folder, void *argument, error *err) {
     (void)p;
-    (void)group;
+    (void)arms;
     (void)err;
     planned_runs *runs = argument;
     runs->taking_turns += count;
@@ -117,7 +118,7 @@ static status add_folder(const pipeline *p, const planned_run *const *group, siz
 status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) {
     strvec_release(&runs->turns);
     runs->taking_turns = 0;
-    return is_due(p, runs) ? for_each_group(p, runs, add_folder, runs, err) : STATUS_OK;
+    return is_due(p, runs) ? for_each_stage(p, runs, add_folder, runs, err) : STATUS_OK;
 }
 
 static const char *precision_of(const pipeline *p) {
@@ -158,7 +159,7 @@ static void add_arm(const pipeline *p, const planned_run *r, strvec *command) {
     strvec_release(&own);
 }
 
-static status run_group(const pipeline *p, const planned_run *const *group, size_t count,
+static status time_arms(const pipeline *p, const planned_run *const *arms, size_t count,
                         const char *folder, void *argument, error *err) {
     strvec command = {0};
     status rc;
@@ -167,7 +168,7 @@ static status run_group(const pipeline *p, const planned_run *const *group, size
     strvec_add_option(&command, "--precision", precision_of(p));
     strvec_add(&command, "--limit");
     strvec_format(&command, "%zu", SECONDS_EACH * count);
-    for (size_t i = 0; i < count; i++) add_arm(p, group[i], &command);
+    for (size_t i = 0; i < count; i++) add_arm(p, arms[i], &command);
     const stage s = {.name = "time", .dir = folder, .command = &command, .drop_output = true};
     rc = stage_run(argument, &s, err);
     strvec_release(&command);
@@ -175,5 +176,5 @@ static status run_group(const pipeline *p, const planned_run *const *group, size
 }
 
 status turn_stages_run(pipeline *p, const planned_runs *runs, error *err) {
-    return runs->turns.count ? for_each_group(p, runs, run_group, p, err) : STATUS_OK;
+    return runs->turns.count ? for_each_stage(p, runs, time_arms, p, err) : STATUS_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// turn_stages.h - times the runs of a question about speed against each other: a stage of time-runs
-// for each group of runs that may be compared.
+// turn_stages.h - times the runs of a question about speed against each other: those that may be
+// compared are the arms of one stage, of time-runs.
 #ifndef LOCKSTEP_PIPELINE_TURN_STAGES_H
 #define LOCKSTEP_PIPELINE_TURN_STAGES_H
 
@@ -8,8 +8,8 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
 
-// Sets runs->turns: the folders below ARTIFACTS/turns, one for each group of two runs or more on
-// the same data (in a reproduction: of the same report). There is none if the question is not about
+// Sets runs->turns: the folders below ARTIFACTS/turns, one for two runs or more on the same
+// data (in a reproduction: of the same report). There is none if the question is not about
 // speed, if EXECUTIONS asks for whole executions, or if LAUNCHER starts ranks, which may be on
 // other hosts.
 status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;

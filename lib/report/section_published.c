@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/effects.h"
-#include "report/published.h"
+#include "report/section_published.h"
 #include "report/sections.h"
 
 const yaml_node *published_of(const run *one) {

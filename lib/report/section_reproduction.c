@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "report/bars.h"
-#include "report/published.h"
+#include "report/section_published.h"
 #include "report/sections.h"
 #include "results/reproduction.h"
 

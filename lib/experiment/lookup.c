@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -17,18 +17,18 @@ enum { MAX_LEVELS = 32 }; // levels upward
 
 static const char CATALOG[] = "experiments";
 
-int names_folder_length(const char *path) {
+int lookup_folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-bool names_is_path(const char *word) {
+bool lookup_is_path(const char *word) {
     size_t length = strlen(word);
     return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
 }
 
 static void as_path(const char *from, const char *word, char **path) {
-    int folder = *word == '/' ? 0 : names_folder_length(from);
+    int folder = *word == '/' ? 0 : lookup_folder_length(from);
     *path = memory_format("%.*s%s", folder, from, word);
 }
 
@@ -39,7 +39,7 @@ typedef struct name_list {
 
 // ---- Beside data ----
 
-char *names_dataset_in(const char *folder) {
+char *lookup_dataset_in(const char *folder) {
     char *path = memory_format("%s/manifest.yaml", folder), *name = NULL;
     yaml_node *root = NULL;
     error unreadable;
@@ -50,13 +50,13 @@ char *names_dataset_in(const char *folder) {
     return name;
 }
 
-void names_find_beside(const char *folder, const char *name, bool any, char **path) {
+void lookup_beside(const char *folder, const char *name, bool any, char **path) {
     char *own = NULL;
     *path = memory_format("%s/%s.yaml", folder, name);
     if (access(*path, R_OK) == 0) return;
     free(*path);
     *path = NULL;
-    if (any) own = names_dataset_in(folder);
+    if (any) own = lookup_dataset_in(folder);
     if (own) *path = memory_format("%s/%s.yaml", folder, own);
     if (*path && access(*path, R_OK) != 0) {
         free(*path);
@@ -65,10 +65,10 @@ void names_find_beside(const char *folder, const char *name, bool any, char **pa
     free(own);
 }
 
-void names_find_with_data(const char *name, char **path) {
+void lookup_with_data(const char *name, char **path) {
     char *folder = memory_format("data/%s", name);
     *path = NULL;
-    names_find_beside(folder, name, true, path);
+    lookup_beside(folder, name, true, path);
     free(folder);
 }
 
@@ -139,7 +139,7 @@ static status go_to(place *p, int which, error *err) {
 // `run`: an experiment or a study, which may also lie outside FOLDER.
 static status search(const char *from, const char *folder, const char *name, bool run, char **path,
                      error *err) {
-    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
     catalog known = {0};
     const catalog_entry *none;
     status rc = STATUS_OK;
@@ -158,7 +158,7 @@ static status search(const char *from, const char *folder, const char *name, boo
         if (*folder) try_file(&p, folder, name, path);
         if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
     }
-    if (rc == STATUS_OK && !*path && run) names_find_with_data(name, path);
+    if (rc == STATUS_OK && !*path && run) lookup_with_data(name, path);
     if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
 out:
     catalog_release(&known);
@@ -168,23 +168,23 @@ out:
 
 static status find(const char *from, const char *folder, const char *word, bool run, char **path,
                    error *err) {
-    if (names_is_path(word)) {
+    if (lookup_is_path(word)) {
         as_path(from, word, path);
         return STATUS_OK;
     }
     status rc = search(from, folder, word, run, path, err);
     if (rc != STATUS_OK || *path) return rc;
-    *path = memory_format("%.*s%s%s%s.yaml", names_folder_length(from), from, folder,
+    *path = memory_format("%.*s%s%s%s.yaml", lookup_folder_length(from), from, folder,
                           *folder ? "/" : "", word);
     return STATUS_OK;
 }
 
-status names_find(const char *from, const char *folder, const char *word, char **path, error *err) {
+status lookup_file(const char *from, const char *folder, const char *word, char **path,
+                   error *err) {
     return find(from, folder, word, false, path, err);
 }
 
-status names_find_run(const char *from, const char *folder, const char *word, char **path,
-                      error *err) {
+status lookup_run(const char *from, const char *folder, const char *word, char **path, error *err) {
     return find(from, folder, word, true, path, err);
 }
 
@@ -193,22 +193,22 @@ status names_find_run(const char *from, const char *folder, const char *word, ch
 // Adds the names of the YAML files in PLACE/FOLDER.
 static void add_names(const place *p, const char *folder, name_list *names) {
     char *path = memory_format("%s%s", p->folder, folder);
-    DIR *open = opendir(path);
-    for (const struct dirent *e; open && (e = readdir(open));) {
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
         const size_t length = strlen(e->d_name);
-        if (*e->d_name == '.' || !names_is_path(e->d_name)) continue;
+        if (*e->d_name == '.' || !lookup_is_path(e->d_name)) continue;
         memory_grow((void **)&names->items, &names->capacity, names->count + 1,
                     sizeof *names->items);
         char *name = memory_format("%.*s", (int)length - 5, e->d_name);
         names->items[names->count++] = name;
     }
-    if (open) closedir(open);
+    if (dir) closedir(dir);
     free(path);
 }
 
-status names_nearest(const char *from, const char *folder, const char *word, char **near,
-                     error *err) {
-    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
+status lookup_nearest(const char *from, const char *folder, const char *word, char **near,
+                      error *err) {
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
     name_list names = {0};
     status rc = STATUS_OK;
     look_at(&p);
@@ -231,8 +231,8 @@ out:
     return rc;
 }
 
-status names_catalog(const char *from, catalog *c, bool *found, error *err) {
-    place p = {.folder = memory_format("%.*s", names_folder_length(from), from)};
+status lookup_catalog(const char *from, catalog *c, bool *found, error *err) {
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
     status rc = STATUS_OK;
     look_at(&p);
     for (int i = 0; i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++) go_up(&p);

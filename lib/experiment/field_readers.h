@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// readers.h - readers of keys that are more than one scalar. Each has the type of field.read in
-// fields.h. Used only within this folder.
-#ifndef LOCKSTEP_EXPERIMENT_READERS_H
-#define LOCKSTEP_EXPERIMENT_READERS_H
+// field_readers.h - readers of keys that are more than one scalar. Each has the type of field.read
+// in experiment_fields.h. Used only within this folder.
+#ifndef LOCKSTEP_EXPERIMENT_FIELD_READERS_H
+#define LOCKSTEP_EXPERIMENT_FIELD_READERS_H
 
-#include "experiment/fields.h"
+#include "experiment/experiment_fields.h"
 
 status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// fields.h - the keys of an experiment file as one table: type, range, default, and place in struct
-// experiment. Used only within this folder.
-#ifndef LOCKSTEP_EXPERIMENT_FIELDS_H
-#define LOCKSTEP_EXPERIMENT_FIELDS_H
+// experiment_fields.h - the keys of an experiment file as one table: type, range, default, and
+// place in struct experiment. Used only within this folder.
+#ifndef LOCKSTEP_EXPERIMENT_EXPERIMENT_FIELDS_H
+#define LOCKSTEP_EXPERIMENT_EXPERIMENT_FIELDS_H
 
 #include "experiment/experiment.h"
 
@@ -55,10 +55,10 @@ extern const size_t experiment_field_count;
 // Does the field apply if the choice that it depends on has this value?
 bool experiment_field_applies(const field *f, unsigned kind);
 // Does the key have keys below it, like "optimizer"?
-bool experiment_is_group(const char *key);
-// Returns a group's default kind ("constant" for a schedule), or NULL if it has no kind or must
+bool experiment_is_section(const char *key);
+// Returns a section's default kind ("constant" for a schedule), or NULL if it has no kind or must
 // name one.
-const char *experiment_default_kind(const char *group);
+const char *experiment_default_kind(const char *section);
 
 // Does the node come from a --set assignment, not from a file?
 bool experiment_is_set(const yaml_node *node);

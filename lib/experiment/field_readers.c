@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "experiment/readers.h"
+#include "experiment/field_readers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "compute/backend.h"
 #include "data/dataset.h"
 #include "data/pixel_statistics.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -198,16 +198,16 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
 static status find_model(const experiment_reading *r, const yaml_node *node, char **path) {
     bool set = experiment_is_set(node);
     const char *from = set ? r->path : node->file;
-    if (set && names_is_path(node->text)) from = "";
-    return names_find(from, "models", node->text, path, r->err);
+    if (set && lookup_is_path(node->text)) from = "";
+    return lookup_file(from, "models", node->text, path, r->err);
 }
 
 // A name without a file is probably misspelt.
 static status check_model(const experiment_reading *r, const yaml_node *node) {
     const char *from = experiment_is_set(node) ? r->path : node->file;
     char *near = NULL;
-    if (names_is_path(node->text) || access(r->e->model_path, F_OK) == 0) return STATUS_OK;
-    status rc = names_nearest(from, "models", node->text, &near, r->err);
+    if (lookup_is_path(node->text) || access(r->e->model_path, F_OK) == 0) return STATUS_OK;
+    status rc = lookup_nearest(from, "models", node->text, &near, r->err);
     if (rc == STATUS_OK && near)
         rc = yaml_error(node, r->err, "'model': there is no model '%s': did you mean '%s'?",
                         node->text, near);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "experiment/fields.h"
+#include "experiment/experiment_fields.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/hint.h"
 #include "compute/backend.h"
 #include "data/mixup.h"
-#include "experiment/readers.h"
+#include "experiment/field_readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -122,7 +122,7 @@ bool experiment_field_applies(const field *f, unsigned kind) {
 
 // ---- Groups ----
 
-bool experiment_is_group(const char *key) {
+bool experiment_is_section(const char *key) {
     size_t length = strlen(key);
     for (size_t i = 0; i < experiment_field_count; i++)
         if (!strncmp(experiment_fields[i].path, key, length) &&
@@ -131,11 +131,11 @@ bool experiment_is_group(const char *key) {
     return false;
 }
 
-const char *experiment_default_kind(const char *group) {
-    size_t length = strlen(group);
+const char *experiment_default_kind(const char *section) {
+    size_t length = strlen(section);
     for (size_t i = 0; i < experiment_field_count; i++) {
         const field *f = &experiment_fields[i];
-        if (!strncmp(f->path, group, length) && !strcmp(f->path + length, ".kind"))
+        if (!strncmp(f->path, section, length) && !strcmp(f->path + length, ".kind"))
             return f->required ? NULL : f->words[(size_t)f->otherwise];
     }
     return NULL;
@@ -293,21 +293,21 @@ static void put_resolved(experiment_reading *r, const field *f, yaml_node *value
         yaml_put(parent, f->path, value);
         return;
     }
-    char group[32];
-    snprintf(group, sizeof group, "%.*s", (int)(dot - f->path), f->path);
-    yaml_node *mapping = (yaml_node *)yaml_find(parent, group);
+    char section[32];
+    snprintf(section, sizeof section, "%.*s", (int)(dot - f->path), f->path);
+    yaml_node *mapping = (yaml_node *)yaml_find(parent, section);
     if (!mapping) {
         mapping = field_new_flow(YAML_MAPPING);
-        yaml_put(parent, group, mapping);
+        yaml_put(parent, section, mapping);
     }
     yaml_put(mapping, dot + 1, value);
 }
 
 // Reports a missing key at its mapping, or at the whole file.
 static status missing(experiment_reading *r, const field *f) {
-    char group[32];
-    snprintf(group, sizeof group, "%.*s", (int)strcspn(f->path, "."), f->path);
-    const yaml_node *parent = strchr(f->path, '.') ? yaml_find(r->root, group) : NULL;
+    char section[32];
+    snprintf(section, sizeof section, "%.*s", (int)strcspn(f->path, "."), f->path);
+    const yaml_node *parent = strchr(f->path, '.') ? yaml_find(r->root, section) : NULL;
     if (f->type == FIELD_CHOICE && !f->words[1])
         return yaml_error(r->root, r->err, "'%s' is missing: add '%s: %s'", f->path, f->path,
                           f->words[0]);

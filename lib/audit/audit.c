@@ -2,7 +2,6 @@
 #include "audit/audit.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"

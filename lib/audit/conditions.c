@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Do the rows of a comparison differ only in what is compared?
 #include <stdio.h>
-#include <string.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"

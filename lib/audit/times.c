@@ -3,7 +3,6 @@
 // the causes of a difference in time, and the ratio of loading to the update.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"

@@ -2,7 +2,6 @@
 #include "results/like_for_like.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "results/origin.h"

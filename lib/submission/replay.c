@@ -12,7 +12,7 @@
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "data/tensor/tensor_file.h"
-#include "submission/replay_internal.h"
+#include "submission/replay_compare.h"
 
 static const char TRAIN_TOOL[] = "train-", STATES[] = "states/", LAST_STATE[] = "state.st.zst",
                   STEPS[] = "steps.st.zst", MODEL[] = "model.st.zst";
@@ -190,15 +190,6 @@ double replay_probability(size_t count, size_t chosen, size_t forged) {
 
 // ---- Checks without training ----
 
-status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
-    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
-    if (rc != STATUS_OK) return rc;
-    const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
-    if (strcmp(content, f->content) == 0) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot replay: '%s': its content is not the one in the manifest", path);
-}
-
 static status check_steps(const replay *r, const replay_part *part, const tensor_file *steps,
                           error *err) {
     const char *path = part->ends;
@@ -250,4 +241,21 @@ out:
     tensor_file_release(&model);
     free(path);
     return rc;
+}
+
+// ---- As text ----
+
+void replay_describe(const replay_difference *d, char text[REPLAY_TEXT_BYTES]) {
+    char first[64] = "", in[REPLAY_TEXT_BYTES - 72] = "";
+    if (d->step) snprintf(first, sizeof first, "first at step %" PRIu64, d->step);
+    if (*d->tensor)
+        snprintf(in, sizeof in, "after step %" PRIu64 " in %s '%s'", d->end,
+                 d->model ? "the model's" : "tensor", d->tensor);
+    snprintf(text, REPLAY_TEXT_BYTES, "%s%s%s", first, *first && *in ? ", and " : "", in);
+}
+
+const char *replay_describe_model(const replay *r) {
+    if (r->segments[r->count - 1].chosen) return "the model is the one trained again";
+    return "the model has the tensors of the last state, which was not trained again; its "
+           "normalisation and classes were not compared";
 }

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Compares the states of two trainings.
+#include "submission/replay_compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "submission/replay_internal.h"
+#include "data/manifest.h"
+
+status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
+    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
+    if (rc != STATUS_OK) return rc;
+    const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
+    if (strcmp(content, f->content) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot replay: '%s': its content is not the one in the manifest", path);
+}
 
 static status find_series(const tensor_file *f, const char *path, const char *prefix,
                           const char *name, tensor_type type, const tensor **found, error *err) {
@@ -103,18 +113,3 @@ const char *replay_compare_metadata(const tensor_file *a, const tensor_file *b) 
 }
 
 // ---- Findings as text ----
-
-void replay_describe(const replay_difference *d, char text[REPLAY_TEXT_BYTES]) {
-    char first[64] = "", in[REPLAY_TEXT_BYTES - 72] = "";
-    if (d->step) snprintf(first, sizeof first, "first at step %" PRIu64, d->step);
-    if (*d->tensor)
-        snprintf(in, sizeof in, "after step %" PRIu64 " in %s '%s'", d->end,
-                 d->model ? "the model's" : "tensor", d->tensor);
-    snprintf(text, REPLAY_TEXT_BYTES, "%s%s%s", first, *first && *in ? ", and " : "", in);
-}
-
-const char *replay_describe_model(const replay *r) {
-    if (r->segments[r->count - 1].chosen) return "the model is the one trained again";
-    return "the model has the tensors of the last state, which was not trained again; its "
-           "normalisation and classes were not compared";
-}

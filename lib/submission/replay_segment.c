@@ -13,7 +13,7 @@
 #include "pipeline/copy.h"
 #include "pipeline/stage.h"
 #include "pipeline/work.h"
-#include "submission/replay_internal.h"
+#include "submission/replay_compare.h"
 
 static char *in_folder(const char *folder, const char *name) {
     return memory_format("%s/%s", folder, name);

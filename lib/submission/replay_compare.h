@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// replay_internal.h - shared by the files of replay.h.
-#ifndef LOCKSTEP_SUBMISSION_REPLAY_INTERNAL_H
-#define LOCKSTEP_SUBMISSION_REPLAY_INTERNAL_H
+// replay_compare.h - compares the files of a run with those of the same steps, trained again. Used
+// by replay.c and replay_segment.c only.
+#ifndef LOCKSTEP_SUBMISSION_REPLAY_COMPARE_H
+#define LOCKSTEP_SUBMISSION_REPLAY_COMPARE_H
 
 #include "data/tensor/tensor_file.h"
 #include "submission/replay.h"

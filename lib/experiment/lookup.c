@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/spelling.h"
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
@@ -31,11 +32,6 @@ static void as_path(const char *from, const char *word, char **path) {
     int folder = *word == '/' ? 0 : lookup_folder_length(from);
     *path = memory_format("%.*s%s", folder, from, word);
 }
-
-typedef struct name_list {
-    char **items;
-    size_t count, capacity;
-} name_list;
 
 // ---- Beside data ----
 
@@ -191,16 +187,13 @@ status lookup_run(const char *from, const char *folder, const char *word, char *
 // ---- Suggestions ----
 
 // Adds the names of the YAML files in PLACE/FOLDER.
-static void add_names(const place *p, const char *folder, name_list *names) {
+static void add_names(const place *p, const char *folder, strvec *names) {
     char *path = memory_format("%s%s", p->folder, folder);
     DIR *dir = opendir(path);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         const size_t length = strlen(e->d_name);
         if (*e->d_name == '.' || !lookup_is_path(e->d_name)) continue;
-        memory_grow((void **)&names->items, &names->capacity, names->count + 1,
-                    sizeof *names->items);
-        char *name = memory_format("%.*s", (int)length - 5, e->d_name);
-        names->items[names->count++] = name;
+        strvec_format(names, "%.*s", (int)length - 5, e->d_name);
     }
     if (dir) closedir(dir);
     free(path);
@@ -209,7 +202,7 @@ static void add_names(const place *p, const char *folder, name_list *names) {
 status lookup_nearest(const char *from, const char *folder, const char *word, char **near,
                       error *err) {
     place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
-    name_list names = {0};
+    strvec names = {0};
     status rc = STATUS_OK;
     look_at(&p);
     *near = NULL;
@@ -225,8 +218,7 @@ status lookup_nearest(const char *from, const char *folder, const char *word, ch
     const char *found = spelling_nearest(word, (const char *const *)names.items, names.count);
     if (found) *near = memory_string(found);
 out:
-    for (size_t i = 0; i < names.count; i++) free(names.items[i]);
-    free(names.items);
+    strvec_release(&names);
     free(p.folder);
     return rc;
 }

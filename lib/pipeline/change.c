@@ -11,7 +11,7 @@
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/store.h"
 
 // ---- Differences between two experiments ----
@@ -197,18 +197,17 @@ static status consider(const execution *x, const planned_run *r, const planned_s
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
                              candidate *best, error *err) {
     error unusable;
-    char **keys;
-    size_t count;
-    status rc = store_keys(p->artifacts, &keys, &count, err);
+    strvec keys = {0};
+    status rc = store_keys(p->artifacts, &keys, err);
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+    for (size_t i = 0; rc == STATUS_OK && i < keys.count; i++) {
         execution_list list;
         // An unusable folder must not prevent training.
-        if (store_read(p->artifacts, keys[i], &list, &unusable) != STATUS_OK) continue;
+        if (store_read(p->artifacts, keys.items[i], &list, &unusable) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);
     }
-    store_keys_free(keys, count);
+    strvec_release(&keys);
     return rc;
 }
 

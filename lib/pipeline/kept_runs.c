@@ -247,30 +247,19 @@ void kept_show_size(uint64_t bytes, char text[16]) {
     snprintf(text, 16, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-static bool is_among(const char *key, char **keys, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(keys[i], key) == 0) return true;
-    return false;
-}
-
-status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) {
+status kept_select(const pipeline *p, strvec *keys, error *err) {
     const strvec *names = &p->settings->names;
     status rc = STATUS_OK;
     if (!names->count ||
         (p->settings->command == COMMAND_CLEAN_RUNS && p->settings->values[SETTING_EXPS]))
-        return store_keys(p->artifacts, keys, count, err);
-    *count = 0;
-    *keys = memory_new(names->count, sizeof **keys);
+        return store_keys(p->artifacts, keys, err);
     for (size_t i = 0; rc == STATUS_OK && i < names->count; i++) {
         char *key;
         rc = store_find(p->artifacts, names->items[i], &key, err);
         if (rc != STATUS_OK) break;
         // A run that is named twice is listed once.
-        if (is_among(key, *keys, *count))
-            free(key);
-        else
-            (*keys)[(*count)++] = key;
+        if (!strvec_has(keys, key)) strvec_add(keys, key);
+        free(key);
     }
-    if (rc != STATUS_OK) store_keys_free(*keys, *count);
     return rc;
 }

@@ -50,9 +50,9 @@ typedef struct kept_run {
 
 // Reads a run in the store; one that cannot be used has the reason in `differs`.
 void kept_read(const pipeline *p, const named_experiments *known, const char *key, kept_run *w);
-// Lists the keys (KEY12) of the runs whose first digits the settings name, or of all; free with
-// store_keys_free. STATUS_INPUT if a word does not match exactly one.
-status kept_select(const pipeline *p, char ***keys, size_t *count, error *err) MUST_CHECK;
+// Adds the keys (KEY12) of the runs whose first digits the settings name, or of all. STATUS_INPUT
+// if a word does not match exactly one.
+status kept_select(const pipeline *p, strvec *keys, error *err) MUST_CHECK;
 // Writes "1.2 MiB".
 void kept_show_size(uint64_t bytes, char text[16]);
 

@@ -11,10 +11,10 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "pipeline/files.h"
 #include "pipeline/kept_runs.h"
 #include "pipeline/store.h"
 #include "pipeline/store_links.h"
-#include "pipeline/work.h"
 
 // ---- Listing ----
 
@@ -127,22 +127,23 @@ static int by_date(const void *a, const void *b) {
 
 status kept_runs_list(pipeline *p, error *err) {
     named_experiments known = {0};
-    char **keys;
-    size_t count;
-    status rc = kept_select(p, &keys, &count, err);
-    if (rc != STATUS_OK) return rc;
-    kept_run *rows = memory_new(count, sizeof *rows);
+    strvec keys = {0};
+    kept_run *rows = NULL;
+    status rc;
+    TRY(kept_select(p, &keys, err));
+    const size_t count = keys.count;
+    rows = memory_new(count, sizeof *rows);
     named_experiments_read(&known);
-    for (size_t i = 0; i < count; i++) kept_read(p, &known, keys[i], &rows[i]);
+    for (size_t i = 0; i < count; i++) kept_read(p, &known, keys.items[i], &rows[i]);
     qsort(rows, count, sizeof *rows, by_date);
     if (p->json)
         rc = print_json(rows, count, err);
     else
         print_table(p, rows, count);
-
+out:
     free(rows);
     named_experiments_release(&known);
-    store_keys_free(keys, count);
+    strvec_release(&keys);
     return rc;
 }
 
@@ -150,16 +151,17 @@ status kept_runs_list(pipeline *p, error *err) {
 
 // The runs to remove, with the links to each. `keys` owns the rows' keys.
 typedef struct selection {
-    char **keys;
+    strvec keys; // of all runs in question
     kept_run *rows;
     strvec *links;
     size_t count;
 } selection;
 
-static void release(selection *s, size_t rows) {
-    for (size_t i = 0; s->links && i < rows; i++) strvec_release(&s->links[i]);
+static void release(selection *s) {
+    for (size_t i = 0; s->links && i < s->keys.count; i++) strvec_release(&s->links[i]);
     free(s->links);
     free(s->rows);
+    strvec_release(&s->keys);
 }
 
 // Is the link below ARTIFACTS/NAME?
@@ -219,7 +221,8 @@ static void keep_older(const pipeline *p, const selection *s, bool *keep) {
 }
 
 // Reads the runs of s->keys, and moves those that the settings select to the front.
-static status choose(const pipeline *p, selection *s, size_t all, error *err) {
+static status choose(const pipeline *p, selection *s, error *err) {
+    const size_t all = s->keys.count;
     static const named_experiments none = {0};
     bool *keep = memory_new(all, sizeof *keep);
     status rc = STATUS_OK;
@@ -228,8 +231,8 @@ static status choose(const pipeline *p, selection *s, size_t all, error *err) {
     for (s->count = 0; s->count < all; s->count++) {
         const size_t i = s->count;
         keep[i] = true;
-        kept_read(p, &none, s->keys[i], &s->rows[i]);
-        store_find_links(p->artifacts, s->keys[i], &s->links[i]);
+        kept_read(p, &none, s->keys.items[i], &s->rows[i]);
+        store_find_links(p->artifacts, s->keys.items[i], &s->links[i]);
     }
     if (p->settings->values[SETTING_EXPS]) TRY(keep_named(p, s, keep, err));
     keep_older(p, s, keep);
@@ -301,11 +304,11 @@ static status remove_run(const pipeline *p, const char *key, error *err) {
     char *gone = memory_format("%s/runs/.removed-%s", p->artifacts, key);
     strvec links = {0};
     status rc = STATUS_OK;
-    if (access(gone, F_OK) == 0) rc = work_remove_tree(gone, err);
+    if (access(gone, F_OK) == 0) rc = remove_tree(gone, err);
     if (rc == STATUS_OK && rename(folder, gone) != 0)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", folder);
     if (rc == STATUS_OK) rc = store_remove_links(p->artifacts, key, &links, err);
-    if (rc == STATUS_OK) rc = work_remove_tree(gone, err);
+    if (rc == STATUS_OK) rc = remove_tree(gone, err);
     if (rc == STATUS_OK) p->say("remove", folder, "removed");
     for (size_t i = 0; i < links.count; i++) p->say("remove", links.items[i], "was a link to it");
     strvec_release(&links);
@@ -316,11 +319,10 @@ static status remove_run(const pipeline *p, const char *key, error *err) {
 
 status kept_runs_clean(pipeline *p, error *err) {
     selection s = {0};
-    size_t all;
     bool go = false;
-    status rc = kept_select(p, &s.keys, &all, err);
-    if (rc != STATUS_OK) return rc;
-    TRY(choose(p, &s, all, err));
+    status rc;
+    TRY(kept_select(p, &s.keys, err));
+    TRY(choose(p, &s, err));
     for (size_t i = 0; i < s.count; i++) TRY(check_all_unused(p, s.rows[i].key, err));
     if (!s.count)
         p->say("remove", p->artifacts, "no kept run is selected");
@@ -329,7 +331,6 @@ status kept_runs_clean(pipeline *p, error *err) {
     for (size_t i = 0; go && rc == STATUS_OK && i < s.count; i++)
         rc = remove_run(p, s.rows[i].key, err);
 out:
-    release(&s, all);
-    store_keys_free(s.keys, all);
+    release(&s);
     return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 
 enum { HASH_DIGITS = 4 };
 

@@ -37,4 +37,14 @@ typedef struct pipeline {
 status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) MUST_CHECK;
 void pipeline_release(pipeline *p);
 
+// A folder for temporary files of this call: ARTIFACTS/.work-RANDOM, locked for the duration of the
+// call; a call that was killed leaves it behind, and the next one removes it.
+
+// Makes the folder p->work.path, once per call.
+status work_open(pipeline *p, error *err) MUST_CHECK;
+// Removes the folder, if one was made.
+void work_close(pipeline *p);
+// Removes the folders of calls that were killed. Files that cannot be removed stay.
+void work_remove_old(const pipeline *p);
+
 #endif

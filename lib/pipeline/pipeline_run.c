@@ -14,7 +14,6 @@
 #include "pipeline/rounds.h"
 #include "pipeline/run_names.h"
 #include "pipeline/turn_stages.h"
-#include "pipeline/work.h"
 
 static void say_planned(const pipeline *p, const planned_runs *runs) {
     for (size_t i = 0; i < runs->count; i++) {

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "pipeline/child.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 

@@ -17,7 +17,6 @@
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 #include "pipeline/turn_stages.h"
-#include "pipeline/work.h"
 
 // ---- Estimates ----
 

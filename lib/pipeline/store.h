@@ -58,10 +58,8 @@ status store_check_keys(const char *artifacts, const char *key, error *err) MUST
 // Returns the number for a new execution.
 int store_next_number(const execution_list *list);
 
-// Lists the keys (KEY12) of all runs in the store, sorted; free with store_keys_free. None if there
-// is no store.
-status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) MUST_CHECK;
-void store_keys_free(char **keys, size_t count);
+// Adds the keys (KEY12) of all runs in the store, sorted. None if there is no store.
+status store_keys(const char *artifacts, strvec *keys, error *err) MUST_CHECK;
 // Finds the only run in the store whose key begins with `digits`, which may be the whole key;
 // free() *key (KEY12). STATUS_INPUT if there is none, or more than one.
 status store_find(const char *artifacts, const char *digits, char **key, error *err) MUST_CHECK;

@@ -52,8 +52,8 @@ typedef struct run {
     char device[16];                                    // kind: "cpu", "cuda", "cpu+cuda"
     int64_t hosts, host_ranks; // how many have ranks; ranks, replicas or stages on the fullest one
     int64_t cpu_ranks;         // of host_ranks: those that compute on the cpu
-    int64_t gpus;   // that its ranks, replicas or stages use, each counted once; 0 on a cpu
-    int segments;   // of execution: more than one after a resume; then no time is shown. 0: no train
+    int64_t gpus; // that its ranks, replicas or stages use, each counted once; 0 on a cpu
+    int segments; // of execution: more than one after a resume; then no time is shown. 0: no train
     bool restarted; // all segments but the first were begun by --max-restarts, after a death
     bool simulated; // more replicas · threads than cores, or several replicas on one GPU
     run_epoch *epochs;
@@ -69,7 +69,7 @@ typedef struct run {
     int64_t test_samples; // of all classes
     run_class *classes;   // in the order of their labels
     size_t class_count;
-    int64_t *confusion; // [true class · class_count + predicted class], samples
+    int64_t *confusion;                    // [true class · class_count + predicted class], samples
     char model_content[SHA256_TEXT_BYTES]; // its content hash
     bool baseline;                         // of the baseline that all others are compared with
     bool excluded;                         // an execution whose times do not count

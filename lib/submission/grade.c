@@ -13,7 +13,6 @@
 #include "pipeline/data_stages.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
-#include "pipeline/work.h"
 #include "submission/handed_in.h"
 #include "submission/replay.h"
 #include "submission/verify.h"

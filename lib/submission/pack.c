@@ -14,11 +14,10 @@
 #include "data/manifest.h"
 #include "data/views.h"
 #include "pipeline/child.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/reporting.h"
 #include "pipeline/run_names.h"
 #include "pipeline/store.h"
-#include "pipeline/work.h"
 #include "submission/page.h"
 #include "submission/run_again.h"
 

@@ -10,9 +10,8 @@
 #include "base/output.h"
 #include "base/strvec.h"
 #include "pipeline/child.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/stage.h"
-#include "pipeline/work.h"
 #include "submission/replay_compare.h"
 
 static char *in_folder(const char *folder, const char *name) {
@@ -190,7 +189,7 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);
     if (rc == STATUS_OK && !difference->differs && part->end == r->steps)
         rc = compare_models(r, out, difference, err);
-    status removed = work_remove_tree(folder, rc == STATUS_OK ? err : NULL);
+    status removed = remove_tree(folder, rc == STATUS_OK ? err : NULL);
     free(state);
     free(out);
     free(folder);

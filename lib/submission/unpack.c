@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/source/archive.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "submission/page.h"
 
 // No file of a submission has a longer path or name; every file system has room for these.

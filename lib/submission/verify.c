@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "pipeline/command_plan.h"
 #include "pipeline/data_stages.h"
-#include "pipeline/work.h"
+#include "pipeline/files.h"
 #include "submission/page.h"
 #include "submission/unpack.h"
 #include "submission/verify_internal.h"
@@ -210,7 +210,7 @@ static status keep_folder(const pipeline *p, const char *folder, const char *nam
     error ignored;
     status rc = output_make_folder(place, err);
     if (rc == STATUS_OK) {
-        (void)!work_remove_tree(kept, &ignored); // there may be none
+        (void)!remove_tree(kept, &ignored); // there may be none
         if (rename(folder, kept) != 0)
             rc = error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", kept);
     }
@@ -236,7 +236,7 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     rc = unpack_submission(archive, folder, &why);
     if (rc == STATUS_INPUT) {
         error ignored;
-        (void)!work_remove_tree(folder, &ignored); // gigabytes, if many are refused
+        (void)!remove_tree(folder, &ignored); // gigabytes, if many are refused
         v->refused = memory_string(why.message);
         rc = STATUS_OK;
         (void)printable(v->refused, true);

@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "data/manifest.h"
-#include "pipeline/copy.h"
-#include "pipeline/work.h"
+#include "pipeline/files.h"
 #include "submission/page.h"
 #include "submission/verify_internal.h"
 
@@ -283,7 +282,7 @@ status submission_check_page(const pipeline *pipe, const char *folder, const cha
     p.again = memory_format("%s/" PAGE_FOLDER, folder);
     status rc = STATUS_OK;
     // No submission has a file there; one in the archive must not stop the verification.
-    (void)!work_remove_tree(p.author, &ignored);
+    (void)!remove_tree(p.author, &ignored);
     if (rename(p.again, p.author) != 0) {
         if (errno == ENOENT)
             verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, "it has no report");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Settings of the pipeline, lists of words, names of folders, and descriptions of changed runs.
+// Settings of the pipeline, lists of strings, names of folders, and descriptions of changed runs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

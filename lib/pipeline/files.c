@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -57,4 +58,15 @@ status read_file(const char *path, char **text, error *err) {
         free(room);
     }
     return rc;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
+    (void)info;
+    (void)place;
+    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
+}
+
+status remove_tree(const char *path, error *err) {
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", path);
 }

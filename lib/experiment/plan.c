@@ -142,6 +142,8 @@ void plan_lines(const yaml_node *plan, char **lines) {
     }
 }
 
+// ---- `quick` of a reproduction ----
+
 const yaml_node *plan_quick_fault(const yaml_node *quick, size_t first, const error *why) {
     if (!quick || why->origin != ERROR_IN_ASSIGNMENT) return NULL;
     const size_t given = (size_t)why->assignment;

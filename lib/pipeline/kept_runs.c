@@ -91,7 +91,11 @@ static const named_experiment *find_nearest(const named_experiments *o,
     return nearest;
 }
 
-void named_experiments_describe(const named_experiments *o, const char *name,
+// Writes to `text` the keys in which the run `name` with these parameters (of its manifest) differs
+// from the file of that name: "epochs 10 → 3, seed 5". No file has the name of a rung or a variant:
+// these are compared with the nearest experiment on the same data, whose name precedes the keys in
+// parentheses.
+static void describe_difference(const named_experiments *o, const char *name,
                                 const yaml_node *parameters, char *text, size_t size) {
     const named_experiment *own = find_named(o, name);
     const named_experiment *from = own ? own : find_nearest(o, parameters);
@@ -192,8 +196,7 @@ static void read_execution(const execution *x, const named_experiments *known, k
     if (w->executions > 1) return;
     const yaml_node *parameters = yaml_find(x->train, "parameters");
     copy_text(x->train, "parameters.name", w->name, sizeof w->name);
-    if (parameters)
-        named_experiments_describe(known, w->name, parameters, w->differs, sizeof w->differs);
+    if (parameters) describe_difference(known, w->name, parameters, w->differs, sizeof w->differs);
     append_own_data(x->train, w->differs, sizeof w->differs);
     read_evaluation(x->folder, w);
 }

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/yaml_tree.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "pipeline/pipeline.h"
@@ -30,13 +29,6 @@ typedef struct named_experiments {
 // listed without them, too. Call named_experiments_release in any case.
 void named_experiments_read(named_experiments *o);
 void named_experiments_release(named_experiments *o);
-
-// Writes to `text` the keys in which the run `name` with these parameters (of its manifest) differs
-// from the file of that name: "epochs 10 → 3, seed 5". No file has the name of a rung or a variant:
-// these are compared with the nearest experiment on the same data, whose name precedes the keys in
-// parentheses.
-void named_experiments_describe(const named_experiments *o, const char *name,
-                                const yaml_node *parameters, char *text, size_t size);
 
 typedef struct kept_run {
     const char *key; // KEY12

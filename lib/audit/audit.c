@@ -26,7 +26,8 @@ static void missing_row(findings *a, const claim_statement *s, const char *name,
     finding_consequence(a, "nothing supports the statement");
 }
 
-void check_names(findings *a, const claim_statement *s) {
+// Statements about rows that do not exist.
+static void check_names(findings *a, const claim_statement *s) {
     missing_row(a, s, s->of_name, s->of);
     missing_row(a, s, s->than_name, s->than);
 }
@@ -47,7 +48,7 @@ static stated claimed_batch(const claim_statement *s) {
     return batch;
 }
 
-void check_effective_batch(findings *a, const claim_statement *s) {
+static void check_effective_batch(findings *a, const claim_statement *s) {
     if (s->kind != STATEMENT_EFFECTIVE_BATCH || !s->of) return;
     const claim_row *r = s->of;
     const stated claimed = claimed_batch(s), batch = row_global_batch(r);
@@ -96,7 +97,7 @@ static void check_code_value(findings *a, const claim_statement *s, quantity q) 
     if (begun) finding_consequence(a, "the figures are not from the code shown");
 }
 
-void check_code(findings *a, const claim_statement *s) {
+static void check_code(findings *a, const claim_statement *s) {
     if (s->kind != STATEMENT_CODE || (s->of_name && !s->of)) return;
     for (int q = 0; q < QUANTITIES; q++)
         if (q != QUANTITY_NEEDS_DEVICES) check_code_value(a, s, (quantity)q);

@@ -52,7 +52,8 @@ bool patterns_merge(const experiment *from, const experiment *to,
     return true;
 }
 
-bool patterns_differ(const pattern_pair *pair) {
+// Are its settings different in the two?
+static bool patterns_differ(const pattern_pair *pair) {
     return !pair->from || !pair->to || !yaml_equal(pair->from, pair->to);
 }
 

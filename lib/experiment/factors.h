@@ -84,9 +84,6 @@ enum { PATTERN_PAIRS_MAX = 2 * EXPERIMENT_MAX_PATTERNS };
 bool patterns_merge(const experiment *from, const experiment *to,
                     pattern_pair pairs[PATTERN_PAIRS_MAX], size_t *count);
 
-// Are its settings different in the two?
-bool patterns_differ(const pattern_pair *pair);
-
 // Makes the list in which the k-th pattern that differs has its settings in `from` if bit k of
 // `kept` is set, else those in `to`. *list is NULL if it would be empty.
 void patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list);

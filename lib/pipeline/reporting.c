@@ -140,7 +140,8 @@ out:
     return rc;
 }
 
-void reporting_add_folders(const pipeline *p, const planned_runs *runs, strvec *command) {
+// Adds the runs' folders in the store to `command`, each once.
+static void add_folders(const pipeline *p, const planned_runs *runs, strvec *command) {
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key);
@@ -154,7 +155,7 @@ static status report_command(const pipeline *p, const planned_runs *runs, const 
                              strvec *command, error *err) {
     status rc;
     strvec_add(command, "report");
-    reporting_add_folders(p, runs, command);
+    add_folders(p, runs, command);
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)

@@ -20,7 +20,4 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHE
 // they need none, or memory runs out. free() it.
 char *reporting_collectives(const pipeline *p, const planned_runs *runs);
 
-// Adds the runs' folders in the store to `command`, each once.
-void reporting_add_folders(const pipeline *p, const planned_runs *runs, strvec *command);
-
 #endif

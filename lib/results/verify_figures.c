@@ -166,7 +166,7 @@ out:
     return rc;
 }
 
-status verify_figures_of_run(const run *r, manifest_findings *f, error *err) {
+static status verify_run(const run *r, manifest_findings *f, error *err) {
     status rc = STATUS_OK;
     if (r->train) TRY(verify_file(r, FILE_STEPS, f, err));
     if (r->evaluate) TRY(verify_file(r, FILE_PREDICTIONS, f, err));
@@ -231,7 +231,7 @@ status verify_figures_of_manifest(const char *path, manifest_findings *f, error 
     root = NULL;
     folder = NULL;
     TRY(train ? run_read_train(&r, err) : run_read_evaluation(&r, err));
-    rc = verify_figures_of_run(&r, f, err);
+    rc = verify_run(&r, f, err);
 out:
     yaml_free(root);
     free(folder);
@@ -245,7 +245,7 @@ status verify_figures_of_results(const results *r, error *err) {
     manifest_findings f = {0};
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->list.execution_count; i++)
-        rc = verify_figures_of_run(&r->list.executions[i], &f, err);
+        rc = verify_run(&r->list.executions[i], &f, err);
     for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->timing_count; i++)
         rc = verify_timing(&r->timings[i], &f, err);
     if (rc == STATUS_OK && f.count)

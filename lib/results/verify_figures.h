@@ -10,14 +10,10 @@
 #include "base/error.h"
 #include "data/manifest_check.h"
 #include "results/results.h"
-#include "results/run.h"
 
-// Appends a line for each figure of an execution that comes out differently. STATUS_INPUT if a file
-// is missing, damaged, or not the one that the manifest recorded.
-status verify_figures_of_run(const run *r, manifest_findings *f, error *err) MUST_CHECK;
-
-// The same for the manifest at `path` alone. A manifest that neither a train tool, evaluate nor
-// time-runs wrote, or that lists no such file, has no such figures.
+// Appends a line for each figure of the manifest at `path` that comes out differently. STATUS_INPUT
+// if a file is missing, damaged, or not the one that the manifest recorded. A manifest that neither
+// a train tool, evaluate nor time-runs wrote, or that lists no such file, has no such figures.
 status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 
 // Verifies all executions and timings of the results: STATUS_FINDING with the first such line, if

@@ -33,7 +33,7 @@ $(TORTURE)/faults.so: tests/torture/faults.c $(OBJ)/flags
 
 # File readers, and their dependencies: no kernels, because fuzzed bytes do not find their bugs.
 FUZZED_LIB   := $(OBJ)/fuzzers/liblockstep.a
-FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/%,$(LIBSRC))
+FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/% lib/submission/%,$(LIBSRC))
 $(FUZZED_LIB): $(FUZZED:%.c=$(OBJ)/%.o)
 	@mkdir -p $(@D); rm -f $@
 	$(call step,AR,$@)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // replay - proof by replay: trains random parts of a finished run again and compares the results.
-#include "pipeline/replay/replay.h"
+#include "submission/replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -163,28 +163,20 @@ static int is_key(const struct dirent *entry) {
            strspn(entry->d_name, "0123456789abcdef") == STORE_KEY_DIGITS;
 }
 
-status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) {
+status store_keys(const char *artifacts, strvec *keys, error *err) {
     struct dirent **found = NULL;
     status rc = STATUS_OK;
-    *keys = NULL;
-    *count = 0;
     char *folder = memory_format("%s/runs", artifacts);
     int entries = scandir(folder, &found, is_key, alphasort);
     if (entries < 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    if (entries > 0) *keys = memory_new((size_t)entries, sizeof **keys);
     for (int i = 0; i < entries; i++) {
-        (*keys)[(*count)++] = memory_string(found[i]->d_name);
+        strvec_add(keys, found[i]->d_name);
         free(found[i]);
     }
     free(found);
     free(folder);
     return rc;
-}
-
-void store_keys_free(char **keys, size_t count) {
-    for (size_t i = 0; i < count; i++) free(keys[i]);
-    free(keys);
 }
 
 // Digits beyond those of the folder's name are compared with the manifests.
@@ -198,18 +190,18 @@ static bool has_all_digits(const char *artifacts, const char *digits) {
 }
 
 status store_find(const char *artifacts, const char *digits, char **key, error *err) {
-    char **keys;
-    size_t count, matches = 0;
+    strvec keys = {0};
+    size_t matches = 0;
     size_t length = strlen(digits) < STORE_KEY_DIGITS ? strlen(digits) : STORE_KEY_DIGITS;
-    status rc = store_keys(artifacts, &keys, &count, err);
+    status rc = store_keys(artifacts, &keys, err);
     *key = NULL;
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < count; i++) {
-        if (length == 0 || strncmp(keys[i], digits, length) != 0) continue;
+    for (size_t i = 0; i < keys.count; i++) {
+        if (length == 0 || strncmp(keys.items[i], digits, length) != 0) continue;
         if (!has_all_digits(artifacts, digits)) continue;
-        if (!matches++) *key = memory_string(keys[i]);
+        if (!matches++) *key = memory_string(keys.items[i]);
     }
-    store_keys_free(keys, count);
+    strvec_release(&keys);
     if (matches == 1 && *key) return STATUS_OK;
     free(*key);
     *key = NULL;

@@ -26,8 +26,8 @@ typedef struct engine_suite {
 
 static engine_suite suite; // set by main
 
-// A split of many samples, whose engines exchange nothing: with few cases, shorter ones are enough to
-// show that an engine with some of the shards gives the bits of one with all.
+// A split of many samples, whose engines exchange nothing: with few cases, shorter ones are enough
+// to show that an engine with some of the shards gives the bits of one with all.
 static inline bool is_long(const split *s) {
     int samples = 0;
     for (int v = 0; v < s->shards; v++) samples += s->count[v];
@@ -388,8 +388,8 @@ static void step_first(const problem *p, engine *e, int samples, float *record) 
     reduce(&r, &x, record, record_floats(&p->m.program));
 }
 
-// Values that a larger step or an inference left in memory must not show in a smaller step, nor in a
-// larger one again.
+// Values that a larger step or an inference left in memory must not show in a smaller step, nor in
+// a larger one again.
 static void check_reuse(const model_case *m) {
     static const split whole = {.shards = 1, .count = {40}};
     static const int sizes[] = {5, 17, 1, 40};

@@ -391,20 +391,21 @@ static void step_first(const problem *p, engine *e, int samples, float *record) 
 // Values that a larger step or an inference left in memory must not show in a smaller step, nor in
 // a larger one again.
 static void check_reuse(const model_case *m) {
-    static const split whole = {.shards = 1, .count = {40}};
-    static const int sizes[] = {5, 17, 1, 40};
+    enum { WHOLE = 33 };
+    static const split whole = {.shards = 1, .count = {WHOLE}};
+    static const int sizes[] = {5, 17, 1, WHOLE};
     problem p;
     problem_init(&p, m, &whole);
     const backend *be = suite.be;
     const size_t n = record_floats(&p.m.program);
     float *used = calloc(n, sizeof *used), *fresh = calloc(n, sizeof *fresh);
-    float *logits = calloc(40 * (size_t)p.m.program.classes, sizeof *logits);
+    float *logits = calloc(WHOLE * (size_t)p.m.program.classes, sizeof *logits);
     assert_true(used && fresh && logits);
     engine *e = open_engine(&p, 2);
-    step_first(&p, e, 40, used);
+    step_first(&p, e, WHOLE, used);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         error err;
-        assert_int_equal(be->infer(e, p.pixels, 33, logits, &err), STATUS_OK);
+        if (i % 2 == 0) assert_int_equal(be->infer(e, p.pixels, WHOLE, logits, &err), STATUS_OK);
         engine *other = open_engine(&p, 1);
         step_first(&p, e, sizes[i], used);
         step_first(&p, other, sizes[i], fresh);

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "base/program.h"
+#include "base/tool_list.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/work.h"
 
 // The folder of this program, which holds the other tools.
 static char *find_tools(error *err) {
     char folder[PATH_MAX];
-    return program_folder(folder, err) == STATUS_OK ? memory_string(folder) : NULL;
+    return tool_folder(folder, err) == STATUS_OK ? memory_string(folder) : NULL;
 }
 
 // The tools are also started in other folders. A folder that is not there keeps its name for the

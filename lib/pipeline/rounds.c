@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "pipeline/counting.h"
 #include "pipeline/estimate.h"
 #include "pipeline/turns.h"

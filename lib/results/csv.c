@@ -2,7 +2,7 @@
 // report.csv: one figure per line.
 #include <math.h>
 
-#include "base/csv.h"
+#include "base/text.h"
 #include "results/figures.h"
 
 static void write_number(text *out, double value) {
@@ -15,7 +15,7 @@ void figures_to_csv(const figure_list *list, text *out) {
         const figure *f = &list->items[i];
         const char *head[] = {f->id, f->owner, f->metric};
         for (int k = 0; k < 3; k++) {
-            csv_append(out, head[k]);
+            text_csv(out, head[k]);
             text_append(out, ",");
         }
         write_number(out, f->value);
@@ -27,7 +27,7 @@ void figures_to_csv(const figure_list *list, text *out) {
                               f->run ? f->run->model_content : ""};
         for (int k = 0; k < 4; k++) {
             text_append(out, ",");
-            csv_append(out, tail[k]);
+            text_csv(out, tail[k]);
         }
         text_append(out, "\n");
     }

@@ -173,9 +173,9 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     words_add(&evaluate, "--model");
     words_format(&evaluate, "%s/%s/train/model.st.zst", artifacts, seed->own);
     words_option(&evaluate, "--data", r->test);
-    if (r->e.tta != VIEWS_NONE) words_option(&evaluate, "--tta", views_word(r->e.tta));
+    if (r->e.tta != TTA_NONE) words_option(&evaluate, "--tta", tta_word(r->e.tta));
     words_add(&evaluate, "--out");
-    words_format(&evaluate, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta));
+    words_format(&evaluate, "%s/%s/%s", artifacts, seed->own, tta_folder(r->e.tta));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:

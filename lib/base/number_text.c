@@ -14,6 +14,8 @@ void number_text(double value, char text[NUMBER_TEXT_BYTES]) {
     }
 }
 
+// ---- Durations ----
+
 enum { MINUTE = 60, HOUR = 60 * MINUTE, DAY = 24 * HOUR, LONGEST_DAYS = 999 };
 
 // Writes `count` small units as large and small ones; `unit` small units make a large one.

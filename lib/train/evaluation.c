@@ -84,6 +84,8 @@ double evaluation_class_accuracy(const evaluation *e, int label) {
     return all ? (double)row[label] / (double)all : 0;
 }
 
+// ---- The mean over the views ----
+
 // Images that have their views at the same time: a multiple of every group size of the engines.
 enum { AT_ONCE = 64 };
 

@@ -32,13 +32,6 @@ enum { RECORD_REQUESTS = RECORD_EXTRA - REQUESTS };
 // requests are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_PER_REQUEST = 16 };
 
-void strategy_give_data(const executor_options *o, engine_options *e) {
-    if (!o->data) return;
-    e->images = o->data->pixels;
-    e->image_count = o->data->samples;
-    e->augment = o->augment;
-}
-
 // Each rank owns the same number of contiguous shards, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
                        error *err) {

@@ -138,7 +138,7 @@ static status take_memory(engine *e, error *err) {
     }
     e->slot_bytes = e->placement.floats * sizeof(float) + e->placement.bytes;
     e->slot_count = threads;
-    if (!engine_slots_alone(e) && (size_t)e->group_capacity > threads)
+    if (!engine_shares_slots(e) && (size_t)e->group_capacity > threads)
         e->slot_count = (size_t)e->group_capacity;
     TAKE(e->slots, e->slot_count * e->slot_bytes);
     return take_norm_state(e, err);
@@ -294,7 +294,7 @@ static void pack_part(engine *e, int member) {
         filters_transform(e, &e->training, 0, e->training.operation_count, member);
     for (int i = member; i < e->placement.count; i += members) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.core || u->layers.core->kind != LAYER_CONV || u->winograd) continue;
+        if (!u->layers.anchor || u->layers.anchor->kind != LAYER_CONV || u->winograd) continue;
         convolution_pack(e, u, false);
         if (u->packed_transposed) convolution_pack(e, u, true);
     }

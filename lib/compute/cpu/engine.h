@@ -29,20 +29,21 @@ typedef enum operation_kind {
     OP_RECEIVE_GRADIENT,
     OP_SEND_GRADIENT,
     OP_LOAD,
-    OP_CORE,
+    OP_ANCHOR,
     OP_MOMENTS, // batch norm: mean and squares of the group
-    OP_TAIL,
-    OP_ALONE,
+    OP_EPILOGUE,
+    OP_UNFUSED,
     OP_LOSS,
-    OP_TAIL_AGAIN,   // a y that was not kept
-    OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
-    OP_TAIL_SUMS,    // batch norm, backward: sums of the group, which are also the gradients of its
-                     // scale and shift
-    OP_STATISTICS,   // batch norm: those of the shard, if OP_TAIL_SUMS is left out
-    OP_TAIL_BACKWARD,
-    OP_ALONE_BACKWARD,
-    OP_CORE_WEIGHTS,
-    OP_CORE_INPUT,
+    OP_EPILOGUE_AGAIN, // a y that was not kept
+    OP_SUM_BACKWARD,   // of an epilogue: dy becomes the gradient of the sum, and goes to its second
+                       // source
+    OP_EPILOGUE_SUMS,  // batch norm, backward: sums of the group, which are also the gradients of
+                       // its scale and shift
+    OP_STATISTICS,     // batch norm: those of the shard, if OP_EPILOGUE_SUMS is left out
+    OP_EPILOGUE_BACKWARD,
+    OP_UNFUSED_BACKWARD,
+    OP_ANCHOR_WEIGHTS,
+    OP_ANCHOR_INPUT,
 } operation_kind;
 
 typedef struct operation {
@@ -212,8 +213,8 @@ static inline float *group_memory(const group_work *g, place p) {
     return p.in_thread ? g->values : g->memory;
 }
 
-static inline uint8_t *group_winners(const group_work *g, const unit *u) {
-    return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
+static inline uint8_t *group_choices(const group_work *g, const unit *u) {
+    return (uint8_t *)(g->memory + g->e->placement.floats) + u->choices;
 }
 
 // A place without borders as a view of another shape: flatten changes the shape, but not the
@@ -225,16 +226,16 @@ static inline view group_view(const group_work *g, place p, shape s) {
     return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
 }
 
-// layers.c: the operations of a layer that begins a unit, as its core or alone. Tails and sums have
-// theirs in operations.c, whatever their layers.
+// layers.c: the operations of a layer that begins a unit, as its anchor or unfused. Epilogues and
+// sums have theirs in operations.c, whatever their layers.
 typedef struct cpu_layer {
-    void (*forward)(const group_work *g, const unit *u);             // writes z; alone: y
-    void (*backward)(const group_work *g, const unit *u, float *dx); // alone: dw and db, too
-    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // core
+    void (*forward)(const group_work *g, const unit *u);             // writes z; unfused: y
+    void (*backward)(const group_work *g, const unit *u, float *dx); // unfused: dw and db, too
+    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // anchor
 } cpu_layer;
 extern const cpu_layer cpu_layers[LAYER_KINDS];
 
-// convolution.c: the core of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
+// convolution.c: the anchor of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
 // is no bias. convolution_pack copies the weights for the kernels, for the forward pass or, with
 // `transpose`, for the input gradient.
 void convolution_forward(const group_work *g, const unit *u);
@@ -254,7 +255,7 @@ void filters_transform(const engine *e, const sequence *s, int first, int end, i
 
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
-static inline bool engine_slots_alone(const engine *e) {
+static inline bool engine_shares_slots(const engine *e) {
     return e->placement.norms == 0 && !e->options.apart && !e->options.stage;
 }
 

@@ -5,7 +5,7 @@
 #include "compute/cpu/engine.h"
 
 static bool is_product(const operation *op) {
-    return (op->kind == OP_CORE || op->kind == OP_CORE_INPUT) && op->unit->winograd;
+    return (op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT) && op->unit->winograd;
 }
 
 void filters_place(sequence *s, bool by_sweep) {
@@ -16,7 +16,7 @@ void filters_place(sequence *s, bool by_sweep) {
             operation *op = &s->operations[k];
             if (!is_product(op)) continue;
             op->filters = floats;
-            floats += winograd_packed_floats(op->unit->layers.core, op->kind == OP_CORE_INPUT);
+            floats += winograd_packed_floats(op->unit->layers.anchor, op->kind == OP_ANCHOR_INPUT);
         }
         if (floats > s->filter_floats) s->filter_floats = floats;
     }
@@ -27,8 +27,8 @@ void filters_transform(const engine *e, const sequence *s, int first, int end, i
     for (int i = first; i < end; i++) {
         const operation *op = &s->operations[i];
         if (!is_product(op)) continue;
-        const layer *l = op->unit->layers.core;
-        const bool transpose = op->kind == OP_CORE_INPUT;
+        const layer *l = op->unit->layers.anchor;
+        const bool transpose = op->kind == OP_ANCHOR_INPUT;
         const int blocks = winograd_packed_blocks(l, transpose);
         e->kernels->winograd_pack(l, e->parameters + l->weight, transpose,
                                   blocks * member / members, blocks * (member + 1) / members,

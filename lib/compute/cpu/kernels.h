@@ -95,10 +95,10 @@ typedef struct linear_weight_task {
 // The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·(z - mean) +
 // shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
-typedef struct tail_task {
-    view z;          // output of the layer; tail_backward replaces it by its gradient
+typedef struct epilogue_task {
+    view z;          // output of the layer; epilogue_backward replaces it by its gradient
     view y;          // result
-    uint8_t *winner; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
+    uint8_t *argmax; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
     const float *scale, *shift; // batch norm, one per channel; NULL: none
     const float *mean;          // likewise: of the shard, for training; NULL: 0
@@ -108,18 +108,18 @@ typedef struct tail_task {
     view second; // of the same shape
     int samples; // of this group: 1 … 16
     // Backward:
-    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, tail_backward_sums replaces it by
-               // the gradient of batch norm's output, which tail_backward then expects
+    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, epilogue_backward_sums replaces
+               // it by the gradient of batch norm's output, which epilogue_backward then expects
     const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
     const float *inv_std;        // likewise of the shard
-    float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, one per channel
+    float *sum_dy, *sum_dy_xhat; // epilogue_backward_sums: of this group, one per channel
     const float *from_dy, *from_z,
-        *from_one; // tail_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
-} tail_task;
+        *from_one; // epilogue_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
+} epilogue_task;
 
 typedef struct pool_task { // any other pooling, as a separate layer
     view x, y;
-    uint8_t *winner; // max: offset in the window
+    uint8_t *argmax; // max: offset in the window
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     const float *dy;
     float *dx; // dense [c][h][w][16]
@@ -205,9 +205,9 @@ typedef struct update_task {
     /* Per channel over all positions of the first `samples` lanes: mean, and sum of squared        \
        differences from it. */                                                                      \
     X(suffix, void, moments, (const view *z, int samples, double *mean, double *m2))                \
-    X(suffix, void, tail_forward, (const tail_task *t))                                             \
-    X(suffix, void, tail_backward_sums, (const tail_task *t))                                       \
-    X(suffix, void, tail_backward, (const tail_task *t))                                            \
+    X(suffix, void, epilogue_forward, (const epilogue_task *t))                                     \
+    X(suffix, void, epilogue_backward_sums, (const epilogue_task *t))                               \
+    X(suffix, void, epilogue_backward, (const epilogue_task *t))                                    \
     /* ReLU by its output: clears the elements of dy where y is not above zero. dy is dense. */     \
     X(suffix, void, relu_backward, (const view *y, float *dy))                                      \
     X(suffix, void, max_pool, (const pool_task *t))                                                 \

@@ -21,8 +21,8 @@ static void scale_logits(const group_work *g, const unit *u) {
     g->e->kernels->activation(&t);
 }
 
-static void run_core(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
+static void run_anchor(const group_work *g, const unit *u) {
+    const layer *l = u->layers.anchor;
     if (!l) {
         run_sum(g, u);
         return;
@@ -55,37 +55,38 @@ static void add_input_gradient(const group_work *g, const unit *u) {
                        shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
 }
 
-// The gradient of the input of the layer that begins a unit, and of its parameters if it is alone.
+// The gradient of the input of the layer that begins a unit, and of its parameters if it is
+// unfused.
 static void run_input(const group_work *g, const unit *u, const layer *l) {
     cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
     add_input_gradient(g, u);
 }
 
-static void run_core_input(const group_work *g, const unit *u) {
-    if (u->layers.core) {
-        run_input(g, u, u->layers.core);
+static void run_anchor_input(const group_work *g, const unit *u) {
+    if (u->layers.anchor) {
+        run_input(g, u, u->layers.anchor);
         return;
     }
     pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
     if (u->layers.sum) pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
 }
 
-static void run_core_weights(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
+static void run_anchor_weights(const group_work *g, const unit *u) {
+    const layer *l = u->layers.anchor;
     cpu_layers[l->kind].weights(g, u, g->record + l->weight,
                                 l->has_bias ? g->record + l->bias : NULL);
 }
 
-static tail_task tail(const group_work *g, const unit *u) {
+static epilogue_task epilogue(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    tail_task t = {.z = place_view(u->z, g->memory),
-                   .y = place_view(u->y, group_memory(g, u->y)),
-                   .winner = group_winners(g, u),
-                   .activation = unit_tail_activation(&u->layers),
-                   .pool = u->layers.pool,
-                   .adds = u->layers.plus,
-                   .samples = g->samples,
-                   .dy = g->memory + u->dy.offset};
+    epilogue_task t = {.z = place_view(u->z, g->memory),
+                       .y = place_view(u->y, group_memory(g, u->y)),
+                       .argmax = group_choices(g, u),
+                       .activation = unit_epilogue_activation(&u->layers),
+                       .pool = u->layers.pool,
+                       .adds = u->layers.plus,
+                       .samples = g->samples,
+                       .dy = g->memory + u->dy.offset};
     if (t.adds) t.second = group_view(g, u->second, u->z.size);
     if (!u->layers.norm) return t;
     if (!g->group) {
@@ -110,8 +111,8 @@ static tail_task tail(const group_work *g, const unit *u) {
 }
 
 // After a sum, dy is already the gradient of its operands.
-static tail_task tail_gradient(const group_work *g, const unit *u) {
-    tail_task t = tail(g, u);
+static epilogue_task epilogue_gradient(const group_work *g, const unit *u) {
+    epilogue_task t = epilogue(g, u);
     if (t.adds) t.activation = ACTIVATION_NONE;
     return t;
 }
@@ -144,10 +145,10 @@ static void run_statistics(const group_work *g, const unit *u) {
                leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
-static void run_tail_sums(const group_work *g, const unit *u) {
+static void run_epilogue_sums(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const tail_task t = tail_gradient(g, u);
-    e->kernels->tail_backward_sums(&t);
+    const epilogue_task t = epilogue_gradient(g, u);
+    e->kernels->epilogue_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
     record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
     record_put(g, u->layers.norm->bias, t.sum_dy, channels);
@@ -204,27 +205,27 @@ static void run_operation(const group_work *g, const operation *op) {
         if (g->next) fetch_images(e, g->next);
         break;
     }
-    case OP_CORE: run_core(g, op->unit); break;
+    case OP_ANCHOR: run_anchor(g, op->unit); break;
     case OP_MOMENTS: run_moments(g, op->unit); break;
-    case OP_TAIL:
-    case OP_TAIL_AGAIN: {
-        const tail_task t = tail(g, op->unit);
-        e->kernels->tail_forward(&t);
+    case OP_EPILOGUE:
+    case OP_EPILOGUE_AGAIN: {
+        const epilogue_task t = epilogue(g, op->unit);
+        e->kernels->epilogue_forward(&t);
         break;
     }
-    case OP_ALONE: cpu_layers[op->unit->layers.alone->kind].forward(g, op->unit); break;
+    case OP_UNFUSED: cpu_layers[op->unit->layers.unfused->kind].forward(g, op->unit); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
-    case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
+    case OP_EPILOGUE_SUMS: run_epilogue_sums(g, op->unit); break;
     case OP_STATISTICS: run_statistics(g, op->unit); break;
-    case OP_TAIL_BACKWARD: {
-        const tail_task t = tail_gradient(g, op->unit);
-        e->kernels->tail_backward(&t);
+    case OP_EPILOGUE_BACKWARD: {
+        const epilogue_task t = epilogue_gradient(g, op->unit);
+        e->kernels->epilogue_backward(&t);
         break;
     }
-    case OP_ALONE_BACKWARD: run_input(g, op->unit, op->unit->layers.alone); break;
-    case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
-    case OP_CORE_INPUT: run_core_input(g, op->unit); break;
+    case OP_UNFUSED_BACKWARD: run_input(g, op->unit, op->unit->layers.unfused); break;
+    case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, op->unit); break;
+    case OP_ANCHOR_INPUT: run_anchor_input(g, op->unit); break;
     }
 }
 
@@ -232,7 +233,7 @@ static void run_operation(const group_work *g, const operation *op) {
 static void run_winograd(const group_work *bunch, int count, const operation *op,
                          const float *filters) {
     conv_task tasks[BUNCH] = {0};
-    const bool forward = op->kind == OP_CORE;
+    const bool forward = op->kind == OP_ANCHOR;
     for (int i = 0; i < count; i++)
         tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit, filters)
                            : convolution_winograd_input(&bunch[i], op->unit, filters,
@@ -244,7 +245,7 @@ static void run_winograd(const group_work *bunch, int count, const operation *op
 void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
         const operation *op = &s->operations[i];
-        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
         if (products && op->unit->winograd)
             run_winograd(bunch, count, op, s->filters + op->filters);
         else

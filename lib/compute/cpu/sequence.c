@@ -10,7 +10,7 @@
 phase operation_phase(operation_kind kind) {
     if (kind < OP_LOAD) return PHASE_COPY;
     if (kind == OP_LOAD) return PHASE_LOAD;
-    return kind >= OP_TAIL_AGAIN ? PHASE_BACKWARD : PHASE_FORWARD;
+    return kind >= OP_EPILOGUE_AGAIN ? PHASE_BACKWARD : PHASE_FORWARD;
 }
 
 static void add_range(sequence *s, size_t first, size_t count) {
@@ -20,10 +20,10 @@ static void add_range(sequence *s, size_t first, size_t count) {
 // The parts of a record that an operation writes: those of a layer's tensors, and the loss.
 static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
     const program *p = e->program;
-    const layer *l = kind == OP_CORE_WEIGHTS                         ? u->layers.core
-                     : kind == OP_ALONE_BACKWARD                     ? u->layers.alone
-                     : kind == OP_TAIL_SUMS || kind == OP_STATISTICS ? u->layers.norm
-                                                                     : NULL;
+    const layer *l = kind == OP_ANCHOR_WEIGHTS                           ? u->layers.anchor
+                     : kind == OP_UNFUSED_BACKWARD                       ? u->layers.unfused
+                     : kind == OP_EPILOGUE_SUMS || kind == OP_STATISTICS ? u->layers.norm
+                                                                         : NULL;
     if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
     if (!l) return;
     if (kind != OP_STATISTICS) {
@@ -42,12 +42,12 @@ static void add(sequence *s, const engine *e, operation_kind kind, const unit *u
 // Groups that share a slot of memory are never in a bunch.
 static int bunch_of(const sequence *s, const engine *e, int first) {
     int bunch = 1;
-    if (engine_slots_alone(e)) return 1;
+    if (engine_shares_slots(e)) return 1;
     for (int i = first; i < s->operation_count; i++) {
         const operation *op = &s->operations[i];
-        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
         if (!products || !op->unit->winograd) continue;
-        const int groups = winograd_groups(op->unit->layers.core);
+        const int groups = winograd_groups(op->unit->layers.anchor);
         if (groups > bunch) bunch = groups;
     }
     return bunch;
@@ -97,16 +97,16 @@ void sequence_release(sequence *s) {
 }
 
 static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
-    if (u->layers.alone) {
-        add(s, e, OP_ALONE, u);
+    if (u->layers.unfused) {
+        add(s, e, OP_UNFUSED, u);
         return;
     }
-    if (!u->in_place) add(s, e, OP_CORE, u);
+    if (!u->in_place) add(s, e, OP_ANCHOR, u);
     if (u->layers.norm && training) {
         add(s, e, OP_MOMENTS, u);
         close_sweep(s, e, MEET_FORWARD, u);
     }
-    if (!u->layers.last) add(s, e, OP_TAIL, u);
+    if (!u->layers.last) add(s, e, OP_EPILOGUE, u);
 }
 
 // ---- What backward needs ----
@@ -145,8 +145,8 @@ static void demand_init(demand *d, const engine *e, uint32_t frozen) {
     d->units = memory_new((size_t)count, sizeof *d->units);
     for (int i = 0; i < count; i++) {
         const unit *u = &e->placement.units[i];
-        d->units[i] = wants_input(d, u) || is_trained(d, u->layers.core) ||
-                      is_trained(d, u->layers.norm) || is_trained(d, u->layers.alone);
+        d->units[i] = wants_input(d, u) || is_trained(d, u->layers.anchor) ||
+                      is_trained(d, u->layers.norm) || is_trained(d, u->layers.unfused);
         if (d->units[i] && i < d->lowest) d->lowest = i;
     }
 }
@@ -166,25 +166,25 @@ static void add_backward(sequence *s, const demand *d, int i) {
         add_statistics(s, d, i);
         return;
     }
-    if (u->layers.alone) {
-        if (!u->layers.first || layer_weights(u->layers.alone)) add(s, e, OP_ALONE_BACKWARD, u);
+    if (u->layers.unfused) {
+        if (!u->layers.first || layer_weights(u->layers.unfused)) add(s, e, OP_UNFUSED_BACKWARD, u);
         return;
     }
     if (u->layers.plus) add(s, e, OP_SUM_BACKWARD, u);
     if (u->layers.norm) {
-        add(s, e, OP_TAIL_SUMS, u);
+        add(s, e, OP_EPILOGUE_SUMS, u);
         close_sweep(s, e, MEET_BACKWARD, u);
     }
-    if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
+    if (!u->layers.last) add(s, e, OP_EPILOGUE_BACKWARD, u);
     const unit *source =
         u->layers.source.unit == UNIT_INPUT ? NULL : &e->placement.units[u->layers.source.unit];
-    if (is_trained(d, u->layers.core)) {
-        if (source && source->again) add(s, e, OP_TAIL_AGAIN, source);
-        add(s, e, OP_CORE_WEIGHTS, u);
+    if (is_trained(d, u->layers.anchor)) {
+        if (source && source->again) add(s, e, OP_EPILOGUE_AGAIN, source);
+        add(s, e, OP_ANCHOR_WEIGHTS, u);
     }
     if (u->in_place || !wants_input(d, u)) return;
     if (!u->layers.first || (u->layers.sum && u->layers.second.gradient))
-        add(s, e, OP_CORE_INPUT, u);
+        add(s, e, OP_ANCHOR_INPUT, u);
 }
 
 void sequence_training(sequence *s, const engine *e, uint32_t frozen) {

@@ -27,7 +27,7 @@ static group_work work_of(engine *e, int member, int leaf) {
                         .index = index,
                         .samples = g->samples,
                         .pixels = e->batch->pixels + g->first,
-                        .memory = slot(e, (size_t)(engine_slots_alone(e) ? member : index))};
+                        .memory = slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
 }
 
 // A bunch ends with a leaf after which sums are added up: the next leaf may reuse their vectors.

@@ -23,7 +23,7 @@
 
 // Returns the offset of a unit's first parameter in the arena; `none` if it has no parameters.
 static size_t first_parameter(const unit_layers *u, size_t none) {
-    const layer *first = u->core ? u->core : u->norm ? u->norm : u->alone;
+    const layer *first = u->anchor ? u->anchor : u->norm ? u->norm : u->unfused;
     return first && layer_weights(first) > 0 ? first->weight : none;
 }
 
@@ -32,7 +32,7 @@ static int completing_operation(const cuda_plan *p, const cuda_unit *u) {
     int last = 0;
     for (int i = p->backward_first; i < p->operation_count; i++) {
         const operation *op = &p->operations[i];
-        if (op->unit == u && op->kind != OP_CORE_INPUT && op->kind != OP_ADD_GRADIENT) last = i;
+        if (op->unit == u && op->kind != OP_ANCHOR_INPUT && op->kind != OP_ADD_GRADIENT) last = i;
     }
     return last;
 }

@@ -10,7 +10,7 @@
 // **Lanes without a sample** (the last step of an epoch is shorter) hold finite values that forward
 // ignores, and exact zeros in every gradient. Kernels that sum over lanes in forward (moments)
 // leave them out by `count`; kernels that make gradients from anything but gradients (loss, the
-// tail of a batch norm) write zeros there.
+// epilogue of a batch norm) write zeros there.
 //
 // **Bits.** A shard's numbers depend on the layer and on `lanes`, never on the number of the
 // engine's shards, the shard's index, or concurrent work. No kernel adds floats atomically. A
@@ -189,9 +189,10 @@ void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, 
 void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
                    size_t at);
 
-// ---- tail.cu: scale and shift of batch norm, sum, activation, 2×2 max pooling, in one pass ----
+// ---- epilogue.cu: batch norm's scale and shift, sum, activation, 2×2 max pooling, in one pass
+// ----
 
-typedef struct tail_task {
+typedef struct epilogue_task {
     shape size;                 // of z; y is that, or half as high and wide (rounded down)
     activation_kind activation; // with pool: none or ReLU
     bool pool;
@@ -205,49 +206,50 @@ typedef struct tail_task {
     float *z;            // forward: read. Backward: becomes dz
     const float *second; // added before the activation; then no pooling. NULL: nothing
     float *y;
-    uint8_t *winner; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
+    uint8_t *argmax; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
                      // 4: none passes the ReLU
     float *dy;
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
     record_set records;
     size_t weight_at, bias_at; // of the norm's gradients in a record
-    // For the sums: room as cuda_tail_sums_room or cuda_conv_input_sums_room returns it. The
+    // For the sums: room as cuda_epilogue_sums_room or cuda_conv_input_sums_room returns it. The
     // counters are zero before and after a launch.
     double *parts;
     unsigned *counters;
-} tail_task;
+} epilogue_task;
 typedef struct parts_room {
     size_t parts, counters; // doubles, integers
 } parts_room;
 // y = pool(activation((z - mean) · scale + shift + second))
-void cuda_tail(launch_stream s, const cut *c, const tail_task *t);
-// cuda_conv and cuda_tail in one launch, if scale and shift are known or there is no norm; does not
-// touch z. Rows and columns of z outside all pooling windows are not computed.
-void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail);
+void cuda_epilogue(launch_stream s, const cut *c, const epilogue_task *t);
+// cuda_conv and cuda_epilogue in one launch, if scale and shift are known or there is no norm; does
+// not touch z. Rows and columns of z outside all pooling windows are not computed.
+void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
+                        const epilogue_task *epilogue);
 // dy becomes the gradient of what the activation reads, for the functions below, which know only
 // ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
-void cuda_tail_activation(launch_stream s, const cut *c, const tail_task *t);
+void cuda_epilogue_activation(launch_stream s, const cut *c, const epilogue_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the records, and with sync `sums`,
 // otherwise the results of cuda_norm_backward.
-void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t);
-parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards);
-// cuda_conv_input and cuda_tail_sums of the preceding unit, whose dy is this dx, channel for
+void cuda_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t);
+parts_room cuda_epilogue_sums_room(const epilogue_task *t, int lanes, int shards);
+// cuda_conv_input and cuda_epilogue_sums of the preceding unit, whose dy is this dx, channel for
 // channel, in one launch, with the same bits. Only for convolutions of stride 1.
 void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
-                          const tail_task *front);
+                          const epilogue_task *front);
 parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
 // Replaces z by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one; zero in
-// lanes without a sample. Without a norm it reads y or winner instead of z: forward may have left
+// lanes without a sample. Without a norm it reads y or argmax instead of z: forward may have left
 // no z.
-void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t);
+void cuda_epilogue_backward(launch_stream s, const cut *c, const epilogue_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
 
 // If each shard is normalised alone, the kernels that sum over a shard (cuda_norm_moments,
-// cuda_tail_sums and the like) also compute the results that follow from the sums, which saves a
-// launch. With `sync` they write numbers, [2][channels] doubles per shard: mean and M2 (sum of
+// cuda_epilogue_sums and the like) also compute the results that follow from the sums, which saves
+// a launch. With `sync` they write numbers, [2][channels] doubles per shard: mean and M2 (sum of
 // squared distances) in forward, two sums in backward. `own` holds those of the engine's shards,
 // `all` those of all V shards; the two differ only if several engines normalise together.
 typedef struct norm_task {
@@ -274,23 +276,23 @@ typedef struct norm_task {
 // results of cuda_norm_forward
 void cuda_norm_moments(launch_stream s, const cut *c, const norm_task *t);
 parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
-// cuda_conv and cuda_norm_moments in one launch, and cuda_tail too if `tail` is not NULL. The tail
-// must neither pool nor wait for other shards (sync), and one block works on each of its channels:
-// for few elements.
+// cuda_conv and cuda_norm_moments in one launch, and cuda_epilogue too if `epilogue` is not NULL.
+// The epilogue must neither pool nor wait for other shards (sync), and one block works on each of
+// its channels: for few elements.
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
-                       const tail_task *tail);
+                       const epilogue_task *epilogue);
 parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
 // Sync: mean, mean_rest, inv_std, scale, shift, and the weighted statistics into the records
 void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
-// Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
+// Sync: from_dy, from_z, from_one, from the sums of cuda_epilogue_sums
 void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
 
-// ---- exact_norm.cu: as cuda_norm_moments and cuda_tail_sums, in the CPU's order ----
+// ---- exact_norm.cu: as cuda_norm_moments and cuda_epilogue_sums, in the CPU's order ----
 
 parts_room cuda_exact_moments_room(shape size, int lanes, int shards);
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t);
-parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards);
-void cuda_exact_tail_sums(launch_stream s, const cut *c, const tail_task *t);
+parts_room cuda_exact_epilogue_sums_room(const epilogue_task *t, int lanes, int shards);
+void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t);
 
 // ---- norm.cu again: inference ----
 
@@ -299,7 +301,7 @@ void cuda_norm_inference(launch_stream s, int channels, double eps, const float 
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
 
-// ---- pool.cu, dropout.cu, activation.cu, group_norm.cu: separate units ----
+// ---- pool.cu, dropout.cu, activation.cu, group_norm.cu: unfused layers ----
 
 typedef struct pool_task {
     shape in, out;
@@ -307,7 +309,7 @@ typedef struct pool_task {
     bool max; // else average; padding counts as zeros in the average and never wins
     const float *x;
     float *y;
-    uint8_t *winner; // max: index in the part of the window inside the image, row-major
+    uint8_t *argmax; // max: index in the part of the window inside the image, row-major
     const float *dy;
     float *dx;
 } pool_task;

@@ -85,7 +85,7 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
 }
 
 // Writes what follows from a shard's sums of dt and dt·xhat.
-static __device__ __forceinline__ void set_factors(const tail_task &t, int shard, int channel,
+static __device__ __forceinline__ void set_factors(const epilogue_task &t, int shard, int channel,
                                                    two_sums sum, int samples) {
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
     if (t.sync) {
@@ -101,9 +101,9 @@ static __device__ __forceinline__ void set_factors(const tail_task &t, int shard
     }
 }
 
-// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums. In sum.b, xhat lacks
-// what rounding took from the mean.
-static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
+// Writes a shard's sums of dt and dt·xhat, as the results of cuda_epilogue_sums. In sum.b, xhat
+// lacks what rounding took from the mean.
+static __device__ __forceinline__ void set_gradient(const epilogue_task &t, int shard, int channel,
                                                     two_sums sum, int samples) {
     float *record = t.records.base + (size_t)shard * t.records.stride + channel;
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;

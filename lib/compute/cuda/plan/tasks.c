@@ -13,7 +13,7 @@ typedef struct sources {
 } sources;
 
 static conv_task conv_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     conv_task t = cuda_conv_task_of(l);
     t.x = u->x;
     t.weight = s->model->parameters + l->weight;
@@ -57,20 +57,20 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
 }
 
 // From the norm's task, if the unit has one.
-static tail_task tail_of(const sources *s, const cuda_unit *u) {
+static epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const norm_task *n = &u->norm;
-    tail_task t = {.size = l->z,
-                   .activation = unit_tail_activation(l),
-                   .pool = l->pool,
-                   .norm = l->norm != NULL,
-                   .z = u->z,
-                   .second = l->plus ? u->second : NULL,
-                   .y = u->y,
-                   .winner = u->winner,
-                   .dy = u->dy,
-                   .sums = s->norm->own,
-                   .records = s->records};
+    epilogue_task t = {.size = l->z,
+                       .activation = unit_epilogue_activation(l),
+                       .pool = l->pool,
+                       .norm = l->norm != NULL,
+                       .z = u->z,
+                       .second = l->plus ? u->second : NULL,
+                       .y = u->y,
+                       .argmax = u->argmax,
+                       .dy = u->dy,
+                       .sums = s->norm->own,
+                       .records = s->records};
     if (!l->norm) return t;
     t.scale = n->scale;
     t.shift = n->shift;
@@ -90,16 +90,16 @@ static tail_task tail_of(const sources *s, const cuda_unit *u) {
     return t;
 }
 
-static tail_task tail_gradient_of(const cuda_unit *u) {
-    tail_task t = u->tail;
+static epilogue_task epilogue_gradient_of(const cuda_unit *u) {
+    epilogue_task t = u->epilogue;
     if (u->layers.plus || u->layers.smooth) t.activation = ACTIVATION_NONE;
     return t;
 }
 
 // Scale and shift come from the running statistics, the mean included, and are the same for all
 // shards.
-static tail_task inference_tail_of(const sources *s, const cuda_unit *u) {
-    tail_task t = u->tail;
+static epilogue_task inference_epilogue_of(const sources *s, const cuda_unit *u) {
+    epilogue_task t = u->epilogue;
     if (!t.norm) return t;
     t.scale = s->norm->run_scale + u->layers.norm_channel;
     t.shift = s->norm->run_shift + u->layers.norm_channel;
@@ -109,7 +109,7 @@ static tail_task inference_tail_of(const sources *s, const cuda_unit *u) {
 }
 
 static pool_task pool_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (pool_task){.in = l->in,
                        .out = l->out,
                        .kernel_h = l->kernel_h,
@@ -121,14 +121,14 @@ static pool_task pool_of(const cuda_unit *u) {
                        .max = l->kind == LAYER_MAX_POOL,
                        .x = u->x,
                        .y = u->y,
-                       .winner = u->winner,
+                       .argmax = u->argmax,
                        .dy = u->dy,
                        .dx = u->dx};
 }
 
 // Random numbers are compared with the rate as floats; comparing integers is equivalent.
 static dropout_task dropout_of(const cuda_plan *p, const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (dropout_task){.features = shape_size(u->layers.y),
                           .seed = layer_seed(l, p->options.seed),
                           .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
@@ -137,8 +137,8 @@ static dropout_task dropout_of(const cuda_plan *p, const cuda_unit *u) {
                           .to = u->y};
 }
 
-static activation_task alone_activation_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+static activation_task unfused_activation_of(const cuda_unit *u) {
+    const layer *l = u->layers.unfused;
     return (activation_task){.kind = layer_traits_of(l)->activation,
                              .factor = (float)l->factor,
                              .features = shape_size(u->layers.y),
@@ -158,7 +158,7 @@ static activation_task logits_scale_of(const cuda_unit *u) {
 }
 
 static group_norm_task group_norm_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (group_norm_task){.size = u->layers.x,
                              .groups = l->groups,
                              .eps = (float)l->eps,
@@ -174,37 +174,37 @@ static group_norm_task group_norm_of(const sources *s, const cuda_unit *u) {
                              .bias_at = l->bias};
 }
 
-static void finish_alone(const sources *s, cuda_unit *u) {
-    switch (u->layers.alone->kind) {
+static void finish_unfused(const sources *s, cuda_unit *u) {
+    switch (u->layers.unfused->kind) {
     case LAYER_MAX_POOL:
     case LAYER_AVG_POOL: u->pool = pool_of(u); break;
     case LAYER_DROPOUT: u->dropout = dropout_of(s->plan, u); break;
     case LAYER_GROUP_NORM: u->group_norm = group_norm_of(s, u); break;
     case LAYER_GELU:
     case LAYER_SILU:
-    case LAYER_SCALE: u->activation = alone_activation_of(u); break;
+    case LAYER_SCALE: u->activation = unfused_activation_of(u); break;
     case LAYER_CONV:
     case LAYER_LINEAR:
     case LAYER_BATCH_NORM:
     case LAYER_RELU:
     case LAYER_FLATTEN:
     case LAYER_ADD:
-    case LAYER_KINDS: break; // never alone
+    case LAYER_KINDS: break; // never unfused
     }
 }
 
 static void finish_unit(const sources *s, cuda_unit *u) {
     const unit_layers *l = &u->layers;
-    if (l->alone) {
-        finish_alone(s, u);
+    if (l->unfused) {
+        finish_unfused(s, u);
         return;
     }
     if (l->scale) u->activation = logits_scale_of(u);
-    if (l->core) u->conv = conv_of(s, u);
+    if (l->anchor) u->conv = conv_of(s, u);
     if (l->norm) u->norm = norm_of(s, u);
-    u->tail = tail_of(s, u);
-    u->tail_gradient = tail_gradient_of(u);
-    u->inference_tail = inference_tail_of(s, u);
+    u->epilogue = epilogue_of(s, u);
+    u->epilogue_gradient = epilogue_gradient_of(u);
+    u->inference_epilogue = inference_epilogue_of(s, u);
 }
 
 static load_task load_of(const cuda_plan *p) {

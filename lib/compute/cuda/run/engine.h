@@ -85,9 +85,9 @@ status cuda_run_update(engine *e, error *err) MUST_CHECK;
 status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s,
                         error *err) MUST_CHECK;
 
-// layers.c: layers that are a unit by themselves.
-void cuda_alone(const engine *e, const cut *c, const cuda_unit *u, bool training);
-void cuda_alone_backward(const engine *e, const cut *c, const cuda_unit *u);
+// layers.c: unfused layers.
+void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training);
+void cuda_unfused_backward(const engine *e, const cut *c, const cuda_unit *u);
 
 // transfer.c: operations that exchange activations with other stages.
 status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-// conv_epilogue.cuh - operations on the sums of a correlation (conv.cu) while they are still in
+// conv_finish.cuh - operations on the sums of a correlation (conv.cu) while they are still in
 // registers: this saves a pass over them, and a launch.
 //
-// An *epilogue* is a type that holds its own arguments, and
+// A *finish* is a type that holds its own arguments, and
 //
 //     WINDOWS                   do the columns of a block lie in pooling windows?
 //     finish<S>(block, p, sums) called by all threads of a block; those of slice 0 have the sums
 //
-// store_sums      z = sum + bias
-// store_moments   the same, and the moments of every channel, for a batch norm
-// store_gradient  the same without a bias, and the sums for the gradient through a batch norm
-// store_norm_tail as store_moments, and the tail, of few elements
-// store_tail      y = relu((sum + bias) · scale + shift); z is never written
-// store_windows   as store_tail, and 2×2 max pooling
+// store_sums          z = sum + bias
+// store_moments       the same, and the moments of every channel, for a batch norm
+// store_gradient      the same without a bias, and the sums for the gradient through a batch norm
+// store_norm_epilogue as store_moments, and the epilogue, of few elements
+// store_epilogue      y = relu((sum + bias) · scale + shift); z is never written
+// store_windows       as store_epilogue, and 2×2 max pooling
 //
 // With WINDOWS a column of the product is a (window, lane), and a block's columns are WINDOW parts,
 // one for each element of the windows: see window_column.
-#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_EPILOGUE_CUH
-#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_EPILOGUE_CUH
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_FINISH_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_FINISH_CUH
 
 #include "compute/cuda/kernels/conv_product.cuh"
+#include "compute/cuda/kernels/epilogue.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/norm.cuh"
-#include "compute/cuda/kernels/tail.cuh"
 
 // A block's position in the product of a shard: columns are (pixel, lane) or (window, lane).
 struct product_block {
@@ -38,7 +38,7 @@ static __host__ __device__ __forceinline__ constexpr int columns_of_block() {
     return WINDOWS ? S::COLUMNS / WINDOW : S::COLUMNS;
 }
 
-// ---- Parts of epilogues ----
+// ---- Parts of them ----
 
 static __device__ __forceinline__ float bias_of(const product_block &b, const float *bias,
                                                 int row) {
@@ -278,23 +278,23 @@ struct store_moments {
 
 // ---- Sums of gradients ----
 
-// The product is dy of a tail with a batch norm, and each thread has just written its part. It
+// The product is dy of an epilogue with a batch norm, and each thread has just written its part. It
 // reads that again once its registers are free: large blocks have no registers to spare for the
-// tail's data.
+// epilogue's data.
 template <typename S, bool POOL> struct gradient_terms {
     static constexpr int ROWS_AT_ONCE = S::THREAD_COLUMNS > 4 ? 1 : 4; // as registers allow
     static constexpr int FOURS = S::THREAD_COLUMNS / 4;
     const product_block &b;
     const thread_place &p;
     const float *dy;
-    const tail_task &t;
+    const epilogue_task &t;
     int live[FOURS];
     int y[FOURS], z[FOURS]; // floats from a channel's start; z: of a window's first element
 
     __device__ __forceinline__ gradient_terms(const product_block &block, const thread_place &place,
                                               int samples, const float *written,
-                                              const tail_task &tail)
-        : b(block), p(place), dy(written), t(tail) {
+                                              const epilogue_task &epilogue)
+        : b(block), p(place), dy(written), t(epilogue) {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
             live[i] = p.slice > 0 ? 0 : live_lanes<S>(b, p, i, samples);
@@ -318,20 +318,20 @@ template <typename S, bool POOL> struct gradient_terms {
         const size_t at = plane * (size_t)b.columns + (size_t)y[i];
         const float4 f = lanes > 0 ? load_four(dy + at) : zero_four();
         const reached to =
-            POOL ? reached_in_window(t, b.lanes, lanes, from, t.winner + at)
+            POOL ? reached_in_window(t, b.lanes, lanes, from, t.argmax + at)
                  : reached_at(t, affine_of(t, b.shard, (unsigned)channel), lanes, from);
         const float of[LANE_ROUND] = {f.x, f.y, f.z, f.w};
         return gradient_sums(to, statistics_of(t, b.shard, (unsigned)channel), of);
     }
 };
 
-// Does the work of cuda_tail_sums while dy is written.
+// Does the work of cuda_epilogue_sums while dy is written.
 struct store_gradient {
     static constexpr bool WINDOWS = false;
     float *to;
     const int *count; // cut.count
     meeting blocks;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -340,26 +340,27 @@ struct store_gradient {
         store_sums{NULL, to}.finish(b, p, sums);
         __shared__ row_store<S> store;
         two_sums total =
-            tail.pool ? sum_rows<S>(p, gradient_terms<S, true>(b, p, samples, to, tail), store)
-                      : sum_rows<S>(p, gradient_terms<S, false>(b, p, samples, to, tail), store);
+            epilogue.pool
+                ? sum_rows<S>(p, gradient_terms<S, true>(b, p, samples, to, epilogue), store)
+                : sum_rows<S>(p, gradient_terms<S, false>(b, p, samples, to, epilogue), store);
         if (!add_blocks<S>(b, blocks, &total, store)) return;
         if ((int)threadIdx.x < S::ROWS && channel < b.rows)
-            set_gradient(tail, b.shard, channel, total, samples);
+            set_gradient(epilogue, b.shard, channel, total, samples);
     }
 };
 
-// ---- Tails ----
+// ---- Epilogues ----
 
-static __device__ __forceinline__ float through(const tail_task &t, affine a, float z) {
+static __device__ __forceinline__ float through(const epilogue_task &t, affine a, float z) {
     const float v = normalise(t, a, z);
     return passes(t, v) ? v : 0.0f;
 }
 
 // Run by the last block of its rows, for all of their columns: they should be few.
-struct store_norm_tail {
+struct store_norm_epilogue {
     static constexpr bool WINDOWS = false;
     store_moments z;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -372,18 +373,19 @@ struct store_norm_tail {
             const int row = b.row + i / fours;
             const ptrdiff_t at = ((ptrdiff_t)b.shard * b.rows + row) * b.columns +
                                  (ptrdiff_t)(i % fours) * LANE_ROUND;
-            const affine a = affine_of(tail, b.shard, (unsigned)row);
+            const affine a = affine_of(epilogue, b.shard, (unsigned)row);
             const float4 f = __ldcg(reinterpret_cast<const float4 *>(z.to + at));
-            store_four(tail.y + at, make_float4(through(tail, a, f.x), through(tail, a, f.y),
-                                                through(tail, a, f.z), through(tail, a, f.w)));
+            store_four(epilogue.y + at,
+                       make_float4(through(epilogue, a, f.x), through(epilogue, a, f.y),
+                                   through(epilogue, a, f.z), through(epilogue, a, f.w)));
         }
     }
 };
 
-struct store_tail {
+struct store_epilogue {
     static constexpr bool WINDOWS = false;
     const float *bias;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -393,12 +395,12 @@ struct store_tail {
         for (int r = 0; r < S::THREAD_ROWS; r++) {
             const int row = b.row + block_row<S>(p, r);
             if (row >= b.rows) continue;
-            const affine a = affine_of(tail, b.shard, (unsigned)row);
+            const affine a = affine_of(epilogue, b.shard, (unsigned)row);
             const float add = bias_of(b, bias, row);
 #pragma unroll
             for (int c = 0; c < S::THREAD_COLUMNS; c++)
-                sums.at[r][c] = through(tail, a, sums.at[r][c] + add);
-            store_row<S>(b, p, row, sums.at[r], tail.y);
+                sums.at[r][c] = through(epilogue, a, sums.at[r][c] + add);
+            store_row<S>(b, p, row, sums.at[r], epilogue.y);
         }
     }
 };
@@ -418,7 +420,7 @@ static __device__ __forceinline__ window_column window_column_of(int first, int 
 struct store_windows {
     static constexpr bool WINDOWS = true;
     const float *bias;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -453,28 +455,28 @@ struct store_windows {
     template <typename S>
     __device__ __forceinline__ void choose(const product_block &b, int row, int column,
                                            const float *z) const {
-        const affine a = affine_of(tail, b.shard, (unsigned)row);
+        const affine a = affine_of(epilogue, b.shard, (unsigned)row);
         const float add = bias_of(b, bias, row);
         const size_t at =
             ((size_t)b.shard * (size_t)b.rows + (size_t)row) * (size_t)b.columns + (size_t)column;
         float v[LANE_ROUND][WINDOW], best[LANE_ROUND];
-        uint32_t winners = 0;
+        uint32_t argmaxes = 0;
 #pragma unroll
         for (int j = 0; j < WINDOW; j++) {
             const float4 f = load_four(z + j * (S::COLUMNS / WINDOW));
-            v[0][j] = normalise(tail, a, f.x + add);
-            v[1][j] = normalise(tail, a, f.y + add);
-            v[2][j] = normalise(tail, a, f.z + add);
-            v[3][j] = normalise(tail, a, f.w + add);
+            v[0][j] = normalise(epilogue, a, f.x + add);
+            v[1][j] = normalise(epilogue, a, f.y + add);
+            v[2][j] = normalise(epilogue, a, f.z + add);
+            v[3][j] = normalise(epilogue, a, f.w + add);
         }
 #pragma unroll
         for (int k = 0; k < LANE_ROUND; k++) {
-            const choice chosen = pick(tail, v[k]);
+            const choice chosen = pick(epilogue, v[k]);
             best[k] = chosen.value;
-            winners |= chosen.which << (8 * k);
+            argmaxes |= chosen.which << (8 * k);
         }
-        store_four(tail.y + at, make_float4(best[0], best[1], best[2], best[3]));
-        *reinterpret_cast<uint32_t *>(tail.winner + at) = winners;
+        store_four(epilogue.y + at, make_float4(best[0], best[1], best[2], best[3]));
+        *reinterpret_cast<uint32_t *>(epilogue.argmax + at) = argmaxes;
     }
 };
 

@@ -192,7 +192,7 @@ static void cpu_close(engine *e) {
     if (e->records)
         for (int i = 0; i < e->record_room; i++) free(e->records[i]);
     norm_state *n = &e->norm;
-    if (e->filters_by_sweep) free(e->inference.filters);
+    if (e->filters_by_superstep) free(e->inference.filters);
     free(e->training.filters);
     void *all[] = {e->parameters, e->buffers,      e->state[0],     e->state[1], e->packed,
                    e->groups,     e->shard_groups, e->shard_leaves, e->counts,   e->cover,
@@ -217,12 +217,12 @@ static status take_sequences(engine *e, error *err) {
     const engine_options *o = &e->options;
     sequence_training(&e->training, e, 0);
     sequence_inference(&e->inference, e);
-    e->filters_by_sweep = e->placement.norms > 0 && !o->apart && !o->stage;
-    filters_place(&e->training, e->filters_by_sweep);
+    e->filters_by_superstep = e->placement.norms > 0 && !o->apart && !o->stage;
+    filters_place(&e->training, e->filters_by_superstep);
     filters_place(&e->inference, false);
     TAKE(e->training.filters, e->training.filter_floats);
     // Forward operations come first in training, too: their filters have the same places.
-    if (!e->filters_by_sweep) e->inference.filters = e->training.filters;
+    if (!e->filters_by_superstep) e->inference.filters = e->training.filters;
     return STATUS_OK;
 }
 
@@ -290,7 +290,7 @@ static status cpu_copy(engine *e, const engine_copy *copies, int count, error *e
 
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
-    if (!e->filters_by_sweep)
+    if (!e->filters_by_superstep)
         filters_transform(e, &e->training, 0, e->training.operation_count, member);
     for (int i = member; i < e->placement.count; i += members) {
         const unit *u = &e->placement.units[i];
@@ -304,16 +304,16 @@ static void pack_body(void *argument, int member) {
     pack_part(argument, member);
 }
 
-// No sweep needs more memory than in the sequence of all gradients, for which it was taken.
+// No superstep needs more memory than in the sequence of all gradients, for which it was taken.
 void engine_freeze(engine *e, uint32_t frozen) {
     sequence s;
     sequence_training(&s, e, frozen);
-    filters_place(&s, e->filters_by_sweep);
+    filters_place(&s, e->filters_by_superstep);
     s.filters = e->training.filters;
     sequence_release(&e->training);
     e->training = s;
     e->frozen = frozen;
-    if (!e->filters_by_sweep) team_run(e->team, pack_body, e);
+    if (!e->filters_by_superstep) team_run(e->team, pack_body, e);
 }
 
 static void copy(float *to, const float *from, size_t n) {

@@ -4,12 +4,13 @@
 // layers.c: what each kind of layer does to it; filters.c: the filters of Winograd's algorithm;
 // batch_norm.c: statistics of a shard; step.c: a whole step.
 //
-// A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
-// groups, one group after another, so that the activations of a group stay in the cache. If images
-// are so small that one does not fill a block of Winograd's algorithm, it takes a few groups at a
-// time, a *bunch*: each operation of the sweep on all of them, then the next operation. A sweep
-// ends where a batch norm needs the other groups of its shard. Without batch norm a step is one
-// sweep, and a thread needs memory for a single group only.
+// A step is a list of *supersteps*, as in bulk-synchronous programs. In a superstep every thread
+// runs the operations of the superstep on its own groups, one group after another, so that the
+// activations of a group stay in the cache. If images are so small that one does not fill a block
+// of Winograd's algorithm, it takes a few groups at a time, a *chunk*: each operation of the
+// superstep on all of them, then the next operation. A superstep ends where a batch norm needs the
+// other groups of its shard. Without batch norm a step is one superstep, and a thread needs memory
+// for a single group only.
 //
 // A thread's leaves are contiguous. Their records go through a stack machine
 // (reduction_tree_merges): the operations of a leaf write into a new record or, if the tree adds
@@ -56,33 +57,33 @@ typedef struct range { // of a record
     size_t first, count;
 } range;
 
-typedef enum meeting {
-    MEET_NOT,
-    MEET_FORWARD,
-    MEET_BACKWARD,
-    MEET_FILTERS // only those of the next sweep
-} meeting;
+typedef enum barrier_work {
+    BARRIER_NONE,
+    BARRIER_FORWARD,
+    BARRIER_BACKWARD,
+    BARRIER_FILTERS // only those of the next superstep
+} barrier_work;
 
-typedef struct sweep {
+typedef struct superstep {
     int first, end;             // operations
-    meeting meeting;            // joint work of the threads at its end
+    barrier_work barrier;       // joint work of the threads at its end
     const unit *norm;           // its batch norm
-    int bunch;                  // groups that its operations take at a time, at most
+    int chunk;                  // groups that its operations take at a time, at most
     size_t values, added;       // floats of each of these in the memory of the thread
     int range_first, range_end; // the parts of a record that its operations write
-} sweep;
+} superstep;
 
-enum { BUNCH = WINOGRAD_TILES }; // groups of a bunch, at most
+enum { CHUNK = WINOGRAD_TILES }; // groups of a chunk, at most
 
-typedef struct sequence { // of sweeps; training or inference
+typedef struct sequence { // of supersteps; training or inference
     operation *operations;
-    sweep *sweeps;
+    superstep *supersteps;
     range *ranges;
-    int operation_count, sweep_count, range_count;
-    int loss_sweep; // where backward begins, if it runs separately
-    float *filters; // transformed (filters.c): of all operations, or of one sweep at a time
+    int operation_count, superstep_count, range_count;
+    int loss_superstep; // where backward begins, if it runs separately
+    float *filters;     // transformed (filters.c): of all operations, or of one superstep at a time
     size_t filter_floats;
-    size_t values_floats, added_floats; // of the largest bunch
+    size_t values_floats, added_floats; // of the largest chunk
 } sequence;
 
 typedef struct group {
@@ -109,7 +110,7 @@ typedef struct norm_state {
 typedef struct team_member {
     float **stack; // of records, stack_size at most; those that a step needs exist
     float *scratch;
-    float *values; // y that are computed again: of each group of a bunch
+    float *values; // y that are computed again: of each group of a chunk
     float *added;  // likewise: gradients before they are added to others
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent; start of the current phase
@@ -126,9 +127,9 @@ struct engine {
     placement placement;
     sequence training, inference;
     uint32_t frozen; // groups of parameters whose gradients `training` leaves out
-    // Training has the filters of one sweep at a time, and inference has its own, from the first
-    // call on. If not, inference has those of training.
-    bool filters_by_sweep;
+    // Training has the filters of one superstep at a time, and inference has its own, from the
+    // first call on. If not, inference has those of training.
+    bool filters_by_superstep;
     bool inference_is_old; // its own filters are those of earlier parameters
 
     float *parameters, *buffers, *state[2], *packed;
@@ -157,7 +158,7 @@ struct engine {
     int term_count;
     float *reduced;
 
-    int first_sweep, end_sweep;                  // the sweeps that the threads run
+    int first_superstep, end_superstep;          // the supersteps that the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
     int run_first, run_end;                      // the local shards being processed
     int record_first;                            // index of their first record
@@ -200,8 +201,8 @@ void sequence_training(sequence *s, const engine *e, uint32_t frozen);
 void sequence_inference(sequence *s, const engine *e);
 void sequence_release(sequence *s);
 
-// operations.c: runs operations [first, end) on a bunch of groups, and accounts for their time.
-void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end);
+// operations.c: runs operations [first, end) on a chunk of groups, and accounts for their time.
+void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end);
 
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
@@ -240,16 +241,16 @@ extern const cpu_layer cpu_layers[LAYER_KINDS];
 // `transpose`, for the input gradient.
 void convolution_forward(const group_work *g, const unit *u);
 void convolution_input(const group_work *g, const unit *u, float *dx);
-// The same by Winograd's algorithm: the tasks of one group of a bunch.
+// The same by Winograd's algorithm: the tasks of one group of a chunk.
 conv_task convolution_winograd(const group_work *g, const unit *u, const float *filters);
 conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
                                      float *dx);
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
 void convolution_pack(const engine *e, const unit *u, bool transpose);
 
-// filters.c: finds places for the filters of a sequence. With `by_sweep`, all sweeps share one
-// memory.
-void filters_place(sequence *s, bool by_sweep);
+// filters.c: finds places for the filters of a sequence. With `by_superstep`, all supersteps share
+// one memory.
+void filters_place(sequence *s, bool by_superstep);
 // Transforms a thread's share of the filters of operations [first, end).
 void filters_transform(const engine *e, const sequence *s, int first, int end, int member);
 
@@ -283,7 +284,7 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
 void cpu_stage_reduce(engine *e);
 // Runs an operation that exchanges activations, on one group.
 void stage_operation(const group_work *g, operation_kind kind);
-// step.c: runs sweeps [first, end) on all threads, on the leaves that ownership_deal gave them.
+// step.c: runs supersteps [first, end) on all threads, on the leaves that ownership_deal gave them.
 void step_run(engine *e, int first, int end, error *err);
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The filters of convolutions by Winograd's algorithm, transformed: four times the memory of the
-// weights, for each direction. So a step with batch norm, whose sweeps all threads begin together,
-// keeps only those of one sweep, and transforms them before it.
+// weights, for each direction. So a step with batch norm, whose supersteps all threads begin
+// together, keeps only those of one superstep, and transforms them before it.
 #include "compute/cpu/engine.h"
 
 static bool is_product(const operation *op) {
     return (op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT) && op->unit->winograd;
 }
 
-void filters_place(sequence *s, bool by_sweep) {
+void filters_place(sequence *s, bool by_superstep) {
     size_t floats = 0;
-    for (int i = 0; i < s->sweep_count; i++) {
-        if (by_sweep) floats = 0;
-        for (int k = s->sweeps[i].first; k < s->sweeps[i].end; k++) {
+    for (int i = 0; i < s->superstep_count; i++) {
+        if (by_superstep) floats = 0;
+        for (int k = s->supersteps[i].first; k < s->supersteps[i].end; k++) {
             operation *op = &s->operations[k];
             if (!is_product(op)) continue;
             op->filters = floats;

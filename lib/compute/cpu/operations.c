@@ -229,29 +229,29 @@ static void run_operation(const group_work *g, const operation *op) {
     }
 }
 
-// Products by Winograd's algorithm, on all groups of a bunch at once.
-static void run_winograd(const group_work *bunch, int count, const operation *op,
+// Products by Winograd's algorithm, on all groups of a chunk at once.
+static void run_winograd(const group_work *chunk, int count, const operation *op,
                          const float *filters) {
-    conv_task tasks[BUNCH] = {0};
+    conv_task tasks[CHUNK] = {0};
     const bool forward = op->kind == OP_ANCHOR;
     for (int i = 0; i < count; i++)
-        tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit, filters)
-                           : convolution_winograd_input(&bunch[i], op->unit, filters,
-                                                        input_gradient(&bunch[i], op->unit));
-    bunch->e->kernels->winograd(tasks, count);
-    for (int i = 0; i < count && !forward; i++) add_input_gradient(&bunch[i], op->unit);
+        tasks[i] = forward ? convolution_winograd(&chunk[i], op->unit, filters)
+                           : convolution_winograd_input(&chunk[i], op->unit, filters,
+                                                        input_gradient(&chunk[i], op->unit));
+    chunk->e->kernels->winograd(tasks, count);
+    for (int i = 0; i < count && !forward; i++) add_input_gradient(&chunk[i], op->unit);
 }
 
-void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end) {
+void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
         const operation *op = &s->operations[i];
         const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
         if (products && op->unit->winograd)
-            run_winograd(bunch, count, op, s->filters + op->filters);
+            run_winograd(chunk, count, op, s->filters + op->filters);
         else
-            for (int k = 0; k < count; k++) run_operation(&bunch[k], op);
+            for (int k = 0; k < count; k++) run_operation(&chunk[k], op);
         // Reads the clock at each change of phase, not for each operation.
         if (i + 1 == end || operation_phase(op->kind) != operation_phase(op[1].kind))
-            member_mark(bunch->member, operation_phase(op->kind));
+            member_mark(chunk->member, operation_phase(op->kind));
     }
 }

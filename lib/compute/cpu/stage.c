@@ -59,7 +59,7 @@ status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_sha
     if (rc != STATUS_OK) return rc;
     e->stage_in = in;
     e->stage_out = out;
-    run(e, first_shard, end_shard, 0, e->training.loss_sweep, err);
+    run(e, first_shard, end_shard, 0, e->training.loss_superstep, err);
     return STATUS_OK;
 }
 
@@ -68,7 +68,7 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     e->given_gradients = e->given_losses = NULL;
     e->stage_in = dout;
     e->stage_out = din;
-    run(e, first_shard, end_shard, e->training.loss_sweep, e->training.sweep_count, err);
+    run(e, first_shard, end_shard, e->training.loss_superstep, e->training.superstep_count, err);
     return STATUS_OK;
 }
 

@@ -9,7 +9,7 @@ static float *slot(const engine *e, size_t number) {
     return (float *)(e->slots + number * e->slot_bytes);
 }
 
-static void merge_top(const engine *e, const team_member *m, const sweep *s, int top) {
+static void merge_top(const engine *e, const team_member *m, const superstep *s, int top) {
     for (int i = s->range_first; i < s->range_end; i++) {
         const range r = e->training.ranges[i];
         e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
@@ -30,22 +30,22 @@ static group_work work_of(engine *e, int member, int leaf) {
                         .memory = slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
 }
 
-// A bunch ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
-static void run_sweep(engine *e, int member, const sweep *s) {
+// A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
+static void run_superstep(engine *e, int member, const superstep *s) {
     team_member *m = &e->members[member];
-    group_work bunch[BUNCH];
+    group_work chunk[CHUNK];
     int top = -1, count = 0;
     for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
         int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
         if (merges == 0) top++;
-        group_work *w = &bunch[count];
+        group_work *w = &chunk[count];
         *w = work_of(e, member, leaf);
         w->record = m->stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
         w->added = m->added + (size_t)count * s->added;
         w->values = m->values + (size_t)count * s->values;
-        if (++count < s->bunch && merges < 2 && w->next) continue;
-        operations_run(bunch, count, &e->training, s->first, s->end);
+        if (++count < s->chunk && merges < 2 && w->next) continue;
+        operations_run(chunk, count, &e->training, s->first, s->end);
         count = 0;
         if (merges < 2) continue; // nothing to add, so no time to account for
         for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
@@ -86,22 +86,22 @@ static bool hand_over(engine *e, int member) {
     return true;
 }
 
-// For an engine that has the filters of one sweep at a time.
-static void transform_filters(engine *e, int member, const sweep *s) {
-    if (!e->filters_by_sweep) return;
+// For an engine that has the filters of one superstep at a time.
+static void transform_filters(engine *e, int member, const superstep *s) {
+    if (!e->filters_by_superstep) return;
     filters_transform(e, &e->training, s->first, s->end, member);
     member_mark(&e->members[member], operation_phase(e->training.operations[s->end - 1].kind));
 }
 
-// The joint work of all threads after a sweep, and the filters of the next one: from here on no
+// The joint work of all threads after a superstep, and the filters of the next one: from here on no
 // thread reads those of this one.
-static bool meet(engine *e, int member, const sweep *s) {
-    if (s->meeting == MEET_NOT) return true;
+static bool pass_barrier(engine *e, int member, const superstep *s) {
+    if (s->barrier == BARRIER_NONE) return true;
     team_barrier(e->team);
     member_mark(&e->members[member], PHASE_WAIT);
     transform_filters(e, member, s + 1);
-    if (s->meeting == MEET_FORWARD) return batch_norm_forward(e, s->norm, member);
-    if (s->meeting == MEET_BACKWARD) return batch_norm_backward(e, s->norm, member);
+    if (s->barrier == BARRIER_FORWARD) return batch_norm_forward(e, s->norm, member);
+    if (s->barrier == BARRIER_BACKWARD) return batch_norm_backward(e, s->norm, member);
     team_barrier(e->team);
     return true;
 }
@@ -110,16 +110,16 @@ static void step_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    transform_filters(e, member, &e->training.sweeps[e->first_sweep]);
-    if (e->filters_by_sweep) team_barrier(e->team);
-    for (int i = e->first_sweep; i < e->end_sweep; i++) {
-        const sweep *s = &e->training.sweeps[i];
-        run_sweep(e, member, s);
-        const bool well = meet(e, member, s);
+    transform_filters(e, member, &e->training.supersteps[e->first_superstep]);
+    if (e->filters_by_superstep) team_barrier(e->team);
+    for (int i = e->first_superstep; i < e->end_superstep; i++) {
+        const superstep *s = &e->training.supersteps[i];
+        run_superstep(e, member, s);
+        const bool well = pass_barrier(e, member, s);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
-    if (e->end_sweep < e->training.sweep_count) return;
+    if (e->end_superstep < e->training.superstep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
     if (!hand_over(e, member)) join_records(e, member);
@@ -127,8 +127,8 @@ static void step_body(void *argument, int member) {
 }
 
 void step_run(engine *e, int first, int end, error *err) {
-    e->first_sweep = first;
-    e->end_sweep = end;
+    e->first_superstep = first;
+    e->end_superstep = end;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
@@ -145,7 +145,7 @@ status cpu_step(engine *e, const batch *b, error *err) {
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->given_gradients = e->given_losses = NULL;
-    step_run(e, 0, e->training.sweep_count, err);
+    step_run(e, 0, e->training.superstep_count, err);
     return STATUS_OK;
 }
 
@@ -157,14 +157,14 @@ status cpu_forward(engine *e, const batch *b, error *err) {
                          "cannot run forward separately: the engine was not opened for it");
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
-    step_run(e, 0, e->training.loss_sweep, err);
+    step_run(e, 0, e->training.loss_superstep, err);
     return STATUS_OK;
 }
 
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
     e->given_gradients = gradients;
     e->given_losses = losses;
-    step_run(e, e->training.loss_sweep, e->training.sweep_count, err);
+    step_run(e, e->training.loss_superstep, e->training.superstep_count, err);
     return STATUS_OK;
 }
 
@@ -213,8 +213,8 @@ static void infer_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const sweep *s = &e->inference.sweeps[0];
-    if (e->filters_by_sweep && e->inference_is_old) {
+    const superstep *s = &e->inference.supersteps[0];
+    if (e->filters_by_superstep && e->inference_is_old) {
         filters_transform(e, &e->inference, s->first, s->end, member);
         team_barrier(e->team);
     }

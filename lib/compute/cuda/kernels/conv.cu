@@ -76,8 +76,8 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
-// Returns the meeting of the blocks that sum rows.
-static meeting meeting_of(const correlation &r, double *parts, unsigned *counters) {
+// Returns what the blocks that sum the same rows share.
+static shared_parts shared_parts_of(const correlation &r, double *parts, unsigned *counters) {
     const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
     return {parts, counters, group_size(blocks)};
 }
@@ -93,7 +93,8 @@ static parts_room room_of(const correlation &r, int shards) {
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const epilogue_task *epilogue) {
     const correlation r = forward_of(c->lanes, c->first, t);
-    const store_moments e = {t->bias, t->z, c->count, meeting_of(r, n->parts, n->counters), *n};
+    const store_moments e = {t->bias, t->z, c->count, shared_parts_of(r, n->parts, n->counters),
+                             *n};
     if (epilogue)
         launch_picked<false>(s, c, r, store_norm_epilogue{e, *epilogue});
     else
@@ -127,7 +128,7 @@ void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
 void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
                           const epilogue_task *front) {
     const correlation r = input_of(c->lanes, c->first, t);
-    const meeting m = meeting_of(r, front->parts, front->counters);
+    const shared_parts m = shared_parts_of(r, front->parts, front->counters);
     launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
 }
 

@@ -85,7 +85,7 @@ struct store_sums {
 // parts, and the last of these blocks adds the groups, so that no block has many to read.
 
 // Parts and counters that the blocks with sums of the same rows share.
-struct meeting {
+struct shared_parts {
     double *parts;
     unsigned *counters;
     int group; // blocks
@@ -196,7 +196,7 @@ static __device__ __forceinline__ void leave(block_part<S> *part, two_sums sum) 
 // Turns the sums of a block's rows into those of all blocks with these rows; returns false in all
 // blocks but the last. A group's sum replaces its first part.
 template <typename S>
-static __device__ __forceinline__ bool add_blocks(const product_block &b, const meeting &m,
+static __device__ __forceinline__ bool add_blocks(const product_block &b, const shared_parts &m,
                                                   two_sums *total, row_store<S> &store) {
     const int blocks = pieces(b.columns, S::COLUMNS), groups = pieces(blocks, m.group);
     const int own = b.column / S::COLUMNS, first = own / m.group * m.group;
@@ -251,7 +251,7 @@ struct store_moments {
     const float *bias;
     float *to;
     const int *count; // cut.count
-    meeting blocks;
+    shared_parts blocks;
     norm_task norm;
 
     template <typename S>
@@ -330,7 +330,7 @@ struct store_gradient {
     static constexpr bool WINDOWS = false;
     float *to;
     const int *count; // cut.count
-    meeting blocks;
+    shared_parts blocks;
     epilogue_task epilogue;
 
     template <typename S>

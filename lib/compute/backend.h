@@ -7,16 +7,17 @@
 //
 // One training step of a rank, as the training loop drives it:
 //
-//     step()      load, forward, loss and backward for the local shards; leaves one *record* for
-//                 each node of the reduction tree that covers the local leaves (usually one)
-//     (comm)      the exact all-reduce of all ranks' records, into reduced()
+//     step()      load, forward, loss and backward for the local shards; leaves one
+//                 *gradient buffer* for each node of the reduction tree that covers the local
+//                 leaves (usually one)
+//     (comm)      the exact all-reduce of all ranks' gradient buffers, into reduced()
 //     update()    the optimizer and the running statistics, from reduced()
 //
-// A record is a float vector. It holds the gradient sums, in the layout of the parameter arena;
-// then the step's batch norm statistics, weighted by counts, in the layout of the buffer arena;
-// then RECORD_EXTRA floats, the *tail*. The first float of the tail is the sum of the samples'
-// losses. The others are zero, and the caller may fill them before the reduction. So one reduction
-// carries everything that ranks must agree on.
+// A gradient buffer is a float vector. It holds the gradient sums, in the layout of the parameter
+// arena; then the step's batch norm statistics, weighted by counts, in the layout of the buffer
+// arena; then GRADIENT_TAIL floats, the *tail*. The first float of the tail is the sum of the
+// samples' losses. The others are zero, and the caller may fill them before the reduction. So one
+// reduction carries everything that ranks must agree on.
 //
 // The arithmetic (the order of every sum) depends only on the program and the sample counts of the
 // shards: not on threads, not on the instruction set, not on which engine holds which shard. See
@@ -40,9 +41,9 @@
 #include "compute/target.h"
 
 enum {
-    GROUP = 16,        // samples in a group: a leaf of the reduction tree, the lanes of a vector
-    RECORD_EXTRA = 16, // floats after the arenas in a record
-    RECORD_LOSS = 0,   // tail[0]: sum of the losses
+    GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
+    GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer
+    TAIL_LOSS = 0,      // tail[0]: sum of the losses
     ENGINE_MAX_CHANNELS = 16,
     ENGINE_MAX_SHARDS = 1024,                // per step
     ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // per shard and step
@@ -88,7 +89,7 @@ typedef struct batch {
     uint32_t epoch;
     uint32_t frozen; // bit g: the update leaves parameters of group g alone (update_group). An
                      // engine may leave out what only their gradients need; these parts of its
-                     // records are then undefined
+                     // gradient buffers are then undefined
 } batch;
 
 // Exchange between engines for sync_batch_norm: takes the values of the engine's shards in `mine`
@@ -160,7 +161,7 @@ typedef struct update_group {
     bool frozen; // parameters and their state stay as they are, without decay
 } update_group;
 
-// Everything that an update needs in addition to the reduced record.
+// Everything that an update needs in addition to the reduced gradient buffer.
 typedef struct update_rule {
     optimizer_kind kind;
     float lr, weight_decay; // of group 0
@@ -272,18 +273,18 @@ typedef struct backend {
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
     status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
-    // Runs the local part of a step. Afterwards record k of records() belongs to the k-th node of
-    // the cover of the local leaves in tree() (node numbers by reduction_tree_cover). The engine
-    // owns both; they are valid until the next step. An engine that has all shards leaves one
-    // record, which is already the reduced one: a caller that adds nothing to it may call update()
-    // at once, and the record then never leaves the device.
+    // Runs the local part of a step. Afterwards gradient buffer k of gradients() belongs to the
+    // k-th node of the cover of the local leaves in tree() (node numbers by reduction_tree_cover).
+    // The engine owns both; they are valid until the next step. An engine that has all shards
+    // leaves one gradient buffer, which is already the reduced one: a caller that adds nothing to
+    // it may call update() at once, and the gradient buffer then never leaves the device.
     status (*step)(engine *e, const batch *b, error *err);
     const reduction_tree *(*tree)(const engine *e);
     // Returns V + 1 numbers: the first leaf of each shard, then the number of leaves.
     const int *(*shard_leaves)(const engine *e);
-    // Returns the records in host memory, for reading and writing. If they could not be copied
-    // there, the next call that returns a status reports why.
-    float *const *(*records)(engine *e, int *count);
+    // Returns the gradient buffers in host memory, for reading and writing. If they could not be
+    // copied there, the next call that returns a status reports why.
+    float *const *(*gradients)(engine *e, int *count);
 
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
     // their gradients are blocks of [classes][GROUP], one per group of this engine, in order:
@@ -308,34 +309,36 @@ typedef struct backend {
                             const float *in, float *out, error *err);
     status (*stage_backward)(engine *e, int first_shard, int end_shard, const float *dout,
                              float *din, error *err);
-    // Sums the records of the ranges into reduced().
+    // Sums the gradient buffers of the ranges into reduced().
     void (*stage_reduce)(engine *e);
 
-    // Returns the place of the reduced record: record_floats(program) floats of host memory. It may
-    // be one of the records. A caller must write the reduced record there; update() then reads it
-    // from there.
+    // Returns the place of the reduced gradient buffer: gradient_floats(program) floats of host
+    // memory. It may be one of the gradient buffers. A caller must write the reduced gradient
+    // buffer there; update() then reads it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
-    // Replaces records() and reduced(): sums the records of engines of one process, which together
-    // have all shards in order, into the first engine's reduced record. `exact`: along the tree;
-    // else one after another. NULL if records are in host memory anyway.
+    // Replaces gradients() and reduced(): sums the gradient buffers of engines of one process,
+    // which together have all shards in order, into the first engine's reduced gradient buffer.
+    // `exact`: along the tree; else one after another. NULL if gradient buffers are in host memory
+    // anyway.
     status (*reduce_engines)(engine *const *engines, int count, bool exact, error *err);
     // Waits for all pending updates, `count` of them, and writes their results in order. NULL if
     // updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
     // Engines of several ranks may reduce among themselves, in their own memory, instead of through
-    // records() and reduced(). All four functions are NULL if the backend cannot do this.
+    // gradients() and reduced(). All four functions are NULL if the backend cannot do this.
     //
     // Joins the group. All ranks call it together, once, after open(). *way describes how they will
     // reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the reason.
     status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
-    // Reduces the records. All ranks call it together, between step() and update(). Rank r owns the
-    // leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order that
-    // depends on the world size. The last n floats of the tail of a record are filled with
-    // `requests`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
-    // includes its time. A measurement may call this again without a step: it then sums the current
-    // contents of the records at once, and takes as long as a reduction after a step.
+    // Reduces the gradient buffers. All ranks call it together, between step() and update(). Rank r
+    // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
+    // that depends on the world size. The last n floats of the tail of a gradient buffer are filled
+    // with `requests`; n < GRADIENT_TAIL. If there are buckets, update() does the reduction, and
+    // times() includes its time. A measurement may call this again without a step: it then sums the
+    // current contents of the gradient buffers at once, and takes as long as a reduction after a
+    // step.
     status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
                            int n, group_traffic *traffic, error *err);
     // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
@@ -369,9 +372,9 @@ typedef struct backend {
     bool (*launches_early)(const engine *e);
 } backend;
 
-// Returns the number of floats in a record of this program.
-static inline size_t record_floats(const program *p) {
-    return p->parameters + p->buffers + RECORD_EXTRA;
+// Returns the number of floats in a gradient buffer of this program.
+static inline size_t gradient_floats(const program *p) {
+    return p->parameters + p->buffers + GRADIENT_TAIL;
 }
 
 // Returns the backend of that name, or NULL. "cpu" always exists.

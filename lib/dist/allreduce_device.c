@@ -34,7 +34,7 @@ static void make_program(device_vector *v, size_t n) {
                            .count = 1,
                            .input = v->layer.in,
                            .classes = CLASSES,
-                           .parameters = n - RECORD_EXTRA};
+                           .parameters = n - GRADIENT_TAIL};
 }
 
 // ---- The group ----
@@ -170,7 +170,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
     TRY(v->backend->group_result(v->engine, &request, 1, err));
-    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, request, all, err));
+    TRY(check_value(v->program.parameters + GRADIENT_TAIL - 1, request, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

@@ -31,11 +31,11 @@ static double square_sum(const float *gradient, size_t n) {
     return sums[0];
 }
 
-void clipping_add(clipping *c, int first, int end, const float *record) {
+void clipping_add(clipping *c, int first, int end, const float *gradients) {
     for (int i = 0; i < c->model->tensor_count; i++) {
         const model_tensor *t = &c->model->tensors[i];
         if (t->is_buffer || t->layer < first || t->layer >= end) continue;
-        c->squares[i] = square_sum(record + t->offset, t->count);
+        c->squares[i] = square_sum(gradients + t->offset, t->count);
     }
 }
 
@@ -53,8 +53,8 @@ void clipping_finish(const clipping *c, const batch *b, update_rule *rule) {
     rule->factor = factor > 1 ? 1 : factor;
 }
 
-void clipping_apply(clipping *c, const float *record, const batch *b, update_rule *rule) {
+void clipping_apply(clipping *c, const float *gradients, const batch *b, update_rule *rule) {
     if (rule->clip_norm <= 0) return;
-    clipping_add(c, 0, c->model->program.count, record);
+    clipping_add(c, 0, c->model->program.count, gradients);
     clipping_finish(c, b, rule);
 }

@@ -163,7 +163,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->local_shards = x->shards / x->replicas;
     x->sample_bytes = shape_size(x->program->input);
     x->kept = o->data != NULL;
-    x->record = record_floats(x->program);
+    x->gradient_floats = gradient_floats(x->program);
     x->reduce_fast = o->reduce_fast;
     x->clips = o->experiment->optimizer.clip_norm > 0;
     clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);

@@ -70,7 +70,7 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
     size_t times = AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t);
     static_assert(AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t) >= AGREEMENT_BYTES,
                   "agreement_check gathers no more");
-    return (message_sizes){.floats = record_floats(&e->model.program),
+    return (message_sizes){.floats = gradient_floats(&e->model.program),
                            .gather_bytes = statistics > times ? statistics : times};
 }
 

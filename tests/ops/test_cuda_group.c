@@ -312,8 +312,8 @@ static void all_are_well(const training *t) {
 
 // ---- Problems ----
 
-// A small model with batch norm; one with records longer than a stand-in moves at once; and one
-// whose records are only a few floats.
+// A small model with batch norm; one with gradient buffers longer than a stand-in moves at once;
+// and one whose gradient buffers are only a few floats.
 static const model_case cases[] = {
     {.name = "conv-bn",
      .input = "[2, 7, 6]",
@@ -584,7 +584,7 @@ static void traffic_is_counted(void **state) {
     (void)state;
     problem p;
     problem_init(&p, &cases[0], &twelve);
-    const size_t n = record_floats(&p.m.program), slice = n / 4;
+    const size_t n = gradient_floats(&p.m.program), slice = n / 4;
     assert_int_equal(n % 16, 0);
     for (int l = 0; l < LAYOUTS; l++)
         for (int fast = 0; fast < 2; fast++) {
@@ -816,7 +816,7 @@ static void one_rank_without_ipc_disables_it_for_all(void **state) {
 // ---- With CUDA in this process: last, because no rank survives a fork after this ----
 
 // The path through the host, and the reference.
-static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
+static void exact_has_the_bits_of_sums_on_the_host(void **state) {
     (void)state;
     problem p;
     outcome host;
@@ -856,7 +856,7 @@ int main(void) {
         cmocka_unit_test(an_nccl_error_ends_a_wait_for_a_block),
         cmocka_unit_test(disagreeing_ranks_get_an_error),
         cmocka_unit_test(one_rank_without_ipc_disables_it_for_all),
-        cmocka_unit_test(exact_has_the_bits_of_records_summed_on_the_host),
+        cmocka_unit_test(exact_has_the_bits_of_sums_on_the_host),
     };
     error err = {0};
     setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);

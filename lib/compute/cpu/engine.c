@@ -76,7 +76,7 @@ static status take_norm_state(engine *e, error *err) {
 
 status engine_take_stack(engine *e, team_member *m, int count, error *err) {
     for (int i = 0; i < count; i++)
-        if (!m->stack[i]) TAKE(m->stack[i], record_floats(e->program));
+        if (!m->stack[i]) TAKE(m->stack[i], gradient_floats(e->program));
     return STATUS_OK;
 }
 
@@ -144,19 +144,19 @@ static status take_memory(engine *e, error *err) {
     return take_norm_state(e, err);
 }
 
-// One record for each node of the widest cover of the local leaves: a single one if all leaves are
-// local. A stage keeps one per shard.
-static status take_records(engine *e, error *err) {
+// One gradient buffer for each node of the widest cover of the local leaves: a single one if all
+// leaves are local. A stage keeps one per shard.
+static status take_gradients(engine *e, error *err) {
     int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
     if (e->options.stage) widest = e->options.shards;
-    e->record_room = widest;
-    TAKE(e->records, (size_t)widest);
-    for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
-    // A single record is already the sum and needs no second buffer.
+    e->gradients_room = widest;
+    TAKE(e->gradients, (size_t)widest);
+    for (int i = 0; i < widest; i++) TAKE(e->gradients[i], gradient_floats(e->program));
+    // A single gradient buffer is already the sum and needs no second buffer.
     if (widest == 1)
-        e->reduced = e->records[0];
+        e->reduced = e->gradients[0];
     else
-        TAKE(e->reduced, record_floats(e->program));
+        TAKE(e->reduced, gradient_floats(e->program));
     return STATUS_OK;
 }
 
@@ -188,15 +188,15 @@ static void cpu_close(engine *e) {
             free(m->added);
             free(m->values);
         }
-    if (e->records && e->reduced != e->records[0]) free(e->reduced);
-    if (e->records)
-        for (int i = 0; i < e->record_room; i++) free(e->records[i]);
+    if (e->gradients && e->reduced != e->gradients[0]) free(e->reduced);
+    if (e->gradients)
+        for (int i = 0; i < e->gradients_room; i++) free(e->gradients[i]);
     norm_state *n = &e->norm;
     if (e->filters_by_superstep) free(e->inference.filters);
     free(e->training.filters);
     void *all[] = {e->parameters, e->buffers,      e->state[0],     e->state[1], e->packed,
                    e->groups,     e->shard_groups, e->shard_leaves, e->counts,   e->cover,
-                   e->records,    e->terms_node,   e->terms,        e->members,  e->slots};
+                   e->gradients,  e->terms_node,   e->terms,        e->members,  e->slots};
     void *norm[] = {n->group_mean,    n->group_m2,          n->group_dy, n->group_dy_xhat,
                     n->mean,          n->mean_rest,         n->inv_std,  n->scale,
                     n->shift,         n->from_dy,           n->from_z,   n->from_one,
@@ -232,7 +232,7 @@ static status open_parts(engine *e, error *err) {
                        err));
     TRY(take_sequences(e, err));
     TRY(take_memory(e, err));
-    TRY(take_records(e, err));
+    TRY(take_gradients(e, err));
     take_tracks(e);
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
 out:
@@ -399,7 +399,7 @@ static status cpu_update(engine *e, const update_rule *rule, update_result *resu
     engine_region(e, update_body);
     e->inference_is_old = true;
     const size_t tail = e->program->parameters + e->program->buffers;
-    result->loss = (float)((double)e->reduced[tail + RECORD_LOSS] / samples_of_step(e));
+    result->loss = (float)((double)e->reduced[tail + TAIL_LOSS] / samples_of_step(e));
     result->digest = 0;
     for (int t = 0; t < team_size(e->team); t++) result->digest += e->members[t].digest;
     return STATUS_OK;
@@ -426,9 +426,9 @@ static size_t cpu_memory(const engine *e) {
     return e->allocated;
 }
 
-static float *const *cpu_records(engine *e, int *count) {
-    *count = e->record_count;
-    return e->records;
+static float *const *cpu_gradients(engine *e, int *count) {
+    *count = e->cover_count;
+    return e->gradients;
 }
 
 static const backend cpu = {
@@ -442,7 +442,7 @@ static const backend cpu = {
     .step = cpu_step,
     .tree = cpu_tree,
     .shard_leaves = cpu_shard_leaves,
-    .records = cpu_records,
+    .gradients = cpu_gradients,
     .forward = cpu_forward,
     .logits_floats = cpu_logits_floats,
     .gather_logits = cpu_gather_logits,

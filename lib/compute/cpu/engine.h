@@ -12,9 +12,9 @@
 // other groups of its shard. Without batch norm a step is one superstep, and a thread needs memory
 // for a single group only.
 //
-// A thread's leaves are contiguous. Their records go through a stack machine
-// (reduction_tree_merges): the operations of a leaf write into a new record or, if the tree adds
-// the leaf to the preceding sum, directly into that sum.
+// A thread's leaves are contiguous. Their gradient buffers go through a stack machine
+// (reduction_tree_merges): the operations of a leaf write into a new gradient buffer or, if the
+// tree adds the leaf to the preceding sum, directly into that sum.
 #ifndef LOCKSTEP_COMPUTE_CPU_ENGINE_H
 #define LOCKSTEP_COMPUTE_CPU_ENGINE_H
 
@@ -53,7 +53,7 @@ typedef struct operation {
     size_t filters;   // products by Winograd's algorithm: offset of their filters
 } operation;
 
-typedef struct range { // of a record
+typedef struct range { // of a gradient buffer
     size_t first, count;
 } range;
 
@@ -70,7 +70,7 @@ typedef struct superstep {
     const unit *norm;           // its batch norm
     int chunk;                  // groups that its operations take at a time, at most
     size_t values, added;       // floats of each of these in the memory of the thread
-    int range_first, range_end; // the parts of a record that its operations write
+    int range_first, range_end; // the parts of a gradient buffer that its operations write
 } superstep;
 
 enum { CHUNK = WINOGRAD_TILES }; // groups of a chunk, at most
@@ -101,14 +101,14 @@ typedef struct norm_state {
     float *inv_std, *scale, *shift;     // [local shard][channel], forward
     float *from_dy, *from_z, *from_one; // [local shard][channel], backward
     float *weighted_mean,
-        *weighted_variance;       // [local shard][channel]: the shard's part of the record
+        *weighted_variance;       // [local shard][channel]: the shard's part of the gradient buffer
     double *mine, *all;           // sync: [local shard or shard][2·channels of one norm]
     float *run_scale, *run_shift; // [channel]: inference
 } norm_state;
 
 // Data of one thread of the team.
 typedef struct team_member {
-    float **stack; // of records, stack_size at most; those that a step needs exist
+    float **stack; // of gradient buffers, stack_size at most; those that a step needs exist
     float *scratch;
     float *values; // y that are computed again: of each group of a chunk
     float *added;  // likewise: gradients before they are added to others
@@ -151,8 +151,8 @@ struct engine {
     int stack_size, cover_size; // most pending sums of a thread; most nodes of a cover
     int first_leaf;             // of this engine
     int *cover;                 // nodes of the tree
-    float **records;
-    int record_count, record_room;
+    float **gradients;
+    int cover_count, gradients_room;
     int *terms_node; // the threads' own covers, in order
     float **terms;
     int term_count;
@@ -161,7 +161,7 @@ struct engine {
     int first_superstep, end_superstep;          // the supersteps that the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
     int run_first, run_end;                      // the local shards being processed
-    int record_first;                            // index of their first record
+    int gradients_first;                         // index of their first gradient buffer
     const float *stage_in;                       // stages: input and output of this run
     float *stage_out;
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
@@ -189,7 +189,7 @@ typedef struct group_work {
     int samples;
     const uint8_t *const *pixels;
     float *memory;
-    float *record; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
+    float *gradients; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
     bool accumulate;
     float *added, *values; // of the member's, its own part
 } group_work;
@@ -289,7 +289,7 @@ void step_run(engine *e, int first, int end, error *err);
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// engine.c: takes memory for the first `count` records of a thread's stack.
+// engine.c: takes memory for the first `count` gradient buffers of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
 // engine.c: builds the training sequence anew, for other frozen groups.
 void engine_freeze(engine *e, uint32_t frozen);
@@ -307,7 +307,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member);
 bool batch_norm_backward(engine *e, const unit *u, int member);
 // Computes scale and shift from the running statistics.
 void batch_norm_inference(engine *e);
-// Updates the running statistics after a step, from the reduced record.
+// Updates the running statistics after a step, from the reduced gradient buffer.
 void batch_norm_update(engine *e);
 
 #endif

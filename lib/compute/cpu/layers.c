@@ -140,8 +140,8 @@ static group_norm_task normalising(const group_work *g, const unit *u, float *dx
                              .bias = g->e->parameters + l->bias,
                              .dy = g->memory + u->dy.offset,
                              .dx = dx,
-                             .dweight = g->record ? g->record + l->weight : NULL,
-                             .dbias = g->record ? g->record + l->bias : NULL,
+                             .dweight = g->gradients ? g->gradients + l->weight : NULL,
+                             .dbias = g->gradients ? g->gradients + l->bias : NULL,
                              .accumulate = g->accumulate};
 }
 

@@ -73,8 +73,8 @@ static void run_anchor_input(const group_work *g, const unit *u) {
 
 static void run_anchor_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.anchor;
-    cpu_layers[l->kind].weights(g, u, g->record + l->weight,
-                                l->has_bias ? g->record + l->bias : NULL);
+    cpu_layers[l->kind].weights(g, u, g->gradients + l->weight,
+                                l->has_bias ? g->gradients + l->bias : NULL);
 }
 
 static epilogue_task epilogue(const group_work *g, const unit *u) {
@@ -124,11 +124,11 @@ static void run_sum_backward(const group_work *g, const unit *u) {
     pass_gradient(g, dy, u->layers.second, u->second_dx);
 }
 
-// Writes or adds `values` (NULL: zeros) to a part of the group's record.
-static void record_put(const group_work *g, size_t at, const float *values, size_t n) {
+// Writes or adds `values` (NULL: zeros) to a part of the group's gradient buffer.
+static void put_gradients(const group_work *g, size_t at, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float v = values ? values[i] : 0.0f;
-        g->record[at + i] = g->accumulate ? g->record[at + i] + v : v;
+        g->gradients[at + i] = g->accumulate ? g->gradients[at + i] + v : v;
     }
 }
 
@@ -139,10 +139,10 @@ static void run_statistics(const group_work *g, const unit *u) {
     const size_t shard =
         (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
-    record_put(g, e->program->parameters + u->layers.norm->mean,
-               leads ? e->norm.weighted_mean + shard : NULL, channels);
-    record_put(g, e->program->parameters + u->layers.norm->variance,
-               leads ? e->norm.weighted_variance + shard : NULL, channels);
+    put_gradients(g, e->program->parameters + u->layers.norm->mean,
+                  leads ? e->norm.weighted_mean + shard : NULL, channels);
+    put_gradients(g, e->program->parameters + u->layers.norm->variance,
+                  leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
 static void run_epilogue_sums(const group_work *g, const unit *u) {
@@ -150,8 +150,8 @@ static void run_epilogue_sums(const group_work *g, const unit *u) {
     const epilogue_task t = epilogue_gradient(g, u);
     e->kernels->epilogue_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
-    record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    record_put(g, u->layers.norm->bias, t.sum_dy, channels);
+    put_gradients(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    put_gradients(g, u->layers.norm->bias, t.sum_dy, channels);
     run_statistics(g, u);
 }
 
@@ -167,20 +167,20 @@ static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
     const size_t classes = (size_t)p->classes;
-    float *logits = g->memory + u->z.offset, tail_values[RECORD_EXTRA] = {0};
+    float *logits = g->memory + u->z.offset, tail_values[GRADIENT_TAIL] = {0};
     if (e->given_gradients) {
         lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
-        tail_values[RECORD_LOSS] = e->given_losses[g->index];
+        tail_values[TAIL_LOSS] = e->given_losses[g->index];
     } else {
         const loss_task t = {.classes = p->classes,
                              .samples = g->samples,
                              .smoothing = e->options.label_smoothing,
                              .logits = logits,
                              .targets = e->batch->targets + g->group->first};
-        tail_values[RECORD_LOSS] = e->kernels->loss(&t);
+        tail_values[TAIL_LOSS] = e->kernels->loss(&t);
     }
     scale_logits(g, u);
-    record_put(g, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
+    put_gradients(g, p->parameters + p->buffers, tail_values, GRADIENT_TAIL);
 }
 
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is

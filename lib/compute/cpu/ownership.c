@@ -65,8 +65,8 @@ void ownership_deal(engine *e, int first, int end) {
         for (int k = 0; k < n; k++) e->terms[e->term_count + k] = m->stack[k];
         e->term_count += n;
     }
-    e->record_first = e->options.stage ? first : 0;
-    e->record_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
+    e->gradients_first = e->options.stage ? first : 0;
+    e->cover_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
 }
 
 // Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the

@@ -17,14 +17,15 @@ static void add_range(sequence *s, size_t first, size_t count) {
     if (count) s->ranges[s->range_count++] = (range){first, count};
 }
 
-// The parts of a record that an operation writes: those of a layer's tensors, and the loss.
+// The parts of a gradient buffer that an operation writes: those of a layer's tensors, and the
+// loss.
 static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
     const program *p = e->program;
     const layer *l = kind == OP_ANCHOR_WEIGHTS                           ? u->layers.anchor
                      : kind == OP_UNFUSED_BACKWARD                       ? u->layers.unfused
                      : kind == OP_EPILOGUE_SUMS || kind == OP_STATISTICS ? u->layers.norm
                                                                          : NULL;
-    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
+    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, GRADIENT_TAIL);
     if (!l) return;
     if (kind != OP_STATISTICS) {
         add_range(s, l->weight, layer_weights(l));

@@ -75,21 +75,21 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
 // The last run left the cover of its range: all shards, or the last shard that has samples.
 void cpu_stage_reduce(engine *e) {
     const program *p = e->program;
-    const size_t tail = p->buffers + RECORD_EXTRA;
+    const size_t tail = p->buffers + GRADIENT_TAIL;
     int terms = 0, first = 0, end = 0;
     while (e->run_first > 0 && end < e->options.shards && e->counts[end] > 0) end++;
     for (; first < end; first++)
         terms += reduction_tree_cover(&e->tree, e->shard_leaves[first], e->shard_leaves[first + 1],
                                       e->terms_node + terms);
-    if (terms == 0) { // one run, one record
-        if (e->reduced != e->records[0])
-            memcpy(e->reduced, e->records[0], record_floats(p) * sizeof *e->reduced);
+    if (terms == 0) { // one run, one gradient buffer
+        if (e->reduced != e->gradients[0])
+            memcpy(e->reduced, e->gradients[0], gradient_floats(p) * sizeof *e->reduced);
         return;
     }
     reduction_tree_sum_part(&e->tree, e->tree.count - 1, e->terms_node,
-                            (const float *const *)e->records, terms, e->own_first,
+                            (const float *const *)e->gradients, terms, e->own_first,
                             e->reduced + e->own_first, e->own_end - e->own_first);
     reduction_tree_sum_part(&e->tree, e->tree.count - 1, e->terms_node,
-                            (const float *const *)e->records, terms, p->parameters,
+                            (const float *const *)e->gradients, terms, p->parameters,
                             e->reduced + p->parameters, tail);
 }

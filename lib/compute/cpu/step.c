@@ -40,7 +40,7 @@ static void run_superstep(engine *e, int member, const superstep *s) {
         if (merges == 0) top++;
         group_work *w = &chunk[count];
         *w = work_of(e, member, leaf);
-        w->record = m->stack[top];
+        w->gradients = m->stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
         w->added = m->added + (size_t)count * s->added;
         w->values = m->values + (size_t)count * s->values;
@@ -53,34 +53,35 @@ static void run_superstep(engine *e, int member, const superstep *s) {
     }
 }
 
-// Each thread sums its slice of the threads' vectors into the records of the engine's own cover.
-static void join_records(engine *e, int member) {
-    const size_t n = record_floats(e->program), members = (size_t)team_size(e->team);
+// Each thread sums its slice of the threads' vectors into the gradient buffers of the engine's own
+// cover.
+static void join_gradients(engine *e, int member) {
+    const size_t n = gradient_floats(e->program), members = (size_t)team_size(e->team);
     const size_t lines = (n + GROUP - 1) / GROUP;
     const size_t first = lines * (size_t)member / members * GROUP;
     size_t end = lines * ((size_t)member + 1) / members * GROUP;
     if (end > n) end = n;
-    for (int k = 0, t = 0; k < e->record_count; k++) {
+    for (int k = 0, t = 0; k < e->cover_count; k++) {
         const int last = e->tree.nodes[e->cover[k]].end, start = t;
         while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
         reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
                                 (const float *const *)e->terms + start, t - start, first,
-                                e->records[e->record_first + k] + first, end - first);
+                                e->gradients[e->gradients_first + k] + first, end - first);
     }
 }
 
-// If there is a single record, from one thread, the thread and the engine swap buffers. Returns
-// false if there are more.
+// If there is a single gradient buffer, from one thread, the thread and the engine swap buffers.
+// Returns false if there are more.
 static bool hand_over(engine *e, int member) {
-    if (e->term_count != 1 || e->record_count != 1) return false;
+    if (e->term_count != 1 || e->cover_count != 1) return false;
     if (member != 0) return true;
     for (int t = 0; t < team_size(e->team); t++) {
         team_member *m = &e->members[t];
         if (m->stack[0] != e->terms[0]) continue;
-        float **record = &e->records[e->record_first], *brought = m->stack[0];
-        if (e->reduced == *record) e->reduced = brought;
-        m->stack[0] = e->terms[0] = *record;
-        *record = brought;
+        float **gradients = &e->gradients[e->gradients_first], *brought = m->stack[0];
+        if (e->reduced == *gradients) e->reduced = brought;
+        m->stack[0] = e->terms[0] = *gradients;
+        *gradients = brought;
         break;
     }
     return true;
@@ -122,7 +123,7 @@ static void step_body(void *argument, int member) {
     if (e->end_superstep < e->training.superstep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
-    if (!hand_over(e, member)) join_records(e, member);
+    if (!hand_over(e, member)) join_gradients(e, member);
     member_mark(m, PHASE_BACKWARD);
 }
 

@@ -150,7 +150,7 @@ status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t,
 
 status cuda_linear_weight(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
     const sizes n = sizes_of(c, t);
-    const record_set *r = &t->records;
+    const gradient_set *r = &t->gradients;
     status rc = STATUS_OK;
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_T, CUBLAS_OP_N,

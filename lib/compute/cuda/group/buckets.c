@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A group's reduction as part of a step. The record is cut into buckets; each is reduced as soon as
-// backward has made it, on a separate stream, while backward works on the earlier layers. Step,
-// reduction and update are then one graph.
+// A group's reduction as part of a step. The gradient buffer is cut into buckets; each is reduced
+// as soon as backward has made it, on a separate stream, while backward works on the earlier
+// layers. Step, reduction and update are then one graph.
 //
 //     stream        backward of layer 3    layer 2        layer 1        update
 //     group->stream                        bucket 0       bucket 1 ...   ^
 //
 // Backward goes from the last layer to the first, and the parameter arena has layers in order
-// (program.h): so gradients are complete from the end of the record on. The rest of the record
-// (sums for running statistics, the loss and the requests) follows the parameters and comes from
-// forward; it goes with the first bucket.
+// (program.h): so gradients are complete from the end of the gradient buffer on. The rest of the
+// gradient buffer (sums for running statistics, the loss and the requests) follows the parameters
+// and comes from forward; it goes with the first bucket.
 //
 // The bits are those of a reduction after the step: the order of additions does not depend on where
-// a record is cut.
+// a gradient buffer is cut.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +49,10 @@ out:
 
 // A new bucket begins at a unit's first parameter, if the bucket after it and the rest before it
 // are large enough. Only the last bucket need not consist of whole slices.
-static status cut_record(cuda_group *g, error *err) {
+static status cut_gradients(cuda_group *g, error *err) {
     const cuda_plan *p = g->plan;
     const size_t least = g->member.bucket, unit = cuda_slice_unit(g->member.size);
-    size_t end = g->records->floats, complete = end;
+    size_t end = g->gradients->floats, complete = end;
     status rc = STATUS_OK;
     for (int i = p->units.count - 1; i > 0; i--) {
         complete = first_parameter(&p->units.units[i], complete);
@@ -86,7 +86,7 @@ status cuda_form_buckets(cuda_group *g, error *err) {
     g->buckets = memory_new((size_t)g->plan->units.count, sizeof *g->buckets);
     g->captured_first_term = memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term);
     TRY(make_stream(g, err));
-    rc = cut_record(g, err);
+    rc = cut_gradients(g, err);
 out:
     return rc;
 }
@@ -116,10 +116,10 @@ static status reduce_bucket(cuda_group *g, const bucket *b, error *err) {
     const launch_stream s = serial(g);
     const slices *part = &b->slices;
     const step_clock *clock = &g->engine->clock;
-    const bool has_tail = part->end == g->records->floats;
+    const bool has_tail = part->end == g->gradients->floats;
     status rc;
     cuda_mark_event(clock, b->begun, s);
-    TRY(cuda_sum_records(g->engine, part->first, part->end, s, err));
+    TRY(cuda_sum_gradients(g->engine, part->first, part->end, s, err));
     if (has_tail) TRY(cuda_group_put_requests(g, s, err));
     TRY(g->transport->reduce(g, part, s, err));
     if (has_tail) TRY(cuda_group_take_requests(g, s, err));

@@ -28,12 +28,13 @@ static status gather_cards(const cuda_group *g, group_card *cards, error *err) {
     group_card mine;
     memset(&mine, 0, sizeof mine);
     mine.has_device = find_device(g, mine.device);
-    mine.record = g->records->stride;
+    mine.gradient_floats = g->gradients->stride;
     mine.shards = (size_t)g->shards->count;
     mine.nccl = cuda_nccl.available();
     status rc = member->all_gather(member->context, &mine, sizeof mine, cards, err);
     for (int r = 1; rc == STATUS_OK && r < member->size; r++)
-        if (cards[r].record != cards[0].record || cards[r].shards != cards[0].shards)
+        if (cards[r].gradient_floats != cards[0].gradient_floats ||
+            cards[r].shards != cards[0].shards)
             rc = error_set(err, STATUS_FAILED,
                            "cannot reduce: the records of rank %d and rank 0 differ in shape", r);
     return rc;
@@ -49,7 +50,7 @@ static status take_memory(cuda_group *g, error *err) {
     TRY(cuda_take_host(g->device, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(g->device, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->requests, &g->requests,
+    TRY(cuda_take_host(g->device, STEPS_AHEAD * GRADIENT_TAIL * sizeof *g->requests, &g->requests,
                        err));
 out:
     return rc;
@@ -93,7 +94,7 @@ static cuda_group *new_group(engine *e, const engine_group *member) {
     g->device = &e->device;
     g->plan = &e->plan;
     g->shards = &e->shards;
-    g->records = &e->records;
+    g->gradients = &e->gradients;
     g->place = &e->place;
     g->member = *member;
     return g;
@@ -152,7 +153,7 @@ void cuda_group_close(engine *e) {
 // ---- The terms, and the order in which they are added ----
 
 slices cuda_group_whole(const cuda_group *g) {
-    return cuda_slices(0, g->records->floats, g->member.size);
+    return cuda_slices(0, g->gradients->floats, g->member.size);
 }
 
 static status find_terms(cuda_group *g, const int *first_leaf, error *err) {
@@ -164,7 +165,7 @@ static status find_terms(cuda_group *g, const int *first_leaf, error *err) {
                                       g->node + terms);
     }
     g->first_term[size] = terms;
-    if (g->first_term[rank + 1] - g->first_term[rank] != g->shards->record_count)
+    if (g->first_term[rank + 1] - g->first_term[rank] != g->shards->cover_count)
         return error_set(err, STATUS_FAILED,
                          "cannot reduce: the leaves given for rank %d do not match its engine's",
                          rank);
@@ -188,8 +189,7 @@ static status send_order(cuda_group *g, error *err) {
     status rc = STATUS_OK;
     for (int t = 0; g->exact && t < terms; t++)
         TRY(set_merges(g, t, reduction_tree_node_merges(&g->shards->tree, g->node[t]), err));
-    for (int k = 0; !g->exact && k < g->shards->record_count; k++)
-        TRY(set_merges(g, k, k > 0, err));
+    for (int k = 0; !g->exact && k < g->shards->cover_count; k++) TRY(set_merges(g, k, k > 0, err));
     if (!g->order_changed) return rc;
     g->order_changed = false;
     rc = cuda_enqueue_copy(g->device, g->merges, g->merges_host, count * sizeof *g->merges,
@@ -200,15 +200,15 @@ out:
 
 status cuda_group_add_own(const cuda_group *g, const slices *b, launch_stream s, error *err) {
     const size_t floats = b->end - b->first;
-    float *const sums = g->records->sums + b->first;
-    const cut c = {.end = g->shards->record_count};
-    const reduce_task t = {.records = {sums, g->records->stride},
+    float *const sums = g->gradients->sums + b->first;
+    const cut c = {.end = g->shards->cover_count};
+    const reduce_task t = {.gradients = {sums, g->gradients->stride},
                            .merges = g->merges,
                            .n = floats,
                            .out = sums,
-                           .out_stride = g->records->stride};
-    if (g->shards->record_count == 1) return STATUS_OK;
-    if (g->shards->record_count == 0) {
+                           .out_stride = g->gradients->stride};
+    if (g->shards->cover_count == 1) return STATUS_OK;
+    if (g->shards->cover_count == 0) {
         launch_after_other(s);
         return cuda_check(g->device, cudaMemsetAsync(sums, 0, floats * sizeof *sums, s.stream),
                           "clearing a record", err);
@@ -220,13 +220,14 @@ status cuda_group_add_own(const cuda_group *g, const slices *b, launch_stream s,
 // ---- Requests ----
 
 static float *requests_here(const cuda_group *g) {
-    return g->requests + cuda_turn(&g->engine->input) * RECORD_EXTRA;
+    return g->requests + cuda_turn(&g->engine->input) * GRADIENT_TAIL;
 }
 
-// Copies between the pinned requests and the tail of the first record.
+// Copies between the pinned requests and the tail of the first gradient buffer.
 static status move_requests(const cuda_group *g, bool in, launch_stream s, error *err) {
     const size_t n = (size_t)g->request_count;
-    float *there = g->records->sums + record_floats(g->plan->program) - n, *here = requests_here(g);
+    float *there = g->gradients->sums + gradient_floats(g->plan->program) - n,
+          *here = requests_here(g);
     const enum cudaMemcpyKind kind = in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
     launch_after_other(s);
     return cuda_check(
@@ -237,7 +238,7 @@ static status move_requests(const cuda_group *g, bool in, launch_stream s, error
 
 // A rank without a vector contributes no requests.
 status cuda_group_put_requests(const cuda_group *g, launch_stream s, error *err) {
-    return g->shards->record_count == 0 ? STATUS_OK : move_requests(g, true, s, err);
+    return g->shards->cover_count == 0 ? STATUS_OK : move_requests(g, true, s, err);
 }
 
 status cuda_group_take_requests(const cuda_group *g, launch_stream s, error *err) {
@@ -250,7 +251,7 @@ status cuda_group_take_requests(const cuda_group *g, launch_stream s, error *err
 // all others, whether it is sent or the others read it. An all-reduce of one vector sends as much.
 static uint64_t bytes_sent(const cuda_group *g, const slices *b) {
     const size_t others = (size_t)g->member.size - 1;
-    const size_t vectors = g->exact ? (size_t)g->shards->record_count : 1;
+    const size_t vectors = g->exact ? (size_t)g->shards->cover_count : 1;
     const size_t own = cuda_slice(b, g->member.rank), floats = b->end - b->first;
     return (vectors * (floats - own) + own * others) * sizeof(float);
 }
@@ -264,7 +265,7 @@ out:
     return rc;
 }
 
-// Reduces the current records, after everything already in the stream.
+// Reduces the current gradient buffers, after everything already in the stream.
 static status reduce_now(cuda_group *g, group_traffic *traffic, error *err) {
     const slices whole = cuda_group_whole(g);
     const launch_stream s = cuda_main(g->device);
@@ -284,7 +285,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     const uint64_t begin = clock_now();
     cuda_group *g = e->place.group;
     status rc;
-    if (!g || e->place.failed || n >= RECORD_EXTRA)
+    if (!g || e->place.failed || n >= GRADIENT_TAIL)
         return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is not in a group",
                          e->device.index, e->device.name);
     g->exact = exact;
@@ -292,7 +293,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     memcpy(requests_here(g), requests, (size_t)n * sizeof *requests);
     TRY(cuda_begin(g->device, err));
     TRY(prepare(g, first_leaf, err));
-    *traffic = (group_traffic){.vectors = g->shards->record_count};
+    *traffic = (group_traffic){.vectors = g->shards->cover_count};
     e->place.waits = e->step_waits;
     if (!e->place.waits) TRY(reduce_now(g, traffic, err));
     for (int i = 0; e->place.waits && i < g->bucket_count; i++)

@@ -21,10 +21,10 @@ typedef struct group_card {
     unsigned char device[GROUP_DEVICE_BYTES]; // its UUID
     bool has_device;                          // the UUID is known
     bool nccl;                                // this build has NCCL
-    size_t record, shards;                    // floats, V: the same on all ranks
+    size_t gradient_floats, shards;           // floats, V: the same on all ranks
 } group_card;
 
-// A part of the record that is reduced in a step.
+// A part of the gradient buffer that is reduced in a step.
 typedef struct bucket {
     slices slices;
     int behind;              // index of the operation that completes it
@@ -45,7 +45,7 @@ typedef struct group_transport {
     // Before a step's reduction: allocates memory, and does all else that a capture forbids.
     status (*prepare)(cuda_group *g, error *err);
     // Enqueues the reduction of a bucket of the terms in a stream; the sum replaces that of the
-    // first record.
+    // first gradient buffer.
     status (*reduce)(cuda_group *g, const slices *b, launch_stream s, error *err);
     group_look *look; // is all work enqueued there done?
     // Looks at the transport's own threads: fails if pending work will never finish; done: they are
@@ -67,7 +67,7 @@ struct cuda_group {
     cuda_device *device;
     const cuda_plan *plan;
     const step_shards *shards;
-    const record_arrays *records;
+    const gradient_arrays *gradients;
     group_place *place;
     const group_transport *transport;
     void *own; // the transport's private data
@@ -81,9 +81,9 @@ struct cuda_group {
     bool order_changed; // since the host's merges were last sent
     // Of the current reduction, or the last one:
     bool exact;
-    float *requests; // [STEPS_AHEAD][RECORD_EXTRA], pinned
+    float *requests; // [STEPS_AHEAD][GRADIENT_TAIL], pinned
     int request_count;
-    // For reductions that are part of a step, from the end of the record to its beginning.
+    // For reductions that are part of a step, from the end of the gradient buffer to its beginning.
     bucket *buckets;
     int bucket_count;
     cudaStream_t stream; // concurrent with backward
@@ -95,13 +95,13 @@ struct cuda_group {
 // group.c
 // Returns once all ranks have called it.
 status cuda_group_meet(const cuda_group *g, error *err) MUST_CHECK;
-// Returns the whole record's slices.
+// Returns the whole gradient buffer's slices.
 slices cuda_group_whole(const cuda_group *g);
-// Replaces the first record by the sum of all of this engine's records, in order: a fast reduction
-// begins with one vector per rank.
+// Replaces the first gradient buffer by the sum of all of this engine's gradient buffers, in order:
+// a fast reduction begins with one vector per rank.
 status cuda_group_add_own(const cuda_group *g, const slices *b, launch_stream s,
                           error *err) MUST_CHECK;
-// Copy this reduction's requests into the tail of the first record, or back from it.
+// Copy this reduction's requests into the tail of the first gradient buffer, or back from it.
 status cuda_group_put_requests(const cuda_group *g, launch_stream s, error *err) MUST_CHECK;
 status cuda_group_take_requests(const cuda_group *g, launch_stream s, error *err) MUST_CHECK;
 // For the table:

@@ -2,13 +2,13 @@
 // Reduction of a step in device memory that the ranks of one host open to each other by CUDA IPC:
 // for ranks that share a GPU, and for GPUs without NCCL.
 //
-//     every rank's records are complete          (event `ready`)
+//     every rank's gradient buffers are complete   (event `ready`)
 //     -- meeting --
 //     reduce.cu    rank r reads slice r of all ranks' terms, in place, and adds them in
-//                  order; the sum replaces slice r of its own first record
+//                  order; the sum replaces slice r of its own first gradient buffer
 //                                                (event `summed`)
 //     -- meeting --
-//     reduce.cu    every rank copies the others' slices into its own first record
+//     reduce.cu    every rank copies the others' slices into its own first gradient buffer
 //     -- wait for the stream; meeting --
 //
 // In a meeting, ranks meet on the host, so that every rank has recorded its event; then each stream
@@ -17,16 +17,16 @@
 // these are added in rank order.
 //
 // **Nothing is overwritten while another rank still reads it.** Before the second meeting rank r
-// writes slice r of its own first record, which no other rank reads until then. After it, r writes
-// the other slices of its own first record. Their owners have read them already, because r waited
-// for their `summed` events; the other ranks now read only slice r, which is not written again.
-// When the reduction returns, the third meeting is over: every rank's stream is done with every
-// rank's records, and the next step may write its own. The same holds for the events: one is
-// recorded again only after every rank has waited for it.
+// writes slice r of its own first gradient buffer, which no other rank reads until then. After it,
+// r writes the other slices of its own first gradient buffer. Their owners have read them already,
+// because r waited for their `summed` events; the other ranks now read only slice r, which is not
+// written again. When the reduction returns, the third meeting is over: every rank's stream is done
+// with every rank's gradient buffers, and the next step may write its own. The same holds for the
+// events: one is recorded again only after every rank has waited for it.
 //
 // **Nothing is freed while another rank has it open.** Ranks that leave the group together close
-// each other's records, and meet, before any of them frees its own. A rank that leaves alone, after
-// a failure, frees nothing.
+// each other's gradient buffers, and meet, before any of them frees its own. A rank that leaves
+// alone, after a failure, frees nothing.
 //
 // **Waiting.** A stream that waits for the event of a dead process never finishes, and so would any
 // call that waits for this stream: then the engine is `stuck`, and cuda_close leaves its resources.
@@ -42,17 +42,18 @@ typedef enum milestone { READY, SUMMED, MILESTONES } milestone;
 
 // This rank's own objects, or another rank's as opened here.
 typedef struct peer {
-    float *sums; // its records
+    float *sums; // its gradient buffers
     cudaEvent_t events[MILESTONES];
 } peer;
 
 typedef struct ipc {
     peer *peers; // [size]
-    // [V]: this rank's slices of the vectors it adds; then [size]: all ranks' first records.
+    // [V]: this rank's slices of the vectors it adds; then [size]: all ranks' first gradient
+    // buffers.
     const float **places_host, **places;
     bool places_changed; // on the host, since they were last sent
     bool waits;          // does the stream wait for other ranks?
-    bool shared;         // may other ranks have this rank's records open?
+    bool shared;         // may other ranks have this rank's gradient buffers open?
 } ipc;
 
 static ipc *own(const cuda_group *g) {
@@ -97,9 +98,9 @@ static bool all_able(const void *verdicts, size_t stride, int size, error *why) 
 static status make_offer(cuda_group *g, offer *o, error *err) {
     peer *mine = &own(g)->peers[g->member.rank];
     status rc;
-    TRY(cuda_check(g->device, cudaIpcGetMemHandle(&o->sums, g->records->sums), "sharing memory",
+    TRY(cuda_check(g->device, cudaIpcGetMemHandle(&o->sums, g->gradients->sums), "sharing memory",
                    err));
-    mine->sums = g->records->sums;
+    mine->sums = g->gradients->sums;
     for (int m = 0; m < MILESTONES; m++) {
         TRY(cuda_check(g->device,
                        cudaEventCreateWithFlags(&mine->events[m],
@@ -260,13 +261,13 @@ static void set_place(cuda_group *g, int k, const float *place) {
 static void find_terms(cuda_group *g, const slices *b) {
     for (int r = 0; r < g->member.size; r++) {
         const float *slice = own(g)->peers[r].sums + (size_t)g->member.rank * b->each;
-        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += g->records->stride)
+        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += g->gradients->stride)
             set_place(g, t, slice);
     }
 }
 
-// ... and of every rank's first record.
-static void find_first_records(cuda_group *g, const slices *b) {
+// ... and of every rank's first gradient buffer.
+static void find_first_gradients(cuda_group *g, const slices *b) {
     for (int r = 0; r < g->member.size; r++)
         set_place(g, r, own(g)->peers[r].sums + (size_t)g->member.rank * b->each);
 }
@@ -287,7 +288,7 @@ static status add_slices(cuda_group *g, const slices *b, int vectors, const int 
     const reduce_task t = {.places = own(g)->places,
                            .merges = merges,
                            .n = cuda_slice(b, g->member.rank),
-                           .out = g->records->sums + (size_t)g->member.rank * b->each,
+                           .out = g->gradients->sums + (size_t)g->member.rank * b->each,
                            .out_stride = b->each};
     cuda_reduce(cuda_main(g->device), &c, &t);
     return cuda_check(g->device, cudaGetLastError(), "launching the sum of all ranks' records",
@@ -306,7 +307,7 @@ out:
 
 static status sum_fast(cuda_group *g, const slices *b, error *err) {
     status rc;
-    find_first_records(g, b);
+    find_first_gradients(g, b);
     TRY(send_places(g, err));
     TRY(cuda_group_add_own(g, b, cuda_main(g->device), err));
     TRY(wait_for_ranks(g, READY, err));
@@ -321,12 +322,13 @@ static status gather_slices(cuda_group *g, const slices *b, error *err) {
                            .own = g->member.rank,
                            .slice = b->each,
                            .n = b->end,
-                           .out = g->records->sums};
+                           .out = g->gradients->sums};
     cuda_gather_slices(cuda_main(g->device), &t);
     return cuda_check(g->device, cudaGetLastError(), "launching the gathering of slices", err);
 }
 
-// Reduces the whole record, in the engine's stream: the hosts meet, so this cannot be in a graph.
+// Reduces the whole gradient buffer, in the engine's stream: the hosts meet, so this cannot be in a
+// graph.
 static status reduce(cuda_group *g, const slices *b, launch_stream s, error *err) {
     status rc;
     assert(b->first == 0 && s.stream == g->device->stream);

@@ -5,7 +5,7 @@
 //
 //     send and receive    slice q of every term goes to rank q
 //     reduce.cu           rank q adds its slice of the terms, along the tree
-//     all-gather          the slices become the reduced record
+//     all-gather          the slices become the reduced gradient buffer
 //
 // Each float is added by one rank, in the tree's order: the bits of comm_shm.c.
 //
@@ -207,12 +207,12 @@ static ncclResult_t send_and_receive(const cuda_group *g, const slices *b, cudaS
     const nccl *n = own(g);
     const int size = g->member.size, rank = g->member.rank;
     const size_t mine = cuda_slice(b, rank);
-    const float *from = g->records->sums + b->first;
+    const float *from = g->gradients->sums + b->first;
     ncclResult_t code = ncclGroupStart();
     if (code != ncclSuccess) return code;
     for (int q = 0; q < size; q++, from += b->each)
-        for (int k = 0; k < g->shards->record_count && cuda_slice(b, q) > 0 && is_good(code); k++)
-            code = ncclSend(from + (size_t)k * g->records->stride, cuda_slice(b, q), ncclFloat, q,
+        for (int k = 0; k < g->shards->cover_count && cuda_slice(b, q) > 0 && is_good(code); k++)
+            code = ncclSend(from + (size_t)k * g->gradients->stride, cuda_slice(b, q), ncclFloat, q,
                             n->comm, s);
     for (int r = 0; r < size; r++)
         for (int t = g->first_term[r]; t < g->first_term[r + 1] && mine > 0; t++)
@@ -225,7 +225,7 @@ static ncclResult_t send_and_receive(const cuda_group *g, const slices *b, cudaS
 static status add_terms(const cuda_group *g, const slices *b, float *out, launch_stream s,
                         error *err) {
     const cut c = {.end = g->first_term[g->member.size]};
-    const reduce_task t = {.records = {own(g)->received, b->each},
+    const reduce_task t = {.gradients = {own(g)->received, b->each},
                            .merges = g->merges,
                            .n = cuda_slice(b, g->member.rank),
                            .out = out,
@@ -237,13 +237,13 @@ static status add_terms(const cuda_group *g, const slices *b, float *out, launch
 
 static status reduce_exact(cuda_group *g, const slices *b, launch_stream s, error *err) {
     static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
-    float *const sums = g->records->sums + b->first;
+    float *const sums = g->gradients->sums + b->first;
     float *const mine = sums + (size_t)g->member.rank * b->each;
     status rc;
     TRY(check(g, send_and_receive(g, b, s.stream), exchanging, err));
     TRY(wait_for_nccl(g, exchanging, err));
     TRY(add_terms(g, b, mine, s, err));
-    // At the end of the record the last slices may extend past it: cuda_slice_margin().
+    // At the end of the gradient buffer the last slices may extend past it: cuda_slice_margin().
     TRY(check(g, ncclAllGather(mine, sums, b->each, ncclFloat, own(g)->comm, s.stream), gathering,
               err));
     TRY(wait_for_nccl(g, gathering, err));
@@ -255,7 +255,7 @@ out:
 
 static status reduce_fast(cuda_group *g, const slices *b, launch_stream s, error *err) {
     static const char what[] = "reducing";
-    float *const sums = g->records->sums + b->first;
+    float *const sums = g->gradients->sums + b->first;
     status rc;
     TRY(cuda_group_add_own(g, b, s, err));
     TRY(check(

@@ -49,7 +49,7 @@ typedef struct weight_gradient {
     float *workspace;   // [channel part][block of weights][part] of part_sums
     unsigned *counters; // [channel part][block of weights][counters_of]
     bool bias;
-    record_set records;
+    gradient_set gradients;
     size_t weight_at, bias_at;
 } weight_gradient;
 
@@ -177,7 +177,7 @@ template <typename S> struct weight_block {
     part_sums<S> *parts;
     unsigned *counters; // of each group's parts, then of the groups
     size_t channel_part;
-    float *record;
+    float *gradients;
 };
 
 template <typename S>
@@ -192,27 +192,27 @@ static __device__ __forceinline__ weight_block<S> weight_block_of(const weight_g
     b.counters = t.counters + block * (size_t)counters_of(t.parts, t.group);
     const size_t number = (size_t)t.first + blockIdx.z, shard = number / (size_t)t.channel_parts;
     b.channel_part = number % (size_t)t.channel_parts;
-    b.record = t.records.base + shard * t.records.stride;
+    b.gradients = t.gradients.base + shard * t.gradients.stride;
     return b;
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_weight(const weight_gradient &t,
-                                                     const weight_block<S> &b, int row, int column,
-                                                     float sum) {
+static __device__ __forceinline__ void put_weight(const weight_gradient &t,
+                                                  const weight_block<S> &b, int row, int column,
+                                                  float sum) {
     const int o = b.row + row, n = b.column + column;
     if (o < t.out.channels && n < t.columns)
-        b.record[t.weight_at +
-                 (b.channel_part * (size_t)t.out.channels + (size_t)o) * (size_t)t.columns +
-                 (size_t)n] = sum;
+        b.gradients[t.weight_at +
+                    (b.channel_part * (size_t)t.out.channels + (size_t)o) * (size_t)t.columns +
+                    (size_t)n] = sum;
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_bias(const weight_gradient &t,
-                                                   const weight_block<S> &b, int row, float sum) {
+static __device__ __forceinline__ void put_bias(const weight_gradient &t, const weight_block<S> &b,
+                                                int row, float sum) {
     const int o = b.row + row;
     if (b.bias && o < t.out.channels)
-        b.record[t.bias_at + b.channel_part * (size_t)t.out.channels + (size_t)o] = sum;
+        b.gradients[t.bias_at + b.channel_part * (size_t)t.out.channels + (size_t)o] = sum;
 }
 
 // Returns the sum of a row of the left factor, from the threads that loaded parts of it; in the
@@ -235,7 +235,8 @@ static __device__ __forceinline__ float row_sum(const gradient_source<S> &source
     return sum;
 }
 
-// Writes the sums of a part: to the record if it is the only part, otherwise to the workspace.
+// Writes the sums of a part: to the gradient buffer if it is the only part, otherwise to the
+// workspace.
 template <typename S>
 static __device__ __forceinline__ void write_part(const weight_gradient &t,
                                                   const weight_block<S> &b, const thread_place &p,
@@ -244,7 +245,7 @@ static __device__ __forceinline__ void write_part(const weight_gradient &t,
     const int thread = (int)threadIdx.x;
     if (thread < S::ROWS) {
         if (t.parts == 1)
-            record_bias(t, b, thread, bias);
+            put_bias(t, b, thread, bias);
         else if (b.bias)
             part->biases[thread] = bias;
     }
@@ -261,7 +262,7 @@ static __device__ __forceinline__ void write_part(const weight_gradient &t,
                            make_float4(sum[0], sum[1], sum[2], sum[3]));
                 continue;
             }
-            for (int i = 0; i < 4; i++) record_weight(t, b, row, column + i, sum[i]);
+            for (int i = 0; i < 4; i++) put_weight(t, b, row, column + i, sum[i]);
         }
     }
 }
@@ -288,16 +289,15 @@ static __device__ __forceinline__ float4 sum_run(const part_sums<S> *parts, run 
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_four(const weight_gradient &t,
-                                                   const weight_block<S> &b, int which,
-                                                   float4 sum) {
+static __device__ __forceinline__ void put_four(const weight_gradient &t, const weight_block<S> &b,
+                                                int which, float4 sum) {
     const float v[4] = {sum.x, sum.y, sum.z, sum.w};
     const int first = 4 * which, biases = first - S::ROWS * S::COLUMNS;
     for (int i = 0; i < 4; i++) {
         if (biases < 0)
-            record_weight(t, b, first / S::COLUMNS, first % S::COLUMNS + i, v[i]);
+            put_weight(t, b, first / S::COLUMNS, first % S::COLUMNS + i, v[i]);
         else
-            record_bias(t, b, biases + i, v[i]);
+            put_bias(t, b, biases + i, v[i]);
     }
 }
 
@@ -317,7 +317,7 @@ static __device__ __forceinline__ void finish(const weight_gradient &t, const we
         r = {0, t.group, groups};
     }
     for (int i = (int)threadIdx.x; i < fours; i += S::THREADS)
-        record_four(t, b, i, sum_run(b.parts, r, i));
+        put_four(t, b, i, sum_run(b.parts, r, i));
 }
 
 // blockIdx: the block of weights, the part, the shard.
@@ -422,7 +422,7 @@ void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
     g.workspace = t->workspace;
     g.counters = t->counters;
     g.bias = t->bias != NULL;
-    g.records = t->records;
+    g.gradients = t->gradients;
     g.weight_at = t->weight_at;
     g.bias_at = t->bias_at;
     switch (p.block) {

@@ -177,9 +177,9 @@ static __global__ void __launch_bounds__(CHANNEL_THREADS)
         const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
         return two_floats{(float)of.a, (float)of.b};
     });
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.bias_at] = sum.a;
-    record[t.weight_at] = sum.b;
+    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
+    gradients[t.bias_at] = sum.a;
+    gradients[t.weight_at] = sum.b;
 }
 
 // ---- Launching ----

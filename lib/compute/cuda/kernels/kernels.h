@@ -45,7 +45,7 @@ enum {
     LANE_ROUND = 4,    // float4
     LOSS_GROUP = 16,   // samples whose losses are added first: GROUP of backend.h
     MAX_INPUTS = 16,   // channels of an image: ENGINE_MAX_CHANNELS of backend.h
-    RECORD_LAST = 16,  // floats after the arenas in a record: RECORD_EXTRA of backend.h
+    TAIL_FLOATS = 16,  // floats after the arenas in a gradient buffer: GRADIENT_TAIL of backend.h
     OTHER_GROUPS = 31, // of an update besides group 0: UPDATE_GROUPS of backend.h
     MAX_GRID_YZ = 65535
 };
@@ -70,11 +70,11 @@ typedef struct cut {
     const int *count; // [engine's shards]: samples in this step
 } cut;
 
-// The records of the engine's shards: shard s begins at base + s · stride.
-typedef struct record_set {
+// The gradient buffers of the engine's shards: shard s begins at base + s · stride.
+typedef struct gradient_set {
     float *base;
     size_t stride;
-} record_set;
+} gradient_set;
 
 // One of the groups of an update rule besides group 0: update_group of backend.h.
 typedef struct group_numbers {
@@ -127,8 +127,8 @@ typedef struct conv_task {
     const float *x, *weight, *bias; // weight [out][in][kh][kw]; bias NULL: none
     float *z;                       // forward: the result. Backward: dz
     float *dx;
-    record_set records;        // weight gradients of each shard go to its record
-    size_t weight_at, bias_at; // offsets in a record; bias_at only matters if there is a bias
+    gradient_set gradients;    // weight gradients of each shard go to its gradient buffer
+    size_t weight_at, bias_at; // in a gradient buffer; bias_at only matters if there is a bias
     // For the weight gradient: cuda_conv_workspace floats, and cuda_conv_counters counters, which
     // are zero before and after a launch.
     float *workspace;
@@ -159,8 +159,8 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards);
 size_t cuda_conv_counters(const conv_task *t, int lanes, int shards);
 void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
-void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
-void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
+void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t); // z → dx
+void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → gradient buffers
 
 // ---- exact_conv.cu, exact_weight.cu, exact_linear.cu, exact_winograd*.cu: the same in the CPU's
 // order ----
@@ -173,7 +173,7 @@ void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t);
 // Of a linear layer, without its bias: a part of cuda_exact_weight.
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t);
 // Of a convolution that CPUs compute by Winograd's algorithm: parts of the three functions above.
-// The weight gradient goes to sums[shard][group][weight], not to the records; `room`:
+// The weight gradient goes to sums[shard][group][weight], not to the gradient buffers; `room`:
 // cuda_exact_winograd_workspace floats.
 void cuda_exact_winograd(launch_stream s, const cut *c, const conv_task *t);
 void cuda_exact_winograd_input(launch_stream s, const cut *c, const conv_task *t);
@@ -185,8 +185,8 @@ size_t cuda_exact_winograd_workspace(const conv_task *t, int lanes, int shards);
 
 // z[shard][row][lane] = bias[row]
 void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, float *z);
-// records[shard][at + row] = sum over the lanes of z[shard][row]
-void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
+// gradients[shard][at + row] = sum over the lanes of z[shard][row]
+void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const gradient_set *r,
                    size_t at);
 
 // ---- epilogue.cu: batch norm's scale and shift, sum, activation, 2×2 max pooling, in one pass
@@ -211,8 +211,8 @@ typedef struct epilogue_task {
     float *dy;
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
-    record_set records;
-    size_t weight_at, bias_at; // of the norm's gradients in a record
+    gradient_set gradients;
+    size_t weight_at, bias_at; // of the norm's gradients in a gradient buffer
     // For the sums: room as cuda_epilogue_sums_room or cuda_conv_input_sums_room returns it. The
     // counters are zero before and after a launch.
     double *parts;
@@ -231,8 +231,8 @@ void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
 // ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
 void cuda_epilogue_activation(launch_stream s, const cut *c, const epilogue_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
-// writes the gradients of weight (dt · xhat) and bias (dt) to the records, and with sync `sums`,
-// otherwise the results of cuda_norm_backward.
+// writes the gradients of weight (dt · xhat) and bias (dt) to the gradient buffers, and with sync
+// `sums`, otherwise the results of cuda_norm_backward.
 void cuda_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t);
 parts_room cuda_epilogue_sums_room(const epilogue_task *t, int lanes, int shards);
 // cuda_conv_input and cuda_epilogue_sums of the preceding unit, whose dy is this dx, channel for
@@ -269,8 +269,9 @@ typedef struct norm_task {
     float *mean, *mean_rest, *inv_std, *scale, *shift;
     float *from_dy, *from_z, *from_one;
     size_t stride;
-    record_set records;
-    size_t mean_at, variance_at; // in a record: statistics times the shard's number of elements
+    gradient_set gradients;
+    // In a gradient buffer: statistics times the shard's number of elements.
+    size_t mean_at, variance_at;
 } norm_task;
 // Mean and M2 of every channel over positions and samples: into `own`, or without sync all the
 // results of cuda_norm_forward
@@ -282,7 +283,8 @@ parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const epilogue_task *epilogue);
 parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
-// Sync: mean, mean_rest, inv_std, scale, shift, and the weighted statistics into the records
+// Sync: mean, mean_rest, inv_std, scale, shift, and the weighted statistics into the gradient
+// buffers
 void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_epilogue_sums
 void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
@@ -355,9 +357,9 @@ typedef struct group_norm_task {
     const float *x;
     float *y;
     const float *dy;
-    float *dx;          // NULL: not needed
-    double *parts;      // backward: cuda_group_norm_room
-    record_set records; // the gradients of weight and bias
+    float *dx;              // NULL: not needed
+    double *parts;          // backward: cuda_group_norm_room
+    gradient_set gradients; // the gradients of weight and bias
     size_t weight_at, bias_at;
 } group_norm_task;
 parts_room cuda_group_norm_room(shape size, int lanes, int shards);
@@ -374,29 +376,29 @@ typedef struct loss_task {
     // [shard][⌈lanes / LOSS_GROUP⌉]: sums of LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
     // 0 if a group has no sample
     float *losses;
-    record_set records; // base NULL: not written
-    size_t loss_at;     // in a record
-    unsigned *counters; // [shard]: zero before and after a launch; for the records
+    gradient_set gradients; // base NULL: not written
+    size_t loss_at;         // in a gradient buffer
+    unsigned *counters;     // [shard]: zero before and after a launch; for the gradient buffers
 } loss_task;
-// The losses and their sum, as cuda_loss_records makes it.
+// The losses and their sum, as cuda_loss_sums makes it.
 void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
-// Adds the shard's losses along the tree, into records[shard][at], followed by RECORD_LAST - 1
+// Adds the shard's losses along the tree, into gradients[shard][at], followed by TAIL_FLOATS - 1
 // zeros. `first_group`: index of each shard's first loss in `losses`, which has one for each group
 // with samples. NULL: the layout of cuda_loss.
-void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,
-                       const record_set *r, size_t at);
+void cuda_loss_sums(launch_stream s, const cut *c, const float *losses, const int *first_group,
+                    const gradient_set *r, size_t at);
 
-// ---- reduce.cu: shards' records to the records that leave the engine ----
+// ---- reduce.cu: shards' gradient buffers to the gradient buffers that leave the engine ----
 
-// A stack machine over the engine's shards [first, end): it pushes a shard's record, then adds the
-// top two merges[shard] times (reduction_tree_merges); a shard whose merges are REDUCE_SKIP is left
-// out. The final stack is written to out[0], out[1], … from the bottom, out_stride floats apart. n:
-// floats of a record.
+// A stack machine over the engine's shards [first, end): it pushes a shard's gradient buffer, then
+// adds the top two merges[shard] times (reduction_tree_merges); a shard whose merges are
+// REDUCE_SKIP is left out. The final stack is written to out[0], out[1], … from the bottom,
+// out_stride floats apart. n: floats of a gradient buffer.
 enum { REDUCE_SKIP = -1 };
 typedef struct reduce_task {
-    record_set records;
-    const float *const *places; // [engine's shards], replaces `records` if it is not NULL:
-                                // each record, possibly on another device
+    gradient_set gradients;
+    const float *const *places; // [engine's shards], replaces `gradients` if it is not NULL:
+                                // each gradient buffer, possibly on another device
     const int *merges;          // [engine's shards]
     size_t n;
     float *out;
@@ -404,10 +406,10 @@ typedef struct reduce_task {
 } reduce_task;
 void cuda_reduce(launch_stream s, const cut *c, const reduce_task *t);
 
-// A record assembled from slices of others: slice q, floats [q · slice, (q + 1) · slice) of n,
-// comes from record q, except the `own` one, which is already in `out`.
+// A gradient buffer assembled from slices of others: slice q, floats [q · slice, (q + 1) · slice)
+// of n, comes from gradient buffer q, except the `own` one, which is already in `out`.
 typedef struct slices_task {
-    const float *const *places; // [slices]: the records
+    const float *const *places; // [slices]: the gradient buffers
     int slices, own;
     size_t slice, n; // multiples of 4
     float *out;
@@ -416,12 +418,12 @@ void cuda_gather_slices(launch_stream s, const slices_task *t);
 
 // ---- update.cu: the end of a step: optimizer, running statistics, and results ----
 
-// One step of a batch norm's running statistics. `mean` and `variance` of the reduced record are
-// sums weighted by elements; positions: height · width.
+// One step of a batch norm's running statistics. `mean` and `variance` of the reduced gradient
+// buffer are sums weighted by elements; positions: height · width.
 typedef struct norm_running_task {
     int channels, positions;
     double momentum;
-    const float *mean_sum, *variance_sum; // in the reduced record
+    const float *mean_sum, *variance_sum; // in the reduced gradient buffer
     float *mean, *variance;               // in the buffer arena
 } norm_running_task;
 typedef struct norm_running_list {
@@ -444,7 +446,7 @@ typedef struct update_task {
     size_t first, end;       // of the arenas: the part that this engine updates
     const uint8_t *group_of; // each line of ARENA_ALIGNMENT parameters; NULL: all are in group 0
     float *parameters, *state, *state2;
-    const float *gradient, *loss; // the reduced record, and the loss in it
+    const float *gradient, *loss; // the reduced gradient buffer, and the loss in it
     norm_running_list norms;
     update_progress *progress;
     step_output *results; // this step's: the digest of the parameters after it, and the loss

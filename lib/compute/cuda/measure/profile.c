@@ -22,9 +22,9 @@ typedef struct item {
 
 static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
 
-// Of `behind`: a single shard's record needs no sum.
+// Of `behind`: a single shard's gradient buffer needs no sum.
 static int items_left_out(const engine *e) {
-    return e->records.sums == e->records.of_shards;
+    return e->gradients.sums == e->gradients.of_shards;
 }
 
 static int item_count(const engine *e) {
@@ -50,7 +50,7 @@ static status run_step(engine *e, error *err) {
     status rc;
     TRY(send_input(e, err));
     TRY(cuda_run_operations(e, 0, e->plan.operation_count, false, err));
-    TRY(cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err));
+    TRY(cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err));
     TRY(cuda_run_update(e, err));
 out:
     return rc;
@@ -61,7 +61,8 @@ static status run_item(engine *e, const void *task, error *err) {
     switch (i->kind) {
     case ITEM_INPUT: return send_input(e, err);
     case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, false, err);
-    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err);
+    case ITEM_REDUCE:
+        return cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err);
     case ITEM_UPDATE: return cuda_run_update(e, err);
     case ITEM_STEP: break;
     }
@@ -97,7 +98,7 @@ static const char *what_it_does(const operation *op) {
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
     case OP_EXCHANGE:
-    case OP_LOSS_RECORD: break;
+    case OP_LOSS_SUM: break;
     }
     return "exchange";
 }
@@ -213,7 +214,8 @@ static void count_epilogue(const engine *e, const operation *op, operation_profi
 // Two doubles, and three or four floats, of every channel and shard, and the norm's parameters.
 static void count_norm(const engine *e, const operation *op, operation_profile *p) {
     const double channels = op->unit->layers.norm->out.channels;
-    const double floats = op->kind == OP_NORM ? 6 : 5; // 4 and two of the record; 3 and two read
+    const double floats =
+        op->kind == OP_NORM ? 6 : 5; // 4 and two of the gradient buffer; 3 and two read
     p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
                2 * channels * sizeof(float);
 }
@@ -252,7 +254,7 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
     case OP_EXCHANGE:
-    case OP_LOSS_RECORD: break;
+    case OP_LOSS_SUM: break;
     }
 }
 
@@ -262,8 +264,8 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
     case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
     case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;
     case ITEM_REDUCE:
-        p->bytes = sizeof(float) * (double)record_floats(e->plan.program) *
-                   (local_shards(e) + e->shards.record_count);
+        p->bytes = sizeof(float) * (double)gradient_floats(e->plan.program) *
+                   (local_shards(e) + e->shards.cover_count);
         break;
     case ITEM_UPDATE: // parameters and state are read and written
         p->bytes =

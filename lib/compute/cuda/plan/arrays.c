@@ -151,7 +151,7 @@ out:
     return rc;
 }
 
-// ---- The model, its records, and results ----
+// ---- The model, its gradient buffers, and results ----
 
 static size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -186,12 +186,12 @@ out:
     return rc;
 }
 
-status cuda_take_records(record_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
-                         error *err) {
+status cuda_take_gradients(gradient_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
+                           error *err) {
     const size_t local = (size_t)p->options.local_shards;
-    const size_t bytes = record_floats(p->program) * sizeof(float);
+    const size_t bytes = gradient_floats(p->program) * sizeof(float);
     status rc = STATUS_OK;
-    r->floats = r->stride = round_up(record_floats(p->program), ARENA_ALIGNMENT);
+    r->floats = r->stride = round_up(gradient_floats(p->program), ARENA_ALIGNMENT);
     if (local < (size_t)p->options.shards)
         r->stride += round_up(cuda_slice_margin(p->options.shards), ARENA_ALIGNMENT);
     if (local > 1) TRY(cuda_take(d, local * r->stride * sizeof(float), &r->of_shards, err));

@@ -2,7 +2,7 @@
 // plan.h - a step as a list of operations, each of which works on all shards of an engine at once,
 // with finished tasks for their kernels (kernels.h). It is made once, when the engine is opened.
 // The other headers of this folder: arithmetic.h, the order of sums; arrays.h, memory; shards.h and
-// slices.h, how a step and its record are divided.
+// slices.h, how a step and its gradient buffer are divided.
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
 
@@ -21,10 +21,10 @@ typedef enum operation_kind {
     OP_EPILOGUE,
     OP_UNFUSED,
     OP_SEND,
-    // The gradient of the logits, made here or given, and the records' loss.
+    // The gradient of the logits, made here or given, and the gradient buffers' loss.
     OP_LOSS,
     OP_RECEIVE_GRADIENT,    // of a stage's output
-    OP_LOSS_RECORD,         // of a stage that has no loss: 0
+    OP_LOSS_SUM,            // of a stage that has no loss: 0
     OP_EPILOGUE_ACTIVATION, // dy of an epilogue, through GELU or SiLU, or back to its sum
     OP_EPILOGUE_SECOND,     // that dy, for the second input of the sum
     OP_EPILOGUE_SUMS,

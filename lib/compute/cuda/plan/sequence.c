@@ -19,7 +19,7 @@ phase cuda_operation_phase(operation_kind kind) {
     case OP_EPILOGUE:
     case OP_UNFUSED:
     case OP_LOSS: return PHASE_FORWARD;
-    case OP_LOSS_RECORD:
+    case OP_LOSS_SUM:
     case OP_EPILOGUE_ACTIVATION:
     case OP_EPILOGUE_SECOND:
     case OP_EPILOGUE_SUMS:
@@ -104,7 +104,7 @@ void cuda_sequence(cuda_plan *p) {
     if (o->sends) add(p, OP_SEND, NULL);
     p->backward_first = p->operation_count;
     add(p, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
-    if (o->sends) add(p, OP_LOSS_RECORD, NULL);
+    if (o->sends) add(p, OP_LOSS_SUM, NULL);
     for (int i = p->units.count - 1; i >= 0; i--) add_backward(p, &p->placed[i]);
     if (o->receives) add(p, OP_SEND_GRADIENT, NULL);
     p->graphable = !exchanges(p) && !o->stage;

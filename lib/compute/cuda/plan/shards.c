@@ -57,7 +57,7 @@ status cuda_shards_fit(step_shards *s, const batch *b, bool *resized, error *err
     }
     s->run_first = 0;
     s->run_end = cuda_own_shards(s);
-    s->record_count =
+    s->cover_count =
         reduction_tree_cover(&s->tree, s->leaves[s->first], s->leaves[s->end], s->cover);
     return STATUS_OK;
 }

@@ -7,7 +7,7 @@
 #include "base/reduction_tree.h"
 #include "compute/backend.h"
 
-enum { RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
+enum { COVER_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
 
 typedef struct step_shards {
     int count;              // V
@@ -17,10 +17,11 @@ typedef struct step_shards {
     int groups;             // of GROUP samples, in this engine's shards
     int run_first, run_end; // the engine's shards that operations work on, from 0
     reduction_tree tree;
-    int cover[RECORDS_MOST], record_count;
+    int cover[COVER_MOST], cover_count;
 } step_shards;
 
-// *most: of the records that leave the engine in a step, if it gets at most `local` shards.
+// *most: of the gradient buffers that leave the engine in a step, if it gets at most `local`
+// shards.
 status cuda_shards_open(step_shards *s, int count, int local, size_t *most, error *err) MUST_CHECK;
 void cuda_shards_close(step_shards *s);
 // Fits the tree and the counts to a batch, which has no more shards and samples than planned.

@@ -9,7 +9,7 @@ typedef struct sources {
     const cuda_plan *plan;
     const model_arrays *model;
     const norm_arrays *norm;
-    record_set records;
+    gradient_set gradients;
 } sources;
 
 static conv_task conv_of(const sources *s, const cuda_unit *u) {
@@ -20,7 +20,7 @@ static conv_task conv_of(const sources *s, const cuda_unit *u) {
     t.bias = l->has_bias ? s->model->parameters + l->bias : NULL;
     t.z = u->z;
     t.dx = u->dx;
-    t.records = s->records;
+    t.gradients = s->gradients;
     t.workspace = s->plan->workspace;
     t.counters = s->plan->counters;
     t.transforms = s->plan->transforms;
@@ -51,7 +51,7 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
                        .from_z = n->from_z + at,
                        .from_one = n->from_one + at,
                        .stride = s->plan->units.norm_channels,
-                       .records = s->records,
+                       .gradients = s->gradients,
                        .mean_at = parameters + l->mean,
                        .variance_at = parameters + l->variance};
 }
@@ -70,7 +70,7 @@ static epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
                        .argmax = u->argmax,
                        .dy = u->dy,
                        .sums = s->norm->own,
-                       .records = s->records};
+                       .gradients = s->gradients};
     if (!l->norm) return t;
     t.scale = n->scale;
     t.shift = n->shift;
@@ -169,7 +169,7 @@ static group_norm_task group_norm_of(const sources *s, const cuda_unit *u) {
                              .dy = u->dy,
                              .dx = u->dx,
                              .parts = s->norm->parts,
-                             .records = s->records,
+                             .gradients = s->gradients,
                              .weight_at = l->weight,
                              .bias_at = l->bias};
 }
@@ -217,13 +217,13 @@ static load_task load_of(const cuda_plan *p) {
 }
 
 static norm_running_task running_of(const sources *s, const unit_layers *u, const float *reduced) {
-    const float *record = reduced + s->plan->program->parameters;
+    const float *gradients = reduced + s->plan->program->parameters;
     const layer *l = u->norm;
     return (norm_running_task){.channels = l->out.channels,
                                .positions = u->z.height * u->z.width,
                                .momentum = l->momentum,
-                               .mean_sum = record + l->mean,
-                               .variance_sum = record + l->variance,
+                               .mean_sum = gradients + l->mean,
+                               .variance_sum = gradients + l->variance,
                                .mean = s->model->buffers + l->mean,
                                .variance = s->model->buffers + l->variance};
 }
@@ -249,17 +249,17 @@ out:
 }
 
 status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n,
-                       const record_arrays *r, const result_arrays *results, cuda_device *d,
+                       const gradient_arrays *r, const result_arrays *results, cuda_device *d,
                        error *err) {
     const sources s = {p, m, n, {r->of_shards, r->stride}};
-    const size_t loss_at = p->program->parameters + p->program->buffers + RECORD_LOSS;
+    const size_t loss_at = p->program->parameters + p->program->buffers + TAIL_LOSS;
     for (int i = 0; i < p->units.count; i++) finish_unit(&s, &p->placed[i]);
     p->load = load_of(p);
     p->loss = (loss_task){.classes = p->program->classes,
                           .smoothing = p->options.label_smoothing,
                           .logits = cuda_last_unit(p)->z,
                           .losses = r->losses,
-                          .records = s.records,
+                          .gradients = s.gradients,
                           .loss_at = loss_at,
                           .counters = r->loss_counters};
     p->update = (update_task){.kind = p->kind,

@@ -42,7 +42,7 @@ typedef struct step_arguments {
 
 // The sum over engines, in the engine that computes it.
 typedef struct peer_terms {
-    float *records; // [room][stride]
+    float *gradients; // [room][stride]
     int room;
     int *merges, *merges_host; // [V]
 } peer_terms;
@@ -53,7 +53,7 @@ struct engine {
     step_shards shards;
     model_arrays model;
     norm_arrays norm;
-    record_arrays records;
+    gradient_arrays gradients;
     input_arrays input;
     result_arrays results;
     exchange_arrays exchange;
@@ -81,9 +81,10 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
 void cuda_prepare_inference(const engine *e); // running statistics to scale and shift
 status cuda_run_inference(const engine *e, error *err) MUST_CHECK;
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
-// Adds the floats [first, end) of this engine's records along its part of the tree, into `sums`.
-status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s,
-                        error *err) MUST_CHECK;
+// Adds the floats [first, end) of this engine's gradient buffers along its part of the tree, into
+// `sums`.
+status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s,
+                          error *err) MUST_CHECK;
 
 // layers.c: unfused layers.
 void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training);
@@ -115,7 +116,7 @@ status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
                         error *err) MUST_CHECK;
 status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
-float *const *cuda_records(engine *e, int *count);
+float *const *cuda_gradients(engine *e, int *count);
 float *cuda_reduced(engine *e);
 
 // inference.c, for the table

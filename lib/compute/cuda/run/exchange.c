@@ -119,7 +119,7 @@ status cuda_backward(engine *e, const float *gradients, const float *losses, err
     e->arguments.given_gradients = gradients;
     cuda_mark(&e->clock, MARK_COPY, cuda_main(&e->device));
     TRY(copy(&e->device, e->exchange.blocks, gradients, cuda_logits_floats(e), err));
-    TRY(copy(&e->device, e->records.losses, losses, (size_t)e->shards.groups, err));
+    TRY(copy(&e->device, e->gradients.losses, losses, (size_t)e->shards.groups, err));
     TRY(run_and_book(e, PIECE_BACKWARD, begin, err));
 out:
     return rc;
@@ -164,6 +164,6 @@ void cuda_stage_reduce(engine *e) {
     e->shards.run_first = 0;
     e->shards.run_end = cuda_own_shards(&e->shards);
     if (d->failed == STATUS_OK)
-        d->failed = cuda_sum_records(e, 0, e->records.floats, cuda_main(d), &d->failure);
+        d->failed = cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(d), &d->failure);
     e->clock.times.ns[PHASE_BACKWARD] += clock_now() - begin;
 }

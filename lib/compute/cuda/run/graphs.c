@@ -23,7 +23,7 @@ static status enqueue_step(engine *e, piece p, error *err) {
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             reducing, err));
     if (p != PIECE_FORWARD && !reducing) {
-        if (!e->plan.options.stage) TRY(cuda_sum_records(e, 0, e->records.floats, s, err));
+        if (!e->plan.options.stage) TRY(cuda_sum_gradients(e, 0, e->gradients.floats, s, err));
         cuda_mark(&e->clock, MARK_BACKWARD, s);
     }
 out:

@@ -113,10 +113,10 @@ static void run_load(const engine *e, const cut *c, bool training) {
     cuda_load(cuda_main(&e->device), c, &t);
 }
 
-static void run_loss_record(const engine *e, const cut *c) {
+static void run_loss_sum(const engine *e, const cut *c) {
     const loss_task *t = &e->plan.loss;
     const int *first_group = e->arguments.given_gradients ? e->input.device.first_group : NULL;
-    cuda_loss_records(cuda_main(&e->device), c, t->losses, first_group, &t->records, t->loss_at);
+    cuda_loss_sums(cuda_main(&e->device), c, t->losses, first_group, &t->gradients, t->loss_at);
 }
 
 static void run_loss(const engine *e, const cut *c) {
@@ -125,7 +125,7 @@ static void run_loss(const engine *e, const cut *c) {
         const blocks_task b = {(size_t)t.classes, e->input.device.first_group, t.logits,
                                e->exchange.blocks};
         cuda_blocks_import(cuda_main(&e->device), c, &b);
-        run_loss_record(e, c);
+        run_loss_sum(e, c);
     } else {
         t.targets = e->input.device.targets;
         cuda_loss(cuda_main(&e->device), c, &t);
@@ -143,7 +143,7 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
     switch (op->kind) {
     case OP_LOAD: run_load(e, c, true); break;
     case OP_LOSS: run_loss(e, c); break;
-    case OP_LOSS_RECORD: run_loss_record(e, c); break;
+    case OP_LOSS_SUM: run_loss_sum(e, c); break;
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
@@ -170,9 +170,9 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
 }
 
 // Weight gradients run concurrently with the rest of backward, one after another on a separate
-// stream: nothing needs them before the records are summed, and nothing changes their inputs.
-// cuBLAS's products stay on the main stream: they are large enough to fill a device, and cuBLAS
-// promises the same bits only if a handle and its workspace serve one stream ("Results
+// stream: nothing needs them before the gradient buffers are summed, and nothing changes their
+// inputs. cuBLAS's products stay on the main stream: they are large enough to fill a device, and
+// cuBLAS promises the same bits only if a handle and its workspace serve one stream ("Results
 // reproducibility" in its manual).
 static bool runs_aside(const operation *op) {
     return op->kind == OP_ANCHOR_WEIGHTS && op->unit->ours;
@@ -211,10 +211,10 @@ out:
     return rc;
 }
 
-status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
+status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
     const cut c = cuda_cut(e);
-    const record_arrays *r = &e->records;
-    const reduce_task t = {.records = {r->of_shards + first, r->stride},
+    const gradient_arrays *r = &e->gradients;
+    const reduce_task t = {.gradients = {r->of_shards + first, r->stride},
                            .merges = e->input.device.merges,
                            .n = end - first,
                            .out = r->sums + first,

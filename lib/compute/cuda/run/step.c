@@ -47,13 +47,13 @@ out:
     return rc;
 }
 
-static status fetch_records(engine *e, error *err) {
-    const size_t bytes = record_floats(e->plan.program) * sizeof(float);
-    record_arrays *r = &e->records;
+static status fetch_gradients(engine *e, error *err) {
+    const size_t bytes = gradient_floats(e->plan.program) * sizeof(float);
+    gradient_arrays *r = &e->gradients;
     status rc = STATUS_OK;
     TRY(cuda_select(&e->device, err));
     TRY(cuda_run_waiting(e, err));
-    for (int k = 0; k < e->shards.record_count; k++)
+    for (int k = 0; k < e->shards.cover_count; k++)
         TRY(cuda_enqueue_copy(&e->device, r->host[k], r->sums + (size_t)k * r->stride, bytes,
                               cudaMemcpyDeviceToHost, "reading a record", err));
     TRY(cuda_sync(e, err));
@@ -62,18 +62,18 @@ out:
     return rc;
 }
 
-float *const *cuda_records(engine *e, int *count) {
+float *const *cuda_gradients(engine *e, int *count) {
     const uint64_t begin = clock_now();
     cuda_device *d = &e->device;
-    if (!e->records.here && d->failed == STATUS_OK) d->failed = fetch_records(e, &d->failure);
+    if (!e->gradients.here && d->failed == STATUS_OK) d->failed = fetch_gradients(e, &d->failure);
     e->clock.times.ns[PHASE_COPY] += clock_now() - begin;
-    *count = e->shards.record_count;
-    return e->records.host;
+    *count = e->shards.cover_count;
+    return e->gradients.host;
 }
 
 float *cuda_reduced(engine *e) {
-    e->records.reduced_here = true;
-    return e->records.reduced_host;
+    e->gradients.reduced_here = true;
+    return e->gradients.reduced_host;
 }
 
 // ---- The update ----
@@ -97,7 +97,7 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of
 // its numbers.
 static status send_update(engine *e, const update_rule *rule, error *err) {
-    const record_arrays *r = &e->records;
+    const gradient_arrays *r = &e->gradients;
     step_numbers *numbers = &e->input.rules[cuda_turn(&e->input)];
     status rc;
     *numbers = *e->input.host.numbers;
@@ -106,7 +106,7 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
                           cudaMemcpyHostToDevice, "sending an update's rule", err));
     if (r->reduced_here)
         TRY(cuda_enqueue_copy(&e->device, r->sums, r->reduced_host,
-                              record_floats(e->plan.program) * sizeof(float),
+                              gradient_floats(e->plan.program) * sizeof(float),
                               cudaMemcpyHostToDevice, "sending the reduced record", err));
 out:
     return rc;
@@ -145,7 +145,7 @@ static status run_reduced_step(engine *e, error *err) {
 
 static status run_update(engine *e, const update_rule *rule, error *err) {
     status rc = STATUS_OK;
-    if (e->records.reduced_here) TRY(cuda_run_waiting(e, err));
+    if (e->gradients.reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
         write_rule(e, rule, e->input.host.numbers);

@@ -168,9 +168,9 @@ static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c,
         const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
         return channel_sums{of, (float)of.a, (float)of.b};
     });
-    float *record = t.records.base + (size_t)p.shard * t.records.stride + p.channel;
-    record[t.bias_at] = sum.dt;
-    record[t.weight_at] = sum.of_xhat;
+    float *gradients = t.gradients.base + (size_t)p.shard * t.gradients.stride + p.channel;
+    gradients[t.bias_at] = sum.dt;
+    gradients[t.weight_at] = sum.of_xhat;
     set_factors(t, p.shard, p.channel, sum.factors, samples);
 }
 

@@ -305,9 +305,9 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
 
 // ---- Over the groups ----
 
-// records[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
+// gradients[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
 static __global__ void __launch_bounds__(WEIGHT_THREADS)
-    sum_groups(cut c, int parts, size_t n, const float *sums, record_set records, size_t at) {
+    sum_groups(cut c, int parts, size_t n, const float *sums, gradient_set gradients, size_t at) {
     const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
     const size_t number = (size_t)c.first * (size_t)parts + blockIdx.z;
     const size_t shard = number / (size_t)parts, part = number % (size_t)parts;
@@ -315,7 +315,7 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
     wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    records.base[shard * records.stride + at + part * n + i] =
+    gradients.base[shard * gradients.stride + at + part * n + i] =
         tree_sum<float>(groups, [&](unsigned g) { return from[g * n]; });
 }
 
@@ -411,7 +411,7 @@ static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
 static void add_groups(launch_stream s, const cut *c, const conv_task *t, int parts, size_t n,
                        size_t at) {
     const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
-    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->records, at);
+    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->gradients, at);
 }
 
 static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {

@@ -41,10 +41,7 @@
 #include "compute/target.h"
 
 enum {
-    GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
-    GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer
-    TAIL_LOSS = 0,      // tail[0]: sum of the losses
-    ENGINE_MAX_CHANNELS = 16,
+    TAIL_LOSS = 0,                           // tail[0]: sum of the losses
     ENGINE_MAX_SHARDS = 1024,                // per step
     ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // per shard and step
 };
@@ -87,7 +84,7 @@ typedef struct batch {
     const uint32_t *rows; // likewise; indices into the data set of the engine. An engine with a
                           // data set ignores `pixels`; one without it ignores `rows`
     uint32_t epoch;
-    uint32_t frozen; // bit g: the update leaves parameters of group g alone (update_group). An
+    uint32_t frozen; // bit g: the update leaves parameters of group g alone (parameter_group). An
                      // engine may leave out what only their gradients need; these parts of its
                      // gradient buffers are then undefined
 } batch;
@@ -127,9 +124,9 @@ typedef struct engine_options {
     const uint8_t *const *images;
     uint32_t image_count;
     const augment_list *augment; // NULL: none
-    // The group (update_rule) of the parameters in each line of ARENA_ALIGNMENT floats of the
-    // parameter arena. NULL: all are in group 0. Must outlive the engine.
-    const uint8_t *groups;
+    // The parameter group of each line of ARENA_ALIGNMENT floats of the parameter arena. NULL: all
+    // are in group 0. Must outlive the engine.
+    const uint8_t *parameter_groups;
     // A pipeline stage: the program is part of a network and runs shard by shard. `receives`: its
     // input is an activation, not bytes. `sends`: its output is an activation, not logits.
     bool stage, receives, sends;
@@ -153,23 +150,15 @@ static inline bool engine_can_normalise(float mean, float std) {
            fabs(shift) <= (double)FLT_MAX; // false for a NaN
 }
 
-// Parameters form *groups*, as in torch.optim: each is updated with a rate and a decay of its own.
-enum { UPDATE_GROUPS = 32 }; // at most, with group 0
-
-typedef struct update_group {
-    float lr, weight_decay;
-    bool frozen; // parameters and their state stay as they are, without decay
-} update_group;
-
 // Everything that an update needs in addition to the reduced gradient buffer.
 typedef struct update_rule {
     optimizer_kind kind;
     float lr, weight_decay; // of group 0
     float hyper[HYPERPARAMETERS];
     uint64_t step; // global step, from 0: Adam's bias correction, in all groups
-    // The other groups: groups[g - 1] is group g; UPDATE_GROUPS - 1 of them. Only read if the
+    // The other groups: groups[g - 1] is group g; PARAMETER_GROUPS - 1 of them. Only read if the
     // engine's parameters are in groups.
-    const update_group *groups;
+    const parameter_group *groups;
     // Above 0: the gradient is multiplied by `factor`, which its caller derives from the gradient's
     // norm (train/clipping.h).
     double clip_norm, factor;
@@ -186,11 +175,11 @@ static inline float update_bias_correction(float beta, uint64_t step) {
 }
 
 // Returns the rule of one group: its rate and decay take the place of those of group 0.
-static inline update_rule update_rule_of_group(const update_rule *rule, int number, bool *frozen) {
+static inline update_rule parameter_group_rule(const update_rule *rule, int number, bool *frozen) {
     update_rule own = *rule;
     *frozen = false;
     if (number == 0) return own;
-    const update_group *g = &rule->groups[number - 1];
+    const parameter_group *g = &rule->groups[number - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
     *frozen = g->frozen;
@@ -218,10 +207,10 @@ typedef struct engine_copy {
 
 enum { BACKEND_ALIVE_MS = 100 };
 
-// The process group of an engine's rank, as the engine sees it. All ranks are on one host.
-typedef struct engine_group {
+// The communicator of an engine's rank, as the engine sees it. All ranks are on one host.
+typedef struct engine_comm {
     int rank, size;
-    size_t bucket; // floats: the smallest size of a bucket (group_way)
+    size_t bucket; // floats: the smallest size of a bucket (comm_way)
     // Writes rank r's `mine` to all[r · bytes …] on every rank. Returns when all ranks have called
     // it; if a rank has died, fails on all others.
     status (*all_gather)(void *context, const void *mine, size_t bytes, void *all, error *err);
@@ -229,22 +218,22 @@ typedef struct engine_group {
     // fails, the engine fails with the same status and error.
     status (*alive)(void *context, error *err);
     void *context;
-} engine_group;
+} engine_comm;
 
-// How a group reduces.
-typedef struct group_way {
-    const char *transport; // "nccl", "cuda ipc"; NULL: the group does not reduce
+// How ranks reduce.
+typedef struct comm_way {
+    const char *transport; // "nccl", "cuda ipc"; NULL: the engines do not reduce
     // Above 0: the reduction is enqueued with its step, in this many parts, the *buckets*. Each is
     // reduced as soon as backward has computed it, concurrently with the rest of backward. 0: the
     // reduction follows the step.
     int buckets;
-} group_way;
+} comm_way;
 
 // This rank's traffic in one reduction.
-typedef struct group_traffic {
+typedef struct comm_traffic {
     int vectors;         // contributed
     uint64_t bytes_sent; // to other ranks
-} group_traffic;
+} comm_traffic;
 
 typedef struct backend {
     const char *name; // "cpu"
@@ -329,9 +318,10 @@ typedef struct backend {
     // Engines of several ranks may reduce among themselves, in their own memory, instead of through
     // gradients() and reduced(). All four functions are NULL if the backend cannot do this.
     //
-    // Joins the group. All ranks call it together, once, after open(). *way describes how they will
-    // reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the reason.
-    status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
+    // Joins the other ranks. All ranks call it together, once, after open(). *way describes how
+    // they will reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the
+    // reason.
+    status (*comm_join)(engine *e, const engine_comm *g, comm_way *way, error *why, error *err);
     // Reduces the gradient buffers. All ranks call it together, between step() and update(). Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of the tail of a gradient buffer are filled
@@ -339,17 +329,17 @@ typedef struct backend {
     // times() includes its time. A measurement may call this again without a step: it then sums the
     // current contents of the gradient buffers at once, and takes as long as a reduction after a
     // step.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
-                           int n, group_traffic *traffic, error *err);
-    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
-    // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
-    // as long as this is not called.
-    status (*group_result)(engine *e, float *requests, int n, error *err);
-    // Leaves the group. All ranks call it together, after their last reduction and if nothing has
-    // failed: none returns before all have given up their access to the others' memory, so that
-    // every rank may free its own. An engine that is closed while it is in a group, after a
-    // failure, keeps such memory until the process ends.
-    status (*group_leave)(engine *e, error *err);
+    status (*comm_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
+                          int n, comm_traffic *traffic, error *err);
+    // Writes the sums of `requests`; called after comm_reduce(), or after update() if that does the
+    // reduction. It waits for the reduction. With buckets, the device runs on from step to step as
+    // long as this is not called.
+    status (*comm_result)(engine *e, float *requests, int n, error *err);
+    // Leaves the other ranks. All ranks call it together, after their last reduction and if nothing
+    // has failed: none returns before all have given up their access to the others' memory, so that
+    // every rank may free its own. An engine that is closed before it has left, after a failure,
+    // keeps such memory until the process ends.
+    status (*comm_leave)(engine *e, error *err);
 
     // Writes the logits [samples][classes] of any number of samples in inference mode (running
     // statistics, no dropout).

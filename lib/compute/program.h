@@ -21,7 +21,10 @@
 
 enum {
     ARENA_ALIGNMENT = 16,
-    POOL_WINDOW_MAX = 255, // values: a byte holds the index of the largest
+    GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
+    GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer (compute/backend.h)
+    ENGINE_MAX_CHANNELS = 16, // of an image
+    POOL_WINDOW_MAX = 255,    // values: a byte holds the index of the largest
 };
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].

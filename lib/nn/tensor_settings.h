@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "compute/optimizer_kinds.h"
 #include "nn/model.h"
 
 // Initial values. Normal and uniform ones are those of torch.nn.init: K. He et al., arXiv
@@ -53,23 +54,20 @@ void tensor_settings_init(const model *m, const tensor_settings *settings, uint6
 
 // The tensors, divided into groups that are updated alike. Group 0 has those for which nothing is
 // set.
-enum { TENSOR_GROUPS = 32 }; // at most: UPDATE_GROUPS of compute/backend.h
-
-typedef struct tensor_groups {
-    uint8_t *of_line; // engine_options.groups; NULL: group 0 has all tensors
+typedef struct parameter_groups {
+    uint8_t *of_line; // engine_options.parameter_groups; NULL: group 0 has all tensors
     int count;        // with group 0
-    tensor_settings settings[TENSOR_GROUPS];
-} tensor_groups;
+    tensor_settings settings[PARAMETER_GROUPS];
+} parameter_groups;
 
-// If there would be more than TENSOR_GROUPS, `count` is that number and `of_line` is NULL.
-status tensor_groups_make(tensor_groups *groups, const model *m, const tensor_settings *settings,
-                          error *err) MUST_CHECK;
-void tensor_groups_release(tensor_groups *groups);
+// If there would be more than PARAMETER_GROUPS, `count` is that number and `of_line` is NULL.
+status parameter_groups_make(parameter_groups *groups, const model *m,
+                             const tensor_settings *settings, error *err) MUST_CHECK;
+void parameter_groups_release(parameter_groups *groups);
 
 // Writes the groups of an update_rule (compute/backend.h) in an epoch, from 0, at the scheduled
-// rate `lr`: TENSOR_GROUPS - 1 of them.
-struct update_group;
-void tensor_groups_rule(const tensor_groups *groups, double lr, double weight_decay, uint64_t epoch,
-                        struct update_group *rule);
+// rate `lr`: PARAMETER_GROUPS - 1 of them.
+void parameter_groups_rule(const parameter_groups *groups, double lr, double weight_decay,
+                           uint64_t epoch, parameter_group *rule);
 
 #endif

@@ -9,7 +9,7 @@
 enum { SUMS = 16 };
 
 void clipping_init(clipping *c, const model *m, const uint8_t *groups) {
-    *c = (clipping){.model = m, .groups = groups};
+    *c = (clipping){.model = m, .parameter_groups = groups};
     c->squares = memory_new((size_t)m->tensor_count, sizeof *c->squares);
 }
 
@@ -40,7 +40,8 @@ void clipping_add(clipping *c, int first, int end, const float *gradients) {
 }
 
 static bool is_trained(const clipping *c, const model_tensor *t, const update_rule *rule) {
-    const int group = c->groups && !t->is_buffer ? c->groups[t->offset / ARENA_ALIGNMENT] : 0;
+    const int group =
+        c->parameter_groups && !t->is_buffer ? c->parameter_groups[t->offset / ARENA_ALIGNMENT] : 0;
     return !t->is_buffer && (group == 0 || !rule->groups[group - 1].frozen);
 }
 

@@ -14,9 +14,9 @@
 #include "nn/model.h"
 
 typedef struct clipping {
-    const model *model;    // not owned
-    double *squares;       // of each tensor's gradient
-    const uint8_t *groups; // engine_options.groups; NULL: all are trained
+    const model *model;              // not owned
+    double *squares;                 // of each tensor's gradient
+    const uint8_t *parameter_groups; // engine_options.parameter_groups; NULL: all are trained
 } clipping;
 
 // `groups` must outlive it.

@@ -18,7 +18,7 @@ struct executor {
     size_t gradient_floats; // floats
     int *first_leaf;        // of each rank; world size + 1 entries
     bool reduce_fast;
-    group_way way;                  // transport NULL: the engines do not reduce themselves
+    comm_way way;                   // transport NULL: the engines do not reduce themselves
     phase_times own;                // measured here, in addition to the engine's times
     uint64_t steps, vectors, bytes; // reductions; vectors contributed and bytes sent by this rank
     uint64_t hidden;                // ns of reduction that overlapped backward
@@ -29,7 +29,7 @@ struct executor {
 // Requests are the last floats of a gradient buffer: a sum above 0 means that some rank makes the
 // request.
 enum { TAIL_REQUESTS = GRADIENT_TAIL - REQUESTS };
-// To read them, the host waits for the step. If it need not wait otherwise (group_way.buckets),
+// To read them, the host waits for the step. If it need not wait otherwise (comm_way.buckets),
 // requests are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_PER_REQUEST = 16 };
 
@@ -57,7 +57,7 @@ static const char *transport_of(const executor *x) {
 // Could the engines of all ranks join? Those of some may compute on the cpu.
 static status ask_all(const executor *x, bool *all_join, error *err) {
     const comm *c = x->comm;
-    const char joins = x->backend->group_join != NULL;
+    const char joins = x->backend->comm_join != NULL;
     char *answers = memory_new((size_t)c->size, sizeof *answers);
     status rc = c->ops->all_gather(x->comm, &joins, sizeof joins, answers, err);
     *all_join = rc == STATUS_OK && !memchr(answers, false, (size_t)c->size);
@@ -65,18 +65,18 @@ static status ask_all(const executor *x, bool *all_join, error *err) {
     return rc;
 }
 
-// Ranks whose engines cannot form a group reduce through the host.
-static status join_group(executor *x, const logger *log, error *err) {
+// Ranks whose engines cannot reduce among themselves reduce through the host.
+static status join_engines(executor *x, const logger *log, error *err) {
     const comm *c = x->comm;
-    const engine_group g = device_group(x->comm);
+    const engine_comm g = device_group(x->comm);
     error why = {0};
     bool all_join;
     status rc = STATUS_OK;
     if (c->size == 1 || x->clips) return rc;
     TRY(ask_all(x, &all_join, err));
-    if (!x->backend->group_join) return rc;
+    if (!x->backend->comm_join) return rc;
     if (all_join)
-        TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
+        TRY(x->backend->comm_join(x->engine, &g, &x->way, &why, err));
     else
         error_set(&why, STATUS_FAILED, "some ranks compute on the cpu");
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
@@ -101,7 +101,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     x->first_shard = o->comm->rank * x->local_shards;
     x->gradient_floats = gradient_floats(&e->model.program);
     x->clips = e->optimizer.clip_norm > 0;
-    clipping_init(&x->clipping, &e->model, e->groups.of_line);
+    clipping_init(&x->clipping, &e->model, e->parameter_groups.of_line);
     x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf);
     engine_options options = {
         .threads = o->threads,
@@ -114,7 +114,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
-        .groups = e->groups.of_line,
+        .parameter_groups = e->parameter_groups.of_line,
         .label_smoothing = (float)e->label_smoothing,
         .deferred = true,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
@@ -127,7 +127,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
     TRY(o->backend->open(&e->model.program, &options, e->optimizer.kind, &x->engine, err));
-    TRY(join_group(x, o->log, err));
+    TRY(join_engines(x, o->log, err));
     *out = x;
     return STATUS_OK;
 out:
@@ -136,7 +136,7 @@ out:
 }
 
 status replica_leave(executor *x, error *err) {
-    return x->way.transport ? x->backend->group_leave(x->engine, err) : STATUS_OK;
+    return x->way.transport ? x->backend->comm_leave(x->engine, err) : STATUS_OK;
 }
 
 void replica_close(executor *x) {
@@ -237,15 +237,15 @@ static bool reads_requests(const executor *x) {
 // backward did not hide.
 static status reduce_on_devices(executor *x, const bool request[REQUESTS], error *err) {
     float requests[REQUESTS];
-    group_traffic traffic = {0};
+    comm_traffic traffic = {0};
     const bool behind = x->way.buckets == 0;
     status rc = STATUS_OK;
     for (int i = 0; i < REQUESTS; i++) requests[i] = request[i] && reads_requests(x) ? 1.0f : 0.0f;
     if (behind) TRY(wait_for_all(x, err));
     const uint64_t begin = clock_now();
     find_first_leaves(x);
-    TRY(x->backend->group_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
-                                 &traffic, err));
+    TRY(x->backend->comm_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
+                                &traffic, err));
     if (behind) book(x, PHASE_COMM, begin, clock_now());
     x->vectors += (uint64_t)traffic.vectors;
     x->bytes += traffic.bytes_sent;
@@ -256,7 +256,7 @@ out:
 static status collect_requests(executor *x, bool agreed[REQUESTS], error *err) {
     float requests[REQUESTS] = {0};
     status rc = STATUS_OK;
-    if (reads_requests(x)) TRY(x->backend->group_result(x->engine, requests, REQUESTS, err));
+    if (reads_requests(x)) TRY(x->backend->comm_result(x->engine, requests, REQUESTS, err));
     read_requests(requests, agreed);
 out:
     return rc;

@@ -43,7 +43,7 @@ typedef struct problem {
     uint32_t *ids;
     float *parameters, *buffers, *state; // state: room for two arrays
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
-    const uint8_t *groups; // engine_options.groups; NULL: none
+    const uint8_t *parameter_groups; // engine_options.parameter_groups; NULL: none
     // The same in double, for the reference.
     double *inputs, *parameters64, *buffers64, *state64;
 } problem;
@@ -283,7 +283,7 @@ static void *run_rank(void *argument) {
                         .shard_samples = p->s->count[0],
                         .seed = PROBLEM_SEED,
                         .sync_batch_norm = p->s->sync,
-                        .groups = p->groups,
+                        .parameter_groups = p->parameter_groups,
                         .label_smoothing = (float)p->smoothing,
                         .exact = r->x->exact,
                         .exchange = r->x->engines > 1 ? exchange_rows : NULL,
@@ -464,8 +464,8 @@ static void compare_update(const problem *p, const outcome *o, const update_rule
     memcpy(expected, p->parameters64, n * sizeof *expected);
     memcpy(expected + n, p->buffers64, prog->buffers * sizeof *expected);
     memcpy(expected + n + prog->buffers, p->state64, states * n * sizeof *expected);
-    reference_update(rule, p->groups, update_scale(rule, p->samples), n, gradients, expected,
-                     expected + n + prog->buffers);
+    reference_update(rule, p->parameter_groups, update_scale(rule, p->samples), n, gradients,
+                     expected, expected + n + prog->buffers);
     reference_update_buffers(prog, &b, gradients, expected + n);
     ops_near("parameters after the update", got, expected, n, 1e-6);
     ops_near("running statistics", got + n, expected + n, prog->buffers, 1e-6);

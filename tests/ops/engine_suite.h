@@ -136,7 +136,7 @@ static void test_update(void **state) {
 
 enum { ARENA_LINES = 512, FROZEN_GROUP = 2, LAST_GROUP = 3 };
 
-static const update_group other_groups[UPDATE_GROUPS - 1] = {
+static const parameter_group other_groups[PARAMETER_GROUPS - 1] = {
     {.lr = 0.04f, .weight_decay = 0.3f},
     [FROZEN_GROUP - 1] = {.lr = 0.5f, .weight_decay = 0.5f, .frozen = true},
     [LAST_GROUP - 1] = {.lr = 0.2f},
@@ -178,7 +178,7 @@ static void test_groups(void **state) {
         for (size_t k = 0; k < t->count && !t->is_buffer; k++)
             groups[(t->offset + k) / ARENA_ALIGNMENT] = (uint8_t)group_of_tensor(i);
     }
-    p.groups = groups;
+    p.parameter_groups = groups;
     rule.groups = other_groups;
     check_problem(&p, &rule);
     (void)suite.executions(p.s, x);

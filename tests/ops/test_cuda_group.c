@@ -29,7 +29,7 @@ static const update_rule rule = {
 typedef struct layout {
     const char *transport;
     int ranks_a_device; // 0: all of them
-    size_t bucket;      // as in engine_group
+    size_t bucket;      // as in engine_comm
 } layout;
 
 enum { SMALL_BUCKET = 16, LARGE_BUCKET = 1 << 18 };
@@ -58,7 +58,7 @@ typedef struct outcome_of_rank {
     int buckets;
     uint64_t ended;
     update_result result;
-    group_traffic traffic;
+    comm_traffic traffic;
     float requests[REQUESTS];
     uint64_t spent;    // ns in the engine's calls
     phase_times times; // the parts of that time
@@ -146,14 +146,14 @@ static status open_engine(member *m) {
 }
 
 static status join(member *m) {
-    const engine_group g = {.rank = m->rank,
-                            .size = m->t->size,
-                            .bucket = m->t->l->bucket,
-                            .all_gather = gather,
-                            .alive = alive,
-                            .context = m};
-    group_way way;
-    status rc = cuda->group_join(m->e, &g, &way, &m->out->why, &m->out->err);
+    const engine_comm g = {.rank = m->rank,
+                           .size = m->t->size,
+                           .bucket = m->t->l->bucket,
+                           .all_gather = gather,
+                           .alive = alive,
+                           .context = m};
+    comm_way way;
+    status rc = cuda->comm_join(m->e, &g, &way, &m->out->why, &m->out->err);
     if (rc == STATUS_OK && way.transport)
         snprintf(m->out->transport, sizeof m->out->transport, "%s", way.transport);
     m->out->buckets = way.buckets;
@@ -182,8 +182,8 @@ static status reduce_members(member *m, const split *s) {
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
     for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
-                              &out->err);
+    return cuda->comm_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
+                             &out->err);
 }
 
 _Noreturn static void die_later(const member *m) {
@@ -214,7 +214,7 @@ static status train(member *m) {
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
-            rc = cuda->group_result(m->e, m->out->requests, REQUESTS, &m->out->err);
+            rc = cuda->comm_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
     m->out->spent = clock_now() - begin;
@@ -245,7 +245,7 @@ _Noreturn static void be_member(const training *t, int number) {
     if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
     if (t->late == number) usleep(200000);
-    if (rc == STATUS_OK && t->size > 1) rc = cuda->group_leave(m.e, &m.out->err);
+    if (rc == STATUS_OK && t->size > 1) rc = cuda->comm_leave(m.e, &m.out->err);
     if (rc == STATUS_OK) {
         cuda->close(m.e);
         m.e = NULL;

@@ -349,11 +349,11 @@ static int samples_of_step(const engine *e) {
 
 // Updates the parameters [first, end), each run of one group with the rule of that group.
 static void update_part(const engine *e, update_task *t, size_t first, size_t end) {
-    const uint8_t *groups = e->options.groups;
+    const uint8_t *groups = e->options.parameter_groups;
     for (size_t next; first < end; first = next) {
         const int number = groups ? groups[first / ARENA_ALIGNMENT] : 0;
         bool frozen;
-        const update_rule rule = update_rule_of_group(e->rule, number, &frozen);
+        const update_rule rule = parameter_group_rule(e->rule, number, &frozen);
         next = groups ? first + ARENA_ALIGNMENT : end;
         while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
         if (next > end) next = end;

@@ -121,7 +121,7 @@ typedef struct demand {
 } demand;
 
 static bool is_group_trained(const demand *d, size_t offset) {
-    const uint8_t *groups = d->e->options.groups;
+    const uint8_t *groups = d->e->options.parameter_groups;
     return !(d->frozen >> (groups ? groups[offset / ARENA_ALIGNMENT] : 0) & 1);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/group/group.h"
+#include "compute/cuda/comm/cuda_comm.h"
 #include "compute/cuda/run/engine.h"
 
 // ---- Opening ----
@@ -55,7 +55,7 @@ static void close_parts(engine *e) {
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->device.index);
-    cuda_group_close(e);
+    cuda_comm_close(e);
     if (!e->device.stuck) close_parts(e);
     cuda_device_close(&e->device);
     cuda_plan_close(&e->plan);
@@ -189,10 +189,10 @@ const backend cuda_backend = {
     .update = cuda_update_step,
     .reduce_engines = cuda_reduce_engines,
     .collect = cuda_collect,
-    .group_join = cuda_group_join,
-    .group_reduce = cuda_group_reduce,
-    .group_result = cuda_group_result,
-    .group_leave = cuda_group_leave,
+    .comm_join = cuda_comm_join,
+    .comm_reduce = cuda_comm_reduce,
+    .comm_result = cuda_comm_result,
+    .comm_leave = cuda_comm_leave,
     .infer = cuda_infer,
     .times = cuda_times,
     .isa = cuda_isa,

@@ -79,7 +79,7 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
 // Returns what the blocks that sum the same rows share.
 static shared_parts shared_parts_of(const correlation &r, double *parts, unsigned *counters) {
     const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
-    return {parts, counters, group_size(blocks)};
+    return {parts, counters, bundle_size(blocks)};
 }
 
 static parts_room room_of(const correlation &r, int shards) {
@@ -87,7 +87,7 @@ static parts_room room_of(const correlation &r, int shards) {
     const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
     const size_t sets = (size_t)shards * (size_t)row_blocks;
     return {sets * (size_t)blocks * 2 * (size_t)b.rows,
-            sets * (size_t)(pieces(blocks, group_size(blocks)) + 1)};
+            sets * (size_t)(pieces(blocks, bundle_size(blocks)) + 1)};
 }
 
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,

@@ -81,21 +81,22 @@ struct store_sums {
 
 // ---- Sums over rows ----
 
-// Each block writes its part of the sums. The parts form groups: the last block of a group adds its
-// parts, and the last of these blocks adds the groups, so that no block has many to read.
+// Each block writes its part of the sums. The parts form bundles: the last block of a bundle adds
+// its parts, and the last of these blocks adds the bundles, so that no block has many to read.
 
 // Parts and counters that the blocks with sums of the same rows share.
 struct shared_parts {
     double *parts;
     unsigned *counters;
-    int group; // blocks
+    int bundle; // blocks
 };
 
-// About as many groups as blocks per group, but one group if there are few blocks; a power of two.
-static inline int group_size(int blocks) {
-    int group = 64;
-    while (group * group < blocks) group *= 2;
-    return group;
+// About as many bundles as blocks per bundle, but one bundle if there are few blocks; a power of
+// two.
+static inline int bundle_size(int blocks) {
+    int bundle = 64;
+    while (bundle * bundle < blocks) bundle *= 2;
+    return bundle;
 }
 
 // A block's part: the sums of its rows, including those past the last row.
@@ -194,25 +195,25 @@ static __device__ __forceinline__ void leave(block_part<S> *part, two_sums sum) 
 }
 
 // Turns the sums of a block's rows into those of all blocks with these rows; returns false in all
-// blocks but the last. A group's sum replaces its first part.
+// blocks but the last. A bundle's sum replaces its first part.
 template <typename S>
 static __device__ __forceinline__ bool add_blocks(const product_block &b, const shared_parts &m,
                                                   two_sums *total, row_store<S> &store) {
-    const int blocks = pieces(b.columns, S::COLUMNS), groups = pieces(blocks, m.group);
-    const int own = b.column / S::COLUMNS, first = own / m.group * m.group;
-    const int members = blocks - first < m.group ? blocks - first : m.group;
+    const int blocks = pieces(b.columns, S::COLUMNS), bundles = pieces(blocks, m.bundle);
+    const int own = b.column / S::COLUMNS, first = own / m.bundle * m.bundle;
+    const int members = blocks - first < m.bundle ? blocks - first : m.bundle;
     const size_t set =
         (size_t)b.shard * (size_t)pieces(b.rows, S::ROWS) + (size_t)(b.row / S::ROWS);
     block_part<S> *parts = reinterpret_cast<block_part<S> *>(m.parts) + set * (size_t)blocks;
-    unsigned *counters = m.counters + set * (size_t)(groups + 1);
+    unsigned *counters = m.counters + set * (size_t)(bundles + 1);
     if (blocks == 1) return true;
     leave(parts + own, *total);
-    if (!is_last_block(counters + own / m.group, (unsigned)members)) return false;
+    if (!is_last_block(counters + own / m.bundle, (unsigned)members)) return false;
     *total = add_parts(parts + first, members, 1, store);
-    if (groups == 1) return true;
+    if (bundles == 1) return true;
     leave(parts + first, *total);
-    if (!is_last_block(counters + groups, (unsigned)groups)) return false;
-    *total = add_parts(parts, groups, m.group, store);
+    if (!is_last_block(counters + bundles, (unsigned)bundles)) return false;
+    *total = add_parts(parts, bundles, m.bundle, store);
     return true;
 }
 

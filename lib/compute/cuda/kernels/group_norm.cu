@@ -20,7 +20,7 @@ static __device__ __forceinline__ part_place place_of(const cut &c, const group_
     p.first = (int)blockIdx.x * channels;
     p.end = p.first + channels;
     p.group = blockIdx.y;
-    p.sample = (int)(p.group * GROUP_LANES + threadIdx.x);
+    p.sample = (int)(p.group * GROUP + threadIdx.x);
     p.exists = p.sample < c.lanes;
     return p;
 }
@@ -35,7 +35,7 @@ static __device__ __forceinline__ size_t row_at(const cut &c, const group_norm_t
 
 // Returns a value of the threads of row 0, in the threads of all rows.
 static __device__ __forceinline__ float share(float value) {
-    __shared__ float of[GROUP_LANES];
+    __shared__ float of[GROUP];
     if (threadIdx.y == 0) of[threadIdx.x] = value;
     __syncthreads();
     value = of[threadIdx.x];

@@ -42,11 +42,7 @@ extern "C" {
 #endif
 
 enum {
-    LANE_ROUND = 4,    // float4
-    LOSS_GROUP = 16,   // samples whose losses are added first: GROUP of backend.h
-    MAX_INPUTS = 16,   // channels of an image: ENGINE_MAX_CHANNELS of backend.h
-    TAIL_FLOATS = 16,  // floats after the arenas in a gradient buffer: GRADIENT_TAIL of backend.h
-    OTHER_GROUPS = 31, // of an update besides group 0: UPDATE_GROUPS of backend.h
+    LANE_ROUND = 4, // float4
     MAX_GRID_YZ = 65535
 };
 
@@ -76,21 +72,16 @@ typedef struct gradient_set {
     size_t stride;
 } gradient_set;
 
-// One of the groups of an update rule besides group 0: update_group of backend.h.
-typedef struct group_numbers {
-    float lr, weight_decay;
-    int32_t frozen; // 0 or 1
-} group_numbers;
-
 // The step's numbers for update, dropout and augmentation.
 typedef struct step_numbers {
     uint32_t epoch;
     int32_t samples; // of the whole step, over all engines
     float scale;     // 1 / samples
     float lr, weight_decay, hyper[HYPERPARAMETERS];
-    float correction1, correction2;     // Adam: 1 / (1 - beta^(step + 1))
-    int32_t result;                     // index of this step's result
-    group_numbers groups[OTHER_GROUPS]; // only written and read if parameters are in groups
+    float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
+    int32_t result;                 // index of this step's result
+    // Those of groups 1 …; only written and read if parameters are in groups.
+    parameter_group groups[PARAMETER_GROUPS - 1];
 } step_numbers;
 
 // The results of a step.
@@ -103,14 +94,15 @@ typedef struct step_output {
 
 typedef struct load_task {
     shape size;
-    const uint8_t *images;                      // [image][C][H][W]
-    const uint32_t *rows;                       // [shard][lanes]: image index
-    augment_list augment;                       // applied to it; count 0: nothing
-    uint64_t seed;                              // for augmentation, like ids and numbers
-    const uint32_t *ids;                        // [shard][lanes]
-    const step_numbers *numbers;                // its epoch
-    float scale[MAX_INPUTS], shift[MAX_INPUTS]; // x = byte · scale + shift, one rounding
-    float *x;                                   // lanes without a sample: like a black image
+    const uint8_t *images;       // [image][C][H][W]
+    const uint32_t *rows;        // [shard][lanes]: image index
+    augment_list augment;        // applied to it; count 0: nothing
+    uint64_t seed;               // for augmentation, like ids and numbers
+    const uint32_t *ids;         // [shard][lanes]
+    const step_numbers *numbers; // its epoch
+    float scale[ENGINE_MAX_CHANNELS],
+        shift[ENGINE_MAX_CHANNELS]; // x = byte · scale + shift, one rounding
+    float *x;                       // lanes without a sample: like a black image
 } load_task;
 void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
@@ -373,8 +365,8 @@ typedef struct loss_task {
     float smoothing;              // of the labels: engine_options
     const sample_target *targets; // [shard][lanes]
     float *logits; // become the gradient of the sum of the losses; 0 without a sample
-    // [shard][⌈lanes / LOSS_GROUP⌉]: sums of LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
-    // 0 if a group has no sample
+    // [shard][⌈lanes / GROUP⌉]: sums of GROUP samples, added by halves: 8 + 8, 4 + 4, …; 0 if a
+    // group has no sample
     float *losses;
     gradient_set gradients; // base NULL: not written
     size_t loss_at;         // in a gradient buffer
@@ -382,7 +374,7 @@ typedef struct loss_task {
 } loss_task;
 // The losses and their sum, as cuda_loss_sums makes it.
 void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
-// Adds the shard's losses along the tree, into gradients[shard][at], followed by TAIL_FLOATS - 1
+// Adds the shard's losses along the tree, into gradients[shard][at], followed by GRADIENT_TAIL - 1
 // zeros. `first_group`: index of each shard's first loss in `losses`, which has one for each group
 // with samples. NULL: the layout of cuda_loss.
 void cuda_loss_sums(launch_stream s, const cut *c, const float *losses, const int *first_group,
@@ -443,8 +435,9 @@ typedef struct update_progress {
 typedef struct update_task {
     optimizer_kind kind;
     const step_numbers *numbers;
-    size_t first, end;       // of the arenas: the part that this engine updates
-    const uint8_t *group_of; // each line of ARENA_ALIGNMENT parameters; NULL: all are in group 0
+    size_t first, end; // of the arenas: the part that this engine updates
+    const uint8_t
+        *parameter_groups; // of each line of ARENA_ALIGNMENT parameters; NULL: all are in group 0
     float *parameters, *state, *state2;
     const float *gradient, *loss; // the reduced gradient buffer, and the loss in it
     norm_running_list norms;
@@ -455,7 +448,7 @@ void cuda_update(launch_stream s, const update_task *t);
 
 // ---- blocks.cu: activations as engines exchange them ----
 
-// Blocks are [group][features][LOSS_GROUP]; shard s begins at group first_group[s].
+// Blocks are [group][features][GROUP]; shard s begins at group first_group[s].
 typedef struct blocks_task {
     size_t features;
     const int *first_group; // [engine's shards]

@@ -119,7 +119,7 @@ static __device__ __forceinline__ float sample_loss(float *z, int classes, int l
 }
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
-    return blocks_for((size_t)lanes, LOSS_GROUP);
+    return blocks_for((size_t)lanes, GROUP);
 }
 
 // Adds a shard's losses in one warp, along the tree of its groups; groups from `filled` on have no
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void sum_losses(const float *losses, unsigned 
         tree_push(&along, sum);
     }
     const float total = tree_total(&along);
-    if (lane < TAIL_FLOATS) tail[lane] = lane == 0 ? total : 0;
+    if (lane < GRADIENT_TAIL) tail[lane] = lane == 0 ? total : 0;
 }
 
 template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
@@ -153,9 +153,9 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }
-    for (int distance = LOSS_GROUP / 2; distance > 0; distance /= 2)
+    for (int distance = GROUP / 2; distance > 0; distance /= 2)
         own += __shfl_xor_sync(ALL_LANES, own, distance);
-    if (lane < lanes && lane % LOSS_GROUP == 0) losses[lane / LOSS_GROUP] = own;
+    if (lane < lanes && lane % GROUP == 0) losses[lane / GROUP] = own;
     if (!t.gradients.base || !is_last_block(t.counters + shard, blocks) || threadIdx.x >= WARP)
         return;
     sum_losses(losses, groups_of(c.lanes), groups_of(c.lanes),

@@ -29,10 +29,10 @@ static __device__ rule rule_of(const step_numbers &n) {
 
 // The rule of the parameters at i to i + EACH, which are of one group.
 static __device__ rule rule_at(const update_task &t, const rule &whole, size_t i) {
-    const unsigned group = t.group_of[i / ARENA_ALIGNMENT];
+    const unsigned group = t.parameter_groups[i / ARENA_ALIGNMENT];
     rule own = whole;
     if (group == 0) return own;
-    const group_numbers *g = &t.numbers->groups[group - 1];
+    const parameter_group *g = &t.numbers->groups[group - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
     own.frozen = g->frozen != 0;
@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
     const size_t round = (size_t)blocks * BLOCK * EACH;
     uint64_t digest = 0;
     for (size_t i = t.first + thread * EACH; i < t.end; i += round)
-        digest += update_four<KIND>(t, t.group_of ? rule_at(t, whole, i) : whole, i);
+        digest += update_four<KIND>(t, t.parameter_groups ? rule_at(t, whole, i) : whole, i);
     digest = block_sum(digest);
     if (threadIdx.x == 0)
         atomicAdd(reinterpret_cast<unsigned long long *>(&t.progress->digest), digest);

@@ -161,10 +161,10 @@ static size_t round_up(size_t n, size_t unit) {
 static status take_groups(model_arrays *m, const cuda_plan *p, cuda_device *d, error *err) {
     const size_t lines = round_up(p->program->parameters, ARENA_ALIGNMENT) / ARENA_ALIGNMENT;
     status rc = STATUS_OK;
-    if (!p->options.groups) return rc;
-    TRY(cuda_take(d, lines, &m->group_of, err));
-    TRY(cuda_enqueue_copy(d, m->group_of, p->options.groups, lines, cudaMemcpyHostToDevice,
-                          "sending the groups of parameters", err));
+    if (!p->options.parameter_groups) return rc;
+    TRY(cuda_take(d, lines, &m->parameter_groups, err));
+    TRY(cuda_enqueue_copy(d, m->parameter_groups, p->options.parameter_groups, lines,
+                          cudaMemcpyHostToDevice, "sending the groups of parameters", err));
     TRY(cuda_device_sync(d, err));
 out:
     return rc;

@@ -11,7 +11,7 @@
 typedef struct model_arrays {
     float *parameters, *buffers, *state[2];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
-    uint8_t *group_of;         // engine_options.groups; NULL: none
+    uint8_t *parameter_groups; // engine_options.parameter_groups; NULL: none
     update_progress *progress;
 } model_arrays;
 
@@ -30,8 +30,8 @@ typedef struct norm_arrays {
 // Gradient buffers stay on the device until the caller requests them (backend.h).
 typedef struct gradient_arrays {
     size_t floats; // that are summed over shards: a gradient buffer's, up to whole ARENA_ALIGNMENTs
-    size_t stride; // from one shard's gradient buffer to the next; a group needs a little more
-                   // (slices.h)
+    size_t stride; // from one shard's gradient buffer to the next; reducing ranks need a little
+                   // more (slices.h)
     float *of_shards; // [local shards][stride]
     // [gradient buffers of the cover][stride]; the first is the reduced one; with one local shard
     // it is also that shard's gradient buffer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// slices.h - how a group cuts a gradient buffer. A *bucket*, the part of the gradient buffer that
-// is reduced at once (or all of it), is cut into slices, one per rank.
+// slices.h - how ranks cut a gradient buffer. A *bucket*, the part of the gradient buffer that is
+// reduced at once (or all of it), is cut into slices, one per rank.
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_SLICES_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_SLICES_H
 

@@ -265,7 +265,7 @@ status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n
     p->update = (update_task){.kind = p->kind,
                               .first = m->own_first,
                               .end = m->own_end,
-                              .group_of = m->group_of,
+                              .parameter_groups = m->parameter_groups,
                               .parameters = m->parameters,
                               .state = m->state[0],
                               .state2 = m->state[1],

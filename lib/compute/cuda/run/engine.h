@@ -3,7 +3,7 @@
 // transfer.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c,
 // inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
 // divide them; peers.c: exchange between engines of one process. The other headers of this folder:
-// timing.h, the time of a step by phase; hooks.h, how a step calls its group.
+// timing.h, the time of a step by phase; hooks.h, how a step reduces with other ranks.
 //
 // A step is captured as a CUDA graph when it first runs and is replayed from then on: everything
 // that changes from step to step lies in the step input (plan/arrays.h).
@@ -11,7 +11,7 @@
 #define LOCKSTEP_COMPUTE_CUDA_RUN_ENGINE_H
 
 #include "compute/cuda/plan/arrays.h"
-#include "compute/cuda/run/hooks.h"
+#include "compute/cuda/run/comm_hooks.h"
 #include "compute/cuda/run/timing.h"
 
 // The parts in which a step can run; each is a separate graph. If nothing comes between a step and
@@ -22,7 +22,7 @@ typedef enum piece {
     PIECE_STEP,
     PIECE_UPDATE,
     PIECE_STEP_AND_UPDATE,
-    PIECE_REDUCED_STEP_AND_UPDATE, // with a group's reduction in between
+    PIECE_REDUCED_STEP_AND_UPDATE, // with the ranks' reduction in between
     PIECES
 } piece;
 
@@ -61,7 +61,7 @@ struct engine {
     step_arguments arguments;
     step_graphs graphs;
     step_clock clock;
-    group_place place;
+    comm_place place;
     bool step_waits; // step prepared but not sent: it goes with its update (step.c)
 };
 
@@ -72,11 +72,11 @@ static inline cut cuda_cut(const engine *e) {
 
 // step.c: wait for the reductions under way; and then for the device. Nothing may wait for the
 // engine's stream by other means while a reduction is under way.
-status cuda_finish_reductions(const group_place *p, error *err) MUST_CHECK;
+status cuda_finish_reductions(const comm_place *p, error *err) MUST_CHECK;
 status cuda_sync(const engine *e, error *err) MUST_CHECK;
 
-// operations.c: enqueues work on the local shards [run_first, run_end).
-// `reducing`: and reduces each of the group's buckets after the operation that completes it.
+// operations.c: enqueues work on the local shards [run_first, run_end). `reducing`: and reduces
+// each bucket after the operation that completes it.
 status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) MUST_CHECK;
 void cuda_prepare_inference(const engine *e); // running statistics to scale and shift
 status cuda_run_inference(const engine *e, error *err) MUST_CHECK;

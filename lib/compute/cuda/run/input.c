@@ -77,7 +77,7 @@ static status take_turn(engine *e, error *err) {
     in->host = t->host;
     in->device = t->device;
     e->clock.marking = !e->plan.options.deferred || in->steps % MARKED_EVERY == 1;
-    if (e->place.under_way) TRY(e->place.hooks->wait_for_turn(e->place.group, err));
+    if (e->place.under_way) TRY(e->place.hooks->wait_for_turn(e->place.comm, err));
     rc = cuda_check(d, cudaEventSynchronize(t->done), "waiting for the device", err);
 out:
     return rc;

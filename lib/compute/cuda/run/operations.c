@@ -183,8 +183,8 @@ static int mark_of(phase p) {
     return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
 }
 
-static status reduce_behind(const group_place *p, int behind, bool forked, error *err) {
-    return p->hooks->reduce_behind(p->group, behind, forked, err);
+static status reduce_behind(const comm_place *p, int behind, bool forked, error *err) {
+    return p->hooks->reduce_behind(p->comm, behind, forked, err);
 }
 
 status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) {
@@ -205,7 +205,7 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
         forked = false;
         if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), cuda_main(d));
     }
-    if (reducing) TRY(e->place.hooks->join_buckets(e->place.group, err));
+    if (reducing) TRY(e->place.hooks->join_buckets(e->place.comm, err));
     rc = cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
 out:
     return rc;

@@ -7,8 +7,8 @@
 
 // ---- Waiting ----
 
-status cuda_finish_reductions(const group_place *p, error *err) {
-    return p->under_way ? p->hooks->finish(p->group, err) : STATUS_OK;
+status cuda_finish_reductions(const comm_place *p, error *err) {
+    return p->under_way ? p->hooks->finish(p->comm, err) : STATUS_OK;
 }
 
 status cuda_sync(const engine *e, error *err) {
@@ -18,7 +18,7 @@ status cuda_sync(const engine *e, error *err) {
 
 // ---- A step ----
 
-// For an engine that has all shards, the next call is usually the update; for one whose group
+// For an engine that has all shards, the next call is usually the update; for one whose ranks
 // reduces in buckets, the reduction and then the update. So the step waits for that call:
 // everything goes to the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
@@ -78,8 +78,6 @@ float *cuda_reduced(engine *e) {
 
 // ---- The update ----
 
-static_assert(OTHER_GROUPS == UPDATE_GROUPS - 1, "the groups besides group 0");
-
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->scale = (float)update_scale(r, n->samples);
@@ -89,9 +87,7 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step);
     n->correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step);
     n->result = e->results.pending;
-    for (int g = 0; e->model.group_of && g < OTHER_GROUPS; g++)
-        n->groups[g] =
-            (group_numbers){r->groups[g].lr, r->groups[g].weight_decay, r->groups[g].frozen};
+    if (e->model.parameter_groups) memcpy(n->groups, r->groups, sizeof n->groups);
 }
 
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of
@@ -135,11 +131,11 @@ out:
 
 // Runs a step that waits for a reduction that waits for its update: all three.
 static status run_reduced_step(engine *e, error *err) {
-    group_place *p = &e->place;
+    comm_place *p = &e->place;
     p->waits = false;
     const status rc = cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err);
     p->under_way |= rc == STATUS_OK; // with batch norms that meet, only a part has been waited for
-    if (rc != STATUS_OK) p->hooks->abort(p->group);
+    if (rc != STATUS_OK) p->hooks->abort(p->comm);
     return rc;
 }
 

@@ -55,8 +55,8 @@ static __device__ __forceinline__ linear_sums sum_of_shard(const float *const (&
                                                            int samples, int lanes) {
     tree<linear_sums> along;
     along.leaves = 0;
-    for (int first = 0; first < samples; first += GROUP_LANES) {
-        const int end = first + GROUP_LANES < lanes ? first + GROUP_LANES : lanes;
+    for (int first = 0; first < samples; first += GROUP) {
+        const int end = first + GROUP < lanes ? first + GROUP : lanes;
         linear_sums sums = {};
         for (int n = first; n < end; n += LANE_ROUND) add_samples(dz, x, n, sums);
         tree_push(&along, sums);

@@ -31,7 +31,7 @@ static __device__ __forceinline__ two_floats centred_sums(const cut &c, shape si
 // pass takes the differences from 0, which are the values themselves.
 static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
                                                      const plane_place &p, bool leads) {
-    __shared__ float centres[PLANE_THREADS / GROUP_LANES];
+    __shared__ float centres[PLANE_THREADS / GROUP];
     const size_t plane = (size_t)t.size.height * (size_t)t.size.width * (size_t)c.lanes;
     const size_t number = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
     const float *z = t.z + number * plane + p.sample;

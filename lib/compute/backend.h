@@ -38,7 +38,6 @@
 #include "compute/augmentation.h"
 #include "compute/optimizer_kinds.h"
 #include "compute/program.h"
-#include "compute/target.h"
 
 enum {
     TAIL_LOSS = 0,                           // tail[0]: sum of the losses

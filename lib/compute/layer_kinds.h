@@ -9,7 +9,14 @@
 
 #include <stdbool.h>
 
-#include "compute/activation_kind.h"
+// The functions of single elements that kernels know, on every device.
+typedef enum activation_kind {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_GELU, // by the error function
+    ACTIVATION_SILU,
+    ACTIVATION_SCALE // the product with a constant
+} activation_kind;
 
 typedef enum layer_kind {
     LAYER_CONV,

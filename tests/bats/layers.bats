@@ -72,7 +72,7 @@ check() {
     [[ $output == "lib/compute/cuda/run/x.c:1: "*"floor run"* ]]
     check lib/compute/cuda/device/x.c '#include "compute/cuda/engine.h"'
     [ "$status" -eq 1 ]
-    check lib/compute/cuda/kernels/exact/x.cu '#include "compute/cuda/plan/plan.h"'
+    check lib/compute/cuda/kernels/exact/x.cu '#include "compute/cuda/plan/cuda_plan.h"'
     [ "$status" -eq 1 ]
     check lib/compute/cuda/attic/x.c 'int x;'
     [ "$status" -eq 1 ]

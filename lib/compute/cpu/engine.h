@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
 // the order of operations; ownership.c: which thread has which groups; operations.c: one group;
-// layers.c: what each kind of layer does to it; filters.c: the filters of Winograd's algorithm;
-// batch_norm.c: statistics of a shard; step.c: a whole step.
+// layers.c, convolution.c: what each kind of layer does to it; batch_norm.c: statistics of a shard;
+// step.c: a whole step; exchange.c: a step in parts, which engines exchange.
 //
 // A step is a list of *supersteps*, as in bulk-synchronous programs. In a superstep every thread
 // runs the operations of the superstep on its own groups, one group after another, so that the
@@ -81,7 +81,8 @@ typedef struct sequence { // of supersteps; training or inference
     range *ranges;
     int operation_count, superstep_count, range_count;
     int loss_superstep; // where backward begins, if it runs separately
-    float *filters;     // transformed (filters.c): of all operations, or of one superstep at a time
+    float *filters; // transformed (filters_transform): of all operations, or of one superstep at a
+                    // time
     size_t filter_floats;
     size_t values_floats, added_floats; // of the largest chunk
 } sequence;
@@ -207,11 +208,15 @@ void operations_run(const group_work *chunk, int count, const sequence *s, int f
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // Distributes the leaves of local shards [first, end) over the threads.
-void ownership_deal(engine *e, int first, int end);
+void ownership_assign(engine *e, int first, int end);
 
 // The memory that a place is in.
 static inline float *group_memory(const group_work *g, place p) {
     return p.in_thread ? g->values : g->memory;
+}
+
+static inline float *engine_slot(const engine *e, size_t number) {
+    return (float *)(e->slots + number * e->slot_bytes);
 }
 
 static inline uint8_t *group_choices(const group_work *g, const unit *u) {
@@ -248,8 +253,8 @@ conv_task convolution_winograd_input(const group_work *g, const unit *u, const f
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
 void convolution_pack(const engine *e, const unit *u, bool transpose);
 
-// filters.c: finds places for the filters of a sequence. With `by_superstep`, all supersteps share
-// one memory.
+// convolution.c: finds places for the filters of a sequence. With `by_superstep`, all supersteps
+// share one memory.
 void filters_place(sequence *s, bool by_superstep);
 // Transforms a thread's share of the filters of operations [first, end).
 void filters_transform(const engine *e, const sequence *s, int first, int end, int member);
@@ -263,31 +268,30 @@ static inline bool engine_shares_slots(const engine *e) {
 // step.c
 // Prepares the engine for the steps of a batch.
 status cpu_begin(engine *e, const batch *b, error *err) MUST_CHECK;
+// Runs supersteps [first, end) on all threads, on the leaves that ownership_assign gave them.
+void step_run(engine *e, int first, int end, error *err);
+// For the table:
 status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                 error *err) MUST_CHECK;
+
+// exchange.c Copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
+// this engine's memory. Lanes that the source lacks become zero.
+void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
+// Runs an operation that exchanges activations, on one group.
+void exchange_operation(const group_work *g, operation_kind kind);
+// For the table:
 status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
 size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(engine *e, float *logits);
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses);
-
-// lanes.c: copy `rows` elements of a group between this engine's memory and a block of the
-// interface, [rows][GROUP]. Lanes that the source lacks become zero.
-void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
-void lanes_export(const engine *e, const float *memory, float *block, size_t rows);
-
-// stage.c
 size_t cpu_stage_floats(const engine *e, bool output);
 status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
                          float *out, error *err) MUST_CHECK;
 status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                           error *err) MUST_CHECK;
 void cpu_stage_reduce(engine *e);
-// Runs an operation that exchanges activations, on one group.
-void stage_operation(const group_work *g, operation_kind kind);
-// step.c: runs supersteps [first, end) on all threads, on the leaves that ownership_deal gave them.
-void step_run(engine *e, int first, int end, error *err);
-status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
-                 error *err) MUST_CHECK;
 
 // engine.c: takes memory for the first `count` gradient buffers of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;

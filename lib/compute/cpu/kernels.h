@@ -20,9 +20,8 @@
 #include <stdint.h>
 
 #include "base/random.h"
-#include "compute/activation_kind.h"
 #include "compute/backend.h"
-#include "compute/winograd.h"
+#include "compute/layer_sums.h"
 
 // An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·lanes + n].
 // Rows may be longer than the image: the border around it is zero (padding of a convolution) and
@@ -65,7 +64,7 @@ static inline conv_phase conv_phase_of(int kernel, int stride, int padding, int 
 }
 
 // Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
-// + ky - pad_y, …), in the parts of long_sums.h; samples are added by halves.
+// + ky - pad_y, …), in the parts of layer_sums.h; samples are added by halves.
 enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
 
 typedef struct conv_weight_task {
@@ -251,7 +250,7 @@ int kernels_lanes(int samples);
 // `isa`. NULL if the processor cannot run it.
 const kernels *kernels_find(const char *isa, int lanes);
 
-// For the convolutions of compute/winograd.h:
+// For the convolutions that winograd_pays for (compute/layer_sums.h):
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
 int winograd_packed_blocks(const layer *l, bool transpose);
 size_t winograd_packed_floats(const layer *l, bool transpose);

@@ -198,7 +198,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
-    case OP_SEND_GRADIENT: stage_operation(g, op->kind); break;
+    case OP_SEND_GRADIENT: exchange_operation(g, op->kind); break;
     case OP_LOAD: {
         const view x = place_view(e->placement.input, g->memory);
         e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);

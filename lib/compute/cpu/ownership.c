@@ -49,7 +49,7 @@ static status take_stacks(engine *e, const batch *b, error *err) {
     return STATUS_OK;
 }
 
-void ownership_deal(engine *e, int first, int end) {
+void ownership_assign(engine *e, int first, int end) {
     const int threads = team_size(e->team);
     const int first_leaf = e->shard_leaves[e->counts_first + first];
     const int leaves = e->shard_leaves[e->counts_first + end] - first_leaf;
@@ -97,6 +97,6 @@ status ownership_prepare(engine *e, const batch *b, error *err) {
         reduction_tree_release(&e->tree); // or the next step would find it
         return STATUS_FAILED;
     }
-    ownership_deal(e, 0, b->end_shard - b->first_shard);
+    ownership_assign(e, 0, b->end_shard - b->first_shard);
     return STATUS_OK;
 }

@@ -5,10 +5,6 @@
 
 #include "compute/cpu/engine.h"
 
-static float *slot(const engine *e, size_t number) {
-    return (float *)(e->slots + number * e->slot_bytes);
-}
-
 static void merge_top(const engine *e, const team_member *m, const superstep *s, int top) {
     for (int i = s->range_first; i < s->range_end; i++) {
         const range r = e->training.ranges[i];
@@ -27,7 +23,8 @@ static group_work work_of(engine *e, int member, int leaf) {
                         .index = index,
                         .samples = g->samples,
                         .pixels = e->batch->pixels + g->first,
-                        .memory = slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
+                        .memory =
+                            engine_slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
 }
 
 // A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
@@ -150,57 +147,6 @@ status cpu_step(engine *e, const batch *b, error *err) {
     return STATUS_OK;
 }
 
-// ---- A step in two halves ----
-
-status cpu_forward(engine *e, const batch *b, error *err) {
-    if (!e->options.apart)
-        return error_set(err, STATUS_FAILED,
-                         "cannot run forward separately: the engine was not opened for it");
-    status rc = cpu_begin(e, b, err);
-    if (rc != STATUS_OK) return rc;
-    step_run(e, 0, e->training.loss_superstep, err);
-    return STATUS_OK;
-}
-
-status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
-    e->given_gradients = gradients;
-    e->given_losses = losses;
-    step_run(e, e->training.loss_superstep, e->training.superstep_count, err);
-    return STATUS_OK;
-}
-
-static size_t block_floats(const engine *e) {
-    return (size_t)e->program->classes * GROUP;
-}
-
-size_t cpu_logits_floats(const engine *e) {
-    return (size_t)e->group_count * block_floats(e);
-}
-
-void cpu_gather_logits(engine *e, float *logits) {
-    const size_t z = e->placement.units[e->placement.count - 1].z.offset;
-    for (int g = 0; g < e->group_count; g++)
-        lanes_export(e, slot(e, (size_t)g) + z, logits + (size_t)g * block_floats(e),
-                     (size_t)e->program->classes);
-}
-
-void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
-    const sample_target *targets = whole->targets;
-    const kernels *k = kernels_find(e->kernels->isa, GROUP);
-    for (int v = 0; v < whole->shards; v++)
-        for (int done = 0; done < whole->count[v]; done += GROUP) {
-            const int left = whole->count[v] - done, samples = left < GROUP ? left : GROUP;
-            const loss_task t = {.classes = e->program->classes,
-                                 .samples = samples,
-                                 .smoothing = e->options.label_smoothing,
-                                 .logits = logits,
-                                 .targets = targets};
-            *losses++ = k->loss(&t);
-            logits += block_floats(e);
-            targets += samples;
-        }
-}
-
 // ---- Inference ----
 
 static void store_logits(const group_work *g, const unit *last, float *logits) {
@@ -227,7 +173,7 @@ static void infer_body(void *argument, int member) {
                                  .member = m,
                                  .samples = (int)(left < lanes ? left : lanes),
                                  .pixels = e->infer_pixels + first,
-                                 .memory = slot(e, (size_t)member),
+                                 .memory = engine_slot(e, (size_t)member),
                                  .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
         store_logits(&work, &e->placement.units[e->placement.count - 1],

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "compute/cuda/comm/cuda_comm.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Opening ----
 

@@ -9,7 +9,7 @@
 #if KERNEL_LANES == 4
 #define SIMD_WIDE
 #endif
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 #include "simd.h"
 
 // Registers: at most 24 (AVX-512) or 12 sums, in addition to the loaded values.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Unfused pooling: any window, stride and padding. (2×2 max pooling in the epilogue of a unit is in
 // epilogue.c.)
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 #include "simd.h"
 
 typedef struct window {

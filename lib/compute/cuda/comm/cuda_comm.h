@@ -7,12 +7,11 @@
 //
 // The vectors of all ranks, in rank order, are the *terms* of a reduction: each belongs to a node
 // of a cover of the reduction tree, which every rank computes alike. With every transport, rank r
-// adds slice r of the terms (plan/slices.h), and the slices form the reduced bucket.
+// adds slice r of the terms (plan/shards.h), and the slices form the reduced bucket.
 #ifndef LOCKSTEP_COMPUTE_CUDA_COMM_CUDA_COMM_H
 #define LOCKSTEP_COMPUTE_CUDA_COMM_CUDA_COMM_H
 
-#include "compute/cuda/plan/slices.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 enum { COMM_DEVICE_BYTES = 16 };
 

@@ -8,7 +8,7 @@
 #include <cublas_v2.h>
 
 #include "base/error.h"
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 typedef struct cuda_device {
     int index;                   // as in "cuda:1"
@@ -73,7 +73,8 @@ status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) MU
 void cuda_release_all(cuda_device *d);
 
 // linear.c: products by cuBLAS, one call per shard, so that a shard's bits do not depend on the
-// number of shards. Small layers are not worth these calls: they run as convolutions (kernels.h).
+// number of shards. Small layers are not worth these calls: they run as convolutions
+// (cuda_kernels.h).
 bool cuda_linear_by_blas(const layer *l, int lanes);
 // Only for models with a large linear layer: a handle takes memory.
 status cuda_linear_open(cuda_device *d, error *err) MUST_CHECK;

@@ -9,9 +9,8 @@
 //
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/kernels/conv_product.cuh"
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. Sums are longer
 // than in conv.cu, so tiles may be deeper.
@@ -29,7 +28,7 @@ enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 enum {
     PART_ROUND = 64,   // terms of a part: a multiple of every shape's DEPTH
     LEAST_TERMS = 128, // of a part
-    MOST_TERMS = 8192, // of a part of a long sum (long_sums.h)
+    MOST_TERMS = 8192, // of a part of a long sum (layer_sums.h)
     LEAST_BUNDLE = 8   // parts: this many are read before the first is added
 };
 

@@ -9,7 +9,6 @@
 #include "compute/cuda/kernels/epilogue.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"

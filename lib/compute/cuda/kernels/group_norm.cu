@@ -3,7 +3,6 @@
 //
 // A block takes the channels of one group of channels and 16 samples: threadIdx.x is the sample, .y
 // a row. It has the statistics of these samples to itself.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 
 struct part_place {

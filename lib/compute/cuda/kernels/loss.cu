@@ -5,7 +5,6 @@
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exponential.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"

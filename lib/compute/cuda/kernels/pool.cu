@@ -6,8 +6,7 @@
 // samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
 // activation has fewer than 2^32 elements.
 #include "compute/cuda/kernels/device.cuh"
-#include "compute/cuda/kernels/early.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 enum { BLOCK = 256 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The parts of matrix products that cuBLAS does not do: rows set to their bias, and sums of rows.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 
 enum { ROW_THREADS = 256 };

@@ -7,7 +7,7 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_ARITHMETIC_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_ARITHMETIC_H
 
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 typedef struct arithmetic {
     // Large linear layers are products of cuBLAS, and products have further results: in another

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "compute/cuda/plan/slices.h"
-
 // ---- Batch norm ----
 
 static void make_room(parts_room *most, parts_room room) {

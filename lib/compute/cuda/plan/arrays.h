@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// arrays.h - an engine's arrays, in device memory and, for copies, in pinned host memory. plan.h
-// has those of activations.
+// arrays.h - an engine's arrays, in device memory and, for copies, in pinned host memory.
+// cuda_plan.h has those of activations.
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_ARRAYS_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_ARRAYS_H
 
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 #include "compute/cuda/plan/shards.h"
 
 // The arenas of the program, and the update's state.
@@ -31,7 +31,7 @@ typedef struct norm_arrays {
 typedef struct gradient_arrays {
     size_t floats; // that are summed over shards: a gradient buffer's, up to whole ARENA_ALIGNMENTs
     size_t stride; // from one shard's gradient buffer to the next; reducing ranks need a little
-                   // more (slices.h)
+                   // more (shards.h)
     float *of_shards; // [local shards][stride]
     // [gradient buffers of the cover][stride]; the first is the reduced one; with one local shard
     // it is also that shard's gradient buffer.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
                      optimizer_kind kind) {

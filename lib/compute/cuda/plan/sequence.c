@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step in order: built once, when the engine is opened.
 #include "base/memory.h"
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 
 enum { MAX_OPERATIONS_OF_UNIT = 16 };
 

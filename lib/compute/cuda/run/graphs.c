@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The pieces of a step, captured once as graphs and then replayed.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 void cuda_forget_graphs(engine *e) {
     e->graphs.old = false;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 static void copy_images(const engine *e, const uint8_t *const *pixels, size_t samples) {
     const step_input *h = &e->input.host;

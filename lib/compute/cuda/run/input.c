@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 static status fit_counts(engine *e, const batch *b, error *err) {
     const int local = b->end_shard - b->first_shard;

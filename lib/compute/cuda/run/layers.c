@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Launches the kernels of unfused layers.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 static void pool(const engine *e, const cut *c, const cuda_unit *u, bool training) {
     (void)training;

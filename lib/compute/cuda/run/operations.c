@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Launches the kernels of a step's operations. Their tasks are finished but for the pointers into
 // the step input, which is a different one in each turn.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Batch norm ----
 

@@ -11,7 +11,7 @@
 // each function of the table that sends or receives returns only when the device is done with it.
 // The strategy orders these calls on the host: the sender's call returns before the receiver's
 // begins.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Waiting ----
 

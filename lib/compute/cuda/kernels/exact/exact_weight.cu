@@ -3,7 +3,7 @@
 // over the positions of the output, then over the samples of a group by halves, then over the
 // groups along the tree.
 #include "compute/cuda/kernels/exact/exact.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 enum {
     WEIGHT_THREADS = 128,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// plan.h - a step as a list of operations, each of which works on all shards of an engine at once,
-// with finished tasks for their kernels (kernels.h). It is made once, when the engine is opened.
-// The other headers of this folder: arithmetic.h, the order of sums; arrays.h, memory; shards.h and
-// slices.h, how a step and its gradient buffer are divided.
-#ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
-#define LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
+// cuda_plan.h - a step as a list of operations, each of which works on all shards of an engine at
+// once, with finished tasks for their kernels (cuda_kernels.h). It is made once, when the engine is
+// opened. The other headers of this folder: arithmetic.h, the order of sums; arrays.h, memory;
+// shards.h, how a step and its gradient buffer are divided.
+#ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_CUDA_PLAN_H
+#define LOCKSTEP_COMPUTE_CUDA_PLAN_CUDA_PLAN_H
 
 #include "compute/backend.h"
 #include "compute/cuda/device/device.h"
@@ -37,7 +37,7 @@ typedef enum operation_kind {
     OP_SEND_GRADIENT,
 } operation_kind;
 
-// A unit and its activations for all of an engine's shards, in the layout of kernels.h.
+// A unit and its activations for all of an engine's shards, in the layout of cuda_kernels.h.
 typedef struct cuda_unit {
     unit_layers layers;
     bool ours;  // the anchor is a product of conv.cu; if not, of cuBLAS, or there is no anchor

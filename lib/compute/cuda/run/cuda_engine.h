@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// engine.h - an engine, and running its steps. input.c: a step's input; operations.c, layers.c,
-// transfer.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c,
+// cuda_engine.h - an engine, and running its steps. input.c: a step's input; operations.c,
+// layers.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c,
 // inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
 // divide them; peers.c: exchange between engines of one process. The other headers of this folder:
-// timing.h, the time of a step by phase; hooks.h, how a step reduces with other ranks.
+// timing.h, the time of a step by phase; comm_hooks.h, how a step reduces with other ranks.
 //
 // A step is captured as a CUDA graph when it first runs and is replayed from then on: everything
 // that changes from step to step lies in the step input (plan/arrays.h).
-#ifndef LOCKSTEP_COMPUTE_CUDA_RUN_ENGINE_H
-#define LOCKSTEP_COMPUTE_CUDA_RUN_ENGINE_H
+#ifndef LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
+#define LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
 
 #include "compute/cuda/plan/arrays.h"
 #include "compute/cuda/run/comm_hooks.h"
@@ -90,10 +90,6 @@ status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stre
 void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training);
 void cuda_unfused_backward(const engine *e, const cut *c, const cuda_unit *u);
 
-// transfer.c: operations that exchange activations with other stages.
-status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,
-                               error *err) MUST_CHECK;
-
 // input.c
 // Fits the tree and the counts to a batch, and fills the host's block.
 status cuda_tell(engine *e, const batch *b, error *err) MUST_CHECK;
@@ -123,7 +119,10 @@ float *cuda_reduced(engine *e);
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                   error *err) MUST_CHECK;
 
-// exchange.c, for the table
+// exchange.c Operations of a step that receive and send a stage's data.
+status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,
+                               error *err) MUST_CHECK;
+// For the table:
 status cuda_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
 size_t cuda_logits_floats(const engine *e);

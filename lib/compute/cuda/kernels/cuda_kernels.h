@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kernels.h - the CUDA kernels: their data layout, and the functions that launch them.
+// cuda_kernels.h - the CUDA kernels: their data layout, and the functions that launch them.
 //
 // **Sample layout.** An activation of one shard is [channels][height][width][lanes] floats: samples
 // are innermost, so neighbouring threads read neighbouring floats in every operation. `lanes` is
@@ -21,8 +21,8 @@
 //
 // All pointers are to device memory unless stated otherwise. A launch function returns at once; it
 // reports errors through cudaGetLastError(), which the engine checks after each step.
-#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_KERNELS_H
-#define LOCKSTEP_COMPUTE_CUDA_KERNELS_KERNELS_H
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CUDA_KERNELS_H
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CUDA_KERNELS_H
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -30,12 +30,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "compute/activation_kind.h"
 #include "compute/augmentation.h"
+#include "compute/layer_sums.h"
 #include "compute/optimizer_kinds.h"
 #include "compute/program.h"
-#include "compute/target.h"
-#include "compute/winograd.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,7 +108,7 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
 typedef struct conv_task {
     bool linear;
-    bool winograd; // CPUs compute it by Winograd's algorithm (compute/winograd.h)
+    bool winograd; // CPUs compute it by Winograd's algorithm (compute/layer_sums.h)
     // Parts of the channels that are convolved apart, and the shapes of one of them. In memory the
     // parts of a shard follow each other as shards do, and so do their weights and biases.
     int channel_parts;

@@ -4,60 +4,20 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "nn/whitening.h"
-
-// ---- Initial values ----
-
-const char *init_kind_word(init_kind kind) {
-    static const char *const words[INIT_KINDS] = {
-        [INIT_DEFAULT] = "default",
-        [INIT_KAIMING_NORMAL] = "kaiming_normal",
-        [INIT_KAIMING_UNIFORM] = "kaiming_uniform",
-        [INIT_XAVIER_UNIFORM] = "xavier_uniform",
-        [INIT_ZERO] = "zero",
-        [INIT_ONE] = "one",
-        [INIT_DIRAC] = "dirac",
-        [INIT_WHITEN] = "whiten",
-    };
-    return words[kind];
-}
-
-static bool is_conv_weight(const model *m, const model_tensor *t) {
-    const layer *l = &m->program.layers[t->layer];
-    return l->kind == LAYER_CONV && !t->is_buffer && t->offset == l->weight;
-}
-
-static const char *whiten_needs(const model *m, const model_tensor *t) {
-    const layer *l = &m->program.layers[t->layer];
-    const size_t values = is_conv_weight(m, t) ? t->count / (size_t)t->shape[0] : 0;
-    if (values == 0 || layer_source(&m->program, t->layer) >= 0 || l->pad_h || l->pad_w)
-        return "the weight of a convolution of the input, without padding";
-    if ((size_t)t->shape[0] > 2 * values)
-        return "a convolution with at most two outputs for each value of its patches";
-    return values > WHITENING_MAX_VALUES ? "patches of at most 256 values" : NULL;
-}
-
-const char *init_kind_needs(init_kind kind, const model *m, const model_tensor *t) {
-    switch (kind) {
-    case INIT_KAIMING_NORMAL:
-    case INIT_KAIMING_UNIFORM:
-    case INIT_XAVIER_UNIFORM:
-        return t->rank > 1 ? NULL : "the weight of a convolution or of a linear layer";
-    case INIT_DIRAC: return is_conv_weight(m, t) ? NULL : "the weight of a convolution";
-    case INIT_WHITEN: return whiten_needs(m, t);
-    case INIT_DEFAULT:
-    case INIT_ZERO:
-    case INIT_ONE:
-    case INIT_KINDS: break;
-    }
-    return NULL;
-}
-
-// ---- Groups ----
 
 tensor_settings tensor_settings_default(void) {
     return (tensor_settings){.lr_factor = 1, .trained_epochs = TRAINED_ALWAYS};
 }
+
+void tensor_settings_init(const model *m, const tensor_settings *settings, uint64_t seed,
+                          float *parameters) {
+    for (int i = 0; i < m->tensor_count; i++) {
+        const model_tensor *t = &m->tensors[i];
+        if (!t->is_buffer) model_init_tensor(m, t, settings[i].init, seed, parameters + t->offset);
+    }
+}
+
+// ---- Parameter groups ----
 
 static bool are_updated_alike(const tensor_settings *a, const tensor_settings *b) {
     if (a->trained_epochs != b->trained_epochs) return false;

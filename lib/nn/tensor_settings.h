@@ -9,28 +9,8 @@
 
 #include "base/error.h"
 #include "compute/optimizer_kinds.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
-
-// Initial values. Normal and uniform ones are those of torch.nn.init: K. He et al., arXiv
-// 1502.01852 (fan-in, gain √2); X. Glorot and Y. Bengio, AISTATS 2010.
-typedef enum init_kind {
-    INIT_DEFAULT,         // as model_init_parameters
-    INIT_KAIMING_NORMAL,  // deviation √(2 / fan-in)
-    INIT_KAIMING_UNIFORM, // in ±√(6 / fan-in)
-    INIT_XAVIER_UNIFORM,  // in ±√(6 / (fan-in + fan-out))
-    INIT_ZERO,
-    INIT_ONE,
-    INIT_DIRAC,  // the first filters of a convolution pass on their channel; the others: default
-    INIT_WHITEN, // of the training images: whitening.h
-    INIT_KINDS
-} init_kind;
-
-// Returns the word for it in experiment files: "kaiming_normal".
-const char *init_kind_word(init_kind kind);
-
-// Returns NULL if a tensor may begin with these values, else the tensors that may: "the weight of a
-// convolution".
-const char *init_kind_needs(init_kind kind, const model *m, const model_tensor *t);
 
 enum { TRAINED_ALWAYS = -1 };
 
@@ -46,9 +26,8 @@ typedef struct tensor_settings {
 tensor_settings tensor_settings_default(void);
 
 // Gives the tensors their initial values, except for those that begin with the default, which are
-// not touched, and with whiten, which needs images. The random numbers are those of
-// model_init_parameters; normal ones are made of two by the method of Box and Muller.
-// `settings` has one entry for each tensor of the model.
+// not touched, and with whiten, which needs images. `settings` has one entry for each tensor of the
+// model.
 void tensor_settings_init(const model *m, const tensor_settings *settings, uint64_t seed,
                           float *parameters);
 

@@ -16,6 +16,7 @@
 #include "compute/backend.h"
 #include "compute/reference.h"
 #include "engine_cases.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 // How far the engine, which works in float, may be from the reference. Most tensors of a gradient

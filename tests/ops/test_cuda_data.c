@@ -10,6 +10,7 @@
 #include "base/yaml_tree.h"
 #include "compute/devices.h"
 #include "data/augment.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 static const backend *be; // set by main

@@ -10,6 +10,7 @@
 #include "compute/backend.h"
 #include "compute/cpu/kernels.h"
 #include "compute/reference.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 static const char *const isas[] = {"baseline", "v3", "v4"};

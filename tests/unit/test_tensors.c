@@ -14,7 +14,7 @@
 
 #include "compute/backend.h"
 #include "experiment/experiment.h"
-#include "nn/normal.h"
+#include "nn/initial_values.h"
 #include "nn/whitening.h"
 #include "train/clipping.h"
 

@@ -320,7 +320,7 @@ typedef struct backend {
     // Joins the other ranks. All ranks call it together, once, after open(). *way describes how
     // they will reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the
     // reason.
-    status (*comm_join)(engine *e, const engine_comm *g, comm_way *way, error *why, error *err);
+    status (*comm_join)(engine *e, const engine_comm *c, comm_way *way, error *why, error *err);
     // Reduces the gradient buffers. All ranks call it together, between step() and update(). Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of the tail of a gradient buffer are filled

@@ -40,13 +40,13 @@ static void make_program(device_vector *v, size_t n) {
 // ---- The group ----
 
 static status join(device_vector *v, error *err) {
-    const engine_comm g = device_group(v->comm);
+    const engine_comm ranks = device_group(v->comm);
     error why = {0};
     status rc;
     if (!v->backend->comm_join)
         return error_set(err, STATUS_FAILED, "cannot measure: a %s reduces through the host",
                          v->backend->name);
-    TRY(v->backend->comm_join(v->engine, &g, &v->way, &why, err));
+    TRY(v->backend->comm_join(v->engine, &ranks, &v->way, &why, err));
     if (!v->way.transport)
         rc =
             error_set(err, STATUS_FAILED,

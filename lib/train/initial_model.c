@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "nn/initial_values.h"
 #include "nn/whitening.h"
 
 // ---- The images of the smallest ids ----

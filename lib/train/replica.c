@@ -68,7 +68,7 @@ static status ask_all(const executor *x, bool *all_join, error *err) {
 // Ranks whose engines cannot reduce among themselves reduce through the host.
 static status join_engines(executor *x, const logger *log, error *err) {
     const comm *c = x->comm;
-    const engine_comm g = device_group(x->comm);
+    const engine_comm ranks = device_group(x->comm);
     error why = {0};
     bool all_join;
     status rc = STATUS_OK;
@@ -76,7 +76,7 @@ static status join_engines(executor *x, const logger *log, error *err) {
     TRY(ask_all(x, &all_join, err));
     if (!x->backend->comm_join) return rc;
     if (all_join)
-        TRY(x->backend->comm_join(x->engine, &g, &x->way, &why, err));
+        TRY(x->backend->comm_join(x->engine, &ranks, &x->way, &why, err));
     else
         error_set(&why, STATUS_FAILED, "some ranks compute on the cpu");
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),

@@ -146,14 +146,14 @@ static status open_engine(member *m) {
 }
 
 static status join(member *m) {
-    const engine_comm g = {.rank = m->rank,
-                           .size = m->t->size,
-                           .bucket = m->t->l->bucket,
-                           .all_gather = gather,
-                           .alive = alive,
-                           .context = m};
+    const engine_comm ranks = {.rank = m->rank,
+                               .size = m->t->size,
+                               .bucket = m->t->l->bucket,
+                               .all_gather = gather,
+                               .alive = alive,
+                               .context = m};
     comm_way way;
-    status rc = cuda->comm_join(m->e, &g, &way, &m->out->why, &m->out->err);
+    status rc = cuda->comm_join(m->e, &ranks, &way, &m->out->why, &m->out->err);
     if (rc == STATUS_OK && way.transport)
         snprintf(m->out->transport, sizeof m->out->transport, "%s", way.transport);
     m->out->buckets = way.buckets;

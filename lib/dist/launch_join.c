@@ -5,6 +5,7 @@
 // none is left waiting. A process that does not match receives the reason and is refused, and the
 // others go on waiting: it may belong to another group.
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,28 +53,31 @@ static uint64_t after(uint64_t milliseconds) {
 }
 
 // Writes the identity that processes share if they can watch each other: the kernel's boot, and the
-// process number space (containers on one host have their own).
-static void name_host(char *host) {
+// process number space (containers on one host have their own). Nothing of it without /proc.
+static status name_host(char *host, error *err) {
+    const char *path = "/proc/sys/kernel/random/boot_id";
     char boot[64] = "", space[48] = "";
-    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (file >= 0) {
-        const ssize_t got = read(file, boot, sizeof boot - 1);
-        boot[got > 0 ? strcspn(boot, "\n") : 0] = 0;
-        close(file);
-    }
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = file < 0 ? -1 : read(file, boot, sizeof boot - 1);
+    const int why = errno;
+    if (file >= 0) close(file);
+    if (got < 0 && why != ENOENT)
+        return error_system(err, STATUS_FAILED, why, "cannot read: '%s'", path);
+    boot[strcspn(boot, "\n")] = 0;
     if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = 0;
     snprintf(host, HOST_BYTES, "%s %s", boot, space);
+    return STATUS_OK;
 }
 
-static hello make_hello(const launch_environment *env, size_t n, size_t gather_bytes) {
-    hello h = {.protocol = PROTOCOL,
-               .size = env->size,
-               .rank = env->rank,
-               .n = n,
-               .gather_bytes = gather_bytes};
-    memcpy(h.magic, magic, sizeof magic);
-    name_host(h.host);
-    return h;
+static status make_hello(const launch_environment *env, size_t n, size_t gather_bytes, hello *h,
+                         error *err) {
+    *h = (hello){.protocol = PROTOCOL,
+                 .size = env->size,
+                 .rank = env->rank,
+                 .n = n,
+                 .gather_bytes = gather_bytes};
+    memcpy(h->magic, magic, sizeof magic);
+    return name_host(h->host, err);
 }
 
 // The remedy if ranks are missing and, by the launcher's numbers, some are on other hosts.
@@ -339,7 +343,9 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
     if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);
     status rc = endpoint_check_address(env->address, err);
     if (rc != STATUS_OK) return rc;
-    const hello own = make_hello(env, n, gather_bytes);
+    hello own;
+    rc = make_hello(env, n, gather_bytes, &own, err);
+    if (rc != STATUS_OK) return rc;
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }
 

@@ -6,11 +6,12 @@ import glob
 import os
 import re
 import shutil
+import socket
 import struct
 import zipfile
 import zlib
 
-from battery import (ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no_temporary_files, run, small_data,
+from battery import (BIN, ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no_temporary_files, run, small_data,
                      small_experiment, tool)
 
 LIBRARY = os.path.join(TORTURE_BUILD, "faults.so")
@@ -20,6 +21,10 @@ WITH_TIMES = ("steps.st.zst", "state.st.zst", "turns.st.zst", "manifest.yaml")
 
 # Tools whose failure is told by the tool that they started, too.
 STARTING = ("pipeline", "time-runs")
+# What starts two ranks, as another program would.
+TORCHRUN = ["bash", "-c", 'RANK=1 "$@" & RANK=0 "$@"; code=$?; wait $! || code=$?; exit $code', "torchrun"]
+MPIRUN = ["mpirun", "-n", "2"]
+MPI = os.path.exists(os.path.join(BIN, "../lib/lockstep-mpi.so")) and shutil.which("mpirun")
 # Output of a pipeline's tools on success.
 TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: (.* [0-9]+ classes, |to train on these images: )")
 
@@ -28,12 +33,32 @@ class Case:
     """A command line. {F} is the folder of fixtures, {W} the folder of the trial; outputs go to {W}/out. A word is
     cut at no %20, which is a blank."""
 
-    def __init__(self, words, before=None, stdout=False, code=0, weight=1, unread=(3,), parts=False):
+    def __init__(self, words, before=None, stdout=False, code=0, weight=1, unread=(3,), parts=False, launcher=None, rank=0):
         """before: the fixture that the output folder is copied from. stdout: the printed text is the output.
-        parts: manifests among the outputs name files that are not there. unread: permitted exit codes, besides 1, if an input cannot be read."""
+        parts: manifests among the outputs name files that are not there. unread: permitted exit codes, besides 1, if an input cannot be read.
+        launcher: the command that starts the ranks, of which `rank` has the fault."""
         self.words, self.before, self.stdout = words.split(), before, stdout
         self.code, self.weight, self.unread, self.parts = code, weight, unread, parts
+        self.launcher, self.rank = launcher, rank
         self.tool = self.words[0]
+
+    def faulty(self, kind):
+        """Is there a trial of such faults? Under MPI only of those that are not MPI's own."""
+        return self.launcher is not MPIRUN or kind == "malloc"
+
+    def environment(self):
+        """Of the launcher."""
+        if self.launcher is TORCHRUN:
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", 0))
+                port = s.getsockname()[1]
+            return {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                    "LOCKSTEP_RENDEZVOUS_SECONDS": "5", "FAULT_RANK": str(self.rank)}
+        if self.launcher is MPIRUN:
+            return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_orte_execute_quiet": "1",
+                    "FAULT_RANK": str(self.rank), "FAULT_OWN": "1"}
+        return {}
 
     def fixed(self, file):
         """Are the bytes of an output the same in every run?"""
@@ -43,7 +68,7 @@ class Case:
 
     def command(self, fixtures, work):
         words = [w.replace("{F}", fixtures).replace("{W}", work).replace("%20", " ") for w in self.words]
-        return [tool(words[0])] + words[1:]
+        return (self.launcher or []) + [tool(words[0])] + words[1:]
 
 
 ARM = "train-single%20--experiment%20{F}/e.yaml%20--train%20{F}/data/train.st.zst%20--threads%201 "
@@ -60,6 +85,10 @@ CASES = {
     "train-mp": Case("train-mp --world-size 2 --threads 1 " + TRAIN),
     "train-ddp": Case("train-ddp --world-size 2 --threads 1 " + TRAIN, weight=2),
     "train-ddp --max-restarts": Case("train-ddp --max-restarts 1 --world-size 2 --threads 1 " + TRAIN),
+    "rank 0 that a launcher started": Case("train-ddp --threads 1 " + TRAIN, launcher=TORCHRUN, rank=0),
+    "rank 1 that a launcher started": Case("train-ddp --threads 1 " + TRAIN, launcher=TORCHRUN, rank=1),
+    "rank 0 over MPI": Case("train-ddp --threads 1 " + TRAIN, launcher=MPIRUN, rank=0),
+    "rank 1 over MPI": Case("train-ddp --threads 1 " + TRAIN, launcher=MPIRUN, rank=1),
     "evaluate": Case("evaluate -q --model {F}/run/train/model.st.zst --data {F}/data/test.st.zst --out {W}/out"),
     "report": Case("report -q {F}/run --out {W}/out"),
     "report --why": Case("report -q {F}/run --why small.accuracy", stdout=True),
@@ -78,6 +107,8 @@ CASES = {
                             parts=True, unread=(3, 4)),
     "pipeline": Case("pipeline -q experiment {F}/ddp.yaml ARTIFACTS={W}/out DATA={F}/data", weight=2),
 }
+if not MPI:
+    CASES = {name: case for name, case in CASES.items() if case.launcher is not MPIRUN}
 
 
 def png(path, pixel):
@@ -143,7 +174,7 @@ class Cases:
             os.mkdir(self.work + "/out")
 
     def execute(self, case, **settings):
-        env = {"LD_PRELOAD": LIBRARY, **settings} if settings else {}
+        env = {**case.environment(), **({"LD_PRELOAD": LIBRARY, **settings} if settings else {})}
         return run(case.command(self.fixtures, self.work), env=env, limit=90)
 
     def learn(self, name, case):
@@ -214,5 +245,5 @@ class Cases:
             raise Failure("not exit code 1: " + result.told())
         lines = [line for line in result.lines() if not TALK.match(line)]
         # In a pipeline, the tool reports the reason, and the pipeline names the stage.
-        if not 1 <= len(lines) <= (2 if case.tool in STARTING else 1):
+        if not 1 <= len(lines) <= (2 if case.tool in STARTING or case.launcher else 1):
             raise Failure("%d lines instead of one: %s" % (len(lines), result.told()))

@@ -4,8 +4,10 @@
 // FAULT=KIND:N[:kill] in the environment: the N-th call of KIND (read, write, fsync, link, rename,
 // open, close, fork, malloc) fails with a typical system error, or SIGKILL ends the process at this
 // call. FAULT=space:BYTES: a disk with so much free space; every write after that fails with
-// ENOSPC. FAULT_ONLY=PROGRAM: only processes of that name are affected. FAULT_COUNT=FILE: a process
-// that ends appends its name and the number of its calls of each kind.
+// ENOSPC. FAULT_ONLY=PROGRAM: only processes of that name are affected; FAULT_RANK=N: of those only
+// the rank that a launcher started as N. FAULT_OWN=1: malloc fails only where Lockstep itself calls
+// it, for MPI does not survive its own. FAULT_COUNT=FILE: a process that ends appends its name and
+// the number of its calls of each kind.
 //
 // Calls are counted from the library's constructor on, separately in each process. A forked child
 // continues its parent's count.
@@ -36,7 +38,7 @@ static atomic_long calls[KINDS];
 static atomic_llong room;
 static kind faulty = KINDS;
 static long faulty_call;
-static bool armed, counting, by_kill, limited;
+static bool armed, counting, by_kill, limited, own;
 
 // The next definition of a function, looked up at its first call.
 #define NEXT(name)                 \
@@ -52,6 +54,16 @@ static bool fails(kind k) {
     errno = kind_errors[k];
     return true;
 }
+
+// Like fails(MALLOC), for a call that returns to `caller`.
+static bool has_no_memory(const void *caller) {
+    Dl_info in;
+    if (own && counting && dladdr(caller, &in) && in.dli_fname &&
+        strcmp(in.dli_fname, program_invocation_name) != 0 && !strstr(in.dli_fname, "/lockstep-"))
+        return false;
+    return fails(MALLOC);
+}
+#define NO_MEMORY has_no_memory(__builtin_return_address(0))
 
 // Returns whether there is no space for so many bytes. A write that does not fit is not done in
 // part.
@@ -79,9 +91,13 @@ static void read_fault(const char *text) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-    const char *only = getenv("FAULT_ONLY"), *fault = getenv("FAULT");
+    const char *only = getenv("FAULT_ONLY"), *fault = getenv("FAULT"), *rank = getenv("RANK");
+    const char *only_rank = getenv("FAULT_RANK");
+    if (!rank) rank = getenv("OMPI_COMM_WORLD_RANK");
     if (only && strcmp(only, program_invocation_short_name) != 0) return;
+    if (only_rank && (!rank || strcmp(only_rank, rank) != 0)) return;
     if (fault) read_fault(fault);
+    own = getenv("FAULT_OWN") != NULL;
     counting = true;
 }
 
@@ -290,28 +306,28 @@ void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
 void *malloc(size_t bytes) {
-    return fails(MALLOC) ? NULL : __libc_malloc(bytes);
+    return NO_MEMORY ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t size) {
-    return fails(MALLOC) ? NULL : __libc_calloc(count, size);
+    return NO_MEMORY ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *memory, size_t bytes) {
-    return fails(MALLOC) ? NULL : __libc_realloc(memory, bytes);
+    return NO_MEMORY ? NULL : __libc_realloc(memory, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes) {
-    return fails(MALLOC) ? NULL : __libc_memalign(alignment, bytes);
+    return NO_MEMORY ? NULL : __libc_memalign(alignment, bytes);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t bytes) {
-    if (fails(MALLOC)) return ENOMEM;
+    if (NO_MEMORY) return ENOMEM;
     *memory = __libc_memalign(alignment, bytes);
     return *memory ? 0 : ENOMEM;
 }
 
 void *mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t at) {
     NEXT(mmap);
-    return fails(MALLOC) ? MAP_FAILED : next(where, bytes, protection, flags, fd, at);
+    return NO_MEMORY ? MAP_FAILED : next(where, bytes, protection, flags, fd, at);
 }

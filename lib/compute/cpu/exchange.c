@@ -145,7 +145,8 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     e->given_gradients = e->given_losses = NULL;
     e->stage_in = dout;
     e->stage_out = din;
-    run_shards(e, first_shard, end_shard, e->training.loss_superstep, e->training.superstep_count, err);
+    run_shards(e, first_shard, end_shard, e->training.loss_superstep, e->training.superstep_count,
+               err);
     return STATUS_OK;
 }
 

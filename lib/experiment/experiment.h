@@ -61,8 +61,8 @@ typedef struct experiment {
     optimizer optimizer;
     schedule schedule;
     lr_scaling lr_scaling;
-    tensor_settings *tensors; // [model.tensor_count]; NULL: nothing is set for any of them
-    tensor_groups groups;     // the same for updates
+    tensor_settings *tensors;          // [model.tensor_count]; NULL: nothing is set for any of them
+    parameter_groups parameter_groups; // the same for updates
     averaging average;
     bool sync_batch_norm;
     double label_smoothing;

@@ -103,7 +103,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
                               .shard_samples = (int)shard_samples,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm,
-                              .groups = e->groups.of_line,
+                              .parameter_groups = e->parameter_groups.of_line,
                               .label_smoothing = (float)e->label_smoothing,
                               .exchange = x->replicas > 1 ? dp_exchange : NULL,
                               .exchange_context = p,
@@ -163,10 +163,10 @@ static status open_executor(const executor_options *o, executor **out, error *er
     x->local_shards = x->shards / x->replicas;
     x->sample_bytes = shape_size(x->program->input);
     x->kept = o->data != NULL;
-    x->record = record_floats(x->program);
+    x->gradient_floats = gradient_floats(x->program);
     x->reduce_fast = o->reduce_fast;
     x->clips = o->experiment->optimizer.clip_norm > 0;
-    clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);
+    clipping_init(&x->clipping, &o->experiment->model, o->experiment->parameter_groups.of_line);
     TRY(take_memory(x, err));
     for (int r = 0; r < x->replicas; r++) TRY(open_part(x, r, o, err));
     TRY(open_master(x, o, err));

@@ -318,7 +318,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
                               .shard_samples = e->global_batch / e->virtual_shards,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm,
-                              .groups = e->groups.of_line,
+                              .parameter_groups = e->parameter_groups.of_line,
                               .label_smoothing = (float)e->label_smoothing};
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
@@ -367,7 +367,7 @@ static status open_executor(const executor_options *o, executor **out, error *er
                        "gradients stay on its GPU; --device cpu, or another tool, works");
         goto out;
     }
-    clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);
+    clipping_init(&x->clipping, &o->experiment->model, o->experiment->parameter_groups.of_line);
     TRY(open_stages(x, o, err));
     TRY(team_new(x->count, false, &x->team, err));
     *out = x;

@@ -46,8 +46,8 @@ typedef struct trainer {
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below this one are means over all ranks
     machine_counts machine; // before the first step
-    update_group groups[UPDATE_GROUPS - 1]; // of the current step's rule
-    batch batch;                            // of the current step
+    parameter_group groups[PARAMETER_GROUPS - 1]; // of the current step's rule
+    batch batch;                                  // of the current step
 } trainer;
 
 static uint32_t trained_samples(const trainer_options *o) {
@@ -70,7 +70,7 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
     size_t times = AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t);
     static_assert(AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t) >= STATE_CHECK_BYTES,
                   "state_check_ranks gathers no more");
-    return (message_sizes){.floats = record_floats(&e->model.program),
+    return (message_sizes){.floats = gradient_floats(&e->model.program),
                            .gather_bytes = statistics > times ? statistics : times};
 }
 
@@ -163,7 +163,8 @@ static update_rule rule_of(trainer *t) {
     const uint64_t step = t->c->step;
     const double lr = learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
                                     t->steps_per_epoch, t->total);
-    tensor_groups_rule(&e->groups, lr, o->weight_decay, step / t->steps_per_epoch, t->groups);
+    parameter_groups_rule(&e->parameter_groups, lr, o->weight_decay, step / t->steps_per_epoch,
+                          t->groups);
     update_rule rule = {
         .kind = o->kind,
         .lr = (float)lr,
@@ -216,7 +217,7 @@ static status collect(trainer *t, error *err) {
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
-static uint32_t frozen_groups(const tensor_groups *groups, const update_rule *rule) {
+static uint32_t frozen_groups(const parameter_groups *groups, const update_rule *rule) {
     uint32_t frozen = 0;
     for (int g = 1; g < groups->count; g++)
         if (rule->groups[g - 1].frozen) frozen |= (uint32_t)1 << g;
@@ -233,7 +234,7 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     t->batch = *loader_next(t->loader);
     const batch *b = &t->batch;
     const update_rule rule = rule_of(t);
-    t->batch.frozen = frozen_groups(&t->experiment->groups, &rule);
+    t->batch.frozen = frozen_groups(&t->experiment->parameter_groups, &rule);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
     status rc = s->step(t->executor, b, &rule, requests, &result, err);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/initial_values.h"
 #include "train/checkpoint.h"
 #include "train/evaluation.h"
 #include "train/model_import.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// plan.h - a step as a list of operations, each of which works on all shards of an engine at once,
-// with finished tasks for their kernels (kernels.h). It is made once, when the engine is opened.
-// The other headers of this folder: arithmetic.h, the order of sums; arrays.h, memory; shards.h and
-// slices.h, how a step and its record are divided.
-#ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
-#define LOCKSTEP_COMPUTE_CUDA_PLAN_PLAN_H
+// cuda_plan.h - a step as a list of operations, each of which works on all shards of an engine at
+// once, with finished tasks for their kernels (cuda_kernels.h). It is made once, when the engine is
+// opened. The other headers of this folder: arithmetic.h, the order of sums; arrays.h, memory;
+// shards.h, how a step and its gradient buffer are divided.
+#ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_CUDA_PLAN_H
+#define LOCKSTEP_COMPUTE_CUDA_PLAN_CUDA_PLAN_H
 
 #include "compute/backend.h"
 #include "compute/cuda/device/device.h"
@@ -14,37 +14,37 @@
 typedef enum operation_kind {
     OP_LOAD,
     OP_RECEIVE, // pipeline stages: activations from the previous stage
-    OP_CORE,
+    OP_ANCHOR,
     OP_MOMENTS,  // batch norm of each shard; with sync_batch_norm only mean and M2
     OP_EXCHANGE, // batch norm over shards of several engines: exchange through the host
     OP_NORM,     // batch norm: scale and shift
-    OP_TAIL,
-    OP_ALONE,
+    OP_EPILOGUE,
+    OP_UNFUSED,
     OP_SEND,
-    // The gradient of the logits, made here or given, and the records' loss.
+    // The gradient of the logits, made here or given, and the gradient buffers' loss.
     OP_LOSS,
-    OP_RECEIVE_GRADIENT, // of a stage's output
-    OP_LOSS_RECORD,      // of a stage that has no loss: 0
-    OP_TAIL_ACTIVATION,  // dy of a tail, through GELU or SiLU, or back to its sum
-    OP_TAIL_SECOND,      // that dy, for the second input of the sum
-    OP_TAIL_SUMS,
+    OP_RECEIVE_GRADIENT,    // of a stage's output
+    OP_LOSS_SUM,            // of a stage that has no loss: 0
+    OP_EPILOGUE_ACTIVATION, // dy of an epilogue, through GELU or SiLU, or back to its sum
+    OP_EPILOGUE_SECOND,     // that dy, for the second input of the sum
+    OP_EPILOGUE_SUMS,
     OP_NORM_BACKWARD,
-    OP_TAIL_BACKWARD,
-    OP_CORE_WEIGHTS,
-    OP_CORE_INPUT,
-    OP_ALONE_BACKWARD,
+    OP_EPILOGUE_BACKWARD,
+    OP_ANCHOR_WEIGHTS,
+    OP_ANCHOR_INPUT,
+    OP_UNFUSED_BACKWARD,
     OP_ADD_GRADIENT, // dx, of one reader of several
     OP_SEND_GRADIENT,
 } operation_kind;
 
-// A unit and its activations for all of an engine's shards, in the layout of kernels.h.
+// A unit and its activations for all of an engine's shards, in the layout of cuda_kernels.h.
 typedef struct cuda_unit {
     unit_layers layers;
-    bool ours;  // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
+    bool ours;  // the anchor is a product of conv.cu; if not, of cuBLAS, or there is no anchor
     bool fuses; // it is ours and writes further results, if they are needed
-    // Further results that such a product writes; then they have no separate operation. fuses_tail:
-    // it can make the tail, once scale and shift of a batch norm are known.
-    bool makes_moments, makes_tail, fuses_tail;
+    // Further results that such a product writes; then they have no separate operation.
+    // fuses_epilogue: it can make the epilogue, once scale and shift of a batch norm are known.
+    bool makes_moments, makes_epilogue, fuses_epilogue;
     // The unit that makes x, if the input gradient also makes the sums for its batch norm.
     const struct cuda_unit *sums_of;
     bool has_sums;           // the unit that reads y makes this one's sums
@@ -54,13 +54,13 @@ typedef struct cuda_unit {
     // NULL: not needed.
     float *dx, *dx_total, *second_dx;
     float *z, *y, *dy;
-    uint8_t *winner;
+    uint8_t *argmax;
     // The tasks of its kernels, as far as it has such layers; `dropout` is forward's, and
-    // tail_gradient is for what follows OP_TAIL_ACTIVATION. They lack only the pointers into the
-    // step input.
+    // epilogue_gradient is for what follows OP_EPILOGUE_ACTIVATION. They lack only the pointers
+    // into the step input.
     conv_task conv;
     norm_task norm;
-    tail_task tail, tail_gradient, inference_tail;
+    epilogue_task epilogue, epilogue_gradient, inference_epilogue;
     pool_task pool;
     dropout_task dropout;
     activation_task activation; // or the scale of the logits, in place

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// engine.h - an engine, and running its steps. input.c: a step's input; operations.c, layers.c,
-// transfer.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c,
-// inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
+// cuda_engine.h - an engine, and running its steps. input.c: a step's input; operations.c,
+// layers.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c: running
+// them, and inference, and returning results; exchange.c: steps in parts, for strategies that
 // divide them; peers.c: exchange between engines of one process. The other headers of this folder:
-// timing.h, the time of a step by phase; hooks.h, how a step calls its group.
+// timing.h, the time of a step by phase; comm_hooks.h, how a step reduces with other ranks.
 //
 // A step is captured as a CUDA graph when it first runs and is replayed from then on: everything
 // that changes from step to step lies in the step input (plan/arrays.h).
-#ifndef LOCKSTEP_COMPUTE_CUDA_RUN_ENGINE_H
-#define LOCKSTEP_COMPUTE_CUDA_RUN_ENGINE_H
+#ifndef LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
+#define LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
 
 #include "compute/cuda/plan/arrays.h"
-#include "compute/cuda/run/hooks.h"
+#include "compute/cuda/run/comm_hooks.h"
 #include "compute/cuda/run/timing.h"
 
 // The parts in which a step can run; each is a separate graph. If nothing comes between a step and
@@ -22,7 +22,7 @@ typedef enum piece {
     PIECE_STEP,
     PIECE_UPDATE,
     PIECE_STEP_AND_UPDATE,
-    PIECE_REDUCED_STEP_AND_UPDATE, // with a group's reduction in between
+    PIECE_REDUCED_STEP_AND_UPDATE, // with the ranks' reduction in between
     PIECES
 } piece;
 
@@ -42,7 +42,7 @@ typedef struct step_arguments {
 
 // The sum over engines, in the engine that computes it.
 typedef struct peer_terms {
-    float *records; // [room][stride]
+    float *gradients; // [room][stride]
     int room;
     int *merges, *merges_host; // [V]
 } peer_terms;
@@ -53,7 +53,7 @@ struct engine {
     step_shards shards;
     model_arrays model;
     norm_arrays norm;
-    record_arrays records;
+    gradient_arrays gradients;
     input_arrays input;
     result_arrays results;
     exchange_arrays exchange;
@@ -61,7 +61,7 @@ struct engine {
     step_arguments arguments;
     step_graphs graphs;
     step_clock clock;
-    group_place place;
+    comm_place place;
     bool step_waits; // step prepared but not sent: it goes with its update (step.c)
 };
 
@@ -72,26 +72,23 @@ static inline cut cuda_cut(const engine *e) {
 
 // step.c: wait for the reductions under way; and then for the device. Nothing may wait for the
 // engine's stream by other means while a reduction is under way.
-status cuda_finish_reductions(const group_place *p, error *err) MUST_CHECK;
+status cuda_finish_reductions(const comm_place *p, error *err) MUST_CHECK;
 status cuda_sync(const engine *e, error *err) MUST_CHECK;
 
-// operations.c: enqueues work on the local shards [run_first, run_end).
-// `reducing`: and reduces each of the group's buckets after the operation that completes it.
+// operations.c: enqueues work on the local shards [run_first, run_end). `reducing`: and reduces
+// each bucket after the operation that completes it.
 status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) MUST_CHECK;
 void cuda_prepare_inference(const engine *e); // running statistics to scale and shift
 status cuda_run_inference(const engine *e, error *err) MUST_CHECK;
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
-// Adds the floats [first, end) of this engine's records along its part of the tree, into `sums`.
-status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s,
-                        error *err) MUST_CHECK;
+// Adds the floats [first, end) of this engine's gradient buffers along its part of the tree, into
+// `sums`.
+status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s,
+                          error *err) MUST_CHECK;
 
-// layers.c: layers that are a unit by themselves.
-void cuda_alone(const engine *e, const cut *c, const cuda_unit *u, bool training);
-void cuda_alone_backward(const engine *e, const cut *c, const cuda_unit *u);
-
-// transfer.c: operations that exchange activations with other stages.
-status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,
-                               error *err) MUST_CHECK;
+// layers.c: unfused layers.
+void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training);
+void cuda_unfused_backward(const engine *e, const cut *c, const cuda_unit *u);
 
 // input.c
 // Fits the tree and the counts to a batch, and fills the host's block.
@@ -115,14 +112,15 @@ status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
                         error *err) MUST_CHECK;
 status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
-float *const *cuda_records(engine *e, int *count);
+float *const *cuda_gradients(engine *e, int *count);
 float *cuda_reduced(engine *e);
-
-// inference.c, for the table
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                   error *err) MUST_CHECK;
 
-// exchange.c, for the table
+// exchange.c: operations of a step that receive and send a stage's data.
+status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,
+                               error *err) MUST_CHECK;
+// For the table:
 status cuda_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
 size_t cuda_logits_floats(const engine *e);

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-// conv_epilogue.cuh - operations on the sums of a correlation (conv.cu) while they are still in
+// conv_finish.cuh - operations on the sums of a correlation (conv.cu) while they are still in
 // registers: this saves a pass over them, and a launch.
 //
-// An *epilogue* is a type that holds its own arguments, and
+// A *finish* is a type that holds its own arguments, and
 //
 //     WINDOWS                   do the columns of a block lie in pooling windows?
 //     finish<S>(block, p, sums) called by all threads of a block; those of slice 0 have the sums
 //
-// store_sums      z = sum + bias
-// store_moments   the same, and the moments of every channel, for a batch norm
-// store_gradient  the same without a bias, and the sums for the gradient through a batch norm
-// store_norm_tail as store_moments, and the tail, of few elements
-// store_tail      y = relu((sum + bias) · scale + shift); z is never written
-// store_windows   as store_tail, and 2×2 max pooling
+// store_sums          z = sum + bias
+// store_moments       the same, and the moments of every channel, for a batch norm
+// store_gradient      the same without a bias, and the sums for the gradient through a batch norm
+// store_norm_epilogue as store_moments, and the epilogue, of few elements
+// store_epilogue      y = relu((sum + bias) · scale + shift); z is never written
+// store_windows       as store_epilogue, and 2×2 max pooling
 //
 // With WINDOWS a column of the product is a (window, lane), and a block's columns are WINDOW parts,
 // one for each element of the windows: see window_column.
-#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_EPILOGUE_CUH
-#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_EPILOGUE_CUH
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_FINISH_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_FINISH_CUH
 
 #include "compute/cuda/kernels/conv_product.cuh"
+#include "compute/cuda/kernels/epilogue.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/norm.cuh"
-#include "compute/cuda/kernels/tail.cuh"
 
 // A block's position in the product of a shard: columns are (pixel, lane) or (window, lane).
 struct product_block {
@@ -38,7 +38,7 @@ static __host__ __device__ __forceinline__ constexpr int columns_of_block() {
     return WINDOWS ? S::COLUMNS / WINDOW : S::COLUMNS;
 }
 
-// ---- Parts of epilogues ----
+// ---- Parts of them ----
 
 static __device__ __forceinline__ float bias_of(const product_block &b, const float *bias,
                                                 int row) {
@@ -81,21 +81,22 @@ struct store_sums {
 
 // ---- Sums over rows ----
 
-// Each block writes its part of the sums. The parts form groups: the last block of a group adds its
-// parts, and the last of these blocks adds the groups, so that no block has many to read.
+// Each block writes its part of the sums. The parts form bundles: the last block of a bundle adds
+// its parts, and the last of these blocks adds the bundles, so that no block has many to read.
 
 // Parts and counters that the blocks with sums of the same rows share.
-struct meeting {
+struct shared_parts {
     double *parts;
     unsigned *counters;
-    int group; // blocks
+    int bundle; // blocks
 };
 
-// About as many groups as blocks per group, but one group if there are few blocks; a power of two.
-static inline int group_size(int blocks) {
-    int group = 64;
-    while (group * group < blocks) group *= 2;
-    return group;
+// About as many bundles as blocks per bundle, but one bundle if there are few blocks; a power of
+// two.
+static inline int bundle_size(int blocks) {
+    int bundle = 64;
+    while (bundle * bundle < blocks) bundle *= 2;
+    return bundle;
 }
 
 // A block's part: the sums of its rows, including those past the last row.
@@ -194,25 +195,25 @@ static __device__ __forceinline__ void leave(block_part<S> *part, two_sums sum) 
 }
 
 // Turns the sums of a block's rows into those of all blocks with these rows; returns false in all
-// blocks but the last. A group's sum replaces its first part.
+// blocks but the last. A bundle's sum replaces its first part.
 template <typename S>
-static __device__ __forceinline__ bool add_blocks(const product_block &b, const meeting &m,
+static __device__ __forceinline__ bool add_blocks(const product_block &b, const shared_parts &m,
                                                   two_sums *total, row_store<S> &store) {
-    const int blocks = pieces(b.columns, S::COLUMNS), groups = pieces(blocks, m.group);
-    const int own = b.column / S::COLUMNS, first = own / m.group * m.group;
-    const int members = blocks - first < m.group ? blocks - first : m.group;
+    const int blocks = pieces(b.columns, S::COLUMNS), bundles = pieces(blocks, m.bundle);
+    const int own = b.column / S::COLUMNS, first = own / m.bundle * m.bundle;
+    const int members = blocks - first < m.bundle ? blocks - first : m.bundle;
     const size_t set =
         (size_t)b.shard * (size_t)pieces(b.rows, S::ROWS) + (size_t)(b.row / S::ROWS);
     block_part<S> *parts = reinterpret_cast<block_part<S> *>(m.parts) + set * (size_t)blocks;
-    unsigned *counters = m.counters + set * (size_t)(groups + 1);
+    unsigned *counters = m.counters + set * (size_t)(bundles + 1);
     if (blocks == 1) return true;
     leave(parts + own, *total);
-    if (!is_last_block(counters + own / m.group, (unsigned)members)) return false;
+    if (!is_last_block(counters + own / m.bundle, (unsigned)members)) return false;
     *total = add_parts(parts + first, members, 1, store);
-    if (groups == 1) return true;
+    if (bundles == 1) return true;
     leave(parts + first, *total);
-    if (!is_last_block(counters + groups, (unsigned)groups)) return false;
-    *total = add_parts(parts, groups, m.group, store);
+    if (!is_last_block(counters + bundles, (unsigned)bundles)) return false;
+    *total = add_parts(parts, bundles, m.bundle, store);
     return true;
 }
 
@@ -251,7 +252,7 @@ struct store_moments {
     const float *bias;
     float *to;
     const int *count; // cut.count
-    meeting blocks;
+    shared_parts blocks;
     norm_task norm;
 
     template <typename S>
@@ -278,23 +279,23 @@ struct store_moments {
 
 // ---- Sums of gradients ----
 
-// The product is dy of a tail with a batch norm, and each thread has just written its part. It
+// The product is dy of an epilogue with a batch norm, and each thread has just written its part. It
 // reads that again once its registers are free: large blocks have no registers to spare for the
-// tail's data.
+// epilogue's data.
 template <typename S, bool POOL> struct gradient_terms {
     static constexpr int ROWS_AT_ONCE = S::THREAD_COLUMNS > 4 ? 1 : 4; // as registers allow
     static constexpr int FOURS = S::THREAD_COLUMNS / 4;
     const product_block &b;
     const thread_place &p;
     const float *dy;
-    const tail_task &t;
+    const epilogue_task &t;
     int live[FOURS];
     int y[FOURS], z[FOURS]; // floats from a channel's start; z: of a window's first element
 
     __device__ __forceinline__ gradient_terms(const product_block &block, const thread_place &place,
                                               int samples, const float *written,
-                                              const tail_task &tail)
-        : b(block), p(place), dy(written), t(tail) {
+                                              const epilogue_task &epilogue)
+        : b(block), p(place), dy(written), t(epilogue) {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
             live[i] = p.slice > 0 ? 0 : live_lanes<S>(b, p, i, samples);
@@ -318,20 +319,20 @@ template <typename S, bool POOL> struct gradient_terms {
         const size_t at = plane * (size_t)b.columns + (size_t)y[i];
         const float4 f = lanes > 0 ? load_four(dy + at) : zero_four();
         const reached to =
-            POOL ? reached_in_window(t, b.lanes, lanes, from, t.winner + at)
+            POOL ? reached_in_window(t, b.lanes, lanes, from, t.argmax + at)
                  : reached_at(t, affine_of(t, b.shard, (unsigned)channel), lanes, from);
         const float of[LANE_ROUND] = {f.x, f.y, f.z, f.w};
         return gradient_sums(to, statistics_of(t, b.shard, (unsigned)channel), of);
     }
 };
 
-// Does the work of cuda_tail_sums while dy is written.
+// Does the work of cuda_epilogue_sums while dy is written.
 struct store_gradient {
     static constexpr bool WINDOWS = false;
     float *to;
     const int *count; // cut.count
-    meeting blocks;
-    tail_task tail;
+    shared_parts blocks;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -340,26 +341,27 @@ struct store_gradient {
         store_sums{NULL, to}.finish(b, p, sums);
         __shared__ row_store<S> store;
         two_sums total =
-            tail.pool ? sum_rows<S>(p, gradient_terms<S, true>(b, p, samples, to, tail), store)
-                      : sum_rows<S>(p, gradient_terms<S, false>(b, p, samples, to, tail), store);
+            epilogue.pool
+                ? sum_rows<S>(p, gradient_terms<S, true>(b, p, samples, to, epilogue), store)
+                : sum_rows<S>(p, gradient_terms<S, false>(b, p, samples, to, epilogue), store);
         if (!add_blocks<S>(b, blocks, &total, store)) return;
         if ((int)threadIdx.x < S::ROWS && channel < b.rows)
-            set_gradient(tail, b.shard, channel, total, samples);
+            set_gradient(epilogue, b.shard, channel, total, samples);
     }
 };
 
-// ---- Tails ----
+// ---- Epilogues ----
 
-static __device__ __forceinline__ float through(const tail_task &t, affine a, float z) {
+static __device__ __forceinline__ float through(const epilogue_task &t, affine a, float z) {
     const float v = normalise(t, a, z);
     return passes(t, v) ? v : 0.0f;
 }
 
 // Run by the last block of its rows, for all of their columns: they should be few.
-struct store_norm_tail {
+struct store_norm_epilogue {
     static constexpr bool WINDOWS = false;
     store_moments z;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -372,18 +374,19 @@ struct store_norm_tail {
             const int row = b.row + i / fours;
             const ptrdiff_t at = ((ptrdiff_t)b.shard * b.rows + row) * b.columns +
                                  (ptrdiff_t)(i % fours) * LANE_ROUND;
-            const affine a = affine_of(tail, b.shard, (unsigned)row);
+            const affine a = affine_of(epilogue, b.shard, (unsigned)row);
             const float4 f = __ldcg(reinterpret_cast<const float4 *>(z.to + at));
-            store_four(tail.y + at, make_float4(through(tail, a, f.x), through(tail, a, f.y),
-                                                through(tail, a, f.z), through(tail, a, f.w)));
+            store_four(epilogue.y + at,
+                       make_float4(through(epilogue, a, f.x), through(epilogue, a, f.y),
+                                   through(epilogue, a, f.z), through(epilogue, a, f.w)));
         }
     }
 };
 
-struct store_tail {
+struct store_epilogue {
     static constexpr bool WINDOWS = false;
     const float *bias;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -393,12 +396,12 @@ struct store_tail {
         for (int r = 0; r < S::THREAD_ROWS; r++) {
             const int row = b.row + block_row<S>(p, r);
             if (row >= b.rows) continue;
-            const affine a = affine_of(tail, b.shard, (unsigned)row);
+            const affine a = affine_of(epilogue, b.shard, (unsigned)row);
             const float add = bias_of(b, bias, row);
 #pragma unroll
             for (int c = 0; c < S::THREAD_COLUMNS; c++)
-                sums.at[r][c] = through(tail, a, sums.at[r][c] + add);
-            store_row<S>(b, p, row, sums.at[r], tail.y);
+                sums.at[r][c] = through(epilogue, a, sums.at[r][c] + add);
+            store_row<S>(b, p, row, sums.at[r], epilogue.y);
         }
     }
 };
@@ -418,7 +421,7 @@ static __device__ __forceinline__ window_column window_column_of(int first, int 
 struct store_windows {
     static constexpr bool WINDOWS = true;
     const float *bias;
-    tail_task tail;
+    epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -453,28 +456,28 @@ struct store_windows {
     template <typename S>
     __device__ __forceinline__ void choose(const product_block &b, int row, int column,
                                            const float *z) const {
-        const affine a = affine_of(tail, b.shard, (unsigned)row);
+        const affine a = affine_of(epilogue, b.shard, (unsigned)row);
         const float add = bias_of(b, bias, row);
         const size_t at =
             ((size_t)b.shard * (size_t)b.rows + (size_t)row) * (size_t)b.columns + (size_t)column;
         float v[LANE_ROUND][WINDOW], best[LANE_ROUND];
-        uint32_t winners = 0;
+        uint32_t argmaxes = 0;
 #pragma unroll
         for (int j = 0; j < WINDOW; j++) {
             const float4 f = load_four(z + j * (S::COLUMNS / WINDOW));
-            v[0][j] = normalise(tail, a, f.x + add);
-            v[1][j] = normalise(tail, a, f.y + add);
-            v[2][j] = normalise(tail, a, f.z + add);
-            v[3][j] = normalise(tail, a, f.w + add);
+            v[0][j] = normalise(epilogue, a, f.x + add);
+            v[1][j] = normalise(epilogue, a, f.y + add);
+            v[2][j] = normalise(epilogue, a, f.z + add);
+            v[3][j] = normalise(epilogue, a, f.w + add);
         }
 #pragma unroll
         for (int k = 0; k < LANE_ROUND; k++) {
-            const choice chosen = pick(tail, v[k]);
+            const choice chosen = pick(epilogue, v[k]);
             best[k] = chosen.value;
-            winners |= chosen.which << (8 * k);
+            argmaxes |= chosen.which << (8 * k);
         }
-        store_four(tail.y + at, make_float4(best[0], best[1], best[2], best[3]));
-        *reinterpret_cast<uint32_t *>(tail.winner + at) = winners;
+        store_four(epilogue.y + at, make_float4(best[0], best[1], best[2], best[3]));
+        *reinterpret_cast<uint32_t *>(epilogue.argmax + at) = argmaxes;
     }
 };
 

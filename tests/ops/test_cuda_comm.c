@@ -29,7 +29,7 @@ static const update_rule rule = {
 typedef struct layout {
     const char *transport;
     int ranks_a_device; // 0: all of them
-    size_t bucket;      // as in engine_group
+    size_t bucket;      // as in engine_comm
 } layout;
 
 enum { SMALL_BUCKET = 16, LARGE_BUCKET = 1 << 18 };
@@ -58,7 +58,7 @@ typedef struct outcome_of_rank {
     int buckets;
     uint64_t ended;
     update_result result;
-    group_traffic traffic;
+    comm_traffic traffic;
     float requests[REQUESTS];
     uint64_t spent;    // ns in the engine's calls
     phase_times times; // the parts of that time
@@ -146,14 +146,14 @@ static status open_engine(member *m) {
 }
 
 static status join(member *m) {
-    const engine_group g = {.rank = m->rank,
-                            .size = m->t->size,
-                            .bucket = m->t->l->bucket,
-                            .all_gather = gather,
-                            .alive = alive,
-                            .context = m};
-    group_way way;
-    status rc = cuda->group_join(m->e, &g, &way, &m->out->why, &m->out->err);
+    const engine_comm ranks = {.rank = m->rank,
+                               .size = m->t->size,
+                               .bucket = m->t->l->bucket,
+                               .all_gather = gather,
+                               .alive = alive,
+                               .context = m};
+    comm_way way;
+    status rc = cuda->comm_join(m->e, &ranks, &way, &m->out->why, &m->out->err);
     if (rc == STATUS_OK && way.transport)
         snprintf(m->out->transport, sizeof m->out->transport, "%s", way.transport);
     m->out->buckets = way.buckets;
@@ -182,8 +182,8 @@ static status reduce_members(member *m, const split *s) {
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
     for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
-                              &out->err);
+    return cuda->comm_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
+                             &out->err);
 }
 
 _Noreturn static void die_later(const member *m) {
@@ -214,7 +214,7 @@ static status train(member *m) {
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
-            rc = cuda->group_result(m->e, m->out->requests, REQUESTS, &m->out->err);
+            rc = cuda->comm_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
     m->out->spent = clock_now() - begin;
@@ -245,7 +245,7 @@ _Noreturn static void be_member(const training *t, int number) {
     if (t->size > 1) rc = comm_shm(t->rendezvous, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
     if (t->late == number) usleep(200000);
-    if (rc == STATUS_OK && t->size > 1) rc = cuda->group_leave(m.e, &m.out->err);
+    if (rc == STATUS_OK && t->size > 1) rc = cuda->comm_leave(m.e, &m.out->err);
     if (rc == STATUS_OK) {
         cuda->close(m.e);
         m.e = NULL;
@@ -312,8 +312,8 @@ static void all_are_well(const training *t) {
 
 // ---- Problems ----
 
-// A small model with batch norm; one with records longer than a stand-in moves at once; and one
-// whose records are only a few floats.
+// A small model with batch norm; one with gradient buffers longer than a stand-in moves at once;
+// and one whose gradient buffers are only a few floats.
 static const model_case cases[] = {
     {.name = "conv-bn",
      .input = "[2, 7, 6]",
@@ -584,7 +584,7 @@ static void traffic_is_counted(void **state) {
     (void)state;
     problem p;
     problem_init(&p, &cases[0], &twelve);
-    const size_t n = record_floats(&p.m.program), slice = n / 4;
+    const size_t n = gradient_floats(&p.m.program), slice = n / 4;
     assert_int_equal(n % 16, 0);
     for (int l = 0; l < LAYOUTS; l++)
         for (int fast = 0; fast < 2; fast++) {
@@ -816,7 +816,7 @@ static void one_rank_without_ipc_disables_it_for_all(void **state) {
 // ---- With CUDA in this process: last, because no rank survives a fork after this ----
 
 // The path through the host, and the reference.
-static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
+static void exact_has_the_bits_of_sums_on_the_host(void **state) {
     (void)state;
     problem p;
     outcome host;
@@ -856,7 +856,7 @@ int main(void) {
         cmocka_unit_test(an_nccl_error_ends_a_wait_for_a_block),
         cmocka_unit_test(disagreeing_ranks_get_an_error),
         cmocka_unit_test(one_rank_without_ipc_disables_it_for_all),
-        cmocka_unit_test(exact_has_the_bits_of_records_summed_on_the_host),
+        cmocka_unit_test(exact_has_the_bits_of_sums_on_the_host),
     };
     error err = {0};
     setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);

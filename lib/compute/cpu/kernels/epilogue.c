@@ -87,7 +87,7 @@ typedef struct affine {
     vec scale, mean, shift;
 } affine;
 
-INLINE affine channel_affine(const tail_task *t, int c) {
+INLINE affine channel_affine(const epilogue_task *t, int c) {
     if (!t->scale) return (affine){vset(1.0f), vset(0.0f), vset(0.0f)};
     return (affine){vset(t->scale[c]), vset(t->mean ? t->mean[c] : 0.0f), vset(t->shift[c])};
 }
@@ -139,7 +139,7 @@ INLINE vec activated(vec v, const activation_kind A) {
     return A == ACTIVATION_RELU ? vmask(passes(v), v) : v;
 }
 
-INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM,
+INLINE void forward_row(const epilogue_task *t, int c, int y, const bool NORM,
                         const activation_kind A) {
     const affine a = channel_affine(t, c);
     const float *z = element(&t->z, c, y);
@@ -148,7 +148,7 @@ INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM,
         vstore(out + i, activated(normalise(a, vload(z + i), NORM), A));
 }
 
-INLINE void forward_sum_row(const tail_task *t, int c, int y, const bool NORM,
+INLINE void forward_sum_row(const epilogue_task *t, int c, int y, const bool NORM,
                             const activation_kind A) {
     const affine a = channel_affine(t, c);
     const float *z = element(&t->z, c, y), *second = element(&t->second, c, y);
@@ -157,12 +157,13 @@ INLINE void forward_sum_row(const tail_task *t, int c, int y, const bool NORM,
         vstore(out + i, activated(normalise(a, vload(z + i), NORM) + vload(second + i), A));
 }
 
-INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+INLINE void forward_pool_row(const epilogue_task *t, int c, int y, const bool NORM,
+                             const bool RELU) {
     const affine a = channel_affine(t, c);
     const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
     float *out = element_mut(&t->y, c, y);
-    uint8_t *winner =
-        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
+    uint8_t *argmax =
+        t->argmax + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
     for (int x = 0; x < t->y.width; x++) {
         ivec which[LANE_SLICES];
         UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -174,11 +175,11 @@ INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, 
             vstore(out + i, r.value);
             which[slice] = r.which;
         }
-        store_bytes(winner + (size_t)x * LANES, which);
+        store_bytes(argmax + (size_t)x * LANES, which);
     }
 }
 
-INLINE void forward(const tail_task *t, const bool NORM, const activation_kind A) {
+INLINE void forward(const epilogue_task *t, const bool NORM, const activation_kind A) {
     for (int c = 0; c < t->y.channels; c++)
         for (int y = 0; y < t->y.height; y++) {
             if (!is_smooth(A) && t->pool)
@@ -190,20 +191,20 @@ INLINE void forward(const tail_task *t, const bool NORM, const activation_kind A
         }
 }
 
-INLINE void forward_any(const tail_task *t, const activation_kind A) {
+INLINE void forward_any(const epilogue_task *t, const activation_kind A) {
     if (t->scale)
         forward(t, true, A);
     else
         forward(t, false, A);
 }
 
-void KERNEL(tail_forward)(const tail_task *t) {
+void KERNEL(epilogue_forward)(const epilogue_task *t) {
     switch (t->activation) {
     case ACTIVATION_RELU: forward_any(t, ACTIVATION_RELU); break;
     case ACTIVATION_GELU: forward_any(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: forward_any(t, ACTIVATION_SILU); break;
     case ACTIVATION_NONE:
-    case ACTIVATION_SCALE: forward_any(t, ACTIVATION_NONE); break; // SCALE: never in a tail
+    case ACTIVATION_SCALE: forward_any(t, ACTIVATION_NONE); break; // SCALE: never in an epilogue
     }
 }
 
@@ -218,16 +219,16 @@ INLINE vec through_activation(affine a, vec z, vec dy, const bool NORM, const ac
 
 typedef struct pooled_row { // of one channel
     float *dy;
-    const uint8_t *winner;
+    const uint8_t *argmax;
 } pooled_row;
 
-INLINE pooled_row pooled(const tail_task *t, int c, int y) {
+INLINE pooled_row pooled(const epilogue_task *t, int c, int y) {
     size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
-    return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
+    return (pooled_row){t->dy + i, t->pool ? t->argmax + i : NULL};
 }
 
 // Sums over a channel of dy' and dy'·(z - mean), where dy' is the gradient of batch norm's output.
-INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *centred_sum,
+INLINE void channel_sums(const epilogue_task *t, int c, float *dy_sum, float *centred_sum,
                          const activation_kind A) {
     const affine a = channel_affine(t, c);
     for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -240,7 +241,7 @@ INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *centre
                 size_t i = (size_t)x * LANES + (size_t)(slice * VL);
                 vec dy = vload(p.dy + i), value;
                 if (!is_smooth(A) && t->pool) {
-                    ivec which = load_bytes(p.winner + i);
+                    ivec which = load_bytes(p.argmax + i);
                     const float *window = z + (size_t)(2 * x) * LANES;
                     value = vload(window);
                     value = vselect(which == 1, vload(window + LANES), value);
@@ -263,7 +264,7 @@ INLINE void channel_sums(const tail_task *t, int c, float *dy_sum, float *centre
     }
 }
 
-INLINE void backward_sums(const tail_task *t, const activation_kind A) {
+INLINE void backward_sums(const epilogue_task *t, const activation_kind A) {
     for (int c = 0; c < t->z.channels; c += CHANNEL_BLOCK) {
         const int left = t->z.channels - c, channels = left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK;
         lane_sums dy, centred;
@@ -276,13 +277,13 @@ INLINE void backward_sums(const tail_task *t, const activation_kind A) {
     }
 }
 
-void KERNEL(tail_backward_sums)(const tail_task *t) {
+void KERNEL(epilogue_backward_sums)(const epilogue_task *t) {
     switch (t->activation) {
     case ACTIVATION_RELU: backward_sums(t, ACTIVATION_RELU); break;
     case ACTIVATION_GELU: backward_sums(t, ACTIVATION_GELU); break;
     case ACTIVATION_SILU: backward_sums(t, ACTIVATION_SILU); break;
     case ACTIVATION_NONE:
-    case ACTIVATION_SCALE: backward_sums(t, ACTIVATION_NONE); break; // SCALE: never in a tail
+    case ACTIVATION_SCALE: backward_sums(t, ACTIVATION_NONE); break; // SCALE: never in an epilogue
     }
 }
 
@@ -290,7 +291,7 @@ typedef struct gradient_factors {
     vec dy, z, mean, one;
 } gradient_factors;
 
-INLINE gradient_factors channel_factors(const tail_task *t, int c, const bool NORM) {
+INLINE gradient_factors channel_factors(const epilogue_task *t, int c, const bool NORM) {
     if (!NORM) return (gradient_factors){vset(1.0f), vset(0.0f), vset(0.0f), vset(0.0f)};
     return (gradient_factors){vset(t->from_dy[c]), vset(t->from_z[c]), vset(t->mean[c]),
                               vset(t->from_one[c])};
@@ -300,7 +301,7 @@ INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
     return NORM ? vfma(f.dy, dy, vfma(f.z, z - f.mean, f.one)) : dy;
 }
 
-INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM,
+INLINE void backward_row(const epilogue_task *t, int c, int y, const bool NORM,
                          const activation_kind A) {
     const affine a = channel_affine(t, c);
     const gradient_factors f = channel_factors(t, c, NORM);
@@ -312,7 +313,7 @@ INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM,
     }
 }
 
-INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM) {
+INLINE void backward_pool_row(const epilogue_task *t, int c, int y, const bool NORM) {
     const gradient_factors f = channel_factors(t, c, NORM);
     const pooled_row p = pooled(t, c, y);
     float *z0 = element_mut(&t->z, c, 2 * y), *z1 = element_mut(&t->z, c, 2 * y + 1);
@@ -321,7 +322,7 @@ INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM)
             size_t i = (size_t)x * LANES + (size_t)(slice * VL),
                    k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             vec dy = vload(p.dy + i);
-            ivec which = load_bytes(p.winner + i);
+            ivec which = load_bytes(p.argmax + i);
             float *at[4] = {z0 + k, z0 + k + LANES, z1 + k, z1 + k + LANES};
             UNROLL for (int j = 0; j < 4; j++) {
                 vec v = NORM ? vload(at[j]) : vset(0.0f);
@@ -331,7 +332,7 @@ INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM)
 }
 
 // Positions that no window covers (odd heights and widths): their dy is zero.
-static void backward_uncovered(const tail_task *t, int c, const bool norm) {
+static void backward_uncovered(const epilogue_task *t, int c, const bool norm) {
     const gradient_factors f = channel_factors(t, c, norm);
     for (int y = 0; y < t->z.height; y++) {
         int x = y < 2 * t->y.height ? 2 * t->y.width : 0;
@@ -341,7 +342,7 @@ static void backward_uncovered(const tail_task *t, int c, const bool norm) {
     }
 }
 
-INLINE void backward(const tail_task *t, const bool NORM, const activation_kind A) {
+INLINE void backward(const epilogue_task *t, const bool NORM, const activation_kind A) {
     for (int c = 0; c < t->z.channels; c++) {
         for (int y = 0; y < t->y.height; y++) {
             if (!is_smooth(A) && t->pool)
@@ -364,7 +365,7 @@ void KERNEL(relu_backward)(const view *y, float *dy) {
 }
 
 // Batch norm gives every lane a gradient; absent samples must have none.
-static void clear_absent(const tail_task *t) {
+static void clear_absent(const epilogue_task *t) {
     for (int c = 0; c < t->z.channels; c++)
         for (int y = 0; y < t->z.height; y++) {
             float *z = element_mut(&t->z, c, y);
@@ -373,8 +374,8 @@ static void clear_absent(const tail_task *t) {
         }
 }
 
-void KERNEL(tail_backward)(const tail_task *t) {
-    // After a batch norm, tail_backward_sums has led dy through GELU or SiLU.
+void KERNEL(epilogue_backward)(const epilogue_task *t) {
+    // After a batch norm, epilogue_backward_sums has led dy through GELU or SiLU.
     if (t->scale && t->activation == ACTIVATION_RELU)
         backward(t, true, ACTIVATION_RELU);
     else if (t->scale)

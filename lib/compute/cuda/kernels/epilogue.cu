@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
 // and shift, a sum, an activation, 2×2 max pooling; and their backward pass. The values chosen and
-// cut off are those of cpu/kernels/tail.c.
+// cut off are those of cpu/kernels/epilogue.c.
 //
 // A thread works on four neighbouring samples. All threads of a launch have the same parts of a
-// tail, so testing for them costs nothing compared with the memory reads. GELU and SiLU need more
-// registers than the other activations, so they have kernels of their own.
-#include "compute/cuda/kernels/tail.cuh"
+// epilogue, so testing for them costs nothing compared with the memory reads. GELU and SiLU need
+// more registers than the other activations, so they have kernels of their own.
+#include "compute/cuda/kernels/epilogue.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 
-enum { TAIL_THREADS = 256 };
+enum { EPILOGUE_THREADS = 256 };
 
 // ---- Positions ----
 
@@ -36,19 +35,19 @@ static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
 }
 
-static __host__ __device__ __forceinline__ shape result_shape(const tail_task &t) {
+static __host__ __device__ __forceinline__ shape result_shape(const epilogue_task &t) {
     return t.pool ? shape{t.size.channels, t.size.height / 2, t.size.width / 2} : t.size;
 }
 
 // ---- Forward ----
 
-static __host__ __device__ __forceinline__ bool is_smooth(const tail_task &t) {
+static __host__ __device__ __forceinline__ bool is_smooth(const epilogue_task &t) {
     return t.activation == ACTIVATION_GELU || t.activation == ACTIVATION_SILU;
 }
 
-template <bool SMOOTH> static __global__ void tail_forward(cut c, tail_task t) {
+template <bool SMOOTH> static __global__ void epilogue_forward(cut c, epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
-    const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
+    const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int shard = shard_of_block(c);
     const size_t first = (size_t)shard * n;
@@ -66,10 +65,10 @@ template <bool SMOOTH> static __global__ void tail_forward(cut c, tail_task t) {
     store_four(t.y + first + at, f);
 }
 
-static __global__ void tail_forward_pool(cut c, tail_task t) {
+static __global__ void epilogue_forward_pool(cut c, epilogue_task t) {
     const shape out = result_shape(t);
     const unsigned n = shard_floats(out, c.lanes);
-    const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
+    const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const int shard = shard_of_block(c);
     const place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
     const float *z =
@@ -80,41 +79,42 @@ static __global__ void tail_forward_pool(cut c, tail_task t) {
     four window[WINDOW], best;
     for (int j = 0; j < WINDOW; j++) window[j] = load_four(z + window_step(t.size, j, c.lanes));
     const affine a = affine_of(t, shard, p.channel);
-    uint32_t winners = 0;
+    uint32_t argmaxes = 0;
     for (int k = 0; k < LANE_ROUND; k++) {
         float v[WINDOW];
         for (int j = 0; j < WINDOW; j++) v[j] = normalise(t, a, window[j].v[k]);
         const choice r = pick(t, v);
         best.v[k] = r.value;
-        winners |= r.which << (8 * k);
+        argmaxes |= r.which << (8 * k);
     }
     const size_t at = (size_t)shard * n + (size_t)i * LANE_ROUND;
     store_four(t.y + at, best);
-    *reinterpret_cast<uint32_t *>(t.winner + at) = winners;
+    *reinterpret_cast<uint32_t *>(t.argmax + at) = argmaxes;
 }
 
 // Returns a grid with one thread on every four of `floats` floats per shard.
 static dim3 grid_of(const cut *c, size_t floats) {
-    return dim3(blocks_for(floats / LANE_ROUND, TAIL_THREADS), 1, (unsigned)(c->end - c->first));
+    return dim3(blocks_for(floats / LANE_ROUND, EPILOGUE_THREADS), 1,
+                (unsigned)(c->end - c->first));
 }
 
-void cuda_tail(launch_stream s, const cut *c, const tail_task *t) {
+void cuda_epilogue(launch_stream s, const cut *c, const epilogue_task *t) {
     const dim3 grid = grid_of(c, shard_floats(result_shape(*t), c->lanes));
     if (grid.x == 0 || grid.z == 0) return;
     if (t->pool)
-        LAUNCH(tail_forward_pool, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_forward_pool, grid, EPILOGUE_THREADS, s, *c, *t);
     else if (is_smooth(*t))
-        LAUNCH(tail_forward<true>, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_forward<true>, grid, EPILOGUE_THREADS, s, *c, *t);
     else
-        LAUNCH(tail_forward<false>, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_forward<false>, grid, EPILOGUE_THREADS, s, *c, *t);
 }
 
 // ---- The gradient through the activation alone ----
 
 // After a ReLU, y shows which elements it has passed.
-template <bool SMOOTH> static __global__ void tail_activation(cut c, tail_task t) {
+template <bool SMOOTH> static __global__ void epilogue_activation(cut c, epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
-    const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
+    const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int shard = shard_of_block(c);
     const size_t here = (size_t)shard * n + at;
@@ -133,13 +133,13 @@ template <bool SMOOTH> static __global__ void tail_activation(cut c, tail_task t
     store_four(t.dy + here, dy);
 }
 
-void cuda_tail_activation(launch_stream s, const cut *c, const tail_task *t) {
+void cuda_epilogue_activation(launch_stream s, const cut *c, const epilogue_task *t) {
     const dim3 grid = grid_of(c, shard_floats(t->size, c->lanes));
     if (grid.z == 0) return;
     if (is_smooth(*t))
-        LAUNCH(tail_activation<true>, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_activation<true>, grid, EPILOGUE_THREADS, s, *c, *t);
     else
-        LAUNCH(tail_activation<false>, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_activation<false>, grid, EPILOGUE_THREADS, s, *c, *t);
 }
 
 // ---- Sums of the gradients ----
@@ -173,25 +173,25 @@ static __device__ __forceinline__ void walk_next(warp_walk *w) {
 }
 
 // `parts` blocks work on a channel; each of their warps sums WARP · rounds fours.
-typedef struct tail_split {
+typedef struct epilogue_split {
     unsigned threads, rounds, parts;
-} tail_split;
+} epilogue_split;
 
 enum { ROUNDS_MOST = WARP };
 
 // Two blocks per processor, if there are enough fours.
-static tail_split split_of(const tail_task *t, int lanes) {
+static epilogue_split split_of(const epilogue_task *t, int lanes) {
     const unsigned fours = plane_floats(result_shape(*t), lanes) / LANE_ROUND;
     const unsigned wanted = blocks_for(2 * PROCESSORS, (unsigned)t->size.channels);
-    unsigned each = TAIL_THREADS * ROUNDS_MOST;
+    unsigned each = EPILOGUE_THREADS * ROUNDS_MOST;
     while (each > WARP && (each / 2 >= fours || blocks_for(fours, each) < wanted)) each /= 2;
-    const unsigned threads = each < TAIL_THREADS ? each : (unsigned)TAIL_THREADS;
-    return tail_split{threads, each / threads, blocks_for(fours, each)};
+    const unsigned threads = each < EPILOGUE_THREADS ? each : (unsigned)EPILOGUE_THREADS;
+    return epilogue_split{threads, each / threads, blocks_for(fours, each)};
 }
 
 // Returns the sum of a warp's fours, in all of its threads.
 template <bool POOL>
-static __device__ __forceinline__ two_sums sum_of_warp(const tail_task &t, int shard,
+static __device__ __forceinline__ two_sums sum_of_warp(const epilogue_task &t, int shard,
                                                        unsigned channel, int lanes, int samples,
                                                        unsigned first, unsigned rounds) {
     const shape out = result_shape(t);
@@ -208,7 +208,7 @@ static __device__ __forceinline__ two_sums sum_of_warp(const tail_task &t, int s
         const int live = at < plane ? samples - (int)sample : 0;
         const unsigned corner = (2 * w.y * (unsigned)t.size.width + 2 * w.x) * (unsigned)lanes;
         const reached r = POOL ? reached_in_window(t, lanes, live, z + corner + sample,
-                                                   t.winner + number * plane + at)
+                                                   t.argmax + number * plane + at)
                                : reached_at(t, a, live, z + at);
         const four f = live > 0 ? load_four(dy + at) : four{};
         const two_sums sum = neighbours_sums<WARP>(gradient_sums(r, s, f.v));
@@ -232,10 +232,10 @@ static __device__ __forceinline__ two_sums sum_of_parts(const double *parts, uns
 }
 
 template <bool POOL>
-static __global__ void __launch_bounds__(TAIL_THREADS)
-    tail_sums(cut c, tail_task t, tail_split split) {
+static __global__ void __launch_bounds__(EPILOGUE_THREADS)
+    epilogue_sums(cut c, epilogue_task t, epilogue_split split) {
     wait_for_kernels_before();
-    __shared__ two_sums of_warp[TAIL_THREADS / WARP];
+    __shared__ two_sums of_warp[EPILOGUE_THREADS / WARP];
     const int shard = shard_of_block(c), samples = c.count[shard];
     const unsigned channel = blockIdx.x / split.parts, part = blockIdx.x % split.parts;
     const unsigned warp = threadIdx.x / WARP, warps = split.threads / WARP;
@@ -259,19 +259,19 @@ static __global__ void __launch_bounds__(TAIL_THREADS)
     if (threadIdx.x == 0) set_gradient(t, shard, (int)channel, total, samples);
 }
 
-parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards) {
+parts_room cuda_epilogue_sums_room(const epilogue_task *t, int lanes, int shards) {
     const size_t channels = (size_t)shards * (size_t)t->size.channels;
     return {2 * channels * split_of(t, lanes).parts, channels};
 }
 
-void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
-    const tail_split split = split_of(t, c->lanes);
+void cuda_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t) {
+    const epilogue_split split = split_of(t, c->lanes);
     const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
     if (t->pool)
-        LAUNCH(tail_sums<true>, grid, split.threads, s, *c, *t, split);
+        LAUNCH(epilogue_sums<true>, grid, split.threads, s, *c, *t, split);
     else
-        LAUNCH(tail_sums<false>, grid, split.threads, s, *c, *t, split);
+        LAUNCH(epilogue_sums<false>, grid, split.threads, s, *c, *t, split);
 }
 
 // ---- Backward ----
@@ -280,20 +280,21 @@ struct factors {
     float dy, z, mean, one;
 };
 
-static __device__ __forceinline__ factors factors_of(const tail_task &t, int shard,
+static __device__ __forceinline__ factors factors_of(const epilogue_task &t, int shard,
                                                      unsigned channel) {
     if (!t.norm) return factors{1, 0, 0, 0};
     const size_t at = (size_t)shard * t.norm_stride + channel;
     return factors{t.from_dy[at], t.from_z[at], t.mean[at], t.from_one[at]};
 }
 
-static __device__ __forceinline__ float to_dz(const tail_task &t, factors f, float dt, float z) {
+static __device__ __forceinline__ float to_dz(const epilogue_task &t, factors f, float dt,
+                                              float z) {
     return t.norm ? fmaf(f.dy, dt, fmaf(f.z, z - f.mean, f.one)) : dt;
 }
 
-static __global__ void tail_backward(cut c, tail_task t) {
+static __global__ void epilogue_backward(cut c, epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
-    const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
+    const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
     const int lane = (int)(at % (unsigned)c.lanes);
     compute_early(channel);
@@ -316,25 +317,25 @@ static __global__ void tail_backward(cut c, tail_task t) {
     store_four(t.z + here, v);
 }
 
-// dy and winners of a window; none if it extends past the edge, because pooling has no such window
+// dy and argmaxes of a window; none if it extends past the edge, because pooling has no such window
 // (odd heights and widths).
 struct pooled {
     four dy;
-    uint32_t winners;
+    uint32_t argmaxes;
 };
 
-static __device__ __forceinline__ pooled pooled_at(const tail_task &t, int shard, place p,
+static __device__ __forceinline__ pooled pooled_at(const epilogue_task &t, int shard, place p,
                                                    int lanes) {
     const shape out = result_shape(t);
     if (p.y >= (unsigned)out.height || p.x >= (unsigned)out.width) return pooled{{{0, 0, 0, 0}}, 0};
     const unsigned row = p.channel * (unsigned)out.height + p.y;
     const size_t at = (size_t)shard * shard_floats(out, lanes) +
                       ((row * (unsigned)out.width + p.x) * (unsigned)lanes + p.lane);
-    return pooled{load_four(t.dy + at), winners_at(t.winner + at)};
+    return pooled{load_four(t.dy + at), four_argmaxes(t.argmax + at)};
 }
 
-static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
-    const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
+static __global__ void epilogue_backward_pool(cut c, epilogue_task t, unsigned n) {
+    const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
     const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
     compute_early(p.channel);
@@ -356,21 +357,21 @@ static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
     for (int j = 0; j < WINDOW; j++) {
         if (!live[j]) continue;
         for (int k = 0; k < LANE_ROUND; k++) {
-            const float dt = winner_of(from.winners, k) == (uint32_t)j ? from.dy.v[k] : 0;
+            const float dt = argmax_of(from.argmaxes, k) == (uint32_t)j ? from.dy.v[k] : 0;
             v[j].v[k] = (int)p.lane + k < samples ? to_dz(t, f, dt, v[j].v[k]) : 0;
         }
         store_four(corner + window_step(t.size, j, c.lanes), v[j]);
     }
 }
 
-void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t) {
-    // With pooling a thread handles a whole window, so that dy and winner are read once.
+void cuda_epilogue_backward(launch_stream s, const cut *c, const epilogue_task *t) {
+    // With pooling a thread handles a whole window, so that dy and argmax are read once.
     const shape windows = {t->size.channels, (t->size.height + 1) / 2, (t->size.width + 1) / 2};
     const unsigned n = shard_floats(t->pool ? windows : t->size, c->lanes);
     const dim3 grid = grid_of(c, n);
     if (grid.z == 0) return;
     if (t->pool)
-        LAUNCH(tail_backward_pool, grid, TAIL_THREADS, s, *c, *t, n / LANE_ROUND);
+        LAUNCH(epilogue_backward_pool, grid, EPILOGUE_THREADS, s, *c, *t, n / LANE_ROUND);
     else
-        LAUNCH(tail_backward, grid, TAIL_THREADS, s, *c, *t);
+        LAUNCH(epilogue_backward, grid, EPILOGUE_THREADS, s, *c, *t);
 }

@@ -36,9 +36,9 @@ endif
 # they use, so that they need nothing from the program that opens them; they export one function.
 #
 # *_opened.c open libraries when these are needed; the emulation has functions of its own.
-CUDA_C    := $(filter-out lib/compute/cuda/group/nccl% %_opened.c,$(wildcard lib/compute/cuda/*.c lib/compute/cuda/*/*.c))
+CUDA_C    := $(filter-out lib/compute/cuda/comm/nccl% %_opened.c,$(wildcard lib/compute/cuda/*.c lib/compute/cuda/*/*.c))
 CUDA_OPEN  = $(addprefix lib/compute/cuda/device/,cublas_opened.c $(if $(filter 1,$(NCCL)),nccl_opened.c))
-NCCL_C     = lib/compute/cuda/group/$(if $(filter 1,$(1)),nccl,nccl_absent).c
+NCCL_C     = lib/compute/cuda/comm/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
              $(addprefix lib/compute/,layer_kinds.c units.c)

@@ -101,7 +101,7 @@ sanitize-asan: check-test-deps $(EMULATED_SO) $(filter %/test_cuda_engine,$(CUDA
 # of the tests' names, with ? for a blank. These run all kernels but two that measure a device, and
 # gather_slices, which only ranks launch that reduce by CUDA IPC.
 RACES_RUN ?= test_cuda_engine=test_serial_launches test_cuda_engine=test_deferred test_cuda_engine=*over?all \
-             test_cuda_exact=gelu?and?silu?in?tails* test_cuda_exact=group?norms* test_cuda_exact=a?residual?block* \
+             test_cuda_exact=gelu?and?silu?in?epilogues* test_cuda_exact=group?norms* test_cuda_exact=a?residual?block* \
              test_cuda_peers=fast*
 .PHONY: check-races
 check-races: check-test-deps $(CUDA_TESTS) ## Search the CUDA backend for data races, on the emulation: some minutes

@@ -397,4 +397,13 @@ HOST_DEVICE static inline uint8_t augment_outside(const augment_list *list, cons
     return m->mean ? list->mean[channel] : (uint8_t)0;
 }
 
+// ---- Targets ----
+
+// The class that a sample's logits are compared with; after mixup, two of them. The loss is (1 -
+// share) · the cross-entropy of `label` + share · that of `other`.
+typedef struct sample_target {
+    uint32_t label, other; // classes
+    float share;           // 0 … 1; 0: `other` has no effect
+} sample_target;
+
 #endif

@@ -7,16 +7,17 @@
 //
 // One training step of a rank, as the training loop drives it:
 //
-//     step()      load, forward, loss and backward for the local shards; leaves one *record* for
-//                 each node of the reduction tree that covers the local leaves (usually one)
-//     (comm)      the exact all-reduce of all ranks' records, into reduced()
+//     step()      load, forward, loss and backward for the local shards; leaves one
+//                 *gradient buffer* for each node of the reduction tree that covers the local
+//                 leaves (usually one)
+//     (comm)      the exact all-reduce of all ranks' gradient buffers, into reduced()
 //     update()    the optimizer and the running statistics, from reduced()
 //
-// A record is a float vector. It holds the gradient sums, in the layout of the parameter arena;
-// then the step's batch norm statistics, weighted by counts, in the layout of the buffer arena;
-// then RECORD_EXTRA floats, the *tail*. The first float of the tail is the sum of the samples'
-// losses. The others are zero, and the caller may fill them before the reduction. So one reduction
-// carries everything that ranks must agree on.
+// A gradient buffer is a float vector. It holds the gradient sums, in the layout of the parameter
+// arena; then the step's batch norm statistics, weighted by counts, in the layout of the buffer
+// arena; then GRADIENT_TAIL floats, the *tail*. The first float of the tail is the sum of the
+// samples' losses. The others are zero, and the caller may fill them before the reduction. So one
+// reduction carries everything that ranks must agree on.
 //
 // The arithmetic (the order of every sum) depends only on the program and the sample counts of the
 // shards: not on threads, not on the instruction set, not on which engine holds which shard. See
@@ -37,13 +38,9 @@
 #include "compute/augmentation.h"
 #include "compute/optimizer_kinds.h"
 #include "compute/program.h"
-#include "compute/target.h"
 
 enum {
-    GROUP = 16,        // samples in a group: a leaf of the reduction tree, the lanes of a vector
-    RECORD_EXTRA = 16, // floats after the arenas in a record
-    RECORD_LOSS = 0,   // tail[0]: sum of the losses
-    ENGINE_MAX_CHANNELS = 16,
+    TAIL_LOSS = 0,                           // tail[0]: sum of the losses
     ENGINE_MAX_SHARDS = 1024,                // per step
     ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // per shard and step
 };
@@ -86,9 +83,9 @@ typedef struct batch {
     const uint32_t *rows; // likewise; indices into the data set of the engine. An engine with a
                           // data set ignores `pixels`; one without it ignores `rows`
     uint32_t epoch;
-    uint32_t frozen; // bit g: the update leaves parameters of group g alone (update_group). An
+    uint32_t frozen; // bit g: the update leaves parameters of group g alone (parameter_group). An
                      // engine may leave out what only their gradients need; these parts of its
-                     // records are then undefined
+                     // gradient buffers are then undefined
 } batch;
 
 // Exchange between engines for sync_batch_norm: takes the values of the engine's shards in `mine`
@@ -126,9 +123,9 @@ typedef struct engine_options {
     const uint8_t *const *images;
     uint32_t image_count;
     const augment_list *augment; // NULL: none
-    // The group (update_rule) of the parameters in each line of ARENA_ALIGNMENT floats of the
-    // parameter arena. NULL: all are in group 0. Must outlive the engine.
-    const uint8_t *groups;
+    // The parameter group of each line of ARENA_ALIGNMENT floats of the parameter arena. NULL: all
+    // are in group 0. Must outlive the engine.
+    const uint8_t *parameter_groups;
     // A pipeline stage: the program is part of a network and runs shard by shard. `receives`: its
     // input is an activation, not bytes. `sends`: its output is an activation, not logits.
     bool stage, receives, sends;
@@ -152,23 +149,15 @@ static inline bool engine_can_normalise(float mean, float std) {
            fabs(shift) <= (double)FLT_MAX; // false for a NaN
 }
 
-// Parameters form *groups*, as in torch.optim: each is updated with a rate and a decay of its own.
-enum { UPDATE_GROUPS = 32 }; // at most, with group 0
-
-typedef struct update_group {
-    float lr, weight_decay;
-    bool frozen; // parameters and their state stay as they are, without decay
-} update_group;
-
-// Everything that an update needs in addition to the reduced record.
+// Everything that an update needs in addition to the reduced gradient buffer.
 typedef struct update_rule {
     optimizer_kind kind;
     float lr, weight_decay; // of group 0
     float hyper[HYPERPARAMETERS];
     uint64_t step; // global step, from 0: Adam's bias correction, in all groups
-    // The other groups: groups[g - 1] is group g; UPDATE_GROUPS - 1 of them. Only read if the
+    // The other groups: groups[g - 1] is group g; PARAMETER_GROUPS - 1 of them. Only read if the
     // engine's parameters are in groups.
-    const update_group *groups;
+    const parameter_group *groups;
     // Above 0: the gradient is multiplied by `factor`, which its caller derives from the gradient's
     // norm (train/clipping.h).
     double clip_norm, factor;
@@ -185,11 +174,11 @@ static inline float update_bias_correction(float beta, uint64_t step) {
 }
 
 // Returns the rule of one group: its rate and decay take the place of those of group 0.
-static inline update_rule update_rule_of_group(const update_rule *rule, int number, bool *frozen) {
+static inline update_rule parameter_group_rule(const update_rule *rule, int number, bool *frozen) {
     update_rule own = *rule;
     *frozen = false;
     if (number == 0) return own;
-    const update_group *g = &rule->groups[number - 1];
+    const parameter_group *g = &rule->groups[number - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
     *frozen = g->frozen;
@@ -217,10 +206,10 @@ typedef struct engine_copy {
 
 enum { BACKEND_ALIVE_MS = 100 };
 
-// The process group of an engine's rank, as the engine sees it. All ranks are on one host.
-typedef struct engine_group {
+// The communicator of an engine's rank, as the engine sees it. All ranks are on one host.
+typedef struct engine_comm {
     int rank, size;
-    size_t bucket; // floats: the smallest size of a bucket (group_way)
+    size_t bucket; // floats: the smallest size of a bucket (comm_way)
     // Writes rank r's `mine` to all[r · bytes …] on every rank. Returns when all ranks have called
     // it; if a rank has died, fails on all others.
     status (*all_gather)(void *context, const void *mine, size_t bytes, void *all, error *err);
@@ -228,22 +217,22 @@ typedef struct engine_group {
     // fails, the engine fails with the same status and error.
     status (*alive)(void *context, error *err);
     void *context;
-} engine_group;
+} engine_comm;
 
-// How a group reduces.
-typedef struct group_way {
-    const char *transport; // "nccl", "cuda ipc"; NULL: the group does not reduce
+// How ranks reduce.
+typedef struct comm_way {
+    const char *transport; // "nccl", "cuda ipc"; NULL: the engines do not reduce
     // Above 0: the reduction is enqueued with its step, in this many parts, the *buckets*. Each is
     // reduced as soon as backward has computed it, concurrently with the rest of backward. 0: the
     // reduction follows the step.
     int buckets;
-} group_way;
+} comm_way;
 
 // This rank's traffic in one reduction.
-typedef struct group_traffic {
+typedef struct comm_traffic {
     int vectors;         // contributed
     uint64_t bytes_sent; // to other ranks
-} group_traffic;
+} comm_traffic;
 
 typedef struct backend {
     const char *name; // "cpu"
@@ -272,18 +261,18 @@ typedef struct backend {
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
     status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
-    // Runs the local part of a step. Afterwards record k of records() belongs to the k-th node of
-    // the cover of the local leaves in tree() (node numbers by reduction_tree_cover). The engine
-    // owns both; they are valid until the next step. An engine that has all shards leaves one
-    // record, which is already the reduced one: a caller that adds nothing to it may call update()
-    // at once, and the record then never leaves the device.
+    // Runs the local part of a step. Afterwards gradient buffer k of gradients() belongs to the
+    // k-th node of the cover of the local leaves in tree() (node numbers by reduction_tree_cover).
+    // The engine owns both; they are valid until the next step. An engine that has all shards
+    // leaves one gradient buffer, which is already the reduced one: a caller that adds nothing to
+    // it may call update() at once, and the gradient buffer then never leaves the device.
     status (*step)(engine *e, const batch *b, error *err);
     const reduction_tree *(*tree)(const engine *e);
     // Returns V + 1 numbers: the first leaf of each shard, then the number of leaves.
     const int *(*shard_leaves)(const engine *e);
-    // Returns the records in host memory, for reading and writing. If they could not be copied
-    // there, the next call that returns a status reports why.
-    float *const *(*records)(engine *e, int *count);
+    // Returns the gradient buffers in host memory, for reading and writing. If they could not be
+    // copied there, the next call that returns a status reports why.
+    float *const *(*gradients)(engine *e, int *count);
 
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
     // their gradients are blocks of [classes][GROUP], one per group of this engine, in order:
@@ -308,45 +297,48 @@ typedef struct backend {
                             const float *in, float *out, error *err);
     status (*stage_backward)(engine *e, int first_shard, int end_shard, const float *dout,
                              float *din, error *err);
-    // Sums the records of the ranges into reduced().
+    // Sums the gradient buffers of the ranges into reduced().
     void (*stage_reduce)(engine *e);
 
-    // Returns the place of the reduced record: record_floats(program) floats of host memory. It may
-    // be one of the records. A caller must write the reduced record there; update() then reads it
-    // from there.
+    // Returns the place of the reduced gradient buffer: gradient_floats(program) floats of host
+    // memory. It may be one of the gradient buffers. A caller must write the reduced gradient
+    // buffer there; update() then reads it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
-    // Replaces records() and reduced(): sums the records of engines of one process, which together
-    // have all shards in order, into the first engine's reduced record. `exact`: along the tree;
-    // else one after another. NULL if records are in host memory anyway.
+    // Replaces gradients() and reduced(): sums the gradient buffers of engines of one process,
+    // which together have all shards in order, into the first engine's reduced gradient buffer.
+    // `exact`: along the tree; else one after another. NULL if gradient buffers are in host memory
+    // anyway.
     status (*reduce_engines)(engine *const *engines, int count, bool exact, error *err);
     // Waits for all pending updates, `count` of them, and writes their results in order. NULL if
     // updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
     // Engines of several ranks may reduce among themselves, in their own memory, instead of through
-    // records() and reduced(). All four functions are NULL if the backend cannot do this.
+    // gradients() and reduced(). All four functions are NULL if the backend cannot do this.
     //
-    // Joins the group. All ranks call it together, once, after open(). *way describes how they will
-    // reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the reason.
-    status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
-    // Reduces the records. All ranks call it together, between step() and update(). Rank r owns the
-    // leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order that
-    // depends on the world size. The last n floats of the tail of a record are filled with
-    // `requests`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
-    // includes its time. A measurement may call this again without a step: it then sums the current
-    // contents of the records at once, and takes as long as a reduction after a step.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
-                           int n, group_traffic *traffic, error *err);
-    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
-    // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
-    // as long as this is not called.
-    status (*group_result)(engine *e, float *requests, int n, error *err);
-    // Leaves the group. All ranks call it together, after their last reduction and if nothing has
-    // failed: none returns before all have given up their access to the others' memory, so that
-    // every rank may free its own. An engine that is closed while it is in a group, after a
-    // failure, keeps such memory until the process ends.
-    status (*group_leave)(engine *e, error *err);
+    // Joins the other ranks. All ranks call it together, once, after open(). *way describes how
+    // they will reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the
+    // reason.
+    status (*comm_join)(engine *e, const engine_comm *c, comm_way *way, error *why, error *err);
+    // Reduces the gradient buffers. All ranks call it together, between step() and update(). Rank r
+    // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
+    // that depends on the world size. The last n floats of the tail of a gradient buffer are filled
+    // with `requests`; n < GRADIENT_TAIL. If there are buckets, update() does the reduction, and
+    // times() includes its time. A measurement may call this again without a step: it then sums the
+    // current contents of the gradient buffers at once, and takes as long as a reduction after a
+    // step.
+    status (*comm_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
+                          int n, comm_traffic *traffic, error *err);
+    // Writes the sums of `requests`; called after comm_reduce(), or after update() if that does the
+    // reduction. It waits for the reduction. With buckets, the device runs on from step to step as
+    // long as this is not called.
+    status (*comm_result)(engine *e, float *requests, int n, error *err);
+    // Leaves the other ranks. All ranks call it together, after their last reduction and if nothing
+    // has failed: none returns before all have given up their access to the others' memory, so that
+    // every rank may free its own. An engine that is closed before it has left, after a failure,
+    // keeps such memory until the process ends.
+    status (*comm_leave)(engine *e, error *err);
 
     // Writes the logits [samples][classes] of any number of samples in inference mode (running
     // statistics, no dropout).
@@ -369,9 +361,9 @@ typedef struct backend {
     bool (*launches_early)(const engine *e);
 } backend;
 
-// Returns the number of floats in a record of this program.
-static inline size_t record_floats(const program *p) {
-    return p->parameters + p->buffers + RECORD_EXTRA;
+// Returns the number of floats in a gradient buffer of this program.
+static inline size_t gradient_floats(const program *p) {
+    return p->parameters + p->buffers + GRADIENT_TAIL;
 }
 
 // Returns the backend of that name, or NULL. "cpu" always exists.

@@ -9,7 +9,14 @@
 
 #include <stdbool.h>
 
-#include "compute/activation_kind.h"
+// The functions of single elements that kernels know, on every device.
+typedef enum activation_kind {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_GELU, // by the error function
+    ACTIVATION_SILU,
+    ACTIVATION_SCALE // the product with a constant
+} activation_kind;
 
 typedef enum layer_kind {
     LAYER_CONV,
@@ -32,15 +39,15 @@ typedef enum layer_kind {
 // one.
 typedef enum layer_role {
     ROLE_NONE, // no engine can run it
-    ROLE_CORE,
-    ROLE_NORM,   // tail: batch norm
-    ROLE_RELU,   // tail: before or after pooling
-    ROLE_SMOOTH, // the end of a tail, else alone: an activation that pooling cannot precede
-    ROLE_POOL,   // tail if its windows are 2×2 side by side, else alone: max pooling
-    ROLE_SCALE,  // with the core of the logits, else alone
+    ROLE_ANCHOR,
+    ROLE_NORM,   // epilogue: batch norm
+    ROLE_RELU,   // epilogue: before or after pooling
+    ROLE_SMOOTH, // the end of an epilogue, else unfused: an activation that pooling cannot precede
+    ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
+    ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // the only role with two inputs
     ROLE_VIEW,   // the same values as another shape
-    ROLE_ALONE,
+    ROLE_UNFUSED,
 } layer_role;
 
 typedef enum layer_tensors {

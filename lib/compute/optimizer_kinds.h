@@ -64,6 +64,14 @@ typedef struct optimizer_traits {
 
 extern const optimizer_traits optimizer_kind_traits[OPTIMIZER_KINDS];
 
+// Parameters form *groups*, as in torch.optim: each is updated with a rate and a decay of its own.
+enum { PARAMETER_GROUPS = 32 }; // at most, with group 0
+
+typedef struct parameter_group {
+    float lr, weight_decay;
+    bool frozen; // parameters and their state stay as they are, without decay
+} parameter_group;
+
 // Returns the number of arrays of state. A constant if `kind` is one.
 HOST_DEVICE static inline int optimizer_states(optimizer_kind kind) {
     switch (kind) {

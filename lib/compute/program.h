@@ -21,7 +21,10 @@
 
 enum {
     ARENA_ALIGNMENT = 16,
-    POOL_WINDOW_MAX = 255, // values: a byte holds the index of the largest
+    GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
+    GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer (compute/backend.h)
+    ENGINE_MAX_CHANNELS = 16, // of an image
+    POOL_WINDOW_MAX = 255,    // values: a byte holds the index of the largest
 };
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].
@@ -82,10 +85,10 @@ static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
 }
 
-// Returns true if a pipeline stage can begin with layer `at`: the core of a unit, and the output of
-// the layer before it is the only earlier value that it or later layers read.
+// Returns true if a pipeline stage can begin with layer `at`: the anchor of a unit, and the output
+// of the layer before it is the only earlier value that it or later layers read.
 static inline bool program_can_cut(const program *p, int at) {
-    if (layer_traits_of(&p->layers[at])->role != ROLE_CORE) return false;
+    if (layer_traits_of(&p->layers[at])->role != ROLE_ANCHOR) return false;
     for (int i = at; i < p->count; i++)
         if (layer_source(p, i) < at - 1 ||
             (layer_has_second(&p->layers[i]) && layer_second_source(p, i) < at - 1))

@@ -117,13 +117,13 @@ typedef struct reference_batch {
     double label_smoothing;
 } reference_batch;
 
-// Runs forward, loss and backward of a training step. `record` (record_floats(p) values) is a
-// backend's reduced record in exact arithmetic: gradient sums; then, for every batch norm channel,
-// the sum over shards of count · mean and (if the count is 2 or more) count · unbiased variance,
-// where the count is samples · positions; then the tail with the sum of the losses. `logits`
-// [samples][classes] may be NULL.
+// Runs forward, loss and backward of a training step. `gradients` (gradient_floats(p) values) is a
+// backend's reduced gradient buffer in exact arithmetic: gradient sums; then, for every batch norm
+// channel, the sum over shards of count · mean and (if the count is 2 or more) count · unbiased
+// variance, where the count is samples · positions; then the tail with the sum of the losses.
+// `logits` [samples][classes] may be NULL.
 status reference_step(const program *p, const double *parameters, const reference_batch *b,
-                      double *record, double *logits, error *err) MUST_CHECK;
+                      double *gradients, double *logits, error *err) MUST_CHECK;
 
 // Computes the logits in inference mode.
 status reference_infer(const program *p, const double *parameters, const double *buffers,
@@ -137,9 +137,9 @@ status reference_infer(const program *p, const double *parameters, const double 
 void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
                       const double *gradient, double *parameters, double *state);
 
-// Moves the running statistics in `buffers` towards those in the record of a step. If no count
-// reaches 2, the running variance is unchanged.
-void reference_update_buffers(const program *p, const reference_batch *b, const double *record,
+// Moves the running statistics in `buffers` towards those in the gradient buffer of a step. If no
+// count reaches 2, the running variance is unchanged.
+void reference_update_buffers(const program *p, const reference_batch *b, const double *gradients,
                               double *buffers);
 
 #endif

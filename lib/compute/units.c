@@ -9,7 +9,7 @@ static layer_role role_of(const layer *l) {
     return layer_traits_of(l)->role;
 }
 
-static bool is_tail_pool(const layer *l) {
+static bool is_epilogue_pool(const layer *l) {
     return role_of(l) == ROLE_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
            l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
 }
@@ -37,15 +37,15 @@ static bool continues_unit(const cutting *c) {
     return c->at < c->p->count && c->p->layers[c->at].skip == 0 && c->readers[c->at] == 1;
 }
 
-static bool take_tail_layer(unit_layers *u, const layer *l) {
-    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
+static bool take_epilogue_layer(unit_layers *u, const layer *l) {
+    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one epilogue.
     if (u->smooth) return false;
     const layer_role role = role_of(l);
     if (role == ROLE_NORM && !u->norm && !u->relu && !u->pool && !u->plus)
         u->norm = l;
     else if (role == ROLE_RELU && !u->relu)
         u->relu = true;
-    else if (is_tail_pool(l) && !u->pool && !u->plus)
+    else if (is_epilogue_pool(l) && !u->pool && !u->plus)
         u->pool = true;
     else if (role == ROLE_SMOOTH && !u->relu && !u->pool && !u->plus)
         u->smooth = l;
@@ -54,20 +54,20 @@ static bool take_tail_layer(unit_layers *u, const layer *l) {
     return true;
 }
 
-static bool has_tail(const unit_layers *u) {
+static bool has_epilogue(const unit_layers *u) {
     return u->norm || u->relu || u->pool || u->smooth || u->plus;
 }
 
 // A sum after a convolution or linear layer, unless 2×2 pooling follows it or its ReLU: the unit of
-// the sum has that in its tail.
+// the sum has that in its epilogue.
 static bool take_sum(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
-    if (role_of(l) != ROLE_SUM || !u->core || u->plus || u->relu || u->pool || u->smooth)
+    if (role_of(l) != ROLE_SUM || !u->anchor || u->plus || u->relu || u->pool || u->smooth)
         return false;
     cutting ahead = *c;
     ahead.at++;
     if (continues_unit(&ahead) && role_of(&c->p->layers[ahead.at]) == ROLE_RELU) ahead.at++;
-    if (continues_unit(&ahead) && is_tail_pool(&c->p->layers[ahead.at])) return false;
+    if (continues_unit(&ahead) && is_epilogue_pool(&c->p->layers[ahead.at])) return false;
     u->plus = true;
     u->second.unit = c->unit[layer_second_source(c->p, c->at) + 1];
     return true;
@@ -77,7 +77,7 @@ static void take_logits_scale(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
     if (!c->logits || c->at != c->p->count - 1 || role_of(l) != ROLE_SCALE || !continues_unit(c))
         return;
-    if (!u->core || has_tail(u)) return;
+    if (!u->anchor || has_epilogue(u)) return;
     u->scale = l;
     c->at++;
 }
@@ -104,24 +104,24 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
     case ROLE_NONE:
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);
-    case ROLE_CORE: u->core = l; break;
+    case ROLE_ANCHOR: u->anchor = l; break;
     case ROLE_SUM: u->sum = true; break;
     case ROLE_VIEW: u->x = l->out; break;
     case ROLE_NORM:
-    case ROLE_RELU: (void)take_tail_layer(u, l); break;
+    case ROLE_RELU: (void)take_epilogue_layer(u, l); break;
     case ROLE_SMOOTH:
     case ROLE_POOL:
     case ROLE_SCALE:
-    case ROLE_ALONE: u->alone = l; return check_window(l, err);
+    case ROLE_UNFUSED: u->unfused = l; return check_window(l, err);
     }
-    while (continues_unit(c) && (take_tail_layer(u, &c->p->layers[c->at]) || take_sum(u, c)))
+    while (continues_unit(c) && (take_epilogue_layer(u, &c->p->layers[c->at]) || take_sum(u, c)))
         c->at++;
     take_logits_scale(u, c);
     return STATUS_OK;
 }
 
 static void find_shapes(unit_layers *u) {
-    u->z = u->alone ? u->alone->out : u->core ? u->core->out : u->x;
+    u->z = u->unfused ? u->unfused->out : u->anchor ? u->anchor->out : u->x;
     u->y = u->pool ? (shape){u->z.channels, u->z.height / 2, u->z.width / 2} : u->z;
 }
 
@@ -136,7 +136,7 @@ static status check_ends(const unit_list *l, bool sends, error *err) {
     if (l->count == 0)
         return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
-    if (!sends && (!last->core || has_tail(last)))
+    if (!sends && (!last->anchor || has_epilogue(last)))
         return error_set(err, STATUS_USAGE,
                          "cannot run this model: its last layer is not a linear layer");
     return STATUS_OK;
@@ -168,7 +168,7 @@ static status cut(cutting *c, error *err) {
 static void find_gradients(const unit_list *l, bool receives, bool *written) {
     for (int i = l->count - 1; i >= 0; i--) {
         unit_layers *u = &l->units[i];
-        // The gradient reaches the second operand of a tail's sum first.
+        // The gradient reaches the second operand of an epilogue's sum first.
         unit_source *sources[] = {&u->source, &u->second, &u->source};
         for (int k = u->plus; k < 1 + u->plus + unit_has_second(u); k++) {
             unit_source *s = sources[k];

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // units.h - a program cut into units, the pieces that a backend runs as one.
 //
-// A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
-// computed in one pass: batch norm, an activation, 2×2 max pooling (its *tail*). Any other pooling,
-// pooling after GELU or SiLU, group norm and dropout are separate units. A tail may also add the y
-// of an earlier unit, after batch norm and before ReLU: the end of a residual block. Flatten costs
-// nothing because samples are innermost; only if other layers read the image too, it is a unit that
-// copies. The scale of the logits belongs to the unit of the last linear layer.
+// A *unit* is a convolution, a linear layer or nothing (its *anchor*), with the cheap layers after
+// it that are computed in one pass (its *epilogue*): batch norm, an activation, 2×2 max pooling.
+// Any other pooling, pooling after GELU or SiLU, group norm and dropout are *unfused*, units by
+// themselves. An epilogue may also add the y of an earlier unit, after batch norm and before ReLU:
+// the end of a residual block. Flatten costs nothing because samples are innermost; only if other
+// layers read the image too, it is a unit that copies. The scale of the logits belongs to the unit
+// of the last linear layer.
 //
-//        x ──core──► z ──tail──► y      x: the y of an earlier unit, or the input
-//       dx ◄──────── dz ◄─────── dy
+//        x ──anchor──► z ──epilogue──► y      x: the y of an earlier unit, or the input
+//       dx ◄────────── dz ◄─────────── dy
 //
 // A layer ends its unit if more than one layer reads its output. If several units read y, its
 // gradient is the sum of their dx, added in the reverse order of the units.
@@ -31,29 +32,29 @@ typedef struct unit_source {
 } unit_source;
 
 typedef struct unit_layers {
-    unit_source source;  // of x
-    bool sum;            // z = x + the y of `second`; core is NULL
-    bool plus;           // the tail adds the y of `second`
-    unit_source second;  // only for these two
-    const layer *core;   // conv or linear; NULL: z is a copy of x, or a sum
-    const layer *norm;   // batch norm; NULL: none
-    bool relu, pool;     // pool: 2×2
-    const layer *smooth; // GELU or SiLU, the end of a tail; NULL: none
-    const layer *alone; // pooling, dropout, GELU, SiLU, scale, group norm: without core, norm and z
-    const layer *scale; // of the logits: z is the product of core, scaled; NULL: none
-    bool first;         // no input gradient is needed: x is the input
-    bool last;          // the logits: no tail; the loss writes its gradient to z
-    shape x, z, y;      // x: the shape that the unit's first layer reads its input as
-    int norm_index;     // which batch norm, from 0
-    size_t norm_channel; // channels of the preceding batch norms
+    unit_source source;   // of x
+    bool sum;             // z = x + the y of `second`; anchor is NULL
+    bool plus;            // the epilogue adds the y of `second`
+    unit_source second;   // only for these two
+    const layer *anchor;  // conv or linear; NULL: z is a copy of x, or a sum
+    const layer *norm;    // batch norm; NULL: none
+    bool relu, pool;      // pool: 2×2
+    const layer *smooth;  // GELU or SiLU, the end of an epilogue; NULL: none
+    const layer *unfused; // without anchor, norm and z; NULL: none
+    const layer *scale;   // of the logits: z is the product of anchor, scaled; NULL: none
+    bool first;           // no input gradient is needed: x is the input
+    bool last;            // the logits: no epilogue; the loss writes its gradient to z
+    shape x, z, y;        // x: the shape that the unit's first layer reads its input as
+    int norm_index;       // which batch norm, from 0
+    size_t norm_channel;  // channels of the preceding batch norms
 } unit_layers;
 
 static inline bool unit_has_second(const unit_layers *u) {
     return u->sum || u->plus;
 }
 
-// The last function of a tail but for pooling.
-static inline activation_kind unit_tail_activation(const unit_layers *u) {
+// The last function of an epilogue but for pooling.
+static inline activation_kind unit_epilogue_activation(const unit_layers *u) {
     if (u->smooth) return layer_traits_of(u->smooth)->activation;
     return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
 }

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "compute/augmentation.h"
-#include "compute/target.h"
 
 enum { MIXUP_ONE = 1 << 16 };
 // The largest alpha: with larger ones, nearly all tries of Jöhnk's method fail.

@@ -13,7 +13,7 @@ struct device_vector {
     layer layer; // one input, two outputs
     program program;
     engine *engine;
-    group_way way;
+    comm_way way;
     int *count;      // [ranks]: samples per shard; each rank has one shard
     int *first_leaf; // [ranks + 1]
     float *parameters;
@@ -34,19 +34,19 @@ static void make_program(device_vector *v, size_t n) {
                            .count = 1,
                            .input = v->layer.in,
                            .classes = CLASSES,
-                           .parameters = n - RECORD_EXTRA};
+                           .parameters = n - GRADIENT_TAIL};
 }
 
 // ---- The group ----
 
 static status join(device_vector *v, error *err) {
-    const engine_group g = device_group(v->comm);
+    const engine_comm ranks = device_group(v->comm);
     error why = {0};
     status rc;
-    if (!v->backend->group_join)
+    if (!v->backend->comm_join)
         return error_set(err, STATUS_FAILED, "cannot measure: a %s reduces through the host",
                          v->backend->name);
-    TRY(v->backend->group_join(v->engine, &g, &v->way, &why, err));
+    TRY(v->backend->comm_join(v->engine, &ranks, &v->way, &why, err));
     if (!v->way.transport)
         rc =
             error_set(err, STATUS_FAILED,
@@ -111,7 +111,7 @@ status device_vector_open(const backend *b, int device, comm *c, size_t n, devic
 }
 
 status device_vector_leave(device_vector *v, error *err) {
-    return v->backend->group_leave(v->engine, err);
+    return v->backend->comm_leave(v->engine, err);
 }
 
 void device_vector_close(device_vector *v) {
@@ -131,8 +131,8 @@ const char *device_vector_transport(const device_vector *v) {
 
 status device_vector_reduce(device_vector *v, bool fast, error *err) {
     const float request = 0;
-    group_traffic traffic;
-    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err);
+    comm_traffic traffic;
+    return v->backend->comm_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err);
 }
 
 static status check_value(size_t at, float value, float expected, error *err) {
@@ -159,7 +159,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 1};
     const float all = (float)size * (float)(size + 1) / 2;
     float request = (float)(v->comm->rank + 1);
-    group_traffic traffic;
+    comm_traffic traffic;
     update_result result;
     status rc;
     memset(v->parameters, 0, v->program.parameters * sizeof *v->parameters);
@@ -167,10 +167,10 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(step(v, err));
     const int *leaves = v->backend->shard_leaves(v->engine);
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
+    TRY(v->backend->comm_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
-    TRY(v->backend->group_result(v->engine, &request, 1, err));
-    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, request, all, err));
+    TRY(v->backend->comm_result(v->engine, &request, 1, err));
+    TRY(check_value(v->program.parameters + GRADIENT_TAIL - 1, request, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

@@ -2,9 +2,9 @@
 // allreduce_device.h - vectors on devices, reduced there as the engines of train-ddp do: for
 // allreduce_bench.h.
 //
-// A rank's vector is the record of an engine (backend.h). The engine's program is one small layer
-// in a parameter arena of the required size, so a step costs nothing and the record has the
-// required length.
+// A rank's vector is the gradient buffer of an engine (backend.h). The engine's program is one
+// small layer in a parameter arena of the required size, so a step costs nothing and the gradient
+// buffer has the required length.
 #ifndef LOCKSTEP_DIST_ALLREDUCE_DEVICE_H
 #define LOCKSTEP_DIST_ALLREDUCE_DEVICE_H
 

@@ -19,11 +19,11 @@ static status alive(void *context, error *err) {
     return c->ops->alive(c, err);
 }
 
-engine_group device_group(comm *c) {
-    return (engine_group){.rank = c->rank,
-                          .size = c->size,
-                          .bucket = BUCKET,
-                          .all_gather = gather,
-                          .alive = alive,
-                          .context = c};
+engine_comm device_group(comm *c) {
+    return (engine_comm){.rank = c->rank,
+                         .size = c->size,
+                         .bucket = BUCKET,
+                         .all_gather = gather,
+                         .alive = alive,
+                         .context = c};
 }

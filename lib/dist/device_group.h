@@ -6,8 +6,8 @@
 #include "compute/backend.h"
 #include "dist/comm.h"
 
-// Returns the argument of group_join: this rank's place and the group's collectives. `c` must
+// Returns the argument of comm_join: this rank's place and the group's collectives. `c` must
 // outlive it.
-engine_group device_group(comm *c);
+engine_comm device_group(comm *c);
 
 #endif

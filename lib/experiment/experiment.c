@@ -358,7 +358,7 @@ void experiment_release(experiment *e) {
     model_release(&e->model);
     free(e->model_path);
     free(e->tensors);
-    tensor_groups_release(&e->groups);
+    parameter_groups_release(&e->parameter_groups);
     yaml_free(e->resolved);
     *e = (experiment){0};
 }

@@ -154,7 +154,7 @@ _Static_assert(sizeof(strategy_kind) == sizeof(unsigned) &&
                    sizeof(anneal_kind) == sizeof(unsigned) &&
                    sizeof(averaging_kind) == sizeof(unsigned) &&
                    sizeof(lr_scaling_kind) == sizeof(unsigned) &&
-                   sizeof(test_views) == sizeof(unsigned) && sizeof(kept_model) == sizeof(unsigned),
+                   sizeof(tta_kind) == sizeof(unsigned) && sizeof(kept_model) == sizeof(unsigned),
                "choices are written as unsigned");
 
 static status read_word(experiment_reading *r, const field *f, const yaml_node *node,

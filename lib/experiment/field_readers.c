@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/names.h"
+#include "base/paths.h"
 #include "compute/backend.h"
 #include "data/dataset.h"
 #include "data/pixel_statistics.h"
@@ -162,7 +162,7 @@ static status read_name(experiment_reading *r, const char *key, size_t longest,
     const char *name;
     status rc = yaml_string(node, key, &name, r->err);
     if (rc != STATUS_OK) return rc;
-    if (!name_is_plain(name))
+    if (!paths_is_plain_name(name))
         return yaml_error(node, r->err,
                           "'%s': expected letters, digits, '.', '_' and '-', not beginning with "
                           "'.' or '-', got '%.60s'",

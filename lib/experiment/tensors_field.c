@@ -202,12 +202,12 @@ status field_read_tensors(experiment_reading *r, const yaml_node *node, yaml_nod
     for (int i = 0; i < e->model.tensor_count; i++) e->tensors[i] = tensor_settings_default();
     for (size_t i = 0; i < count; i++) TRY(read_entry(r, &list[i], *resolved));
     TRY(check_inits(e, list, count, r->err));
-    TRY(tensor_groups_make(&e->groups, &e->model, e->tensors, r->err));
-    if (e->groups.count > TENSOR_GROUPS)
+    TRY(parameter_groups_make(&e->parameter_groups, &e->model, e->tensors, r->err));
+    if (e->parameter_groups.count > PARAMETER_GROUPS)
         rc = yaml_error(node, r->err,
                         "'tensors': more than %d groups of tensors that are trained "
                         "alike: there are %d",
-                        (int)TENSOR_GROUPS, e->groups.count);
+                        (int)PARAMETER_GROUPS, e->parameter_groups.count);
 out:
     return rc;
 }

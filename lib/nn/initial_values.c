@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The parameters and buffers at the beginning of training.
+#include "nn/initial_values.h"
+
 #include <math.h>
 
-#include "base/random.h"
-#include "nn/model.h"
-#include "nn/normal.h"
-#include "nn/tensor_settings.h"
+#include "base/elementary.h"
+#include "nn/whitening.h"
 
 static void fill(float *values, size_t count, float value) {
     for (size_t i = 0; i < count; i++) values[i] = value;
@@ -40,6 +39,72 @@ void model_init_parameters(const model *m, uint64_t seed, float *parameters, flo
 
 // ---- Tensors with other values ----
 
+const char *init_kind_word(init_kind kind) {
+    static const char *const words[INIT_KINDS] = {
+        [INIT_DEFAULT] = "default",
+        [INIT_KAIMING_NORMAL] = "kaiming_normal",
+        [INIT_KAIMING_UNIFORM] = "kaiming_uniform",
+        [INIT_XAVIER_UNIFORM] = "xavier_uniform",
+        [INIT_ZERO] = "zero",
+        [INIT_ONE] = "one",
+        [INIT_DIRAC] = "dirac",
+        [INIT_WHITEN] = "whiten",
+    };
+    return words[kind];
+}
+
+static bool is_conv_weight(const model *m, const model_tensor *t) {
+    const layer *l = &m->program.layers[t->layer];
+    return l->kind == LAYER_CONV && !t->is_buffer && t->offset == l->weight;
+}
+
+static const char *whiten_needs(const model *m, const model_tensor *t) {
+    const layer *l = &m->program.layers[t->layer];
+    const size_t values = is_conv_weight(m, t) ? t->count / (size_t)t->shape[0] : 0;
+    if (values == 0 || layer_source(&m->program, t->layer) >= 0 || l->pad_h || l->pad_w)
+        return "the weight of a convolution of the input, without padding";
+    if ((size_t)t->shape[0] > 2 * values)
+        return "a convolution with at most two outputs for each value of its patches";
+    return values > WHITENING_MAX_VALUES ? "patches of at most 256 values" : NULL;
+}
+
+const char *init_kind_needs(init_kind kind, const model *m, const model_tensor *t) {
+    switch (kind) {
+    case INIT_KAIMING_NORMAL:
+    case INIT_KAIMING_UNIFORM:
+    case INIT_XAVIER_UNIFORM:
+        return t->rank > 1 ? NULL : "the weight of a convolution or of a linear layer";
+    case INIT_DIRAC: return is_conv_weight(m, t) ? NULL : "the weight of a convolution";
+    case INIT_WHITEN: return whiten_needs(m, t);
+    case INIT_DEFAULT:
+    case INIT_ZERO:
+    case INIT_ONE:
+    case INIT_KINDS: break;
+    }
+    return NULL;
+}
+
+// ---- Normal numbers ----
+
+// Returns the sine of `turn` / 2^32 of a circle. Of its quarters the second runs backward, and the
+// last two are negative.
+static double sine_of_turn(uint32_t turn) {
+    const double quarter = 0x1p30;
+    const uint32_t part = turn & 0x3fffffffu;
+    const double sine = elementary_sine((turn >> 30 & 1 ? quarter - part : part) / quarter);
+    return turn >> 31 ? -sine : sine;
+}
+
+double normal_number(const random_stream *s, uint64_t element) {
+    const uint64_t pair = element & ~UINT64_C(1);
+    const double uniform = (random_bits(s, pair) + 0.5) * 0x1p-32; // never 0
+    const uint32_t turn = random_bits(s, pair + 1);
+    const uint32_t quarter = UINT32_C(1) << 30; // the cosine is a sine, a quarter ahead
+    return sqrt(-2 * elementary_log(uniform)) * sine_of_turn(element & 1 ? turn : turn + quarter);
+}
+
+// ---- Their values ----
+
 // The stream of model_init_parameters.
 static random_stream stream_of(const model *m, const model_tensor *t, uint64_t seed) {
     const layer *l = &m->program.layers[t->layer];
@@ -64,8 +129,8 @@ static void fill_dirac(const model_tensor *t, float *values) {
         values[(f * inputs + f) * plane + height / 2 * width + width / 2] = 1;
 }
 
-static void init_tensor(const model *m, const model_tensor *t, init_kind kind, uint64_t seed,
-                        float *values) {
+void model_init_tensor(const model *m, const model_tensor *t, init_kind kind, uint64_t seed,
+                       float *values) {
     const random_stream s = stream_of(m, t, seed);
     const double fan_in = (double)t->count / (double)t->shape[0];
     const double fan_out = t->rank > 1 ? (double)t->count / (double)t->shape[1] : 1;
@@ -81,13 +146,5 @@ static void init_tensor(const model *m, const model_tensor *t, init_kind kind, u
     case INIT_DEFAULT: // model_init_parameters
     case INIT_WHITEN:  // whitening.h
     case INIT_KINDS: break;
-    }
-}
-
-void tensor_settings_init(const model *m, const tensor_settings *settings, uint64_t seed,
-                          float *parameters) {
-    for (int i = 0; i < m->tensor_count; i++) {
-        const model_tensor *t = &m->tensors[i];
-        if (!t->is_buffer) init_tensor(m, t, settings[i].init, seed, parameters + t->offset);
     }
 }

@@ -44,16 +44,6 @@ void model_release(model *m);
 // Returns the tensor of that name, or NULL.
 const model_tensor *model_find(const model *m, const char *name);
 
-// Initialises parameters and buffers from PyTorch's default distributions: weights and biases of
-// conv and linear layers are uniform in ±1/sqrt(fan_in), batch norm weights are 1 and biases 0,
-// running means are 0 and variances 1. Fills both arenas completely.
-//
-// The numbers come from Philox (RANDOM_INIT, sample = 0 for the weight and 1 for the bias,
-// element). Its seed is layer_seed(): the run's seed, XOR the first 8 bytes (big-endian) of the
-// SHA-256 of the layer's name. So a tensor's values depend on its shape and name alone, not on
-// other layers; layers without tensors do not count in the names that layers have by default.
-void model_init_parameters(const model *m, uint64_t seed, float *parameters, float *buffers);
-
 // Multiply-adds of the given layer for one sample: forward, input gradient, weight gradient. Only
 // convolutions and linear layers count; the first layer with parameters needs no input gradient.
 typedef struct layer_cost {

@@ -8,28 +8,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "compute/optimizer_kinds.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
-
-// Initial values. Normal and uniform ones are those of torch.nn.init: K. He et al., arXiv
-// 1502.01852 (fan-in, gain √2); X. Glorot and Y. Bengio, AISTATS 2010.
-typedef enum init_kind {
-    INIT_DEFAULT,         // as model_init_parameters
-    INIT_KAIMING_NORMAL,  // deviation √(2 / fan-in)
-    INIT_KAIMING_UNIFORM, // in ±√(6 / fan-in)
-    INIT_XAVIER_UNIFORM,  // in ±√(6 / (fan-in + fan-out))
-    INIT_ZERO,
-    INIT_ONE,
-    INIT_DIRAC,  // the first filters of a convolution pass on their channel; the others: default
-    INIT_WHITEN, // of the training images: whitening.h
-    INIT_KINDS
-} init_kind;
-
-// Returns the word for it in experiment files: "kaiming_normal".
-const char *init_kind_word(init_kind kind);
-
-// Returns NULL if a tensor may begin with these values, else the tensors that may: "the weight of a
-// convolution".
-const char *init_kind_needs(init_kind kind, const model *m, const model_tensor *t);
 
 enum { TRAINED_ALWAYS = -1 };
 
@@ -45,31 +26,27 @@ typedef struct tensor_settings {
 tensor_settings tensor_settings_default(void);
 
 // Gives the tensors their initial values, except for those that begin with the default, which are
-// not touched, and with whiten, which needs images. The random numbers are those of
-// model_init_parameters; normal ones are made of two by the method of Box and Muller.
-// `settings` has one entry for each tensor of the model.
+// not touched, and with whiten, which needs images. `settings` has one entry for each tensor of the
+// model.
 void tensor_settings_init(const model *m, const tensor_settings *settings, uint64_t seed,
                           float *parameters);
 
 // The tensors, divided into groups that are updated alike. Group 0 has those for which nothing is
 // set.
-enum { TENSOR_GROUPS = 32 }; // at most: UPDATE_GROUPS of compute/backend.h
-
-typedef struct tensor_groups {
-    uint8_t *of_line; // engine_options.groups; NULL: group 0 has all tensors
+typedef struct parameter_groups {
+    uint8_t *of_line; // engine_options.parameter_groups; NULL: group 0 has all tensors
     int count;        // with group 0
-    tensor_settings settings[TENSOR_GROUPS];
-} tensor_groups;
+    tensor_settings settings[PARAMETER_GROUPS];
+} parameter_groups;
 
-// If there would be more than TENSOR_GROUPS, `count` is that number and `of_line` is NULL.
-status tensor_groups_make(tensor_groups *groups, const model *m, const tensor_settings *settings,
-                          error *err) MUST_CHECK;
-void tensor_groups_release(tensor_groups *groups);
+// If there would be more than PARAMETER_GROUPS, `count` is that number and `of_line` is NULL.
+status parameter_groups_make(parameter_groups *groups, const model *m,
+                             const tensor_settings *settings, error *err) MUST_CHECK;
+void parameter_groups_release(parameter_groups *groups);
 
 // Writes the groups of an update_rule (compute/backend.h) in an epoch, from 0, at the scheduled
-// rate `lr`: TENSOR_GROUPS - 1 of them.
-struct update_group;
-void tensor_groups_rule(const tensor_groups *groups, double lr, double weight_decay, uint64_t epoch,
-                        struct update_group *rule);
+// rate `lr`: PARAMETER_GROUPS - 1 of them.
+void parameter_groups_rule(const parameter_groups *groups, double lr, double weight_decay,
+                           uint64_t epoch, parameter_group *rule);
 
 #endif

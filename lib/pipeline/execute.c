@@ -166,15 +166,15 @@ out:
 
 static status run_evaluate(execution_work *w, error *err) {
     strvec command = {0};
-    const test_views views = w->r->e.tta;
-    char *dir = memory_format("%s/%s", w->folder, views_folder(views));
-    char *shown = memory_format("%s/%s", w->shown, views_folder(views));
+    const tta_kind tta = w->r->e.tta;
+    char *dir = memory_format("%s/%s", w->folder, tta_folder(tta));
+    char *shown = memory_format("%s/%s", w->shown, tta_folder(tta));
     status rc = STATUS_OK;
     strvec_add(&command, "evaluate");
     strvec_add(&command, "--model");
     strvec_format(&command, "%s/train/model.st.zst", w->folder);
     strvec_add_option(&command, "--data", w->r->test);
-    if (views != VIEWS_NONE) strvec_add_option(&command, "--tta", views_word(views));
+    if (tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(tta));
     strvec_add_option(&command, "--out", dir);
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);

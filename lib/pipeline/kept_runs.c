@@ -140,9 +140,9 @@ static void copy_text(const yaml_node *root, const char *path, char *text, size_
 
 // Of several evaluations, that without views.
 static void read_evaluation(const char *folder, kept_run *w) {
-    for (int v = 0; v < VIEWS_KINDS && isnan(w->accuracy); v++) {
+    for (int v = 0; v < TTA_KINDS && isnan(w->accuracy); v++) {
         yaml_node *root = NULL;
-        char *path = memory_format("%s/%s/manifest.yaml", folder, views_folder((test_views)v));
+        char *path = memory_format("%s/%s/manifest.yaml", folder, tta_folder((tta_kind)v));
         if (manifest_read(path, &root, NULL) == STATUS_OK)
             w->accuracy = yaml_number_at(root, "results.accuracy");
         yaml_free(root);

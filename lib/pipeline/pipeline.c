@@ -12,7 +12,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "base/program.h"
+#include "base/tool_list.h"
 #include "pipeline/files.h"
 
 // ---- A folder for temporary files ----
@@ -106,7 +106,7 @@ void work_remove_old(const pipeline *p) {
 // The folder of this program, which holds the other tools.
 static char *find_tools(error *err) {
     char folder[PATH_MAX];
-    return program_folder(folder, err) == STATUS_OK ? memory_string(folder) : NULL;
+    return tool_folder(folder, err) == STATUS_OK ? memory_string(folder) : NULL;
 }
 
 // The tools are also started in other folders. A folder that is not there keeps its name for the

@@ -270,8 +270,8 @@ static void put_keys(const planned_run *r) {
     yaml_node *keys = yaml_new(YAML_SEQUENCE);
     yaml_put(r->entry, "keys", keys);
     for (size_t i = 0; i < r->seed_count; i++) yaml_append(keys, yaml_new_string(r->seeds[i].key));
-    if (r->e.tta == VIEWS_NONE) return;
-    yaml_put(r->entry, "views", yaml_new_string(views_word(r->e.tta)));
+    if (r->e.tta == TTA_NONE) return;
+    yaml_put(r->entry, "views", yaml_new_string(tta_word(r->e.tta)));
 }
 
 // Labels are not part of the key, so a run may have been trained with other labels: the plan has

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/process.h"
 #include "base/progress.h"
 #include "data/manifest.h"
@@ -211,8 +211,8 @@ static bool read_times(const execution_list *list, run_estimate *e) {
             continue;
         e->train = yaml_number_at(x->train, "results.total_seconds");
         e->evaluate = NAN;
-        for (int v = 0; v < VIEWS_KINDS && isnan(e->evaluate); v++) {
-            char *folder = memory_format("%s/%s", x->folder, views_folder((test_views)v));
+        for (int v = 0; v < TTA_KINDS && isnan(e->evaluate); v++) {
+            char *folder = memory_format("%s/%s", x->folder, tta_folder((tta_kind)v));
             e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
             free(folder);
         }

@@ -16,7 +16,7 @@
 #include "base/output.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "pipeline/settings.h"
 
 // ---- Folders ----
@@ -75,9 +75,9 @@ static status read_execution(execution *x, const char *key, error *err) {
     bool trained = false;
     status rc = read_stage(x->folder, "train", &trained, &x->train, err);
     if (rc == STATUS_OK && trained) rc = check_key(x, key, err);
-    for (int v = 0; rc == STATUS_OK && v < VIEWS_KINDS; v++) {
+    for (int v = 0; rc == STATUS_OK && v < TTA_KINDS; v++) {
         bool evaluated = false;
-        rc = read_stage(x->folder, views_folder((test_views)v), &evaluated, NULL, err);
+        rc = read_stage(x->folder, tta_folder((tta_kind)v), &evaluated, NULL, err);
         if (evaluated) x->views |= 1u << v;
     }
     x->finished = trained && x->views;
@@ -216,8 +216,8 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
 // ---- Use ----
 
 status store_check_unused(const char *folder, error *err) {
-    for (int i = 0; i < 2 * (VIEWS_KINDS + 1); i++) {
-        const char *stage = i / 2 == VIEWS_KINDS ? "train" : views_folder((test_views)(i / 2));
+    for (int i = 0; i < 2 * (TTA_KINDS + 1); i++) {
+        const char *stage = i / 2 == TTA_KINDS ? "train" : tta_folder((tta_kind)(i / 2));
         char *path = i % 2 ? memory_format("%s/%s/.lock", folder, stage)
                            : memory_format("%s/.%s.lock", folder, stage);
         int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -29,7 +29,7 @@ typedef struct execution {
     char *folder;     // ARTIFACTS/runs/KEY12/N
     yaml_node *train; // the training's manifest; NULL: not finished
     bool finished;    // trained and evaluated, with any views
-    unsigned views;   // bit v: evaluated with the test_views v (data/views.h)
+    unsigned views;   // bit v: evaluated with the tta_kind v (data/tta.h)
     bool complete;    // the training has a manifest; if not `finished`, outputs are missing
     bool saved;       // it has none, but a state to resume from
 } execution;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "pipeline/stage.h"

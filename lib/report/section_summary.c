@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/views.h"
+#include "data/tta.h"
 #include "report/sections.h"
 #include "results/execution.h"
 
@@ -239,7 +239,7 @@ static void summary_notes(const results *r, document *d) {
                                     : "No times are shown for runs that were resumed: %s."),
                          why);
         }
-        if (strcmp(one->views, views_word(VIEWS_NONE)) != 0)
+        if (strcmp(one->views, tta_word(TTA_NONE)) != 0)
             document_add(d, BLOCK_NOTE,
                          say(r, "The accuracy of %s is that of the mean logits of several views of "
                                 "each test image (tta: %s)."),

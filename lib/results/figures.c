@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "base/memory.h"
 #include "base/spelling.h"
+#include "base/text.h"
 #include "results/execution.h"
 #include "results/seed_group.h"
 #include "results/verdict_text.h"
@@ -374,7 +374,7 @@ void figures_to_csv(const figure_list *list, text *out) {
         const figure *f = &list->items[i];
         const char *head[] = {f->id, f->owner, f->metric};
         for (int k = 0; k < 3; k++) {
-            csv_append(out, head[k]);
+            text_csv(out, head[k]);
             text_append(out, ",");
         }
         write_number(out, f->value);
@@ -386,7 +386,7 @@ void figures_to_csv(const figure_list *list, text *out) {
                               f->run ? f->run->model_content : ""};
         for (int k = 0; k < 4; k++) {
             text_append(out, ",");
-            csv_append(out, tail[k]);
+            text_csv(out, tail[k]);
         }
         text_append(out, "\n");
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/views.h"
+#include "data/tta.h"
 
 bool plan_names_all(const yaml_node *plan_root) {
     return strcmp(run_text(plan_root, "kind"), "runs") == 0;
@@ -64,7 +64,7 @@ static status count_runs(const yaml_node *root, size_t *count, error *err) {
 // Entries without `views` are evaluated without them.
 static const char *views_of(const yaml_node *entry) {
     const char *views = run_text(entry, "views");
-    return *views ? views : views_word(VIEWS_NONE);
+    return *views ? views : tta_word(TTA_NONE);
 }
 
 static bool has_key(const yaml_node *entry, const char *key) {

@@ -134,7 +134,7 @@ out:
 enum { SHARDS_MAX = 1 << 20 };
 
 // The bytes between the dp master and its replicas in a full step: parameters and buffers, samples
-// with labels and ids, logits and their gradients, records (lib/train/strategy_dp.c).
+// with labels and ids, logits and their gradients, gradient buffers (lib/train/strategy_dp.c).
 static double dp_bytes(const run *r, const program *p, const vector_count *vectors) {
     const double others = (double)(r->world_size - 1), ranks = (double)r->world_size;
     const int64_t shard = r->global_batch / r->virtual_shards;
@@ -144,7 +144,7 @@ static double dp_bytes(const run *r, const program *p, const vector_count *vecto
     const double image = (double)shape_size(p->input) + sizeof(uint8_t) + sizeof(uint32_t);
     const double logits = groups * p->classes * GROUP * sizeof(float);
     return others * (arenas + 2 * logits) + (double)r->global_batch * others / ranks * image +
-           (double)(record_floats(p) * sizeof(float)) * vectors->others;
+           (double)(gradient_floats(p) * sizeof(float)) * vectors->others;
 }
 
 // Under dp: one message to every replica each for broadcast, scatter, gather, scatter_gradient and
@@ -152,7 +152,7 @@ static double dp_bytes(const run *r, const program *p, const vector_count *vecto
 enum { DP_MESSAGES = 5 };
 
 // Counts the bytes and messages of a step: under ddp, those that a rank sends to the reduction,
-// with a record per vector. NAN if the manifest does not describe the model.
+// with a gradient buffer per vector. NAN if the manifest does not describe the model.
 static status count_bytes(const run *r, double *bytes, double *messages, error *err) {
     model m = {0};
     vector_count vectors;
@@ -164,8 +164,8 @@ static status count_bytes(const run *r, double *bytes, double *messages, error *
     status rc = count_vectors(r, &vectors, err);
     if (rc != STATUS_OK) return rc;
     if (model_from_yaml(&m, description, NULL) == STATUS_OK) {
-        const double record = (double)(record_floats(&m.program) * sizeof(float));
-        *bytes = is(r, "dp") ? dp_bytes(r, &m.program, &vectors) : record * vectors.most;
+        const double gradients = (double)(gradient_floats(&m.program) * sizeof(float));
+        *bytes = is(r, "dp") ? dp_bytes(r, &m.program, &vectors) : gradients * vectors.most;
     }
     model_release(&m);
     return STATUS_OK;

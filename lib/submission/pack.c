@@ -12,7 +12,7 @@
 #include "base/plugin.h"
 #include "base/text.h"
 #include "data/manifest.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "pipeline/child.h"
 #include "pipeline/files.h"
 #include "pipeline/reporting.h"
@@ -164,7 +164,7 @@ static const execution *find_finished(const execution_list *list) {
     return NULL;
 }
 
-static const execution *find_evaluated(const execution_list *list, test_views views) {
+static const execution *find_evaluated(const execution_list *list, tta_kind views) {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].finished && list->items[i].views >> views & 1u) return &list->items[i];
     return NULL;
@@ -178,9 +178,9 @@ static const execution *find_with_states(const execution_list *list) {
 
 static status keep_evaluations(const submission *s, const execution_list *list, error *err) {
     status rc = STATUS_OK;
-    for (int v = 0; rc == STATUS_OK && v < VIEWS_KINDS; v++) {
-        const execution *x = find_evaluated(list, (test_views)v);
-        if (x) rc = keep_stage(s, x, views_folder((test_views)v), err);
+    for (int v = 0; rc == STATUS_OK && v < TTA_KINDS; v++) {
+        const execution *x = find_evaluated(list, (tta_kind)v);
+        if (x) rc = keep_stage(s, x, tta_folder((tta_kind)v), err);
     }
     return rc;
 }
@@ -230,7 +230,7 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     }
     tested = find_evaluated(&list, r->e.tta);
     TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
-    TRY(read_stage(tested, views_folder(r->e.tta), &evaluate, err));
+    TRY(read_stage(tested, tta_folder(r->e.tta), &evaluate, err));
     describe_run(s, tested->train, evaluate, seed);
 out:
     yaml_free(evaluate);

@@ -174,9 +174,9 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     strvec_add(&evaluate, "--model");
     strvec_format(&evaluate, "%s/%s/train/model.st.zst", artifacts, seed->own);
     strvec_add_option(&evaluate, "--data", r->test);
-    if (r->e.tta != VIEWS_NONE) strvec_add_option(&evaluate, "--tta", views_word(r->e.tta));
+    if (r->e.tta != TTA_NONE) strvec_add_option(&evaluate, "--tta", tta_word(r->e.tta));
     strvec_add(&evaluate, "--out");
-    strvec_format(&evaluate, "%s/%s/%s", artifacts, seed->own, views_folder(r->e.tta));
+    strvec_format(&evaluate, "%s/%s/%s", artifacts, seed->own, tta_folder(r->e.tta));
     TRY(write_command(s, &train, wide));
     TRY(write_command(s, &evaluate, where));
 out:

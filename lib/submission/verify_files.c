@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "data/manifest_check.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "submission/verify_internal.h"
 
 static const char DIGITS[] = "0123456789", KEY_DIGITS[] = "0123456789abcdef";
@@ -107,8 +107,8 @@ static status check_stage(files *f, const char *folder, const char *stage, error
 
 static status check_execution(const char *folder, void *context, error *err) {
     status rc = check_stage(context, folder, "train", err);
-    for (int view = 0; rc == STATUS_OK && view < VIEWS_KINDS; view++)
-        rc = check_stage(context, folder, views_folder((test_views)view), err);
+    for (int view = 0; rc == STATUS_OK && view < TTA_KINDS; view++)
+        rc = check_stage(context, folder, tta_folder((tta_kind)view), err);
     return rc;
 }
 

@@ -10,7 +10,7 @@
 #include "data/manifest.h"
 #include "data/recorded.h"
 #include "data/tensor/tensor_file.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -76,7 +76,7 @@ static status look_at_execution(const char *folder, void *context, error *err) {
     status rc;
     TRY(check_key(c, folder, err));
     TRY(read_once(&c->train, folder, "train", err));
-    TRY(read_once(&c->evaluate, folder, views_folder(c->r->e.tta), err));
+    TRY(read_once(&c->evaluate, folder, tta_folder(c->r->e.tta), err));
     if (exists(folder, "train", "model.st.zst")) keep_first(&c->model, folder);
     if (exists(folder, "train", "state.st.zst")) keep_first(&c->states, folder);
 out:
@@ -183,7 +183,7 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     strvec_add(&command, "-q");
     strvec_add_option(&command, "--model", file);
     strvec_add_option(&command, "--data", c->r->test);
-    if (c->r->e.tta != VIEWS_NONE) strvec_add_option(&command, "--tta", views_word(c->r->e.tta));
+    if (c->r->e.tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(c->r->e.tta));
     stage_add_devices(&command, c->evaluate, NULL);
     strvec_add_option(&command, "--out", out);
     TRY(stage_program(c->p, &command, &line, err));

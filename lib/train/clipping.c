@@ -9,7 +9,7 @@
 enum { SUMS = 16 };
 
 void clipping_init(clipping *c, const model *m, const uint8_t *groups) {
-    *c = (clipping){.model = m, .groups = groups};
+    *c = (clipping){.model = m, .parameter_groups = groups};
     c->squares = memory_new((size_t)m->tensor_count, sizeof *c->squares);
 }
 
@@ -31,16 +31,17 @@ static double square_sum(const float *gradient, size_t n) {
     return sums[0];
 }
 
-void clipping_add(clipping *c, int first, int end, const float *record) {
+void clipping_add(clipping *c, int first, int end, const float *gradients) {
     for (int i = 0; i < c->model->tensor_count; i++) {
         const model_tensor *t = &c->model->tensors[i];
         if (t->is_buffer || t->layer < first || t->layer >= end) continue;
-        c->squares[i] = square_sum(record + t->offset, t->count);
+        c->squares[i] = square_sum(gradients + t->offset, t->count);
     }
 }
 
 static bool is_trained(const clipping *c, const model_tensor *t, const update_rule *rule) {
-    const int group = c->groups && !t->is_buffer ? c->groups[t->offset / ARENA_ALIGNMENT] : 0;
+    const int group =
+        c->parameter_groups && !t->is_buffer ? c->parameter_groups[t->offset / ARENA_ALIGNMENT] : 0;
     return !t->is_buffer && (group == 0 || !rule->groups[group - 1].frozen);
 }
 
@@ -53,8 +54,8 @@ void clipping_finish(const clipping *c, const batch *b, update_rule *rule) {
     rule->factor = factor > 1 ? 1 : factor;
 }
 
-void clipping_apply(clipping *c, const float *record, const batch *b, update_rule *rule) {
+void clipping_apply(clipping *c, const float *gradients, const batch *b, update_rule *rule) {
     if (rule->clip_norm <= 0) return;
-    clipping_add(c, 0, c->model->program.count, record);
+    clipping_add(c, 0, c->model->program.count, gradients);
     clipping_finish(c, b, rule);
 }

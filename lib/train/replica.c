@@ -15,29 +15,23 @@ struct executor {
     comm *comm;
     trace_track *track;
     int shards, local_shards, first_shard;
-    size_t record;   // floats
-    int *first_leaf; // of each rank; world size + 1 entries
+    size_t gradient_floats; // floats
+    int *first_leaf;        // of each rank; world size + 1 entries
     bool reduce_fast;
-    group_way way;                  // transport NULL: the engines do not reduce themselves
+    comm_way way;                   // transport NULL: the engines do not reduce themselves
     phase_times own;                // measured here, in addition to the engine's times
     uint64_t steps, vectors, bytes; // reductions; vectors contributed and bytes sent by this rank
     uint64_t hidden;                // ns of reduction that overlapped backward
-    bool clips;                     // then the reduced record is needed on the host
+    bool clips;                     // then the reduced gradient buffer is needed on the host
     clipping clipping;
 };
 
-// Requests are the last floats of a record: a sum above 0 means that some rank makes the request.
-enum { RECORD_REQUESTS = RECORD_EXTRA - REQUESTS };
-// To read them, the host waits for the step. If it need not wait otherwise (group_way.buckets),
+// Requests are the last floats of a gradient buffer: a sum above 0 means that some rank makes the
+// request.
+enum { TAIL_REQUESTS = GRADIENT_TAIL - REQUESTS };
+// To read them, the host waits for the step. If it need not wait otherwise (comm_way.buckets),
 // requests are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_PER_REQUEST = 16 };
-
-void strategy_give_data(const executor_options *o, engine_options *e) {
-    if (!o->data) return;
-    e->images = o->data->pixels;
-    e->image_count = o->data->samples;
-    e->augment = o->augment;
-}
 
 // Each rank owns the same number of contiguous shards, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
@@ -56,7 +50,7 @@ static const char *transport_of(const executor *x) {
 // Could the engines of all ranks join? Those of some may compute on the cpu.
 static status ask_all(const executor *x, bool *all_join, error *err) {
     const comm *c = x->comm;
-    const char joins = x->backend->group_join != NULL;
+    const char joins = x->backend->comm_join != NULL;
     char *answers = memory_new((size_t)c->size, sizeof *answers);
     status rc = c->ops->all_gather(x->comm, &joins, sizeof joins, answers, err);
     *all_join = rc == STATUS_OK && !memchr(answers, false, (size_t)c->size);
@@ -64,18 +58,18 @@ static status ask_all(const executor *x, bool *all_join, error *err) {
     return rc;
 }
 
-// Ranks whose engines cannot form a group reduce through the host.
-static status join_group(executor *x, const logger *log, error *err) {
+// Ranks whose engines cannot reduce among themselves reduce through the host.
+static status join_engines(executor *x, const logger *log, error *err) {
     const comm *c = x->comm;
-    const engine_group g = device_group(x->comm);
+    const engine_comm ranks = device_group(x->comm);
     error why = {0};
     bool all_join;
     status rc = STATUS_OK;
     if (c->size == 1 || x->clips) return rc;
     TRY(ask_all(x, &all_join, err));
-    if (!x->backend->group_join) return rc;
+    if (!x->backend->comm_join) return rc;
     if (all_join)
-        TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
+        TRY(x->backend->comm_join(x->engine, &ranks, &x->way, &why, err));
     else
         error_set(&why, STATUS_FAILED, "some ranks compute on the cpu");
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
@@ -98,9 +92,9 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     x->shards = e->virtual_shards;
     x->local_shards = e->virtual_shards / o->comm->size;
     x->first_shard = o->comm->rank * x->local_shards;
-    x->record = record_floats(&e->model.program);
+    x->gradient_floats = gradient_floats(&e->model.program);
     x->clips = e->optimizer.clip_norm > 0;
-    clipping_init(&x->clipping, &e->model, e->groups.of_line);
+    clipping_init(&x->clipping, &e->model, e->parameter_groups.of_line);
     x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf);
     engine_options options = {
         .threads = o->threads,
@@ -113,7 +107,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
-        .groups = e->groups.of_line,
+        .parameter_groups = e->parameter_groups.of_line,
         .label_smoothing = (float)e->label_smoothing,
         .deferred = true,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
@@ -126,7 +120,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
     TRY(o->backend->open(&e->model.program, &options, e->optimizer.kind, &x->engine, err));
-    TRY(join_group(x, o->log, err));
+    TRY(join_engines(x, o->log, err));
     *out = x;
     return STATUS_OK;
 out:
@@ -135,7 +129,7 @@ out:
 }
 
 status replica_leave(executor *x, error *err) {
-    return x->way.transport ? x->backend->group_leave(x->engine, err) : STATUS_OK;
+    return x->way.transport ? x->backend->comm_leave(x->engine, err) : STATUS_OK;
 }
 
 void replica_close(executor *x) {
@@ -161,10 +155,10 @@ status replica_read(executor *x, float *parameters, float *buffers, float *state
 
 // ---- A step ----
 
-static void put_requests(const executor *x, float *const *records, int count,
+static void put_requests(const executor *x, float *const *gradients, int count,
                          const bool request[REQUESTS]) {
     for (int k = 0; k < count; k++) {
-        float *requests = records[k] + x->record - RECORD_EXTRA + RECORD_REQUESTS;
+        float *requests = gradients[k] + x->gradient_floats - GRADIENT_TAIL + TAIL_REQUESTS;
         for (int i = 0; i < REQUESTS; i++) requests[i] = k == 0 && request[i] ? 1.0f : 0.0f;
     }
 }
@@ -174,20 +168,22 @@ static void find_first_leaves(executor *x) {
     for (int r = 0; r <= x->comm->size; r++) x->first_leaf[r] = shard_leaves[r * x->local_shards];
 }
 
-static status reduce_exact(executor *x, float *const *records, float *out, error *err) {
+static status reduce_exact(executor *x, float *const *gradients, float *out, error *err) {
     find_first_leaves(x);
     const comm_ownership own = {x->backend->tree(x->engine), x->first_leaf};
-    return x->comm->ops->reduce_exact(x->comm, &own, (const float *const *)records, out, x->record,
-                                      err);
+    return x->comm->ops->reduce_exact(x->comm, &own, (const float *const *)gradients, out,
+                                      x->gradient_floats, err);
 }
 
-// The usual way: each rank adds up its records, then the ranks' sums are added in rank order.
-static status reduce_fast(executor *x, float *const *records, int count, float *out, error *err) {
-    if (count == 0) memset(out, 0, x->record * sizeof *out);
-    if (count > 0 && out != records[0]) memcpy(out, records[0], x->record * sizeof *out);
+// The usual way: each rank adds up its gradient buffers, then the ranks' sums are added in rank
+// order.
+static status reduce_fast(executor *x, float *const *gradients, int count, float *out, error *err) {
+    if (count == 0) memset(out, 0, x->gradient_floats * sizeof *out);
+    if (count > 0 && out != gradients[0])
+        memcpy(out, gradients[0], x->gradient_floats * sizeof *out);
     for (int k = 1; k < count; k++)
-        for (size_t i = 0; i < x->record; i++) out[i] += records[k][i];
-    return x->comm->ops->reduce_fast(x->comm, out, x->record, err);
+        for (size_t i = 0; i < x->gradient_floats; i++) out[i] += gradients[k][i];
+    return x->comm->ops->reduce_fast(x->comm, out, x->gradient_floats, err);
 }
 
 static void book(executor *x, phase spent, uint64_t begin, uint64_t end) {
@@ -211,16 +207,16 @@ static void read_requests(const float *sums, bool agreed[REQUESTS]) {
 static status reduce_here(executor *x, const bool request[REQUESTS], bool agreed[REQUESTS],
                           error *err) {
     int count;
-    float *const *records = x->backend->records(x->engine, &count);
+    float *const *gradients = x->backend->gradients(x->engine, &count);
     float *out = x->backend->reduced(x->engine);
-    put_requests(x, records, count, request);
+    put_requests(x, gradients, count, request);
     status rc = wait_for_all(x, err);
     if (rc != STATUS_OK) return rc;
     const uint64_t begin = clock_now(), sent = x->comm->bytes_sent;
-    rc = x->reduce_fast ? reduce_fast(x, records, count, out, err)
-                        : reduce_exact(x, records, out, err);
+    rc = x->reduce_fast ? reduce_fast(x, gradients, count, out, err)
+                        : reduce_exact(x, gradients, out, err);
     book(x, PHASE_COMM, begin, clock_now());
-    read_requests(out + x->record - RECORD_EXTRA + RECORD_REQUESTS, agreed);
+    read_requests(out + x->gradient_floats - GRADIENT_TAIL + TAIL_REQUESTS, agreed);
     x->vectors += (uint64_t)count;
     x->bytes += x->comm->bytes_sent - sent;
     return rc;
@@ -234,15 +230,15 @@ static bool reads_requests(const executor *x) {
 // backward did not hide.
 static status reduce_on_devices(executor *x, const bool request[REQUESTS], error *err) {
     float requests[REQUESTS];
-    group_traffic traffic = {0};
+    comm_traffic traffic = {0};
     const bool behind = x->way.buckets == 0;
     status rc = STATUS_OK;
     for (int i = 0; i < REQUESTS; i++) requests[i] = request[i] && reads_requests(x) ? 1.0f : 0.0f;
     if (behind) TRY(wait_for_all(x, err));
     const uint64_t begin = clock_now();
     find_first_leaves(x);
-    TRY(x->backend->group_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
-                                 &traffic, err));
+    TRY(x->backend->comm_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
+                                &traffic, err));
     if (behind) book(x, PHASE_COMM, begin, clock_now());
     x->vectors += (uint64_t)traffic.vectors;
     x->bytes += traffic.bytes_sent;
@@ -253,20 +249,20 @@ out:
 static status collect_requests(executor *x, bool agreed[REQUESTS], error *err) {
     float requests[REQUESTS] = {0};
     status rc = STATUS_OK;
-    if (reads_requests(x)) TRY(x->backend->group_result(x->engine, requests, REQUESTS, err));
+    if (reads_requests(x)) TRY(x->backend->comm_result(x->engine, requests, REQUESTS, err));
     read_requests(requests, agreed);
 out:
     return rc;
 }
 
-// The record of an engine that has all shards becomes the reduced one.
+// The gradient buffer of an engine that has all shards becomes the reduced one.
 static void clip(executor *x, const batch *b, update_rule *rule) {
     int count;
     const uint64_t begin = clock_now();
     float *out = x->backend->reduced(x->engine);
     if (x->comm->size == 1) {
-        float *const *records = x->backend->records(x->engine, &count);
-        if (out != records[0]) memcpy(out, records[0], x->record * sizeof *out);
+        float *const *gradients = x->backend->gradients(x->engine, &count);
+        if (out != gradients[0]) memcpy(out, gradients[0], x->gradient_floats * sizeof *out);
     }
     clipping_apply(&x->clipping, out, b, rule);
     book(x, PHASE_UPDATE, begin, clock_now());

@@ -19,7 +19,8 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "dist/comm.h"
-#include "dist/launch.h"
+#include "dist/launch_environment.h"
+#include "dist/launch_local.h"
 #include "experiment/experiment.h"
 #include "train/model_file.h"
 
@@ -75,7 +76,7 @@ typedef struct strategy {
     const char *track; // name of the first track of a trace: "thread 0"
     bool processes;    // is each rank a process of its own?
     bool mixes;        // can some ranks compute on the cpu, and others on GPUs?
-    bool reduces;      // do ranks or replicas add up records, in the order that --reduce sets?
+    bool reduces; // do ranks or replicas add up gradient buffers, in the order that --reduce sets?
 
     // Finds which processes there will be. `wanted` is --world-size, or 0 if not given; `listed` is
     // the number of devices in --device: several mean as many ranks, unless set otherwise.

@@ -41,7 +41,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 
 // ---- Opening and closing ----
 
-static void close(executor *x) {
+static void close_executor(executor *x) {
     if (!x) return;
     team_free(x->team);
     for (int r = 0; x->engines && r < x->replicas; r++) x->backend->close(x->engines[r]);
@@ -103,7 +103,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
                               .shard_samples = (int)shard_samples,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm,
-                              .groups = e->groups.of_line,
+                              .parameter_groups = e->parameter_groups.of_line,
                               .label_smoothing = (float)e->label_smoothing,
                               .exchange = x->replicas > 1 ? dp_exchange : NULL,
                               .exchange_context = p,
@@ -152,7 +152,7 @@ static status take_memory(executor *x, error *err) {
     return STATUS_OK;
 }
 
-static status open(const executor_options *o, executor **out, error *err) {
+static status open_executor(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_OK;
     *out = NULL;
     executor *x = memory_new(1, sizeof *x);
@@ -163,10 +163,10 @@ static status open(const executor_options *o, executor **out, error *err) {
     x->local_shards = x->shards / x->replicas;
     x->sample_bytes = shape_size(x->program->input);
     x->kept = o->data != NULL;
-    x->record = record_floats(x->program);
+    x->gradient_floats = gradient_floats(x->program);
     x->reduce_fast = o->reduce_fast;
     x->clips = o->experiment->optimizer.clip_norm > 0;
-    clipping_init(&x->clipping, &o->experiment->model, o->experiment->groups.of_line);
+    clipping_init(&x->clipping, &o->experiment->model, o->experiment->parameter_groups.of_line);
     TRY(take_memory(x, err));
     for (int r = 0; r < x->replicas; r++) TRY(open_part(x, r, o, err));
     TRY(open_master(x, o, err));
@@ -180,7 +180,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     *out = x;
     return STATUS_OK;
 out:
-    close(x);
+    close_executor(x);
     return rc;
 }
 
@@ -191,11 +191,13 @@ static void shards(const executor *x, int *first, int *end) {
     *end = x->shards;
 }
 
-static void write(executor *x, const float *parameters, const float *buffers, const float *state) {
+static void write_arenas(executor *x, const float *parameters, const float *buffers,
+                         const float *state) {
     x->backend->write(x->engines[0], parameters, buffers, state);
 }
 
-static status read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+static status read_arenas(executor *x, float *parameters, float *buffers, float *state,
+                          error *err) {
     return x->backend->read(x->engines[0], parameters, buffers, state, err);
 }
 
@@ -226,11 +228,11 @@ const strategy strategy_dp = {
     .track = "replica 0",
     .find_world = find_world,
     .launch = strategy_launch_one,
-    .open = open,
-    .close = close,
+    .open = open_executor,
+    .close = close_executor,
     .shards = shards,
-    .write = write,
-    .read = read,
+    .write = write_arenas,
+    .read = read_arenas,
     .step = dp_step,
     .infer = infer,
     .times = dp_times,

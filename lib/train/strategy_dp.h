@@ -47,10 +47,10 @@ struct executor {
     engine **engines;      // of the replicas; engines[0] is the master's
     const char *transport; // of transfers between replicas; NULL: not applicable
     int replicas, shards, local_shards;
-    size_t sample_bytes, record;
+    size_t sample_bytes, gradient_floats;
     bool kept; // the engines have the data set
     bool reduce_fast;
-    bool clips; // then the reduced record is needed on the host
+    bool clips; // then the reduced gradient buffer is needed on the host
     clipping clipping;
     team *team;    // one member per replica
     activity what; // of all replicas at once; `body` performs it

@@ -124,7 +124,7 @@ static void cover_replicas(executor *x) {
         const int count = reduction_tree_cover(tree, leaves[r * x->local_shards],
                                                leaves[(r + 1) * x->local_shards], x->cover + terms);
         terms += count;
-        if (r > 0) x->bytes[REDUCE] += (uint64_t)count * x->record * sizeof(float);
+        if (r > 0) x->bytes[REDUCE] += (uint64_t)count * x->gradient_floats * sizeof(float);
     }
 }
 
@@ -134,15 +134,15 @@ static void reduce_on_host(executor *x) {
     int terms = 0;
     for (int r = 0; r < x->replicas; r++) {
         int count;
-        float *const *records = x->backend->records(x->engines[r], &count);
-        for (int k = 0; k < count; k++) x->terms[terms++] = records[k];
+        float *const *gradients = x->backend->gradients(x->engines[r], &count);
+        for (int k = 0; k < count; k++) x->terms[terms++] = gradients[k];
     }
     if (!x->reduce_fast) {
-        reduction_tree_sum(tree, x->cover, x->terms, terms, out, x->record);
+        reduction_tree_sum(tree, x->cover, x->terms, terms, out, x->gradient_floats);
     } else {
         // The usual way: replica after replica.
-        memmove(out, x->terms[0], x->record * sizeof *out);
-        for (int k = 1; k < terms; k++) reduction_add(out, x->terms[k], out, x->record);
+        memmove(out, x->terms[0], x->gradient_floats * sizeof *out);
+        for (int k = 1; k < terms; k++) reduction_add(out, x->terms[k], out, x->gradient_floats);
     }
 }
 

@@ -25,7 +25,7 @@ static void book(executor *x, part *p, const phase_times *spent) {
 }
 
 // A trace shows each activity of a replica as an operation with phases inside: those that its
-// engine records, and copying. Between operations the replica waits.
+// engine gradient buffers, and copying. Between operations the replica waits.
 static void traced_body(void *parts, int member) {
     part *p = (part *)parts + member;
     const executor *x = p->owner;

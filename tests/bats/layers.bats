@@ -67,18 +67,18 @@ check() {
 }
 
 @test "the floors of the CUDA backend include downward only, besides the interface" {
-    check lib/compute/cuda/run/x.c '#include "compute/cuda/group/group.h"'
+    check lib/compute/cuda/run/x.c '#include "compute/cuda/comm/cuda_comm.h"'
     [ "$status" -eq 1 ]
     [[ $output == "lib/compute/cuda/run/x.c:1: "*"floor run"* ]]
     check lib/compute/cuda/device/x.c '#include "compute/cuda/engine.h"'
     [ "$status" -eq 1 ]
-    check lib/compute/cuda/kernels/exact/x.cu '#include "compute/cuda/plan/plan.h"'
+    check lib/compute/cuda/kernels/exact/x.cu '#include "compute/cuda/plan/cuda_plan.h"'
     [ "$status" -eq 1 ]
     check lib/compute/cuda/attic/x.c 'int x;'
     [ "$status" -eq 1 ]
     [[ $output == *"no floor for folder attic"* ]]
     check lib/compute/cuda/measure/x.c '#include "compute/cuda/library.h"
-#include "compute/cuda/group/group.h"
+#include "compute/cuda/comm/cuda_comm.h"
 #include "compute/cuda/kernels/limits.h"'
     [ "$status" -eq 0 ] || fail "$output"
     check lib/compute/cuda/x.c '#include "compute/cuda/measure/measure.h"'

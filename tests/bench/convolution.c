@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "compute/cpu/engine.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 enum { LEAST_STEPS = 1, MOST_STEPS = 1000, MOST_SAMPLES = 4096 };

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "compute/cuda/library.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 enum { STEPS = 3, DATA_BATCHES = 4, OPERATIONS_MOST = 1024 };

@@ -7,7 +7,7 @@
 # gradient, as in the forward pass; the first layer needs no input gradient. A multiply-add counts
 # as two operations. Everything else (bias, batch norm, ReLU, pooling, loss, update) is left out: it
 # is bound by memory, not by arithmetic. Where Winograd's algorithm computes a convolution
-# (lib/compute/winograd.h), 36 multiply-adds are executed for a tile of 4×4 outputs, in which the
+# (lib/compute/layer_sums.h), 36 multiply-adds are executed for a tile of 4×4 outputs, in which the
 # direct form has 144, and fewer for a tile at an edge with fewer rows or columns
 # (lib/compute/cpu/kernels/winograd.h); its transforms are left out.
 

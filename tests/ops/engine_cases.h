@@ -149,7 +149,7 @@ static const model_case models[] = {
      .layers = "[gelu, conv: {out: 5, kernel: 3, padding: 1}, gelu, conv: {out: 6, kernel: 3}, "
                "batch_norm, silu, max_pool: {size: 2}, flatten, linear: {out: 19}, silu, linear: "
                "{out: 12}, gelu, linear: {out: 10}]"},
-    {.name = "gelu and silu in tails",
+    {.name = "gelu and silu in epilogues",
      .input = "[2, 9, 8]",
      .layers = "[conv: {out: 5, kernel: 2}, gelu, conv: {out: 18, kernel: 3, padding: 1, bias: "
                "false}, max_pool: {size: 2}, batch_norm: {eps: 1e-12, momentum: 0.4}, gelu, conv: "

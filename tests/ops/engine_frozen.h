@@ -51,7 +51,7 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
     be->write(e, p->parameters, p->buffers, p->state);
     for (int i = 0; i < FREEZING_STEPS; i++, after += frozen_floats(p)) {
         const bool frozen = i == 1 || i == 2;
-        const update_group groups[UPDATE_GROUPS - 1] = {
+        const parameter_group groups[PARAMETER_GROUPS - 1] = {
             [FREEZABLE - 1] = {.lr = 0.05f, .frozen = frozen}};
         const update_rule rule = {.lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}, .groups = groups};
         batch b = whole_batch(p);
@@ -82,7 +82,7 @@ static void check_frozen_left_out(const model_case *m, const split *s, const bac
                             .shard_samples = s->count[0],
                             .seed = PROBLEM_SEED,
                             .sync_batch_norm = s->sync,
-                            .groups = groups,
+                            .parameter_groups = groups,
                             .exact = exact};
         memcpy(o.mean, p.mean, sizeof o.mean);
         memcpy(o.std, p.std, sizeof o.std);

@@ -67,11 +67,11 @@ static norm_moments moments_below(const reduction_tree *t, int node, const float
                           a.m2 + b.m2 + delta * delta * (a.count * b.count / count)};
 }
 
-// Sums along the tree the terms that each shard's first group adds to the record.
-static float record_below(const reduction_tree *t, int node, const float *of_group) {
+// Sums along the tree the terms that each shard's first group adds to the gradient buffer.
+static float sum_below(const reduction_tree *t, int node, const float *of_group) {
     const tree_node *n = &t->nodes[node];
     if (n->left < 0) return of_group[n->first];
-    return record_below(t, n->left, of_group) + record_below(t, n->right, of_group);
+    return sum_below(t, n->left, of_group) + sum_below(t, n->right, of_group);
 }
 
 static void check_channel(const problem *p, const reduction_tree *t, int c, const outcome *o) {
@@ -86,8 +86,8 @@ static void check_channel(const problem *p, const reduction_tree *t, int c, cons
     const norm_moments m = moments_below(t, t->count - 1, z);
     for (int v = 0, group = 0; v < p->s->shards; group += p->s->count[v++] / GROUP)
         mean[group] = (float)(m.mean * p->s->count[v]);
-    const float expected = record_below(t, t->count - 1, mean);
-    const float got = o->record[prog->parameters + norm->mean + (size_t)c];
+    const float expected = sum_below(t, t->count - 1, mean);
+    const float got = o->gradients[prog->parameters + norm->mean + (size_t)c];
     if (memcmp(&expected, &got, sizeof got) != 0)
         fail_msg("channel %d: the sum of the means is %.9g, not %.9g", c, (double)got,
                  (double)expected);

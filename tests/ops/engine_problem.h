@@ -16,6 +16,7 @@
 #include "compute/backend.h"
 #include "compute/reference.h"
 #include "engine_cases.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 // How far the engine, which works in float, may be from the reference. Most tensors of a gradient
@@ -43,7 +44,7 @@ typedef struct problem {
     uint32_t *ids;
     float *parameters, *buffers, *state; // state: room for two arrays
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
-    const uint8_t *groups; // engine_options.groups; NULL: none
+    const uint8_t *parameter_groups; // engine_options.parameter_groups; NULL: none
     // The same in double, for the reference.
     double *inputs, *parameters64, *buffers64, *state64;
 } problem;
@@ -212,9 +213,9 @@ static void describe(char text[80], const execution *x) {
 
 // All results of a step, an update and an inference.
 typedef struct outcome {
-    size_t record_floats, logits_floats;
-    float *record;  // reduced
-    float *updated; // parameters, buffers, optimizer state after the update
+    size_t gradient_floats, logits_floats;
+    float *gradients; // reduced
+    float *updated;   // parameters, buffers, optimizer state after the update
     size_t updated_floats;
     float *logits;
     update_result result;
@@ -223,17 +224,17 @@ typedef struct outcome {
 static void outcome_init(outcome *o, const problem *p, const update_rule *rule) {
     const program *prog = &p->m.program;
     const size_t arrays = 1 + (size_t)optimizer_states(rule->kind);
-    o->record_floats = record_floats(prog);
+    o->gradient_floats = gradient_floats(prog);
     o->updated_floats = arrays * prog->parameters + prog->buffers;
     o->logits_floats = (size_t)p->samples * (size_t)prog->classes;
-    o->record = calloc(o->record_floats, sizeof(float));
+    o->gradients = calloc(o->gradient_floats, sizeof(float));
     o->updated = calloc(o->updated_floats, sizeof(float));
     o->logits = calloc(o->logits_floats, sizeof(float));
-    assert_true(o->record && o->updated && o->logits);
+    assert_true(o->gradients && o->updated && o->logits);
 }
 
 static void outcome_release(outcome *o) {
-    free(o->record), free(o->updated), free(o->logits);
+    free(o->gradients), free(o->updated), free(o->logits);
 }
 
 // Shared by the engines of one step: the exchange of sync_batch_norm.
@@ -283,7 +284,7 @@ static void *run_rank(void *argument) {
                         .shard_samples = p->s->count[0],
                         .seed = PROBLEM_SEED,
                         .sync_batch_norm = p->s->sync,
-                        .groups = p->groups,
+                        .parameter_groups = p->parameter_groups,
                         .label_smoothing = (float)p->smoothing,
                         .exact = r->x->exact,
                         .exchange = r->x->engines > 1 ? exchange_rows : NULL,
@@ -315,7 +316,8 @@ static void deal_shards(rank *ranks, const problem *p, const execution *x) {
     }
 }
 
-// The sum of all engines' records along the tree, as the ranks of a group would compute it.
+// The sum of all engines' gradient buffers along the tree, as the ranks of a group would compute
+// it.
 static void reduce(const rank *ranks, const execution *x, float *out, size_t n) {
     enum { TERMS = 64 };
     const float *term[TERMS];
@@ -324,11 +326,11 @@ static void reduce(const rank *ranks, const execution *x, float *out, size_t n) 
     for (int i = 0; i < x->engines; i++) {
         int count;
         const int *leaves = ranks[i].be->shard_leaves(ranks[i].e);
-        float *const *records = ranks[i].be->records(ranks[i].e, &count);
+        float *const *gradients = ranks[i].be->gradients(ranks[i].e, &count);
         int nodes = reduction_tree_cover(tree, leaves[ranks[i].first_shard],
                                          leaves[ranks[i].end_shard], cover + terms);
         assert_int_equal(nodes, count);
-        for (int k = 0; k < count; k++) term[terms++] = records[k];
+        for (int k = 0; k < count; k++) term[terms++] = gradients[k];
         assert_true(terms < TERMS / 2);
     }
     reduction_tree_sum(tree, cover, term, terms, out, n);
@@ -363,12 +365,12 @@ static void run(const problem *p, const execution *x, const update_rule *rule, o
     step_all(ranks, p, x, rule);
     const backend *be = ranks[0].be;
     engine *e = ranks[0].e;
-    reduce(ranks, x, o->record, o->record_floats);
+    reduce(ranks, x, o->gradients, o->gradient_floats);
 
     // Inference first: with the parameters that the step saw.
     if (be->infer(e, p->pixels, (size_t)p->samples, o->logits, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    memcpy(be->reduced(e), o->record, o->record_floats * sizeof(float));
+    memcpy(be->reduced(e), o->gradients, o->gradient_floats * sizeof(float));
     if (be->update(e, rule, &o->result, &err) != STATUS_OK) fail_msg("%s", err.message);
     if (be->read(e, o->updated, o->updated + prog->parameters,
                  o->updated + prog->parameters + prog->buffers, &err) != STATUS_OK)
@@ -386,10 +388,10 @@ static tolerance tolerance_of(const problem *p) {
 
 // Compares tensor by tensor. A tensor that is nearly zero is measured against the whole gradient:
 // the bias before a batch norm has no gradient.
-static void compare_gradients(const problem *p, const float *record, const double *expected) {
+static void compare_gradients(const problem *p, const float *gradients, const double *expected) {
     const program *prog = &p->m.program;
     double *got = ops_zeros(prog->parameters), *zero = ops_zeros(prog->parameters);
-    widen(record, got, prog->parameters);
+    widen(gradients, got, prog->parameters);
     const double allowed = tolerance_of(p).gradient;
     const double whole = ops_distance(expected, zero, prog->parameters);
     for (int i = 0; i < p->m.tensor_count; i++) {
@@ -406,7 +408,7 @@ static void compare_gradients(const problem *p, const float *record, const doubl
 }
 
 // Means are measured against the deviations: the relative error of a mean near zero says nothing.
-static void compare_statistics(const problem *p, const float *record, const double *expected) {
+static void compare_statistics(const problem *p, const float *gradients, const double *expected) {
     const double allowed = tolerance_of(p).value;
     for (int i = 0; i < p->m.program.count; i++) {
         const layer *l = &p->m.program.layers[i];
@@ -417,15 +419,15 @@ static void compare_statistics(const problem *p, const float *record, const doub
             size_t variance = p->m.program.parameters + l->variance + (size_t)c;
             double deviation =
                 sqrt(count * expected[variance]) + fabs(expected[mean]) + 0.1 * count;
-            if (!(fabs((double)record[mean] - expected[mean]) <= allowed * deviation))
+            if (!(fabs((double)gradients[mean] - expected[mean]) <= allowed * deviation))
                 fail_msg("%s: mean of channel %d is %.9g, not %.9g", l->name, c,
-                         (double)record[mean], expected[mean]);
+                         (double)gradients[mean], expected[mean]);
             // A deviation below a hundredth is the difference of larger terms, with their rounding
             // errors.
-            if (!(fabs((double)record[variance] - expected[variance]) <=
+            if (!(fabs((double)gradients[variance] - expected[variance]) <=
                   allowed * (expected[variance] + 1e-4 * count)))
                 fail_msg("%s: variance of channel %d is %.9g, not %.9g", l->name, c,
-                         (double)record[variance], expected[variance]);
+                         (double)gradients[variance], expected[variance]);
         }
     }
 }
@@ -434,46 +436,46 @@ static void compare_with_reference(const problem *p, const outcome *o) {
     const program *prog = &p->m.program;
     const reference_batch b = reference_batch_of(p);
     const size_t tail = prog->parameters + prog->buffers;
-    double *record = ops_zeros(o->record_floats), *logits = ops_zeros(o->logits_floats);
+    double *gradients = ops_zeros(o->gradient_floats), *logits = ops_zeros(o->logits_floats);
     double *got = ops_zeros(o->logits_floats);
     error err;
-    assert_int_equal(reference_step(prog, p->parameters64, &b, record, NULL, &err), STATUS_OK);
-    compare_gradients(p, o->record, record);
-    compare_statistics(p, o->record, record);
-    const double loss = (double)o->record[tail + RECORD_LOSS];
-    ops_near("loss", &loss, &record[tail + RECORD_LOSS], 1, tolerance_of(p).value);
+    assert_int_equal(reference_step(prog, p->parameters64, &b, gradients, NULL, &err), STATUS_OK);
+    compare_gradients(p, o->gradients, gradients);
+    compare_statistics(p, o->gradients, gradients);
+    const double loss = (double)o->gradients[tail + TAIL_LOSS];
+    ops_near("loss", &loss, &gradients[tail + TAIL_LOSS], 1, tolerance_of(p).value);
 
     assert_int_equal(
         reference_infer(prog, p->parameters64, p->buffers64, p->samples, p->inputs, logits, &err),
         STATUS_OK);
     widen(o->logits, got, o->logits_floats);
     ops_near("logits of inference", got, logits, o->logits_floats, MANY.value);
-    free(record), free(logits), free(got);
+    free(gradients), free(logits), free(got);
 }
 
-// Checks the update, computed from the same record that the engine reduced.
+// Checks the update, computed from the same gradient buffer that the engine reduced.
 static void compare_update(const problem *p, const outcome *o, const update_rule *rule) {
     const program *prog = &p->m.program;
     const reference_batch b = reference_batch_of(p);
     const size_t n = prog->parameters, states = (size_t)optimizer_states(rule->kind);
-    double *record = ops_zeros(o->record_floats), *expected = ops_zeros(o->updated_floats);
+    double *gradients = ops_zeros(o->gradient_floats), *expected = ops_zeros(o->updated_floats);
     double *got = ops_zeros(o->updated_floats);
-    widen(o->record, record, o->record_floats);
+    widen(o->gradients, gradients, o->gradient_floats);
     widen(o->updated, got, o->updated_floats);
     memcpy(expected, p->parameters64, n * sizeof *expected);
     memcpy(expected + n, p->buffers64, prog->buffers * sizeof *expected);
     memcpy(expected + n + prog->buffers, p->state64, states * n * sizeof *expected);
-    reference_update(rule, p->groups, update_scale(rule, p->samples), n, record, expected,
-                     expected + n + prog->buffers);
-    reference_update_buffers(prog, &b, record, expected + n);
+    reference_update(rule, p->parameter_groups, update_scale(rule, p->samples), n, gradients,
+                     expected, expected + n + prog->buffers);
+    reference_update_buffers(prog, &b, gradients, expected + n);
     ops_near("parameters after the update", got, expected, n, 1e-6);
     ops_near("running statistics", got + n, expected + n, prog->buffers, 1e-6);
     ops_near("optimizer state", got + n + prog->buffers, expected + n + prog->buffers, states * n,
              1e-6);
     const double loss = (double)o->result.loss,
-                 mean = record[n + prog->buffers + RECORD_LOSS] / p->samples;
+                 mean = gradients[n + prog->buffers + TAIL_LOSS] / p->samples;
     ops_near("mean loss", &loss, &mean, 1, 1e-6);
-    free(record), free(expected), free(got);
+    free(gradients), free(expected), free(got);
 }
 
 static void same_bits(const char *what, const float *a, const float *b, size_t n,
@@ -487,7 +489,7 @@ static void same_bits(const char *what, const float *a, const float *b, size_t n
 }
 
 static void compare_bits(const outcome *a, const outcome *b, const execution *x) {
-    same_bits("record", a->record, b->record, a->record_floats, x);
+    same_bits("record", a->gradients, b->gradients, a->gradient_floats, x);
     same_bits("logits", a->logits, b->logits, a->logits_floats, x);
     same_bits("after the update", a->updated, b->updated, a->updated_floats, x);
     assert_true(a->result.digest == b->result.digest);

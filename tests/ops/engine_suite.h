@@ -144,7 +144,7 @@ static void test_update(void **state) {
 
 enum { ARENA_LINES = 512, FROZEN_GROUP = 2, LAST_GROUP = 3 };
 
-static const update_group other_groups[UPDATE_GROUPS - 1] = {
+static const parameter_group other_groups[PARAMETER_GROUPS - 1] = {
     {.lr = 0.04f, .weight_decay = 0.3f},
     [FROZEN_GROUP - 1] = {.lr = 0.5f, .weight_decay = 0.5f, .frozen = true},
     [LAST_GROUP - 1] = {.lr = 0.2f},
@@ -186,7 +186,7 @@ static void test_groups(void **state) {
         for (size_t k = 0; k < t->count && !t->is_buffer; k++)
             groups[(t->offset + k) / ARENA_ALIGNMENT] = (uint8_t)group_of_tensor(i);
     }
-    p.groups = groups;
+    p.parameter_groups = groups;
     rule.groups = other_groups;
     check_problem(&p, &rule);
     (void)suite.executions(p.s, x);
@@ -377,15 +377,15 @@ static batch first_samples(const problem *p, const int *samples) {
                    .ids = p->ids};
 }
 
-// Writes the record of the first `samples` samples as one shard.
-static void step_first(const problem *p, engine *e, int samples, float *record) {
+// Writes the gradient buffer of the first `samples` samples as one shard.
+static void step_first(const problem *p, engine *e, int samples, float *gradients) {
     const backend *be = suite.be;
     const batch b = first_samples(p, &samples);
     const execution x = {.engines = 1};
     rank r = {.be = be, .e = e, .end_shard = 1};
     error err;
     if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
-    reduce(&r, &x, record, record_floats(&p->m.program));
+    reduce(&r, &x, gradients, gradient_floats(&p->m.program));
 }
 
 // Values that a larger step or an inference left in memory must not show in a smaller step, nor in
@@ -397,7 +397,7 @@ static void check_reuse(const model_case *m) {
     problem p;
     problem_init(&p, m, &whole);
     const backend *be = suite.be;
-    const size_t n = record_floats(&p.m.program);
+    const size_t n = gradient_floats(&p.m.program);
     float *used = calloc(n, sizeof *used), *fresh = calloc(n, sizeof *fresh);
     float *logits = calloc(WHOLE * (size_t)p.m.program.classes, sizeof *logits);
     assert_true(used && fresh && logits);
@@ -440,7 +440,7 @@ static const model_case *small_model(void) {
     return &models[i];
 }
 
-typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
+typedef enum between { NOTHING, GRADIENTS, INFERENCE, READING, WRITING } between;
 
 // The operations that may come between a step and its update.
 static void come_between(const problem *p, engine *e, between what, float *scratch) {
@@ -448,7 +448,7 @@ static void come_between(const problem *p, engine *e, between what, float *scrat
     error err;
     int count;
     switch (what) {
-    case RECORDS: assert_non_null(be->records(e, &count)[0]); break;
+    case GRADIENTS: assert_non_null(be->gradients(e, &count)[0]); break;
     case INFERENCE: assert_int_equal(be->infer(e, p->pixels, 9, scratch, &err), STATUS_OK); break;
     case READING: assert_int_equal(be->read(e, scratch, NULL, NULL, &err), STATUS_OK); break;
     // After the step, whose gradients are those of its own parameters.
@@ -487,7 +487,7 @@ static void test_between(void **state) {
     float *plain = calloc(n, sizeof *plain), *other = calloc(n, sizeof *other);
     assert_true(plain && other);
     const update_result expected = update_behind(&p, NOTHING, plain);
-    for (between what = RECORDS; what < WRITING; what++) {
+    for (between what = GRADIENTS; what < WRITING; what++) {
         const update_result got = update_behind(&p, what, other);
         assert_memory_equal(plain, other, n * sizeof *plain);
         assert_int_equal(expected.digest, got.digest);

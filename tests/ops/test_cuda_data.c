@@ -10,6 +10,7 @@
 #include "base/yaml_tree.h"
 #include "compute/devices.h"
 #include "data/augment.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 static const backend *be; // set by main
@@ -148,22 +149,22 @@ static void augment_samples(samples *s, const fixture *f, const augment_list *li
 
 // All results of a sequence of steps.
 typedef struct trail {
-    float *records, *logits, *parameters; // per step; per step; at the end
+    float *gradients, *logits, *parameters; // per step; per step; at the end
     uint64_t digests[STEPS];
-    size_t record, memory;
+    size_t gradient_floats, memory;
 } trail;
 
 static void trail_init(trail *t, const fixture *f) {
     const program *p = &f->m.program;
-    t->record = record_floats(p);
-    t->records = calloc(STEPS * t->record, sizeof(float));
+    t->gradient_floats = gradient_floats(p);
+    t->gradients = calloc(STEPS * t->gradient_floats, sizeof(float));
     t->logits = calloc((size_t)STEPS * IMAGES * (size_t)p->classes, sizeof(float));
     t->parameters = calloc(p->parameters, sizeof(float));
-    assert_true(t->records && t->logits && t->parameters);
+    assert_true(t->gradients && t->logits && t->parameters);
 }
 
 static void trail_release(trail *t) {
-    free(t->records), free(t->logits), free(t->parameters);
+    free(t->gradients), free(t->logits), free(t->parameters);
 }
 
 static engine *open_engine(const fixture *f, const augment_list *list, bool kept, int first_shard) {
@@ -189,14 +190,15 @@ static engine *open_engine(const fixture *f, const augment_list *list, bool kept
 static void one_step(engine *e, const fixture *f, const samples *s, int step, trail *t) {
     static const update_rule rule = {
         .kind = OPTIMIZER_SGD, .lr = 0.1f, .hyper = {[HYPER_MOMENTUM] = 0.9f}};
-    const size_t bytes = t->record * sizeof(float);
+    const size_t bytes = t->gradient_floats * sizeof(float);
     float *const logits = t->logits + (size_t)step * IMAGES * (size_t)f->m.program.classes;
     update_result result;
     int count;
     error err;
     if (be->step(e, &s->b, &err) != STATUS_OK) fail_msg("%s", err.message);
-    memcpy(t->records + (size_t)step * t->record, be->records(e, &count)[0], bytes);
-    if (s->b.first_shard > 0) memcpy(be->reduced(e), t->records + (size_t)step * t->record, bytes);
+    memcpy(t->gradients + (size_t)step * t->gradient_floats, be->gradients(e, &count)[0], bytes);
+    if (s->b.first_shard > 0)
+        memcpy(be->reduced(e), t->gradients + (size_t)step * t->gradient_floats, bytes);
     if (be->update(e, &rule, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
     t->digests[step] = result.digest;
     if (step % 2 == 0 && be->infer(e, f->images, IMAGES, logits, &err) != STATUS_OK)
@@ -227,7 +229,7 @@ static void train(const fixture *f, const augment_list *list, bool kept, int fir
 static void same_trails(const trail *a, const trail *b, const fixture *f) {
     const program *p = &f->m.program;
     const size_t logits = (size_t)STEPS * IMAGES * (size_t)p->classes;
-    assert_memory_equal(a->records, b->records, STEPS * a->record * sizeof(float));
+    assert_memory_equal(a->gradients, b->gradients, STEPS * a->gradient_floats * sizeof(float));
     assert_memory_equal(a->logits, b->logits, logits * sizeof(float));
     assert_memory_equal(a->parameters, b->parameters, p->parameters * sizeof(float));
     assert_memory_equal(a->digests, b->digests, sizeof a->digests);

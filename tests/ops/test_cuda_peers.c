@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cuda_devices.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 #include "train/strategy.h"
 

@@ -10,6 +10,7 @@
 #include "compute/backend.h"
 #include "compute/cpu/kernels.h"
 #include "compute/reference.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 static const char *const isas[] = {"baseline", "v3", "v4"};
@@ -211,10 +212,11 @@ static engine *open_engine(const problem *p, const char *isa, int threads, int s
     return e;
 }
 
-// Returns the record of shards [first, end), which are one node of the tree; the caller frees it.
+// Returns the gradient buffer of shards [first, end), which are one node of the tree; the caller
+// frees it.
 static float *step(const problem *p, engine *e, int first, int end, uint32_t epoch) {
     const backend *be = backend_find("cpu");
-    const size_t n = record_floats(&p->m.program), skip = first ? (size_t)counts[0] : 0;
+    const size_t n = gradient_floats(&p->m.program), skip = first ? (size_t)counts[0] : 0;
     const batch b = {.shards = SHARDS,
                      .count = counts,
                      .first_shard = first,
@@ -225,23 +227,23 @@ static float *step(const problem *p, engine *e, int first, int end, uint32_t epo
                      .epoch = epoch};
     error err = {0};
     int count;
-    float *record = floats(n);
+    float *copy = floats(n);
     if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
-    float *const *records = be->records(e, &count);
+    float *const *gradients = be->gradients(e, &count);
     assert_int_equal(count, 1);
-    memcpy(record, records[0], n * sizeof *record);
-    return record;
+    memcpy(copy, gradients[0], n * sizeof *copy);
+    return copy;
 }
 
 static float *step_once(const problem *p, const char *isa, int threads, uint32_t epoch) {
     engine *e = open_engine(p, isa, threads, SHARDS);
-    float *record = step(p, e, 0, SHARDS, epoch);
+    float *gradients = step(p, e, 0, SHARDS, epoch);
     backend_find("cpu")->close(e);
-    return record;
+    return gradients;
 }
 
 // Compares tensor by tensor; one that is nearly zero is measured against the whole.
-static void compare_with_reference(const problem *p, const float *record) {
+static void compare_with_reference(const problem *p, const float *gradients) {
     const program *prog = &p->m.program;
     const size_t n = prog->parameters, tail = n + prog->buffers;
     const reference_batch b = {.shards = SHARDS,
@@ -251,10 +253,10 @@ static void compare_with_reference(const problem *p, const float *record) {
                                .ids = p->ids,
                                .epoch = EPOCH,
                                .seed = SEED};
-    double *expected = ops_zeros(record_floats(prog)), *got = ops_zeros(n), *zero = ops_zeros(n);
+    double *expected = ops_zeros(gradient_floats(prog)), *got = ops_zeros(n), *zero = ops_zeros(n);
     error err;
     assert_int_equal(reference_step(prog, p->parameters64, &b, expected, NULL, &err), STATUS_OK);
-    for (size_t i = 0; i < n; i++) got[i] = (double)record[i];
+    for (size_t i = 0; i < n; i++) got[i] = (double)gradients[i];
     const double whole = ops_distance(expected, zero, n);
     for (int i = 0; i < p->m.tensor_count; i++) {
         const model_tensor *t = &p->m.tensors[i];
@@ -265,15 +267,15 @@ static void compare_with_reference(const problem *p, const float *record) {
         if (!(distance <= 1e-5 * (norm + 0.1 * whole)))
             fail_msg("gradient of %s: off by %.3g of %.3g", t->name, distance, norm);
     }
-    const double loss = (double)record[tail + RECORD_LOSS];
-    ops_near("loss", &loss, &expected[tail + RECORD_LOSS], 1, 1e-5);
+    const double loss = (double)gradients[tail + TAIL_LOSS];
+    ops_near("loss", &loss, &expected[tail + TAIL_LOSS], 1, 1e-5);
     free(expected), free(got), free(zero);
 }
 
 static void test_network(void **state) {
     problem p;
     problem_init(&p, *state);
-    const size_t bytes = record_floats(&p.m.program) * sizeof(float);
+    const size_t bytes = gradient_floats(&p.m.program) * sizeof(float);
     float *first = step_once(&p, "baseline", 1, EPOCH);
     compare_with_reference(&p, first);
     for (int i = 0; i < ISAS; i++)
@@ -284,17 +286,17 @@ static void test_network(void **state) {
         }
     // Each shard on a separate engine. An engine used in another epoch gives the same bits.
     engine *e[SHARDS];
-    float *record[SHARDS];
+    float *gradients[SHARDS];
     for (int v = 0; v < SHARDS; v++) {
         e[v] = open_engine(&p, NULL, 1, 1);
         float *before = step(&p, e[v], v, v + 1, EPOCH + 1);
-        record[v] = step(&p, e[v], v, v + 1, EPOCH);
+        gradients[v] = step(&p, e[v], v, v + 1, EPOCH);
         free(before);
         backend_find("cpu")->close(e[v]);
     }
-    for (size_t i = 0; i < bytes / sizeof(float); i++) record[0][i] += record[1][i];
-    assert_memory_equal(record[0], first, bytes);
-    free(record[0]), free(record[1]);
+    for (size_t i = 0; i < bytes / sizeof(float); i++) gradients[0][i] += gradients[1][i];
+    assert_memory_equal(gradients[0], first, bytes);
+    free(gradients[0]), free(gradients[1]);
 
     float *later = step_once(&p, NULL, 1, EPOCH + 1);
     assert_memory_not_equal(later, first, bytes);

@@ -241,22 +241,22 @@ static void check_norm_backward(int lanes) {
         wanted[c] += dy[i];
         wanted[CHANNELS + c] += dy[i] * x[i];
     }
-    const tail_task t = {.z = z.v,
-                         .y = y.v,
-                         .scale = one,
-                         .shift = zero,
-                         .activation = ACTIVATION_RELU,
-                         .samples = lanes,
-                         .dy = d.v.data,
-                         .mean = zero,
-                         .mean_rest = zero,
-                         .inv_std = one,
-                         .sum_dy = got,
-                         .sum_dy_xhat = got + CHANNELS};
+    const epilogue_task t = {.z = z.v,
+                             .y = y.v,
+                             .scale = one,
+                             .shift = zero,
+                             .activation = ACTIVATION_RELU,
+                             .samples = lanes,
+                             .dy = d.v.data,
+                             .mean = zero,
+                             .mean_rest = zero,
+                             .inv_std = one,
+                             .sum_dy = got,
+                             .sum_dy_xhat = got + CHANNELS};
     for (int i = 0; i < ISAS; i++) {
         const kernels *k = kernels_find(isas[i], lanes);
         if (!k) continue;
-        k->tail_backward_sums(&t);
+        k->epilogue_backward_sums(&t);
         assert_true(error_of("gradients of a batch norm", isas[i], lanes, got, wanted,
                              2 * CHANNELS) <= ALLOWED);
         same_bits(first, &have, got, 2 * CHANNELS);

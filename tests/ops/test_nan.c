@@ -53,7 +53,7 @@ typedef struct kernel_case {
 typedef struct arrays {
     int lanes, width; // windows
     float *z, *y, *dy;
-    uint8_t *winner;
+    uint8_t *argmax;
 } arrays;
 
 static void *new_array(size_t n) {
@@ -70,12 +70,12 @@ static arrays arrays_new(int lanes) {
     a.z = new_array(WINDOW * n * sizeof(float));
     a.y = new_array(WINDOW * n * sizeof(float));
     a.dy = new_array(WINDOW * n * sizeof(float));
-    a.winner = new_array(n);
+    a.argmax = new_array(n);
     return a;
 }
 
 static void arrays_free(arrays *a) {
-    free(a->z), free(a->y), free(a->dy), free(a->winner);
+    free(a->z), free(a->y), free(a->dy), free(a->argmax);
 }
 
 // The index of element k of a window.
@@ -94,15 +94,15 @@ static view view_of(float *data, int height, int width, int lanes) {
     return (view){data, 1, height, width, row, (size_t)height * row};
 }
 
-static tail_task tail_of(arrays *a, bool pool, bool relu) {
-    return (tail_task){.z = view_of(a->z, 2, 2 * a->width, a->lanes),
-                       .y = pool ? view_of(a->y, 1, a->width, a->lanes)
-                                 : view_of(a->y, 2, 2 * a->width, a->lanes),
-                       .winner = a->winner,
-                       .activation = relu ? ACTIVATION_RELU : ACTIVATION_NONE,
-                       .pool = pool,
-                       .samples = a->lanes,
-                       .dy = a->dy};
+static epilogue_task epilogue_of(arrays *a, bool pool, bool relu) {
+    return (epilogue_task){.z = view_of(a->z, 2, 2 * a->width, a->lanes),
+                           .y = pool ? view_of(a->y, 1, a->width, a->lanes)
+                                     : view_of(a->y, 2, 2 * a->width, a->lanes),
+                           .argmax = a->argmax,
+                           .activation = relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                           .pool = pool,
+                           .samples = a->lanes,
+                           .dy = a->dy};
 }
 
 static void test_relu(void **state) {
@@ -110,16 +110,16 @@ static void test_relu(void **state) {
     const kernels *k = kernels_find(c->isa, c->lanes);
     if (!k) skip();
     arrays a = arrays_new(c->lanes);
-    const tail_task t = tail_of(&a, false, true);
+    const epilogue_task t = epilogue_of(&a, false, true);
     fill(&a);
-    k->tail_forward(&t);
+    k->epilogue_forward(&t);
     for (int w = 0; w < WINDOWS; w++)
         for (int i = 0; i < WINDOW; i++) {
             const float v = value_of(w, i), wanted = v <= 0 ? 0 : v;
             same(a.y[element_at(&a, w, i)], wanted, w, "ReLU");
             a.dy[element_at(&a, w, i)] = 3;
         }
-    k->tail_backward(&t);
+    k->epilogue_backward(&t);
     for (int w = 0; w < WINDOWS; w++)
         for (int i = 0; i < WINDOW; i++)
             same(a.z[element_at(&a, w, i)], value_of(w, i) <= 0 ? 0 : 3, w, "gradient of ReLU");
@@ -128,20 +128,20 @@ static void test_relu(void **state) {
 
 static void check_pool(const kernels *k, bool relu) {
     arrays a = arrays_new(k->lanes);
-    const tail_task t = tail_of(&a, true, relu);
+    const epilogue_task t = epilogue_of(&a, true, relu);
     fill(&a);
-    k->tail_forward(&t);
+    k->epilogue_forward(&t);
     for (int w = 0; w < WINDOWS; w++) {
         const float got = a.y[w], wanted = expected(w, relu);
-        const int winner = a.winner[w];
+        const int argmax = a.argmax[w];
         same(got, wanted, w, relu ? "ReLU and pool" : "pool");
-        assert_true(winner <= WINDOW);
-        if (winner == WINDOW) assert_true(relu && wanted == 0);
-        if (winner < WINDOW && !any_nan(w)) same(value_of(w, winner), wanted, w, "winner");
+        assert_true(argmax <= WINDOW);
+        if (argmax == WINDOW) assert_true(relu && wanted == 0);
+        if (argmax < WINDOW && !any_nan(w)) same(value_of(w, argmax), wanted, w, "argmax");
         a.dy[w] = 3;
     }
     // In a window with a NaN, some element gets the gradient.
-    k->tail_backward(&t);
+    k->epilogue_backward(&t);
     for (int w = 0; w < WINDOWS; w++) {
         float sum = 0;
         for (int i = 0; i < WINDOW; i++) sum += a.z[element_at(&a, w, i)];
@@ -165,7 +165,7 @@ static void test_pool_alone(void **state) {
     arrays a = arrays_new(c->lanes);
     const pool_task t = {.x = view_of(a.z, 2, 2 * a.width, a.lanes),
                          .y = view_of(a.y, 1, a.width, a.lanes),
-                         .winner = a.winner,
+                         .argmax = a.argmax,
                          .kernel_h = 2,
                          .kernel_w = 2,
                          .stride_y = 2,
@@ -174,7 +174,7 @@ static void test_pool_alone(void **state) {
     k->max_pool(&t);
     for (int w = 0; w < WINDOWS; w++) {
         same(a.y[w], expected(w, false), w, "pool alone");
-        same(value_of(w, a.winner[w]), expected(w, false), w, "winner");
+        same(value_of(w, a.argmax[w]), expected(w, false), w, "argmax");
     }
     arrays_free(&a);
 }
@@ -209,7 +209,7 @@ static void test_reference(void **state) {
         reference_backward(&t);
         for (int k = 0; k < WINDOW; k++) {
             sum += dx[k];
-            if (dx[k] > 0) same((float)x[k], expected(w, false), w, "the reference's winner");
+            if (dx[k] > 0) same((float)x[k], expected(w, false), w, "the reference's argmax");
         }
         assert_true(sum == 3);
     }

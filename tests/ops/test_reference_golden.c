@@ -139,18 +139,18 @@ static void check_running_statistics(const golden *g) {
     const program p = {.layers = &l, .count = 1, .input = l.in, .buffers = 2 * channels};
     const reference_batch b = {.shards = 1, .count = &n};
     const double positions = (double)n * l.in.height * l.in.width;
-    double *record = ops_zeros(record_floats(&p)), *buffers = ops_zeros(2 * channels);
+    double *gradients = ops_zeros(gradient_floats(&p)), *buffers = ops_zeros(2 * channels);
     memcpy(buffers, values(g, "mean"), channels * sizeof *buffers);
     memcpy(buffers + channels, values(g, "variance"), channels * sizeof *buffers);
-    reference_moments(l.in, n, values(g, "x"), record, record + channels);
+    reference_moments(l.in, n, values(g, "x"), gradients, gradients + channels);
     for (size_t c = 0; c < channels; c++) {
-        record[c] *= positions;
-        record[channels + c] *= positions * positions / (positions - 1);
+        gradients[c] *= positions;
+        gradients[channels + c] *= positions * positions / (positions - 1);
     }
-    reference_update_buffers(&p, &b, record, buffers);
+    reference_update_buffers(&p, &b, gradients, buffers);
     same(g, "mean_after", buffers);
     same(g, "variance_after", buffers + channels);
-    free(record), free(buffers);
+    free(gradients), free(buffers);
 }
 
 // ---- Loss, updates, schedules ----

@@ -311,10 +311,10 @@ static program small_network(layer layers[NET_LAYERS]) {
 }
 
 static double network_loss(const program *p, const double *parameters, const reference_batch *b,
-                           double *record) {
+                           double *gradients) {
     error err;
-    assert_int_equal(reference_step(p, parameters, b, record, NULL, &err), STATUS_OK);
-    return record[p->parameters + p->buffers + RECORD_LOSS];
+    assert_int_equal(reference_step(p, parameters, b, gradients, NULL, &err), STATUS_OK);
+    return gradients[p->parameters + p->buffers + TAIL_LOSS];
 }
 
 static void check_network(int shards, const int *count, bool sync) {
@@ -324,10 +324,10 @@ static void check_network(int shards, const int *count, bool sync) {
                                                 {.label = 3}, {.label = 4}, {.label = 0},
                                                 {.label = 2}};
     const uint32_t ids[NET_SAMPLES] = {5, 9, 11, 0, 7, 2, 1};
-    const size_t floats = record_floats(&p);
+    const size_t floats = gradient_floats(&p);
     double *inputs = ops_random(NET_SAMPLES * shape_size(p.input), 6);
     double *parameters = ops_random(p.parameters, 7), *numeric = ops_zeros(p.parameters);
-    double *record = ops_zeros(floats), *scratch = ops_zeros(floats);
+    double *gradients = ops_zeros(floats), *scratch = ops_zeros(floats);
     const reference_batch b = {.shards = shards,
                                .count = count,
                                .inputs = inputs,
@@ -336,7 +336,7 @@ static void check_network(int shards, const int *count, bool sync) {
                                .epoch = 3,
                                .seed = 12,
                                .sync_batch_norm = sync};
-    (void)network_loss(&p, parameters, &b, record);
+    (void)network_loss(&p, parameters, &b, gradients);
     for (size_t i = 0; i < p.parameters; i++) {
         double kept = parameters[i];
         parameters[i] = kept + STEP;
@@ -346,8 +346,8 @@ static void check_network(int shards, const int *count, bool sync) {
         parameters[i] = kept;
         numeric[i] = (above - below) / (2 * STEP);
     }
-    ops_near("gradient of the parameters", record, numeric, p.parameters, 1e-6);
-    free(inputs), free(parameters), free(numeric), free(record), free(scratch);
+    ops_near("gradient of the parameters", gradients, numeric, p.parameters, 1e-6);
+    free(inputs), free(parameters), free(numeric), free(gradients), free(scratch);
 }
 
 static void test_network_one_shard(void **state) {

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "compute/backend.h"
+#include "compute/layer_sums.h"
 #include "compute/reference.h"
-#include "compute/winograd.h"
 
 enum { SAMPLES = GROUP };
 

@@ -22,7 +22,7 @@ static fake_faults fake = {0, -1, -1, -1, false};
 struct engine {
     const program *p;
     const layer *linear;
-    size_t features, record;
+    size_t features, gradient_floats;
     float *parameters, *velocity, *sum;
     reduction_tree tree;
     int *first_leaf;
@@ -39,10 +39,10 @@ static status fake_open(const program *p, const engine_options *o, optimizer_kin
     (*e)->p = p;
     (*e)->linear = &p->layers[p->count - 1];
     (*e)->features = shape_size(p->input);
-    (*e)->record = record_floats(p);
+    (*e)->gradient_floats = gradient_floats(p);
     (*e)->parameters = calloc(p->parameters, sizeof(float));
     (*e)->velocity = calloc(p->parameters, sizeof(float));
-    (*e)->sum = calloc((*e)->record, sizeof(float));
+    (*e)->sum = calloc((*e)->gradient_floats, sizeof(float));
     (*e)->first_leaf = calloc((size_t)o->shards + 1, sizeof(int));
     (*e)->shards = o->shards;
     (*e)->deferred = o->deferred && fake.defers;
@@ -89,7 +89,7 @@ static void fake_sample(engine *e, const uint8_t *pixels, int label) {
     float logits[16], total = 0;
     fake_logits(e, pixels, logits);
     for (int k = 0; k < e->p->classes; k++) total += expf(logits[k]);
-    e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] += logf(total) - logits[label];
+    e->sum[e->gradient_floats - GRADIENT_TAIL + TAIL_LOSS] += logf(total) - logits[label];
     for (int k = 0; k < e->p->classes; k++) {
         float d = expf(logits[k]) / total - (k == label ? 1.0f : 0.0f);
         e->sum[l->bias + (size_t)k] += d;
@@ -104,7 +104,7 @@ static status fake_step(engine *e, const batch *b, error *err) {
         return error_set(err, STATUS_FAILED, "cannot compute: 'fake': asked to");
     if (step == fake.signal_at) raise(SIGTERM);
     int groups[64] = {0};
-    memset(e->sum, 0, e->record * sizeof(float));
+    memset(e->sum, 0, e->gradient_floats * sizeof(float));
     e->samples = 0;
     for (int v = 0; v < b->shards; v++) {
         groups[v] = b->count[v] > 0;
@@ -112,7 +112,7 @@ static status fake_step(engine *e, const batch *b, error *err) {
         for (int i = 0; i < b->count[v]; i++, e->samples++)
             fake_sample(e, b->pixels[e->samples], (int)b->targets[e->samples].label);
     }
-    if (step == fake.nan_at) e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] = NAN;
+    if (step == fake.nan_at) e->sum[e->gradient_floats - GRADIENT_TAIL + TAIL_LOSS] = NAN;
     reduction_tree_release(&e->tree);
     return reduction_tree_init(&e->tree, groups, b->shards, err);
 }
@@ -125,7 +125,7 @@ static const int *fake_shard_leaves(const engine *e) {
     return e->first_leaf;
 }
 
-static float *const *fake_records(engine *e, int *count) {
+static float *const *fake_gradients(engine *e, int *count) {
     *count = 1;
     return (float *const *)&e->sum;
 }
@@ -146,7 +146,7 @@ static status fake_update(engine *e, const update_rule *rule, update_result *res
         memcpy(&bits, &e->parameters[i], sizeof bits);
         result->digest = result->digest * 31 + bits;
     }
-    result->loss = e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] / (float)e->samples;
+    result->loss = e->sum[e->gradient_floats - GRADIENT_TAIL + TAIL_LOSS] / (float)e->samples;
     if (!e->deferred) return STATUS_OK;
     e->results[e->pending++] = *result;
     *result = (update_result){.pending = true};
@@ -185,7 +185,7 @@ static int fake_threads(const engine *e) {
 }
 
 static size_t fake_memory(const engine *e) {
-    return e->record * sizeof(float);
+    return e->gradient_floats * sizeof(float);
 }
 
 static const backend fake_backend = {
@@ -197,7 +197,7 @@ static const backend fake_backend = {
     .step = fake_step,
     .tree = fake_tree,
     .shard_leaves = fake_shard_leaves,
-    .records = fake_records,
+    .gradients = fake_gradients,
     .reduced = fake_reduced,
     .update = fake_update,
     .collect = fake_collect,

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "nn/initial_values.h"
 #include "nn/model.h"
 
 #define LAYERS                                                                                \

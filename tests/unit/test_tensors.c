@@ -14,7 +14,7 @@
 
 #include "compute/backend.h"
 #include "experiment/experiment.h"
-#include "nn/normal.h"
+#include "nn/initial_values.h"
 #include "nn/whitening.h"
 #include "train/clipping.h"
 
@@ -96,7 +96,7 @@ static void nothing_is_written_if_nothing_is_set(void **state) {
         must_load(none[i], &e);
         assert_null(yaml_find(e.resolved, "tensors"));
         assert_null(e.tensors);
-        assert_null(e.groups.of_line);
+        assert_null(e.parameter_groups.of_line);
         experiment_release(&e);
     }
 }
@@ -184,12 +184,12 @@ static void whitening_needs_enough_eigenvectors(void **state) {
 static void tensors_that_are_trained_alike_share_a_group(void **state) {
     (void)state;
     experiment e;
-    update_group rule[UPDATE_GROUPS - 1];
+    parameter_group rule[PARAMETER_GROUPS - 1];
     must_load(HEAD "tensors: {\"*.bias\": {lr_factor: 64, weight_decay: 0.5}, bn1.weight: "
                    "{trained_epochs: 3}, bn2.weight: {trained_epochs: 3}, conv2.bias: {lr_factor: "
                    "1}, fc1.bias: {trained_epochs: 0}, fc1.weight: {trained_epochs: 0}}\n",
               &e);
-    const tensor_groups *g = &e.groups;
+    const parameter_groups *g = &e.parameter_groups;
     static const struct {
         const char *tensor;
         int group;
@@ -202,11 +202,11 @@ static void tensors_that_are_trained_alike_share_a_group(void **state) {
         for (size_t k = 0; k < t->count; k++)
             assert_int_equal(g->of_line[(t->offset + k) / ARENA_ALIGNMENT], expected[i].group);
     }
-    tensor_groups_rule(g, 0.1, 0.25, 2, rule);
+    parameter_groups_rule(g, 0.1, 0.25, 2, rule);
     assert_true(rule[0].lr == (float)(0.1 * 64) && rule[0].weight_decay == 0.5f);
     assert_true(rule[1].lr == 0.1f && rule[1].weight_decay == 0.25f && !rule[1].frozen);
     assert_true(rule[2].weight_decay == 0.5f && !rule[2].frozen && rule[3].frozen);
-    tensor_groups_rule(g, 0.1, 0.25, 3, rule);
+    parameter_groups_rule(g, 0.1, 0.25, 3, rule);
     assert_true(rule[1].frozen && !rule[0].frozen && !rule[2].frozen);
     experiment_release(&e);
 }
@@ -216,7 +216,7 @@ static void a_norm_leaves_out_frozen_tensors(void **state) {
     (void)state;
     experiment e;
     clipping c;
-    update_group groups[UPDATE_GROUPS - 1];
+    parameter_group groups[PARAMETER_GROUPS - 1];
     update_rule rule = {.clip_norm = 1, .groups = groups};
     const int32_t samples[] = {3, 1};
     const batch b = {.shards = 2, .count = samples};
@@ -225,11 +225,11 @@ static void a_norm_leaves_out_frozen_tensors(void **state) {
     assert_non_null(record);
     record[model_find(&e.model, "conv1.weight")->offset] = 1000;
     for (size_t i = 0; i < 9; i++) record[model_find(&e.model, "fc1.bias")->offset + i] = 8;
-    clipping_init(&c, &e.model, e.groups.of_line);
-    tensor_groups_rule(&e.groups, 0.1, 0, 0, groups);
+    clipping_init(&c, &e.model, e.parameter_groups.of_line);
+    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 0, groups);
     clipping_apply(&c, record, &b, &rule);
     assert_true(rule.factor == 1 / (6 + 1e-6)); // nine times 8, of 4 samples
-    tensor_groups_rule(&e.groups, 0.1, 0, 1, groups);
+    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 1, groups);
     clipping_apply(&c, record, &b, &rule);
     assert_true(rule.factor == 1);
     clipping_release(&c);

@@ -11,7 +11,7 @@ static view part_of(view v, const layer *l, int part) {
 
 // Without its weights.
 static conv_task task_of(const group_work *g, const unit *u, int part) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const int outputs = l->out.channels / layer_groups(l);
     return (conv_task){.in = part_of(place_view(u->x, group_memory(g, u->x)), l, part),
                        .out = part_of(place_view(u->z, g->memory), l, part),
@@ -26,7 +26,7 @@ static conv_task task_of(const group_work *g, const unit *u, int part) {
 }
 
 void convolution_forward(const group_work *g, const unit *u) {
-    for (int part = 0; part < layer_groups(u->layers.core); part++) {
+    for (int part = 0; part < layer_groups(u->layers.anchor); part++) {
         conv_task t = task_of(g, u, part);
         t.packed = g->e->packed + u->packed + (size_t)part * u->packed_part;
         g->e->kernels->conv(&t, u->block);
@@ -35,7 +35,7 @@ void convolution_forward(const group_work *g, const unit *u) {
 
 // The strides and padding are the layer's.
 static conv_task input_task(const group_work *g, const unit *u, float *dx, int part) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     view out = place_view(u->dx, g->memory);
     out.data = dx;
     conv_task t = task_of(g, u, part);
@@ -46,7 +46,7 @@ static conv_task input_task(const group_work *g, const unit *u, float *dx, int p
 }
 
 void convolution_input(const group_work *g, const unit *u, float *dx) {
-    for (int part = 0; part < layer_groups(u->layers.core); part++) {
+    for (int part = 0; part < layer_groups(u->layers.anchor); part++) {
         conv_task t = input_task(g, u, dx, part);
         t.packed = g->e->packed + u->packed_transposed + (size_t)part * u->packed_transposed_part;
         g->e->kernels->conv_input(&t, u->block_transposed);
@@ -61,7 +61,7 @@ conv_task convolution_winograd(const group_work *g, const unit *u, const float *
 
 conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
                                      float *dx) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     conv_task t = input_task(g, u, dx, 0);
     t.packed = filters;
     t.pad_y = l->kernel_h - 1 - l->pad_h;
@@ -70,7 +70,7 @@ conv_task convolution_winograd_input(const group_work *g, const unit *u, const f
 }
 
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const int outputs = l->out.channels / layer_groups(l);
     const size_t weights = layer_weights(l) / (size_t)layer_groups(l);
     for (int part = 0; part < layer_groups(l); part++) {
@@ -93,12 +93,50 @@ void convolution_weights(const group_work *g, const unit *u, float *dw, float *d
 // ---- Packed weights ----
 
 void convolution_pack(const engine *e, const unit *u, bool transpose) {
-    const layer part = layer_part(u->layers.core);
-    const float *weight = e->parameters + u->layers.core->weight;
+    const layer part = layer_part(u->layers.anchor);
+    const float *weight = e->parameters + u->layers.anchor->weight;
     float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
-    for (int i = 0; i < layer_groups(u->layers.core); i++) {
+    for (int i = 0; i < layer_groups(u->layers.anchor); i++) {
         conv_pack(&part, weight, transpose ? u->block_transposed : u->block, transpose, packed);
         weight += layer_weights(&part);
         packed += transpose ? u->packed_transposed_part : u->packed_part;
+    }
+}
+
+// ---- The filters of Winograd's algorithm ----
+//
+// Transformed, they take four times the memory of the weights, for each direction. So a step with
+// batch norm, whose supersteps all threads begin together, keeps only those of one superstep, and
+// transforms them before it.
+
+static bool is_product(const operation *op) {
+    return (op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT) && op->unit->winograd;
+}
+
+void filters_place(sequence *s, bool by_superstep) {
+    size_t floats = 0;
+    for (int i = 0; i < s->superstep_count; i++) {
+        if (by_superstep) floats = 0;
+        for (int k = s->supersteps[i].first; k < s->supersteps[i].end; k++) {
+            operation *op = &s->operations[k];
+            if (!is_product(op)) continue;
+            op->filters = floats;
+            floats += winograd_packed_floats(op->unit->layers.anchor, op->kind == OP_ANCHOR_INPUT);
+        }
+        if (floats > s->filter_floats) s->filter_floats = floats;
+    }
+}
+
+void filters_transform(const engine *e, const sequence *s, int first, int end, int member) {
+    const int members = team_size(e->team);
+    for (int i = first; i < end; i++) {
+        const operation *op = &s->operations[i];
+        if (!is_product(op)) continue;
+        const layer *l = op->unit->layers.anchor;
+        const bool transpose = op->kind == OP_ANCHOR_INPUT;
+        const int blocks = winograd_packed_blocks(l, transpose);
+        e->kernels->winograd_pack(l, e->parameters + l->weight, transpose,
+                                  blocks * member / members, blocks * (member + 1) / members,
+                                  s->filters + op->filters);
     }
 }

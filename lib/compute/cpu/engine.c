@@ -76,7 +76,7 @@ static status take_norm_state(engine *e, error *err) {
 
 status engine_take_stack(engine *e, team_member *m, int count, error *err) {
     for (int i = 0; i < count; i++)
-        if (!m->stack[i]) TAKE(m->stack[i], record_floats(e->program));
+        if (!m->stack[i]) TAKE(m->stack[i], gradient_floats(e->program));
     return STATUS_OK;
 }
 
@@ -138,25 +138,25 @@ static status take_memory(engine *e, error *err) {
     }
     e->slot_bytes = e->placement.floats * sizeof(float) + e->placement.bytes;
     e->slot_count = threads;
-    if (!engine_slots_alone(e) && (size_t)e->group_capacity > threads)
+    if (!engine_shares_slots(e) && (size_t)e->group_capacity > threads)
         e->slot_count = (size_t)e->group_capacity;
     TAKE(e->slots, e->slot_count * e->slot_bytes);
     return take_norm_state(e, err);
 }
 
-// One record for each node of the widest cover of the local leaves: a single one if all leaves are
-// local. A stage keeps one per shard.
-static status take_records(engine *e, error *err) {
+// One gradient buffer for each node of the widest cover of the local leaves: a single one if all
+// leaves are local. A stage keeps one per shard.
+static status take_gradients(engine *e, error *err) {
     int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
     if (e->options.stage) widest = e->options.shards;
-    e->record_room = widest;
-    TAKE(e->records, (size_t)widest);
-    for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
-    // A single record is already the sum and needs no second buffer.
+    e->gradients_room = widest;
+    TAKE(e->gradients, (size_t)widest);
+    for (int i = 0; i < widest; i++) TAKE(e->gradients[i], gradient_floats(e->program));
+    // A single gradient buffer is already the sum and needs no second buffer.
     if (widest == 1)
-        e->reduced = e->records[0];
+        e->reduced = e->gradients[0];
     else
-        TAKE(e->reduced, record_floats(e->program));
+        TAKE(e->reduced, gradient_floats(e->program));
     return STATUS_OK;
 }
 
@@ -188,15 +188,15 @@ static void cpu_close(engine *e) {
             free(m->added);
             free(m->values);
         }
-    if (e->records && e->reduced != e->records[0]) free(e->reduced);
-    if (e->records)
-        for (int i = 0; i < e->record_room; i++) free(e->records[i]);
+    if (e->gradients && e->reduced != e->gradients[0]) free(e->reduced);
+    if (e->gradients)
+        for (int i = 0; i < e->gradients_room; i++) free(e->gradients[i]);
     norm_state *n = &e->norm;
-    if (e->filters_by_sweep) free(e->inference.filters);
+    if (e->filters_by_superstep) free(e->inference.filters);
     free(e->training.filters);
     void *all[] = {e->parameters, e->buffers,      e->state[0],     e->state[1], e->packed,
                    e->groups,     e->shard_groups, e->shard_leaves, e->counts,   e->cover,
-                   e->records,    e->terms_node,   e->terms,        e->members,  e->slots};
+                   e->gradients,  e->terms_node,   e->terms,        e->members,  e->slots};
     void *norm[] = {n->group_mean,    n->group_m2,          n->group_dy, n->group_dy_xhat,
                     n->mean,          n->mean_rest,         n->inv_std,  n->scale,
                     n->shift,         n->from_dy,           n->from_z,   n->from_one,
@@ -217,12 +217,12 @@ static status take_sequences(engine *e, error *err) {
     const engine_options *o = &e->options;
     sequence_training(&e->training, e, 0);
     sequence_inference(&e->inference, e);
-    e->filters_by_sweep = e->placement.norms > 0 && !o->apart && !o->stage;
-    filters_place(&e->training, e->filters_by_sweep);
+    e->filters_by_superstep = e->placement.norms > 0 && !o->apart && !o->stage;
+    filters_place(&e->training, e->filters_by_superstep);
     filters_place(&e->inference, false);
     TAKE(e->training.filters, e->training.filter_floats);
     // Forward operations come first in training, too: their filters have the same places.
-    if (!e->filters_by_sweep) e->inference.filters = e->training.filters;
+    if (!e->filters_by_superstep) e->inference.filters = e->training.filters;
     return STATUS_OK;
 }
 
@@ -232,7 +232,7 @@ static status open_parts(engine *e, error *err) {
                        err));
     TRY(take_sequences(e, err));
     TRY(take_memory(e, err));
-    TRY(take_records(e, err));
+    TRY(take_gradients(e, err));
     take_tracks(e);
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
 out:
@@ -290,11 +290,11 @@ static status cpu_copy(engine *e, const engine_copy *copies, int count, error *e
 
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
-    if (!e->filters_by_sweep)
+    if (!e->filters_by_superstep)
         filters_transform(e, &e->training, 0, e->training.operation_count, member);
     for (int i = member; i < e->placement.count; i += members) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.core || u->layers.core->kind != LAYER_CONV || u->winograd) continue;
+        if (!u->layers.anchor || u->layers.anchor->kind != LAYER_CONV || u->winograd) continue;
         convolution_pack(e, u, false);
         if (u->packed_transposed) convolution_pack(e, u, true);
     }
@@ -304,16 +304,16 @@ static void pack_body(void *argument, int member) {
     pack_part(argument, member);
 }
 
-// No sweep needs more memory than in the sequence of all gradients, for which it was taken.
+// No superstep needs more memory than in the sequence of all gradients, for which it was taken.
 void engine_freeze(engine *e, uint32_t frozen) {
     sequence s;
     sequence_training(&s, e, frozen);
-    filters_place(&s, e->filters_by_sweep);
+    filters_place(&s, e->filters_by_superstep);
     s.filters = e->training.filters;
     sequence_release(&e->training);
     e->training = s;
     e->frozen = frozen;
-    if (!e->filters_by_sweep) team_run(e->team, pack_body, e);
+    if (!e->filters_by_superstep) team_run(e->team, pack_body, e);
 }
 
 static void copy(float *to, const float *from, size_t n) {
@@ -349,11 +349,11 @@ static int samples_of_step(const engine *e) {
 
 // Updates the parameters [first, end), each run of one group with the rule of that group.
 static void update_part(const engine *e, update_task *t, size_t first, size_t end) {
-    const uint8_t *groups = e->options.groups;
+    const uint8_t *groups = e->options.parameter_groups;
     for (size_t next; first < end; first = next) {
         const int number = groups ? groups[first / ARENA_ALIGNMENT] : 0;
         bool frozen;
-        const update_rule rule = update_rule_of_group(e->rule, number, &frozen);
+        const update_rule rule = parameter_group_rule(e->rule, number, &frozen);
         next = groups ? first + ARENA_ALIGNMENT : end;
         while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
         if (next > end) next = end;
@@ -399,7 +399,7 @@ static status cpu_update(engine *e, const update_rule *rule, update_result *resu
     engine_region(e, update_body);
     e->inference_is_old = true;
     const size_t tail = e->program->parameters + e->program->buffers;
-    result->loss = (float)((double)e->reduced[tail + RECORD_LOSS] / samples_of_step(e));
+    result->loss = (float)((double)e->reduced[tail + TAIL_LOSS] / samples_of_step(e));
     result->digest = 0;
     for (int t = 0; t < team_size(e->team); t++) result->digest += e->members[t].digest;
     return STATUS_OK;
@@ -426,9 +426,9 @@ static size_t cpu_memory(const engine *e) {
     return e->allocated;
 }
 
-static float *const *cpu_records(engine *e, int *count) {
-    *count = e->record_count;
-    return e->records;
+static float *const *cpu_gradients(engine *e, int *count) {
+    *count = e->cover_count;
+    return e->gradients;
 }
 
 static const backend cpu = {
@@ -442,7 +442,7 @@ static const backend cpu = {
     .step = cpu_step,
     .tree = cpu_tree,
     .shard_leaves = cpu_shard_leaves,
-    .records = cpu_records,
+    .gradients = cpu_gradients,
     .forward = cpu_forward,
     .logits_floats = cpu_logits_floats,
     .gather_logits = cpu_gather_logits,

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
 // the order of operations; ownership.c: which thread has which groups; operations.c: one group;
-// layers.c: what each kind of layer does to it; filters.c: the filters of Winograd's algorithm;
-// batch_norm.c: statistics of a shard; step.c: a whole step.
+// layers.c, convolution.c: what each kind of layer does to it; batch_norm.c: statistics of a shard;
+// step.c: a whole step; exchange.c: a step in parts, which engines exchange.
 //
-// A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
-// groups, one group after another, so that the activations of a group stay in the cache. If images
-// are so small that one does not fill a block of Winograd's algorithm, it takes a few groups at a
-// time, a *bunch*: each operation of the sweep on all of them, then the next operation. A sweep
-// ends where a batch norm needs the other groups of its shard. Without batch norm a step is one
-// sweep, and a thread needs memory for a single group only.
+// A step is a list of *supersteps*, as in bulk-synchronous programs. In a superstep every thread
+// runs the operations of the superstep on its own groups, one group after another, so that the
+// activations of a group stay in the cache. If images are so small that one does not fill a block
+// of Winograd's algorithm, it takes a few groups at a time, a *chunk*: each operation of the
+// superstep on all of them, then the next operation. A superstep ends where a batch norm needs the
+// other groups of its shard. Without batch norm a step is one superstep, and a thread needs memory
+// for a single group only.
 //
-// A thread's leaves are contiguous. Their records go through a stack machine
-// (reduction_tree_merges): the operations of a leaf write into a new record or, if the tree adds
-// the leaf to the preceding sum, directly into that sum.
+// A thread's leaves are contiguous. Their gradient buffers go through a stack machine
+// (reduction_tree_merges): the operations of a leaf write into a new gradient buffer or, if the
+// tree adds the leaf to the preceding sum, directly into that sum.
 #ifndef LOCKSTEP_COMPUTE_CPU_ENGINE_H
 #define LOCKSTEP_COMPUTE_CPU_ENGINE_H
 
@@ -29,20 +30,21 @@ typedef enum operation_kind {
     OP_RECEIVE_GRADIENT,
     OP_SEND_GRADIENT,
     OP_LOAD,
-    OP_CORE,
+    OP_ANCHOR,
     OP_MOMENTS, // batch norm: mean and squares of the group
-    OP_TAIL,
-    OP_ALONE,
+    OP_EPILOGUE,
+    OP_UNFUSED,
     OP_LOSS,
-    OP_TAIL_AGAIN,   // a y that was not kept
-    OP_SUM_BACKWARD, // of a tail: dy becomes the gradient of the sum, and goes to its second source
-    OP_TAIL_SUMS,    // batch norm, backward: sums of the group, which are also the gradients of its
-                     // scale and shift
-    OP_STATISTICS,   // batch norm: those of the shard, if OP_TAIL_SUMS is left out
-    OP_TAIL_BACKWARD,
-    OP_ALONE_BACKWARD,
-    OP_CORE_WEIGHTS,
-    OP_CORE_INPUT,
+    OP_EPILOGUE_AGAIN, // a y that was not kept
+    OP_SUM_BACKWARD,   // of an epilogue: dy becomes the gradient of the sum, and goes to its second
+                       // source
+    OP_EPILOGUE_SUMS,  // batch norm, backward: sums of the group, which are also the gradients of
+                       // its scale and shift
+    OP_STATISTICS,     // batch norm: those of the shard, if OP_EPILOGUE_SUMS is left out
+    OP_EPILOGUE_BACKWARD,
+    OP_UNFUSED_BACKWARD,
+    OP_ANCHOR_WEIGHTS,
+    OP_ANCHOR_INPUT,
 } operation_kind;
 
 typedef struct operation {
@@ -51,37 +53,38 @@ typedef struct operation {
     size_t filters;   // products by Winograd's algorithm: offset of their filters
 } operation;
 
-typedef struct range { // of a record
+typedef struct range { // of a gradient buffer
     size_t first, count;
 } range;
 
-typedef enum meeting {
-    MEET_NOT,
-    MEET_FORWARD,
-    MEET_BACKWARD,
-    MEET_FILTERS // only those of the next sweep
-} meeting;
+typedef enum barrier_work {
+    BARRIER_NONE,
+    BARRIER_FORWARD,
+    BARRIER_BACKWARD,
+    BARRIER_FILTERS // only those of the next superstep
+} barrier_work;
 
-typedef struct sweep {
+typedef struct superstep {
     int first, end;             // operations
-    meeting meeting;            // joint work of the threads at its end
+    barrier_work barrier;       // joint work of the threads at its end
     const unit *norm;           // its batch norm
-    int bunch;                  // groups that its operations take at a time, at most
+    int chunk;                  // groups that its operations take at a time, at most
     size_t values, added;       // floats of each of these in the memory of the thread
-    int range_first, range_end; // the parts of a record that its operations write
-} sweep;
+    int range_first, range_end; // the parts of a gradient buffer that its operations write
+} superstep;
 
-enum { BUNCH = WINOGRAD_TILES }; // groups of a bunch, at most
+enum { CHUNK = WINOGRAD_TILES }; // groups of a chunk, at most
 
-typedef struct sequence { // of sweeps; training or inference
+typedef struct sequence { // of supersteps; training or inference
     operation *operations;
-    sweep *sweeps;
+    superstep *supersteps;
     range *ranges;
-    int operation_count, sweep_count, range_count;
-    int loss_sweep; // where backward begins, if it runs separately
-    float *filters; // transformed (filters.c): of all operations, or of one sweep at a time
+    int operation_count, superstep_count, range_count;
+    int loss_superstep; // where backward begins, if it runs separately
+    float *filters; // transformed (filters_transform): of all operations, or of one superstep at a
+                    // time
     size_t filter_floats;
-    size_t values_floats, added_floats; // of the largest bunch
+    size_t values_floats, added_floats; // of the largest chunk
 } sequence;
 
 typedef struct group {
@@ -99,16 +102,16 @@ typedef struct norm_state {
     float *inv_std, *scale, *shift;     // [local shard][channel], forward
     float *from_dy, *from_z, *from_one; // [local shard][channel], backward
     float *weighted_mean,
-        *weighted_variance;       // [local shard][channel]: the shard's part of the record
+        *weighted_variance;       // [local shard][channel]: the shard's part of the gradient buffer
     double *mine, *all;           // sync: [local shard or shard][2·channels of one norm]
     float *run_scale, *run_shift; // [channel]: inference
 } norm_state;
 
 // Data of one thread of the team.
 typedef struct team_member {
-    float **stack; // of records, stack_size at most; those that a step needs exist
+    float **stack; // of gradient buffers, stack_size at most; those that a step needs exist
     float *scratch;
-    float *values; // y that are computed again: of each group of a bunch
+    float *values; // y that are computed again: of each group of a chunk
     float *added;  // likewise: gradients before they are added to others
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent; start of the current phase
@@ -125,9 +128,9 @@ struct engine {
     placement placement;
     sequence training, inference;
     uint32_t frozen; // groups of parameters whose gradients `training` leaves out
-    // Training has the filters of one sweep at a time, and inference has its own, from the first
-    // call on. If not, inference has those of training.
-    bool filters_by_sweep;
+    // Training has the filters of one superstep at a time, and inference has its own, from the
+    // first call on. If not, inference has those of training.
+    bool filters_by_superstep;
     bool inference_is_old; // its own filters are those of earlier parameters
 
     float *parameters, *buffers, *state[2], *packed;
@@ -149,17 +152,17 @@ struct engine {
     int stack_size, cover_size; // most pending sums of a thread; most nodes of a cover
     int first_leaf;             // of this engine
     int *cover;                 // nodes of the tree
-    float **records;
-    int record_count, record_room;
+    float **gradients;
+    int cover_count, gradients_room;
     int *terms_node; // the threads' own covers, in order
     float **terms;
     int term_count;
     float *reduced;
 
-    int first_sweep, end_sweep;                  // the sweeps that the threads run
+    int first_superstep, end_superstep;          // the supersteps that the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
     int run_first, run_end;                      // the local shards being processed
-    int record_first;                            // index of their first record
+    int gradients_first;                         // index of their first gradient buffer
     const float *stage_in;                       // stages: input and output of this run
     float *stage_out;
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
@@ -187,7 +190,7 @@ typedef struct group_work {
     int samples;
     const uint8_t *const *pixels;
     float *memory;
-    float *record; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
+    float *gradients; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
     bool accumulate;
     float *added, *values; // of the member's, its own part
 } group_work;
@@ -199,21 +202,25 @@ void sequence_training(sequence *s, const engine *e, uint32_t frozen);
 void sequence_inference(sequence *s, const engine *e);
 void sequence_release(sequence *s);
 
-// operations.c: runs operations [first, end) on a bunch of groups, and accounts for their time.
-void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end);
+// operations.c: runs operations [first, end) on a chunk of groups, and accounts for their time.
+void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end);
 
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // Distributes the leaves of local shards [first, end) over the threads.
-void ownership_deal(engine *e, int first, int end);
+void ownership_assign(engine *e, int first, int end);
 
 // The memory that a place is in.
 static inline float *group_memory(const group_work *g, place p) {
     return p.in_thread ? g->values : g->memory;
 }
 
-static inline uint8_t *group_winners(const group_work *g, const unit *u) {
-    return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
+static inline float *engine_slot(const engine *e, size_t number) {
+    return (float *)(e->slots + number * e->slot_bytes);
+}
+
+static inline uint8_t *group_choices(const group_work *g, const unit *u) {
+    return (uint8_t *)(g->memory + g->e->placement.floats) + u->choices;
 }
 
 // A place without borders as a view of another shape: flatten changes the shape, but not the
@@ -225,69 +232,68 @@ static inline view group_view(const group_work *g, place p, shape s) {
     return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
 }
 
-// layers.c: the operations of a layer that begins a unit, as its core or alone. Tails and sums have
-// theirs in operations.c, whatever their layers.
+// layers.c: the operations of a layer that begins a unit, as its anchor or unfused. Epilogues and
+// sums have theirs in operations.c, whatever their layers.
 typedef struct cpu_layer {
-    void (*forward)(const group_work *g, const unit *u);             // writes z; alone: y
-    void (*backward)(const group_work *g, const unit *u, float *dx); // alone: dw and db, too
-    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // core
+    void (*forward)(const group_work *g, const unit *u);             // writes z; unfused: y
+    void (*backward)(const group_work *g, const unit *u, float *dx); // unfused: dw and db, too
+    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // anchor
 } cpu_layer;
 extern const cpu_layer cpu_layers[LAYER_KINDS];
 
-// convolution.c: the core of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
+// convolution.c: the anchor of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
 // is no bias. convolution_pack copies the weights for the kernels, for the forward pass or, with
 // `transpose`, for the input gradient.
 void convolution_forward(const group_work *g, const unit *u);
 void convolution_input(const group_work *g, const unit *u, float *dx);
-// The same by Winograd's algorithm: the tasks of one group of a bunch.
+// The same by Winograd's algorithm: the tasks of one group of a chunk.
 conv_task convolution_winograd(const group_work *g, const unit *u, const float *filters);
 conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
                                      float *dx);
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
 void convolution_pack(const engine *e, const unit *u, bool transpose);
 
-// filters.c: finds places for the filters of a sequence. With `by_sweep`, all sweeps share one
-// memory.
-void filters_place(sequence *s, bool by_sweep);
+// convolution.c: finds places for the filters of a sequence. With `by_superstep`, all supersteps
+// share one memory.
+void filters_place(sequence *s, bool by_superstep);
 // Transforms a thread's share of the filters of operations [first, end).
 void filters_transform(const engine *e, const sequence *s, int first, int end, int member);
 
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
-static inline bool engine_slots_alone(const engine *e) {
+static inline bool engine_shares_slots(const engine *e) {
     return e->placement.norms == 0 && !e->options.apart && !e->options.stage;
 }
 
 // step.c
 // Prepares the engine for the steps of a batch.
 status cpu_begin(engine *e, const batch *b, error *err) MUST_CHECK;
+// Runs supersteps [first, end) on all threads, on the leaves that ownership_assign gave them.
+void step_run(engine *e, int first, int end, error *err);
+// For the table:
 status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                 error *err) MUST_CHECK;
+
+// exchange.c: copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
+// this engine's memory. Lanes that the source lacks become zero.
+void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
+// Runs an operation that exchanges activations, on one group.
+void exchange_operation(const group_work *g, operation_kind kind);
+// For the table:
 status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
 size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(engine *e, float *logits);
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses);
-
-// lanes.c: copy `rows` elements of a group between this engine's memory and a block of the
-// interface, [rows][GROUP]. Lanes that the source lacks become zero.
-void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
-void lanes_export(const engine *e, const float *memory, float *block, size_t rows);
-
-// stage.c
 size_t cpu_stage_floats(const engine *e, bool output);
 status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
                          float *out, error *err) MUST_CHECK;
 status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                           error *err) MUST_CHECK;
 void cpu_stage_reduce(engine *e);
-// Runs an operation that exchanges activations, on one group.
-void stage_operation(const group_work *g, operation_kind kind);
-// step.c: runs sweeps [first, end) on all threads, on the leaves that ownership_deal gave them.
-void step_run(engine *e, int first, int end, error *err);
-status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
-                 error *err) MUST_CHECK;
 
-// engine.c: takes memory for the first `count` records of a thread's stack.
+// engine.c: takes memory for the first `count` gradient buffers of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
 // engine.c: builds the training sequence anew, for other frozen groups.
 void engine_freeze(engine *e, uint32_t frozen);
@@ -305,7 +311,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member);
 bool batch_norm_backward(engine *e, const unit *u, int member);
 // Computes scale and shift from the running statistics.
 void batch_norm_inference(engine *e);
-// Updates the running statistics after a step, from the reduced record.
+// Updates the running statistics after a step, from the reduced gradient buffer.
 void batch_norm_update(engine *e);
 
 #endif

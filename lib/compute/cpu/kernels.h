@@ -20,9 +20,8 @@
 #include <stdint.h>
 
 #include "base/random.h"
-#include "compute/activation_kind.h"
 #include "compute/backend.h"
-#include "compute/winograd.h"
+#include "compute/layer_sums.h"
 
 // An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·lanes + n].
 // Rows may be longer than the image: the border around it is zero (padding of a convolution) and
@@ -65,7 +64,7 @@ static inline conv_phase conv_phase_of(int kernel, int stride, int padding, int 
 }
 
 // Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
-// + ky - pad_y, …), in the parts of long_sums.h; samples are added by halves.
+// + ky - pad_y, …), in the parts of layer_sums.h; samples are added by halves.
 enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
 
 typedef struct conv_weight_task {
@@ -95,10 +94,10 @@ typedef struct linear_weight_task {
 // The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·(z - mean) +
 // shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
-typedef struct tail_task {
-    view z;          // output of the layer; tail_backward replaces it by its gradient
+typedef struct epilogue_task {
+    view z;          // output of the layer; epilogue_backward replaces it by its gradient
     view y;          // result
-    uint8_t *winner; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
+    uint8_t *argmax; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
     const float *scale, *shift; // batch norm, one per channel; NULL: none
     const float *mean;          // likewise: of the shard, for training; NULL: 0
@@ -108,18 +107,18 @@ typedef struct tail_task {
     view second; // of the same shape
     int samples; // of this group: 1 … 16
     // Backward:
-    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, tail_backward_sums replaces it by
-               // the gradient of batch norm's output, which tail_backward then expects
+    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, epilogue_backward_sums replaces
+               // it by the gradient of batch norm's output, which epilogue_backward then expects
     const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
     const float *inv_std;        // likewise of the shard
-    float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, one per channel
+    float *sum_dy, *sum_dy_xhat; // epilogue_backward_sums: of this group, one per channel
     const float *from_dy, *from_z,
-        *from_one; // tail_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
-} tail_task;
+        *from_one; // epilogue_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
+} epilogue_task;
 
 typedef struct pool_task { // any other pooling, as a separate layer
     view x, y;
-    uint8_t *winner; // max: offset in the window
+    uint8_t *argmax; // max: offset in the window
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     const float *dy;
     float *dx; // dense [c][h][w][16]
@@ -205,9 +204,9 @@ typedef struct update_task {
     /* Per channel over all positions of the first `samples` lanes: mean, and sum of squared        \
        differences from it. */                                                                      \
     X(suffix, void, moments, (const view *z, int samples, double *mean, double *m2))                \
-    X(suffix, void, tail_forward, (const tail_task *t))                                             \
-    X(suffix, void, tail_backward_sums, (const tail_task *t))                                       \
-    X(suffix, void, tail_backward, (const tail_task *t))                                            \
+    X(suffix, void, epilogue_forward, (const epilogue_task *t))                                     \
+    X(suffix, void, epilogue_backward_sums, (const epilogue_task *t))                               \
+    X(suffix, void, epilogue_backward, (const epilogue_task *t))                                    \
     /* ReLU by its output: clears the elements of dy where y is not above zero. dy is dense. */     \
     X(suffix, void, relu_backward, (const view *y, float *dy))                                      \
     X(suffix, void, max_pool, (const pool_task *t))                                                 \
@@ -251,7 +250,7 @@ int kernels_lanes(int samples);
 // `isa`. NULL if the processor cannot run it.
 const kernels *kernels_find(const char *isa, int lanes);
 
-// For the convolutions of compute/winograd.h:
+// For the convolutions that winograd_pays for (compute/layer_sums.h):
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
 int winograd_packed_blocks(const layer *l, bool transpose);
 size_t winograd_packed_floats(const layer *l, bool transpose);

@@ -4,10 +4,10 @@
 
 #include "compute/cpu/engine.h"
 
-// ---- Cores; convolution.c has the other ----
+// ---- Anchors; convolution.c has the other ----
 
 static void linear_forward(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const linear_task t = {.inputs = (int)shape_size(l->in),
                            .outputs = (int)shape_size(l->out),
                            .weight = g->e->parameters + l->weight,
@@ -18,7 +18,7 @@ static void linear_forward(const group_work *g, const unit *u) {
 }
 
 static void linear_input(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const linear_task t = {.inputs = (int)shape_size(l->in),
                            .outputs = (int)shape_size(l->out),
                            .weight = g->e->parameters + l->weight,
@@ -28,7 +28,7 @@ static void linear_input(const group_work *g, const unit *u, float *dx) {
 }
 
 static void linear_weights(const group_work *g, const unit *u, float *dw, float *db) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const linear_weight_task t = {.inputs = (int)shape_size(l->in),
                                   .outputs = (int)shape_size(l->out),
                                   .x = group_memory(g, u->x) + u->x.offset,
@@ -40,13 +40,13 @@ static void linear_weights(const group_work *g, const unit *u, float *dw, float 
     g->e->kernels->linear_weight(&t);
 }
 
-// ---- Layers that are a unit by themselves ----
+// ---- Unfused layers ----
 
 static pool_task pooling(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (pool_task){.x = place_view(u->x, g->memory),
                        .y = place_view(u->y, g->memory),
-                       .winner = group_winners(g, u),
+                       .argmax = group_choices(g, u),
                        .kernel_h = l->kernel_h,
                        .kernel_w = l->kernel_w,
                        .stride_y = l->stride_h,
@@ -79,10 +79,10 @@ static void average_pool_backward(const group_work *g, const unit *u, float *dx)
 
 // Random numbers are compared with the rate as floats; comparing integers gives the same result.
 static dropout_task dropping(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (dropout_task){.x = group_view(g, u->x, u->y.size),
                           .y = place_view(u->y, g->memory),
-                          .kept = (int8_t *)group_winners(g, u),
+                          .kept = (int8_t *)group_choices(g, u),
                           .scale = (float)(1 / (1 - l->rate)),
                           .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
                           .stream = {.seed = layer_seed(l, g->e->options.seed),
@@ -111,7 +111,7 @@ static void dropout_backward(const group_work *g, const unit *u, float *dx) {
 }
 
 static activation_task activating(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (activation_task){.kind = layer_traits_of(l)->activation,
                              .x = group_view(g, u->x, u->y.size),
                              .y = place_view(u->y, g->memory),
@@ -131,7 +131,7 @@ static void activation_backward(const group_work *g, const unit *u, float *dx) {
 }
 
 static group_norm_task normalising(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (group_norm_task){.x = group_view(g, u->x, u->y.size),
                              .y = place_view(u->y, g->memory),
                              .groups = l->groups,
@@ -140,8 +140,8 @@ static group_norm_task normalising(const group_work *g, const unit *u, float *dx
                              .bias = g->e->parameters + l->bias,
                              .dy = g->memory + u->dy.offset,
                              .dx = dx,
-                             .dweight = g->record ? g->record + l->weight : NULL,
-                             .dbias = g->record ? g->record + l->bias : NULL,
+                             .dweight = g->gradients ? g->gradients + l->weight : NULL,
+                             .dbias = g->gradients ? g->gradients + l->bias : NULL,
                              .accumulate = g->accumulate};
 }
 

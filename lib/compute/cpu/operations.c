@@ -21,8 +21,8 @@ static void scale_logits(const group_work *g, const unit *u) {
     g->e->kernels->activation(&t);
 }
 
-static void run_core(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
+static void run_anchor(const group_work *g, const unit *u) {
+    const layer *l = u->layers.anchor;
     if (!l) {
         run_sum(g, u);
         return;
@@ -55,37 +55,38 @@ static void add_input_gradient(const group_work *g, const unit *u) {
                        shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
 }
 
-// The gradient of the input of the layer that begins a unit, and of its parameters if it is alone.
+// The gradient of the input of the layer that begins a unit, and of its parameters if it is
+// unfused.
 static void run_input(const group_work *g, const unit *u, const layer *l) {
     cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
     add_input_gradient(g, u);
 }
 
-static void run_core_input(const group_work *g, const unit *u) {
-    if (u->layers.core) {
-        run_input(g, u, u->layers.core);
+static void run_anchor_input(const group_work *g, const unit *u) {
+    if (u->layers.anchor) {
+        run_input(g, u, u->layers.anchor);
         return;
     }
     pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
     if (u->layers.sum) pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
 }
 
-static void run_core_weights(const group_work *g, const unit *u) {
-    const layer *l = u->layers.core;
-    cpu_layers[l->kind].weights(g, u, g->record + l->weight,
-                                l->has_bias ? g->record + l->bias : NULL);
+static void run_anchor_weights(const group_work *g, const unit *u) {
+    const layer *l = u->layers.anchor;
+    cpu_layers[l->kind].weights(g, u, g->gradients + l->weight,
+                                l->has_bias ? g->gradients + l->bias : NULL);
 }
 
-static tail_task tail(const group_work *g, const unit *u) {
+static epilogue_task epilogue(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    tail_task t = {.z = place_view(u->z, g->memory),
-                   .y = place_view(u->y, group_memory(g, u->y)),
-                   .winner = group_winners(g, u),
-                   .activation = unit_tail_activation(&u->layers),
-                   .pool = u->layers.pool,
-                   .adds = u->layers.plus,
-                   .samples = g->samples,
-                   .dy = g->memory + u->dy.offset};
+    epilogue_task t = {.z = place_view(u->z, g->memory),
+                       .y = place_view(u->y, group_memory(g, u->y)),
+                       .argmax = group_choices(g, u),
+                       .activation = unit_epilogue_activation(&u->layers),
+                       .pool = u->layers.pool,
+                       .adds = u->layers.plus,
+                       .samples = g->samples,
+                       .dy = g->memory + u->dy.offset};
     if (t.adds) t.second = group_view(g, u->second, u->z.size);
     if (!u->layers.norm) return t;
     if (!g->group) {
@@ -110,8 +111,8 @@ static tail_task tail(const group_work *g, const unit *u) {
 }
 
 // After a sum, dy is already the gradient of its operands.
-static tail_task tail_gradient(const group_work *g, const unit *u) {
-    tail_task t = tail(g, u);
+static epilogue_task epilogue_gradient(const group_work *g, const unit *u) {
+    epilogue_task t = epilogue(g, u);
     if (t.adds) t.activation = ACTIVATION_NONE;
     return t;
 }
@@ -123,11 +124,11 @@ static void run_sum_backward(const group_work *g, const unit *u) {
     pass_gradient(g, dy, u->layers.second, u->second_dx);
 }
 
-// Writes or adds `values` (NULL: zeros) to a part of the group's record.
-static void record_put(const group_work *g, size_t at, const float *values, size_t n) {
+// Writes or adds `values` (NULL: zeros) to a part of the group's gradient buffer.
+static void put_gradients(const group_work *g, size_t at, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float v = values ? values[i] : 0.0f;
-        g->record[at + i] = g->accumulate ? g->record[at + i] + v : v;
+        g->gradients[at + i] = g->accumulate ? g->gradients[at + i] + v : v;
     }
 }
 
@@ -138,19 +139,19 @@ static void run_statistics(const group_work *g, const unit *u) {
     const size_t shard =
         (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
-    record_put(g, e->program->parameters + u->layers.norm->mean,
-               leads ? e->norm.weighted_mean + shard : NULL, channels);
-    record_put(g, e->program->parameters + u->layers.norm->variance,
-               leads ? e->norm.weighted_variance + shard : NULL, channels);
+    put_gradients(g, e->program->parameters + u->layers.norm->mean,
+                  leads ? e->norm.weighted_mean + shard : NULL, channels);
+    put_gradients(g, e->program->parameters + u->layers.norm->variance,
+                  leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
-static void run_tail_sums(const group_work *g, const unit *u) {
+static void run_epilogue_sums(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const tail_task t = tail_gradient(g, u);
-    e->kernels->tail_backward_sums(&t);
+    const epilogue_task t = epilogue_gradient(g, u);
+    e->kernels->epilogue_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
-    record_put(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    record_put(g, u->layers.norm->bias, t.sum_dy, channels);
+    put_gradients(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    put_gradients(g, u->layers.norm->bias, t.sum_dy, channels);
     run_statistics(g, u);
 }
 
@@ -166,20 +167,20 @@ static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
     const size_t classes = (size_t)p->classes;
-    float *logits = g->memory + u->z.offset, tail_values[RECORD_EXTRA] = {0};
+    float *logits = g->memory + u->z.offset, tail_values[GRADIENT_TAIL] = {0};
     if (e->given_gradients) {
         lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
-        tail_values[RECORD_LOSS] = e->given_losses[g->index];
+        tail_values[TAIL_LOSS] = e->given_losses[g->index];
     } else {
         const loss_task t = {.classes = p->classes,
                              .samples = g->samples,
                              .smoothing = e->options.label_smoothing,
                              .logits = logits,
                              .targets = e->batch->targets + g->group->first};
-        tail_values[RECORD_LOSS] = e->kernels->loss(&t);
+        tail_values[TAIL_LOSS] = e->kernels->loss(&t);
     }
     scale_logits(g, u);
-    record_put(g, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
+    put_gradients(g, p->parameters + p->buffers, tail_values, GRADIENT_TAIL);
 }
 
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is
@@ -197,60 +198,60 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
-    case OP_SEND_GRADIENT: stage_operation(g, op->kind); break;
+    case OP_SEND_GRADIENT: exchange_operation(g, op->kind); break;
     case OP_LOAD: {
         const view x = place_view(e->placement.input, g->memory);
         e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
         if (g->next) fetch_images(e, g->next);
         break;
     }
-    case OP_CORE: run_core(g, op->unit); break;
+    case OP_ANCHOR: run_anchor(g, op->unit); break;
     case OP_MOMENTS: run_moments(g, op->unit); break;
-    case OP_TAIL:
-    case OP_TAIL_AGAIN: {
-        const tail_task t = tail(g, op->unit);
-        e->kernels->tail_forward(&t);
+    case OP_EPILOGUE:
+    case OP_EPILOGUE_AGAIN: {
+        const epilogue_task t = epilogue(g, op->unit);
+        e->kernels->epilogue_forward(&t);
         break;
     }
-    case OP_ALONE: cpu_layers[op->unit->layers.alone->kind].forward(g, op->unit); break;
+    case OP_UNFUSED: cpu_layers[op->unit->layers.unfused->kind].forward(g, op->unit); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
-    case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
+    case OP_EPILOGUE_SUMS: run_epilogue_sums(g, op->unit); break;
     case OP_STATISTICS: run_statistics(g, op->unit); break;
-    case OP_TAIL_BACKWARD: {
-        const tail_task t = tail_gradient(g, op->unit);
-        e->kernels->tail_backward(&t);
+    case OP_EPILOGUE_BACKWARD: {
+        const epilogue_task t = epilogue_gradient(g, op->unit);
+        e->kernels->epilogue_backward(&t);
         break;
     }
-    case OP_ALONE_BACKWARD: run_input(g, op->unit, op->unit->layers.alone); break;
-    case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
-    case OP_CORE_INPUT: run_core_input(g, op->unit); break;
+    case OP_UNFUSED_BACKWARD: run_input(g, op->unit, op->unit->layers.unfused); break;
+    case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, op->unit); break;
+    case OP_ANCHOR_INPUT: run_anchor_input(g, op->unit); break;
     }
 }
 
-// Products by Winograd's algorithm, on all groups of a bunch at once.
-static void run_winograd(const group_work *bunch, int count, const operation *op,
+// Products by Winograd's algorithm, on all groups of a chunk at once.
+static void run_winograd(const group_work *chunk, int count, const operation *op,
                          const float *filters) {
-    conv_task tasks[BUNCH] = {0};
-    const bool forward = op->kind == OP_CORE;
+    conv_task tasks[CHUNK] = {0};
+    const bool forward = op->kind == OP_ANCHOR;
     for (int i = 0; i < count; i++)
-        tasks[i] = forward ? convolution_winograd(&bunch[i], op->unit, filters)
-                           : convolution_winograd_input(&bunch[i], op->unit, filters,
-                                                        input_gradient(&bunch[i], op->unit));
-    bunch->e->kernels->winograd(tasks, count);
-    for (int i = 0; i < count && !forward; i++) add_input_gradient(&bunch[i], op->unit);
+        tasks[i] = forward ? convolution_winograd(&chunk[i], op->unit, filters)
+                           : convolution_winograd_input(&chunk[i], op->unit, filters,
+                                                        input_gradient(&chunk[i], op->unit));
+    chunk->e->kernels->winograd(tasks, count);
+    for (int i = 0; i < count && !forward; i++) add_input_gradient(&chunk[i], op->unit);
 }
 
-void operations_run(const group_work *bunch, int count, const sequence *s, int first, int end) {
+void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
         const operation *op = &s->operations[i];
-        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
         if (products && op->unit->winograd)
-            run_winograd(bunch, count, op, s->filters + op->filters);
+            run_winograd(chunk, count, op, s->filters + op->filters);
         else
-            for (int k = 0; k < count; k++) run_operation(&bunch[k], op);
+            for (int k = 0; k < count; k++) run_operation(&chunk[k], op);
         // Reads the clock at each change of phase, not for each operation.
         if (i + 1 == end || operation_phase(op->kind) != operation_phase(op[1].kind))
-            member_mark(bunch->member, operation_phase(op->kind));
+            member_mark(chunk->member, operation_phase(op->kind));
     }
 }

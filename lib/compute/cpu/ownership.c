@@ -49,7 +49,7 @@ static status take_stacks(engine *e, const batch *b, error *err) {
     return STATUS_OK;
 }
 
-void ownership_deal(engine *e, int first, int end) {
+void ownership_assign(engine *e, int first, int end) {
     const int threads = team_size(e->team);
     const int first_leaf = e->shard_leaves[e->counts_first + first];
     const int leaves = e->shard_leaves[e->counts_first + end] - first_leaf;
@@ -65,8 +65,8 @@ void ownership_deal(engine *e, int first, int end) {
         for (int k = 0; k < n; k++) e->terms[e->term_count + k] = m->stack[k];
         e->term_count += n;
     }
-    e->record_first = e->options.stage ? first : 0;
-    e->record_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
+    e->gradients_first = e->options.stage ? first : 0;
+    e->cover_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
 }
 
 // Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
@@ -97,6 +97,6 @@ status ownership_prepare(engine *e, const batch *b, error *err) {
         reduction_tree_release(&e->tree); // or the next step would find it
         return STATUS_FAILED;
     }
-    ownership_deal(e, 0, b->end_shard - b->first_shard);
+    ownership_assign(e, 0, b->end_shard - b->first_shard);
     return STATUS_OK;
 }

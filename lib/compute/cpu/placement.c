@@ -40,15 +40,15 @@ static int border_around(const placement *p, int of) {
     int border = 0;
     for (int i = of + 1; i < p->count; i++) {
         const unit_layers *l = &p->units[i].layers;
-        if (l->source.unit == of && l->core && needs_border(l->core))
-            border = max_int(border, l->core->pad_w);
+        if (l->source.unit == of && l->anchor && needs_border(l->anchor))
+            border = max_int(border, l->anchor->pad_w);
     }
     return border;
 }
 
 // Zero columns around dz that the input gradient of a convolution reads.
 static int border_of_gradient(const unit *u) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     int border = 0;
     if (u->layers.first || !l || !needs_border(l)) return 0;
     for (int i = 0; i < l->stride_w; i++) {
@@ -64,8 +64,8 @@ static place y_of(const placement *p, unit_source s) {
 }
 
 // A byte for each y.
-static bool needs_winners(const unit_layers *u) {
-    return u->pool || (u->alone && layer_traits_of(u->alone)->has_choices);
+static bool needs_choices(const unit_layers *u) {
+    return u->pool || (u->unfused && layer_traits_of(u->unfused)->has_choices);
 }
 
 static int readers_of(const placement *p, int of) {
@@ -78,11 +78,11 @@ static int readers_of(const placement *p, int of) {
     return readers;
 }
 
-// A single reader of a y may write to it, unless backward reads it: the ReLU of a tail with a sum
-// goes by its output.
+// A single reader of a y may write to it, unless backward reads it: the ReLU of an epilogue with a
+// sum goes by its output.
 static bool works_in_place(const placement *p, int index) {
     const unit_layers *l = &p->units[index].layers;
-    if (l->core || l->alone || l->sum || l->source.unit == UNIT_INPUT) return false;
+    if (l->anchor || l->unfused || l->sum || l->source.unit == UNIT_INPUT) return false;
     const unit_layers *source = &p->units[l->source.unit].layers;
     return readers_of(p, l->source.unit) == 1 && !(source->plus && source->relu);
 }
@@ -90,10 +90,10 @@ static bool works_in_place(const placement *p, int index) {
 // Not if that would take long, as with GELU, or save little, as with pooling.
 static bool computes_again(const placement *p, int index) {
     const unit_layers *l = &p->units[index].layers;
-    if (p->norms == 0 || index + 1 == p->count || l->alone || l->smooth || l->pool || l->plus)
+    if (p->norms == 0 || index + 1 == p->count || l->unfused || l->smooth || l->pool || l->plus)
         return false;
     const unit_layers *next = &p->units[index + 1].layers;
-    return next->core && next->source.unit == index &&
+    return next->anchor && next->source.unit == index &&
            !(next->plus && next->second.unit == index) && readers_of(p, index) == 1 &&
            border_around(p, index) == 0;
 }
@@ -110,7 +110,7 @@ static void place_values(placement *p, int index, bool bordered) {
     const unit_layers *l = &u->layers;
     const int around_z = border_of_gradient(u), around_y = border_around(p, index);
     u->in_place = works_in_place(p, index);
-    if (!l->alone && !u->in_place && bordered == (around_z > 0)) u->z = put(p, l->z, around_z);
+    if (!l->unfused && !u->in_place && bordered == (around_z > 0)) u->z = put(p, l->z, around_z);
     u->again = computes_again(p, index);
     if (u->again) {
         u->y = place_at(p, l->y, 0);
@@ -126,8 +126,8 @@ static void place_sources(placement *p, int index) {
     u->x = y_of(p, u->layers.source);
     if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
     if (u->in_place) u->z = place_at(p, u->layers.z, u->x.offset);
-    if (!u->layers.last && needs_winners(&u->layers)) {
-        u->winner = p->bytes;
+    if (!u->layers.last && needs_choices(&u->layers)) {
+        u->choices = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
     }
 }
@@ -198,7 +198,7 @@ static void take_scratch(placement *p, size_t floats) {
 }
 
 static void place_weights(placement *p, unit *u, const kernels *k) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     if (!l) return;
     u->winograd = winograd_pays(l);
     if (u->winograd) {
@@ -256,7 +256,7 @@ size_t placement_values(const placement *p, const unit *u) {
 
 size_t placement_added(const placement *p, const unit *u) {
     const unit_source s = u->layers.source;
-    if (!s.gradient || !s.adds || (!u->layers.core && !u->layers.alone)) return 0;
+    if (!s.gradient || !s.adds || (!u->layers.anchor && !u->layers.unfused)) return 0;
     return (floats_of(p, u->dx.size) + GROUP - 1) / GROUP * GROUP;
 }
 

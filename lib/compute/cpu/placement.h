@@ -6,7 +6,7 @@
 // need zeros around them come first: their memory is not shared, so that the zeros stay.
 //
 // With batch norm, a step keeps the values of all its groups. A y that only the next convolution or
-// linear layer reads is not kept: its tail runs again before the weight gradient of that layer.
+// linear layer reads is not kept: its epilogue runs again before the weight gradient of that layer.
 #ifndef LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 #define LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 
@@ -32,7 +32,7 @@ typedef struct unit {
     bool in_place;                              // z is x, which nothing else reads, and dx is dz
     bool again;                                 // y is in the memory of the thread, see above
     size_t end;                                 // of the places without borders of the units so far
-    size_t winner;                              // max pool, dropout: offset in bytes after floats
+    size_t choices;                             // max pool, dropout: offset in bytes after floats
     bool winograd;                              // conv: by Winograd's algorithm
     int block, block_transposed;                // other conv: outputs in a packed block
     size_t packed, packed_transposed;           // likewise: offset in the arena of packed weights
@@ -46,7 +46,7 @@ typedef struct placement {
     place input, input_gradient; // the gradient only if it is needed
     int norms;                   // units with batch norm
     size_t norm_channels;        // channels of all batch norms together
-    size_t floats, bytes;        // memory of a group: floats, then bytes for winners
+    size_t floats, bytes;        // memory of a group: floats, then bytes for choices
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
 } placement;

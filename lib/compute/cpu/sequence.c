@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A step as sweeps of operations: built when the engine is opened, and for training again whenever
-// other parameters are frozen.
+// A step as supersteps of operations: built when the engine is opened, and for training again
+// whenever other parameters are frozen.
 #include <limits.h>
 #include <stdlib.h>
 
@@ -10,21 +10,22 @@
 phase operation_phase(operation_kind kind) {
     if (kind < OP_LOAD) return PHASE_COPY;
     if (kind == OP_LOAD) return PHASE_LOAD;
-    return kind >= OP_TAIL_AGAIN ? PHASE_BACKWARD : PHASE_FORWARD;
+    return kind >= OP_EPILOGUE_AGAIN ? PHASE_BACKWARD : PHASE_FORWARD;
 }
 
 static void add_range(sequence *s, size_t first, size_t count) {
     if (count) s->ranges[s->range_count++] = (range){first, count};
 }
 
-// The parts of a record that an operation writes: those of a layer's tensors, and the loss.
+// The parts of a gradient buffer that an operation writes: those of a layer's tensors, and the
+// loss.
 static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
     const program *p = e->program;
-    const layer *l = kind == OP_CORE_WEIGHTS                         ? u->layers.core
-                     : kind == OP_ALONE_BACKWARD                     ? u->layers.alone
-                     : kind == OP_TAIL_SUMS || kind == OP_STATISTICS ? u->layers.norm
-                                                                     : NULL;
-    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
+    const layer *l = kind == OP_ANCHOR_WEIGHTS                           ? u->layers.anchor
+                     : kind == OP_UNFUSED_BACKWARD                       ? u->layers.unfused
+                     : kind == OP_EPILOGUE_SUMS || kind == OP_STATISTICS ? u->layers.norm
+                                                                         : NULL;
+    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, GRADIENT_TAIL);
     if (!l) return;
     if (kind != OP_STATISTICS) {
         add_range(s, l->weight, layer_weights(l));
@@ -39,23 +40,23 @@ static void add(sequence *s, const engine *e, operation_kind kind, const unit *u
     add_ranges(s, e, kind, u);
 }
 
-// Groups that share a slot of memory are never in a bunch.
-static int bunch_of(const sequence *s, const engine *e, int first) {
-    int bunch = 1;
-    if (engine_slots_alone(e)) return 1;
+// Groups that share a slot of memory are never in a chunk.
+static int chunk_of(const sequence *s, const engine *e, int first) {
+    int chunk = 1;
+    if (engine_shares_slots(e)) return 1;
     for (int i = first; i < s->operation_count; i++) {
         const operation *op = &s->operations[i];
-        const bool products = op->kind == OP_CORE || op->kind == OP_CORE_INPUT;
+        const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
         if (!products || !op->unit->winograd) continue;
-        const int groups = winograd_groups(op->unit->layers.core);
-        if (groups > bunch) bunch = groups;
+        const int groups = winograd_groups(op->unit->layers.anchor);
+        if (groups > chunk) chunk = groups;
     }
-    return bunch;
+    return chunk;
 }
 
-// Adds the memory of a thread that the last sweep needs.
-static void measure_sweep(sequence *s, const engine *e) {
-    sweep *last = &s->sweeps[s->sweep_count - 1];
+// Adds the memory of a thread that the last superstep needs.
+static void measure_superstep(sequence *s, const engine *e) {
+    superstep *last = &s->supersteps[s->superstep_count - 1];
     for (int i = last->first; i < last->end; i++) {
         const unit *u = s->operations[i].unit;
         if (!u) continue;
@@ -64,49 +65,49 @@ static void measure_sweep(sequence *s, const engine *e) {
         if (values > last->values) last->values = values;
         if (added > last->added) last->added = added;
     }
-    const size_t bunch = (size_t)last->bunch;
-    if (bunch * last->values > s->values_floats) s->values_floats = bunch * last->values;
-    if (bunch * last->added > s->added_floats) s->added_floats = bunch * last->added;
+    const size_t chunk = (size_t)last->chunk;
+    if (chunk * last->values > s->values_floats) s->values_floats = chunk * last->values;
+    if (chunk * last->added > s->added_floats) s->added_floats = chunk * last->added;
 }
 
-static void close_sweep(sequence *s, const engine *e, meeting together, const unit *norm) {
-    const sweep *before = s->sweep_count ? &s->sweeps[s->sweep_count - 1] : NULL;
+static void close_superstep(sequence *s, const engine *e, barrier_work work, const unit *norm) {
+    const superstep *before = s->superstep_count ? &s->supersteps[s->superstep_count - 1] : NULL;
     const int first = before ? before->end : 0;
-    s->sweeps[s->sweep_count++] = (sweep){.first = first,
-                                          .end = s->operation_count,
-                                          .meeting = together,
-                                          .norm = norm,
-                                          .bunch = bunch_of(s, e, first),
-                                          .range_first = before ? before->range_end : 0,
-                                          .range_end = s->range_count};
-    measure_sweep(s, e);
+    s->supersteps[s->superstep_count++] = (superstep){.first = first,
+                                                      .end = s->operation_count,
+                                                      .barrier = work,
+                                                      .norm = norm,
+                                                      .chunk = chunk_of(s, e, first),
+                                                      .range_first = before ? before->range_end : 0,
+                                                      .range_end = s->range_count};
+    measure_superstep(s, e);
 }
 
 static void sequence_new(sequence *s, const engine *e) {
     const size_t most = (size_t)e->placement.count * 9 + 8; // nine per unit, and the ends
     *s = (sequence){.operations = memory_new(most, sizeof *s->operations),
-                    .sweeps = memory_new(most, sizeof *s->sweeps),
+                    .supersteps = memory_new(most, sizeof *s->supersteps),
                     .ranges = memory_new(most * 2, sizeof *s->ranges)};
 }
 
 void sequence_release(sequence *s) {
     free(s->operations);
-    free(s->sweeps);
+    free(s->supersteps);
     free(s->ranges);
     *s = (sequence){0};
 }
 
 static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
-    if (u->layers.alone) {
-        add(s, e, OP_ALONE, u);
+    if (u->layers.unfused) {
+        add(s, e, OP_UNFUSED, u);
         return;
     }
-    if (!u->in_place) add(s, e, OP_CORE, u);
+    if (!u->in_place) add(s, e, OP_ANCHOR, u);
     if (u->layers.norm && training) {
         add(s, e, OP_MOMENTS, u);
-        close_sweep(s, e, MEET_FORWARD, u);
+        close_superstep(s, e, BARRIER_FORWARD, u);
     }
-    if (!u->layers.last) add(s, e, OP_TAIL, u);
+    if (!u->layers.last) add(s, e, OP_EPILOGUE, u);
 }
 
 // ---- What backward needs ----
@@ -120,7 +121,7 @@ typedef struct demand {
 } demand;
 
 static bool is_group_trained(const demand *d, size_t offset) {
-    const uint8_t *groups = d->e->options.groups;
+    const uint8_t *groups = d->e->options.parameter_groups;
     return !(d->frozen >> (groups ? groups[offset / ARENA_ALIGNMENT] : 0) & 1);
 }
 
@@ -145,8 +146,8 @@ static void demand_init(demand *d, const engine *e, uint32_t frozen) {
     d->units = memory_new((size_t)count, sizeof *d->units);
     for (int i = 0; i < count; i++) {
         const unit *u = &e->placement.units[i];
-        d->units[i] = wants_input(d, u) || is_trained(d, u->layers.core) ||
-                      is_trained(d, u->layers.norm) || is_trained(d, u->layers.alone);
+        d->units[i] = wants_input(d, u) || is_trained(d, u->layers.anchor) ||
+                      is_trained(d, u->layers.norm) || is_trained(d, u->layers.unfused);
         if (d->units[i] && i < d->lowest) d->lowest = i;
     }
 }
@@ -156,7 +157,7 @@ static void add_statistics(sequence *s, const demand *d, int i) {
     const unit *u = &d->e->placement.units[i];
     if (!u->layers.norm) return;
     add(s, d->e, OP_STATISTICS, u);
-    if (d->lowest < i) close_sweep(s, d->e, MEET_FILTERS, u);
+    if (d->lowest < i) close_superstep(s, d->e, BARRIER_FILTERS, u);
 }
 
 static void add_backward(sequence *s, const demand *d, int i) {
@@ -166,25 +167,25 @@ static void add_backward(sequence *s, const demand *d, int i) {
         add_statistics(s, d, i);
         return;
     }
-    if (u->layers.alone) {
-        if (!u->layers.first || layer_weights(u->layers.alone)) add(s, e, OP_ALONE_BACKWARD, u);
+    if (u->layers.unfused) {
+        if (!u->layers.first || layer_weights(u->layers.unfused)) add(s, e, OP_UNFUSED_BACKWARD, u);
         return;
     }
     if (u->layers.plus) add(s, e, OP_SUM_BACKWARD, u);
     if (u->layers.norm) {
-        add(s, e, OP_TAIL_SUMS, u);
-        close_sweep(s, e, MEET_BACKWARD, u);
+        add(s, e, OP_EPILOGUE_SUMS, u);
+        close_superstep(s, e, BARRIER_BACKWARD, u);
     }
-    if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
+    if (!u->layers.last) add(s, e, OP_EPILOGUE_BACKWARD, u);
     const unit *source =
         u->layers.source.unit == UNIT_INPUT ? NULL : &e->placement.units[u->layers.source.unit];
-    if (is_trained(d, u->layers.core)) {
-        if (source && source->again) add(s, e, OP_TAIL_AGAIN, source);
-        add(s, e, OP_CORE_WEIGHTS, u);
+    if (is_trained(d, u->layers.anchor)) {
+        if (source && source->again) add(s, e, OP_EPILOGUE_AGAIN, source);
+        add(s, e, OP_ANCHOR_WEIGHTS, u);
     }
     if (u->in_place || !wants_input(d, u)) return;
     if (!u->layers.first || (u->layers.sum && u->layers.second.gradient))
-        add(s, e, OP_CORE_INPUT, u);
+        add(s, e, OP_ANCHOR_INPUT, u);
 }
 
 void sequence_training(sequence *s, const engine *e, uint32_t frozen) {
@@ -195,16 +196,16 @@ void sequence_training(sequence *s, const engine *e, uint32_t frozen) {
     add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], true);
     if (o->sends) add(s, e, OP_SEND, NULL);
-    if (o->apart || o->stage) close_sweep(s, e, MEET_NOT, NULL);
-    s->loss_sweep = s->sweep_count;
+    if (o->apart || o->stage) close_superstep(s, e, BARRIER_NONE, NULL);
+    s->loss_superstep = s->superstep_count;
     if (o->sends)
         add(s, e, OP_RECEIVE_GRADIENT, NULL);
     else
         add(s, e, OP_LOSS, &e->placement.units[e->placement.count - 1]);
-    if (o->apart) close_sweep(s, e, MEET_NOT, NULL);
+    if (o->apart) close_superstep(s, e, BARRIER_NONE, NULL);
     for (int i = e->placement.count - 1; i >= 0; i--) add_backward(s, &d, i);
     if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
-    close_sweep(s, e, MEET_NOT, NULL);
+    close_superstep(s, e, BARRIER_NONE, NULL);
     free(d.units);
 }
 
@@ -212,5 +213,5 @@ void sequence_inference(sequence *s, const engine *e) {
     sequence_new(s, e);
     add(s, e, OP_LOAD, NULL);
     for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], false);
-    close_sweep(s, e, MEET_NOT, NULL);
+    close_superstep(s, e, BARRIER_NONE, NULL);
 }

@@ -5,11 +5,7 @@
 
 #include "compute/cpu/engine.h"
 
-static float *slot(const engine *e, size_t number) {
-    return (float *)(e->slots + number * e->slot_bytes);
-}
-
-static void merge_top(const engine *e, const team_member *m, const sweep *s, int top) {
+static void merge_top(const engine *e, const team_member *m, const superstep *s, int top) {
     for (int i = s->range_first; i < s->range_end; i++) {
         const range r = e->training.ranges[i];
         e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
@@ -27,25 +23,26 @@ static group_work work_of(engine *e, int member, int leaf) {
                         .index = index,
                         .samples = g->samples,
                         .pixels = e->batch->pixels + g->first,
-                        .memory = slot(e, (size_t)(engine_slots_alone(e) ? member : index))};
+                        .memory =
+                            engine_slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
 }
 
-// A bunch ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
-static void run_sweep(engine *e, int member, const sweep *s) {
+// A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
+static void run_superstep(engine *e, int member, const superstep *s) {
     team_member *m = &e->members[member];
-    group_work bunch[BUNCH];
+    group_work chunk[CHUNK];
     int top = -1, count = 0;
     for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
         int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
         if (merges == 0) top++;
-        group_work *w = &bunch[count];
+        group_work *w = &chunk[count];
         *w = work_of(e, member, leaf);
-        w->record = m->stack[top];
+        w->gradients = m->stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
         w->added = m->added + (size_t)count * s->added;
         w->values = m->values + (size_t)count * s->values;
-        if (++count < s->bunch && merges < 2 && w->next) continue;
-        operations_run(bunch, count, &e->training, s->first, s->end);
+        if (++count < s->chunk && merges < 2 && w->next) continue;
+        operations_run(chunk, count, &e->training, s->first, s->end);
         count = 0;
         if (merges < 2) continue; // nothing to add, so no time to account for
         for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
@@ -53,55 +50,56 @@ static void run_sweep(engine *e, int member, const sweep *s) {
     }
 }
 
-// Each thread sums its slice of the threads' vectors into the records of the engine's own cover.
-static void join_records(engine *e, int member) {
-    const size_t n = record_floats(e->program), members = (size_t)team_size(e->team);
+// Each thread sums its slice of the threads' vectors into the gradient buffers of the engine's own
+// cover.
+static void join_gradients(engine *e, int member) {
+    const size_t n = gradient_floats(e->program), members = (size_t)team_size(e->team);
     const size_t lines = (n + GROUP - 1) / GROUP;
     const size_t first = lines * (size_t)member / members * GROUP;
     size_t end = lines * ((size_t)member + 1) / members * GROUP;
     if (end > n) end = n;
-    for (int k = 0, t = 0; k < e->record_count; k++) {
+    for (int k = 0, t = 0; k < e->cover_count; k++) {
         const int last = e->tree.nodes[e->cover[k]].end, start = t;
         while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
         reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
                                 (const float *const *)e->terms + start, t - start, first,
-                                e->records[e->record_first + k] + first, end - first);
+                                e->gradients[e->gradients_first + k] + first, end - first);
     }
 }
 
-// If there is a single record, from one thread, the thread and the engine swap buffers. Returns
-// false if there are more.
+// If there is a single gradient buffer, from one thread, the thread and the engine swap buffers.
+// Returns false if there are more.
 static bool hand_over(engine *e, int member) {
-    if (e->term_count != 1 || e->record_count != 1) return false;
+    if (e->term_count != 1 || e->cover_count != 1) return false;
     if (member != 0) return true;
     for (int t = 0; t < team_size(e->team); t++) {
         team_member *m = &e->members[t];
         if (m->stack[0] != e->terms[0]) continue;
-        float **record = &e->records[e->record_first], *brought = m->stack[0];
-        if (e->reduced == *record) e->reduced = brought;
-        m->stack[0] = e->terms[0] = *record;
-        *record = brought;
+        float **gradients = &e->gradients[e->gradients_first], *brought = m->stack[0];
+        if (e->reduced == *gradients) e->reduced = brought;
+        m->stack[0] = e->terms[0] = *gradients;
+        *gradients = brought;
         break;
     }
     return true;
 }
 
-// For an engine that has the filters of one sweep at a time.
-static void transform_filters(engine *e, int member, const sweep *s) {
-    if (!e->filters_by_sweep) return;
+// For an engine that has the filters of one superstep at a time.
+static void transform_filters(engine *e, int member, const superstep *s) {
+    if (!e->filters_by_superstep) return;
     filters_transform(e, &e->training, s->first, s->end, member);
     member_mark(&e->members[member], operation_phase(e->training.operations[s->end - 1].kind));
 }
 
-// The joint work of all threads after a sweep, and the filters of the next one: from here on no
+// The joint work of all threads after a superstep, and the filters of the next one: from here on no
 // thread reads those of this one.
-static bool meet(engine *e, int member, const sweep *s) {
-    if (s->meeting == MEET_NOT) return true;
+static bool pass_barrier(engine *e, int member, const superstep *s) {
+    if (s->barrier == BARRIER_NONE) return true;
     team_barrier(e->team);
     member_mark(&e->members[member], PHASE_WAIT);
     transform_filters(e, member, s + 1);
-    if (s->meeting == MEET_FORWARD) return batch_norm_forward(e, s->norm, member);
-    if (s->meeting == MEET_BACKWARD) return batch_norm_backward(e, s->norm, member);
+    if (s->barrier == BARRIER_FORWARD) return batch_norm_forward(e, s->norm, member);
+    if (s->barrier == BARRIER_BACKWARD) return batch_norm_backward(e, s->norm, member);
     team_barrier(e->team);
     return true;
 }
@@ -110,25 +108,25 @@ static void step_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    transform_filters(e, member, &e->training.sweeps[e->first_sweep]);
-    if (e->filters_by_sweep) team_barrier(e->team);
-    for (int i = e->first_sweep; i < e->end_sweep; i++) {
-        const sweep *s = &e->training.sweeps[i];
-        run_sweep(e, member, s);
-        const bool well = meet(e, member, s);
+    transform_filters(e, member, &e->training.supersteps[e->first_superstep]);
+    if (e->filters_by_superstep) team_barrier(e->team);
+    for (int i = e->first_superstep; i < e->end_superstep; i++) {
+        const superstep *s = &e->training.supersteps[i];
+        run_superstep(e, member, s);
+        const bool well = pass_barrier(e, member, s);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
-    if (e->end_sweep < e->training.sweep_count) return;
+    if (e->end_superstep < e->training.superstep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
-    if (!hand_over(e, member)) join_records(e, member);
+    if (!hand_over(e, member)) join_gradients(e, member);
     member_mark(m, PHASE_BACKWARD);
 }
 
 void step_run(engine *e, int first, int end, error *err) {
-    e->first_sweep = first;
-    e->end_sweep = end;
+    e->first_superstep = first;
+    e->end_superstep = end;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
@@ -145,59 +143,8 @@ status cpu_step(engine *e, const batch *b, error *err) {
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->given_gradients = e->given_losses = NULL;
-    step_run(e, 0, e->training.sweep_count, err);
+    step_run(e, 0, e->training.superstep_count, err);
     return STATUS_OK;
-}
-
-// ---- A step in two halves ----
-
-status cpu_forward(engine *e, const batch *b, error *err) {
-    if (!e->options.apart)
-        return error_set(err, STATUS_FAILED,
-                         "cannot run forward separately: the engine was not opened for it");
-    status rc = cpu_begin(e, b, err);
-    if (rc != STATUS_OK) return rc;
-    step_run(e, 0, e->training.loss_sweep, err);
-    return STATUS_OK;
-}
-
-status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
-    e->given_gradients = gradients;
-    e->given_losses = losses;
-    step_run(e, e->training.loss_sweep, e->training.sweep_count, err);
-    return STATUS_OK;
-}
-
-static size_t block_floats(const engine *e) {
-    return (size_t)e->program->classes * GROUP;
-}
-
-size_t cpu_logits_floats(const engine *e) {
-    return (size_t)e->group_count * block_floats(e);
-}
-
-void cpu_gather_logits(engine *e, float *logits) {
-    const size_t z = e->placement.units[e->placement.count - 1].z.offset;
-    for (int g = 0; g < e->group_count; g++)
-        lanes_export(e, slot(e, (size_t)g) + z, logits + (size_t)g * block_floats(e),
-                     (size_t)e->program->classes);
-}
-
-void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
-    const sample_target *targets = whole->targets;
-    const kernels *k = kernels_find(e->kernels->isa, GROUP);
-    for (int v = 0; v < whole->shards; v++)
-        for (int done = 0; done < whole->count[v]; done += GROUP) {
-            const int left = whole->count[v] - done, samples = left < GROUP ? left : GROUP;
-            const loss_task t = {.classes = e->program->classes,
-                                 .samples = samples,
-                                 .smoothing = e->options.label_smoothing,
-                                 .logits = logits,
-                                 .targets = targets};
-            *losses++ = k->loss(&t);
-            logits += block_floats(e);
-            targets += samples;
-        }
 }
 
 // ---- Inference ----
@@ -213,8 +160,8 @@ static void infer_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const sweep *s = &e->inference.sweeps[0];
-    if (e->filters_by_sweep && e->inference_is_old) {
+    const superstep *s = &e->inference.supersteps[0];
+    if (e->filters_by_superstep && e->inference_is_old) {
         filters_transform(e, &e->inference, s->first, s->end, member);
         team_barrier(e->team);
     }
@@ -226,7 +173,7 @@ static void infer_body(void *argument, int member) {
                                  .member = m,
                                  .samples = (int)(left < lanes ? left : lanes),
                                  .pixels = e->infer_pixels + first,
-                                 .memory = slot(e, (size_t)member),
+                                 .memory = engine_slot(e, (size_t)member),
                                  .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
         store_logits(&work, &e->placement.units[e->placement.count - 1],

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/group/group.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/comm/cuda_comm.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Opening ----
 
@@ -22,20 +22,20 @@ static status open_parts(engine *e, error *err) {
     cuda_device *d = &e->device;
     cuda_plan *p = &e->plan;
     const engine_options *o = &p->options;
-    size_t records;
+    size_t cover_most;
     status rc;
     TRY(cuda_device_open(d, o->device, o->serial_launches, err));
     TRY(cuda_clock_open(&e->clock, d, err));
-    TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &records, err));
+    TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
     TRY(cuda_place(p, d, err));
     cuda_sequence(p);
     TRY(cuda_take_norms(&e->norm, p, d, err));
     TRY(cuda_take_inputs(&e->input, p, d, err));
     TRY(cuda_take_model(&e->model, p, d, err));
-    TRY(cuda_take_records(&e->records, records, p, d, err));
+    TRY(cuda_take_gradients(&e->gradients, cover_most, p, d, err));
     TRY(cuda_take_results(&e->results, p, d, err));
     TRY(cuda_take_exchange(&e->exchange, p, d, err));
-    TRY(cuda_make_tasks(p, &e->model, &e->norm, &e->records, &e->results, d, err));
+    TRY(cuda_make_tasks(p, &e->model, &e->norm, &e->gradients, &e->results, d, err));
     if (p->uses_blas) TRY(cuda_linear_open(d, err));
     TRY(cuda_take_data_set(&e->input, p, d, err));
 out:
@@ -55,7 +55,7 @@ static void close_parts(engine *e) {
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->device.index);
-    cuda_group_close(e);
+    cuda_comm_close(e);
     if (!e->device.stuck) close_parts(e);
     cuda_device_close(&e->device);
     cuda_plan_close(&e->plan);
@@ -175,7 +175,7 @@ const backend cuda_backend = {
     .step = cuda_step,
     .tree = cuda_tree,
     .shard_leaves = cuda_shard_leaves,
-    .records = cuda_records,
+    .gradients = cuda_gradients,
     .forward = cuda_forward,
     .logits_floats = cuda_logits_floats,
     .gather_logits = cuda_gather_logits,
@@ -189,10 +189,10 @@ const backend cuda_backend = {
     .update = cuda_update_step,
     .reduce_engines = cuda_reduce_engines,
     .collect = cuda_collect,
-    .group_join = cuda_group_join,
-    .group_reduce = cuda_group_reduce,
-    .group_result = cuda_group_result,
-    .group_leave = cuda_group_leave,
+    .comm_join = cuda_comm_join,
+    .comm_reduce = cuda_comm_reduce,
+    .comm_result = cuda_comm_result,
+    .comm_leave = cuda_comm_leave,
     .infer = cuda_infer,
     .times = cuda_times,
     .isa = cuda_isa,

@@ -92,9 +92,9 @@ static void weights(const layer *l, const reference_batch *b, double *all, doubl
     if (b->sync_batch_norm) *of_variance = *all >= 2 ? *all : 0;
 }
 
-void reference_update_buffers(const program *p, const reference_batch *b, const double *record,
+void reference_update_buffers(const program *p, const reference_batch *b, const double *gradients,
                               double *buffers) {
-    const double *statistics = record + p->parameters;
+    const double *statistics = gradients + p->parameters;
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
         if (layer_statistics(l) == 0) continue;

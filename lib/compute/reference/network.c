@@ -151,17 +151,17 @@ static void add_statistics(const reference_task *t, double *statistics) {
     }
 }
 
-// Writes the gradient of layer i's input to dx and adds to the record.
-static void layer_backward(const pass *s, int i, double *dx, double *record) {
+// Writes the gradient of layer i's input to dx and adds to the gradient buffer.
+static void layer_backward(const pass *s, int i, double *dx, double *gradients) {
     const layer *l = &s->p->layers[i];
     for (int v = 0; v < set_count(s); v++) {
         reference_task t = task_of(s, i, v);
         if (t.samples == 0) continue;
         t.dx = dx + (size_t)set_at(s, v).first * shape_size(l->in);
-        t.dweight = record + l->weight;
-        t.dbias = layer_biases(l) ? record + l->bias : NULL;
+        t.dweight = gradients + l->weight;
+        t.dbias = layer_biases(l) ? gradients + l->bias : NULL;
         reference_backward(&t);
-        if (layer_statistics(l)) add_statistics(&t, record + s->p->parameters);
+        if (layer_statistics(l)) add_statistics(&t, gradients + s->p->parameters);
     }
 }
 
@@ -172,11 +172,11 @@ static void add_gradient(double *sum, const double *dx, size_t count) {
 }
 
 // gradient[p->count] is that of the logits, the others are zero; `dx` has room for the largest.
-static void pass_backward(const pass *s, double *dx, double *record) {
+static void pass_backward(const pass *s, double *dx, double *gradients) {
     for (int i = s->p->count - 1; i >= 0; i--) {
         const size_t size = (size_t)s->samples * shape_size(s->p->layers[i].in);
         double *sum = s->gradient[layer_source(s->p, i) + 1];
-        layer_backward(s, i, dx, record);
+        layer_backward(s, i, dx, gradients);
         add_gradient(sum, dx, size);
         if (!layer_has_second(&s->p->layers[i])) continue;
         sum = s->gradient[layer_second_source(s->p, i) + 1];
@@ -192,12 +192,12 @@ static size_t largest_value(const pass *s) {
 }
 
 status reference_step(const program *p, const double *parameters, const reference_batch *b,
-                      double *record, double *logits, error *err) {
+                      double *gradients, double *logits, error *err) {
     status rc = STATUS_OK;
     pass s = {.p = p, .parameters = parameters, .b = b};
     double *dx = NULL;
     for (int v = 0; v < b->shards; v++) s.samples += b->count[v];
-    memset(record, 0, record_floats(p) * sizeof *record);
+    memset(gradients, 0, gradient_floats(p) * sizeof *gradients);
     TRY(pass_init(&s, err));
     rc = STATUS_FAILED;
     dx = memory_try_new(largest_value(&s), sizeof *dx, err);
@@ -206,12 +206,12 @@ status reference_step(const program *p, const double *parameters, const referenc
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
     pass_forward(&s);
-    record[p->parameters + p->buffers + RECORD_LOSS] =
+    gradients[p->parameters + p->buffers + TAIL_LOSS] =
         reference_cross_entropy(p->classes, s.samples, s.value[p->count], b->targets,
                                 b->label_smoothing, s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);
-    pass_backward(&s, dx, record);
+    pass_backward(&s, dx, gradients);
 out:
     free(dx);
     pass_release(&s);

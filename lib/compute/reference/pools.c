@@ -29,7 +29,7 @@ static window window_at(const layer *l, int oy, int ox) {
 }
 
 // The place of the first maximum of a window in the input plane, or of its last NaN.
-static size_t winner(const layer *l, const double *x, window w) {
+static size_t argmax(const layer *l, const double *x, window w) {
     size_t best = (size_t)w.top * (size_t)l->in.width + (size_t)w.left;
     for (int y = w.top; y < w.bottom; y++) {
         for (int i = w.left; i < w.right; i++) {
@@ -62,7 +62,7 @@ static void max_pool(const reference_task *t) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
-                y[w.out] = x[winner(l, x, w)];
+                y[w.out] = x[argmax(l, x, w)];
             }
         }
     }
@@ -77,7 +77,7 @@ static void max_pool_backward(const reference_task *t) {
         for (int oy = 0; oy < l->out.height; oy++) {
             for (int ox = 0; ox < l->out.width; ox++) {
                 window w = window_at(l, oy, ox);
-                dx[winner(l, x, w)] += dy[w.out];
+                dx[argmax(l, x, w)] += dy[w.out];
             }
         }
         x += plane(l->in), dx += plane(l->in), dy += plane(l->out);

@@ -30,7 +30,7 @@ void reference_update(const update_rule *rule, const uint8_t *groups, double sca
     for (size_t i = 0; i < n; i++) {
         bool frozen;
         const update_rule own =
-            update_rule_of_group(rule, groups ? groups[i / ARENA_ALIGNMENT] : 0, &frozen);
+            parameter_group_rule(rule, groups ? groups[i / ARENA_ALIGNMENT] : 0, &frozen);
         double g = scale * gradient[i];
         if (frozen) continue;
         switch (rule->kind) {

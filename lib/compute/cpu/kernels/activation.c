@@ -33,7 +33,7 @@ void KERNEL(activation)(const activation_task *t) {
     case ACTIVATION_SILU: forward(t, ACTIVATION_SILU); break;
     case ACTIVATION_SCALE: forward(t, ACTIVATION_SCALE); break;
     case ACTIVATION_NONE:
-    case ACTIVATION_RELU: break; // never alone
+    case ACTIVATION_RELU: break; // never unfused
     }
 }
 
@@ -43,6 +43,6 @@ void KERNEL(activation_backward)(const activation_task *t) {
     case ACTIVATION_SILU: backward(t, ACTIVATION_SILU); break;
     case ACTIVATION_SCALE: backward(t, ACTIVATION_SCALE); break;
     case ACTIVATION_NONE:
-    case ACTIVATION_RELU: break; // never alone
+    case ACTIVATION_RELU: break; // never unfused
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // activation.h - functions of each element, included only by kernels/*.c: GELU and SiLU, as in
 // PyTorch (GELU by the error function, not by its approximation with tanh), and the product with a
-// constant. ReLU, which only selects, is in tail.c.
+// constant. ReLU, which only selects, is in epilogue.c.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 
@@ -30,7 +30,7 @@ INLINE vec to_derivative(vec x, vec a, vec b) {
 // Φ(-a)·e^(a²/2) for a = -minus ≥ 0, Φ the distribution function of the standard normal
 // distribution: a polynomial of u = (a/4) / (1 + a/4), exact at 0. Its weighted largest error in a
 // = 0 … 13 is least: times e^(-a²/2) it is below 1.5e-8, and it is below 1.5e-6 of the value.
-INLINE vec scaled_tail(vec minus) {
+INLINE vec scaled_epilogue(vec minus) {
     const vec quarter = vset(0.25f) * minus, u = quarter / (quarter - vset(1.0f));
     vec p = vset(0x1.89df42p-4f);
     p = vfma(p, u, vset(-0x1.3c72e2p-2f));
@@ -44,7 +44,7 @@ INLINE vec scaled_tail(vec minus) {
 
 // x·Φ(x). Its derivative is Φ(x) + x·φ(x), φ the density: both have the factor e^(-x²/2).
 INLINE slope gelu(vec x, const bool DERIVATIVE) {
-    const vec minus = negative_part(x), scaled = scaled_tail(minus);
+    const vec minus = negative_part(x), scaled = scaled_epilogue(minus);
     const vec e = exponential(vset(-0.5f) * x * x);
     slope s = {to_value(x, minus, scaled * e), vset(0.0f)};
     if (DERIVATIVE)

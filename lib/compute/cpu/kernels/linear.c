@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Linear layers: forward, input gradient, weight gradient.
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 #include "simd.h"
 
 enum { ROWS = REGISTERS == 32 ? 12 : 6, COLUMN_BLOCK = REGISTERS == 32 ? 16 : 8 };

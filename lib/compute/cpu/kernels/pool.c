@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pooling as a separate unit: any window, stride and padding. (2×2 max pooling in the tail of a
-// unit is in tail.c.)
-#include "compute/long_sums.h"
+// Unfused pooling: any window, stride and padding. (2×2 max pooling in the epilogue of a unit is in
+// epilogue.c.)
+#include "compute/layer_sums.h"
 #include "simd.h"
 
 typedef struct window {
@@ -61,7 +61,7 @@ void KERNEL(max_pool)(const pool_task *t) {
             vstore(result(t, c, y, x) + slice * VL, r.value);
             which[slice] = r.which;
         }
-        store_bytes(t->winner + dense(&t->y, c, y, x), which);
+        store_bytes(t->argmax + dense(&t->y, c, y, x), which);
     }
 }
 
@@ -73,10 +73,10 @@ void KERNEL(max_pool_backward)(const pool_task *t) {
     clear(t);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
-        const uint8_t *winner = t->winner + dense(&t->y, c, y, x);
+        const uint8_t *argmax = t->argmax + dense(&t->y, c, y, x);
         const float *dy = t->dy + dense(&t->y, c, y, x);
         for (int n = 0; n < LANES; n++) {
-            int iy = w.y0 + winner[n] / (w.x1 - w.x0), ix = w.x0 + winner[n] % (w.x1 - w.x0);
+            int iy = w.y0 + argmax[n] / (w.x1 - w.x0), ix = w.x0 + argmax[n] % (w.x1 - w.x0);
             t->dx[dense(&t->x, c, iy, ix) + (size_t)n] += dy[n];
         }
     }

@@ -11,8 +11,8 @@
 // Between the blocks of an image, its pieces are stored in the thread's scratch memory; if the
 // image is a single block, each piece is transformed at once, while it is in the cache. The sums
 // belong to one group, so their order depends only on the layer's shape. In large images a block is
-// a part of a long sum (long_sums.h).
-#include "compute/long_sums.h"
+// a part of a long sum (layer_sums.h).
+#include "compute/layer_sums.h"
 #include "winograd.h"
 
 enum {

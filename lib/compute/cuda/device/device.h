@@ -8,7 +8,7 @@
 #include <cublas_v2.h>
 
 #include "base/error.h"
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 typedef struct cuda_device {
     int index;                   // as in "cuda:1"
@@ -55,7 +55,8 @@ void cuda_device_close(cuda_device *d);
 status cuda_select(const cuda_device *d, error *err) MUST_CHECK;
 // The same; and returns the failure of an earlier call that could not return it.
 status cuda_begin(cuda_device *d, error *err) MUST_CHECK;
-// Waits for the main stream. An engine in a group has cuda_sync() instead (run/engine.h).
+// Waits for the main stream. An engine that reduces with other ranks has cuda_sync() instead
+// (run/cuda_engine.h).
 status cuda_device_sync(const cuda_device *d, error *err) MUST_CHECK;
 // Enqueues a copy in the main stream.
 status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_t bytes,
@@ -73,7 +74,8 @@ status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) MU
 void cuda_release_all(cuda_device *d);
 
 // linear.c: products by cuBLAS, one call per shard, so that a shard's bits do not depend on the
-// number of shards. Small layers are not worth these calls: they run as convolutions (kernels.h).
+// number of shards. Small layers are not worth these calls: they run as convolutions
+// (cuda_kernels.h).
 bool cuda_linear_by_blas(const layer *l, int lanes);
 // Only for models with a large linear layer: a handle takes memory.
 status cuda_linear_open(cuda_device *d, error *err) MUST_CHECK;

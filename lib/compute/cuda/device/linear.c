@@ -19,9 +19,9 @@ enum {
 };
 
 // Launches dominate the time of a small layer. cuBLAS needs one launch per shard, one more for the
-// bias or its gradient, and separate ones for batch norm's statistics and the tail; our own product
-// needs one. We use it for layers that cannot lose much by it: those with few features, because a
-// block adds all terms of its sums one tile after another, and few multiply-adds:
+// bias or its gradient, and separate ones for batch norm's statistics and the epilogue; our own
+// product needs one. We use it for layers that cannot lose much by it: those with few features,
+// because a block adds all terms of its sums one tile after another, and few multiply-adds:
 // MULTIPLY_ADDS_MOST take 5 µs at 25 TFLOP/s, which bounds what cuBLAS could save. Both limits are
 // estimates, not measurements. They refer to one shard, because its bits must not depend on the
 // number of shards.
@@ -150,7 +150,7 @@ status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t,
 
 status cuda_linear_weight(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
     const sizes n = sizes_of(c, t);
-    const record_set *r = &t->records;
+    const gradient_set *r = &t->gradients;
     status rc = STATUS_OK;
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_T, CUBLAS_OP_N,

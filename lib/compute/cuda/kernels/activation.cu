@@ -4,7 +4,6 @@
 // compared with the memory reads.
 #include "compute/cuda/kernels/activation.cuh"
 
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 
 enum { ELEMENT_THREADS = 256 };

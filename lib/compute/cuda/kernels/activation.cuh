@@ -26,7 +26,7 @@ static __device__ __forceinline__ float to_derivative(float x, float a, float b)
 }
 
 // Φ(-a)·e^(a²/2) for a = -minus
-static __device__ __forceinline__ float scaled_tail(float minus) {
+static __device__ __forceinline__ float scaled_epilogue(float minus) {
     const float quarter = 0.25f * minus, u = quarter / (quarter - 1.0f);
     float p = 0x1.89df42p-4f;
     p = fmaf(p, u, -0x1.3c72e2p-2f);
@@ -39,7 +39,7 @@ static __device__ __forceinline__ float scaled_tail(float minus) {
 }
 
 static __device__ __forceinline__ slope gelu(float x) {
-    const float minus = negative_part(x), scaled = scaled_tail(minus);
+    const float minus = negative_part(x), scaled = scaled_epilogue(minus);
     const float e = exponential(-0.5f * x * x);
     return slope{to_value(x, minus, scaled * e),
                  to_derivative(x, fmaf(minus, 0x1.988454p-2f, scaled), e)}; // 1 / √(2π)

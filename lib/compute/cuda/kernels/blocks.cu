@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// blocks.cu - activations in the format in which engines exchange them: blocks of LOSS_GROUP
-// samples, independent of the number of lanes of an engine.
+// blocks.cu - activations in the format in which engines exchange them: blocks of GROUP samples,
+// independent of the number of lanes of an engine.
 //
 // One thread per element written, in memory order. Lanes without a sample become zeros in both
 // directions: data from another engine may hold anything there. A shard's activation has fewer than
@@ -18,8 +18,8 @@ static __global__ void __launch_bounds__(BLOCK)
     const unsigned lane = at % lanes, feature = at / lanes;
     float v = 0;
     if ((int)lane < c.count[shard]) {
-        const size_t group = (size_t)t.first_group[shard] + lane / LOSS_GROUP;
-        v = t.blocks[(group * t.features + feature) * LOSS_GROUP + lane % LOSS_GROUP];
+        const size_t group = (size_t)t.first_group[shard] + lane / GROUP;
+        v = t.blocks[(group * t.features + feature) * GROUP + lane % GROUP];
     }
     t.activation[(size_t)shard * elements + at] = v;
 }
@@ -30,9 +30,9 @@ static __global__ void __launch_bounds__(BLOCK)
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= elements) return;
     const int shard = shard_of_block(c), count = c.count[shard];
-    const unsigned block = (unsigned)t.features * LOSS_GROUP, group = at / block;
-    const unsigned feature = at % block / LOSS_GROUP, lane = group * LOSS_GROUP + at % LOSS_GROUP;
-    if ((int)(group * LOSS_GROUP) >= count) return; // no such group in this step
+    const unsigned block = (unsigned)t.features * GROUP, group = at / block;
+    const unsigned feature = at % block / GROUP, lane = group * GROUP + at % GROUP;
+    if ((int)(group * GROUP) >= count) return; // no such group in this step
     float v = 0;
     if ((int)lane < count)
         v = t.activation[((size_t)shard * t.features + feature) * (size_t)c.lanes + lane];
@@ -51,7 +51,7 @@ void cuda_blocks_import(launch_stream s, const cut *c, const blocks_task *t) {
 
 void cuda_blocks_export(launch_stream s, const cut *c, const blocks_task *t) {
     if (c->first >= c->end) return;
-    const unsigned groups = blocks_for((size_t)c->lanes, LOSS_GROUP);
-    const unsigned elements = groups * (unsigned)t->features * LOSS_GROUP;
+    const unsigned groups = blocks_for((size_t)c->lanes, GROUP);
+    const unsigned elements = groups * (unsigned)t->features * GROUP;
     LAUNCH(export_blocks, grid_of(c, elements), BLOCK, s, *c, *t, elements);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Convolution forward and input gradient: correlations (conv_correlation.cuh), whose sums an
-// epilogue processes (conv_epilogue.cuh).
+// Convolution forward and input gradient: correlations (conv_correlation.cuh), whose sums a finish
+// processes (conv_finish.cuh).
 #include "compute/cuda/kernels/conv_correlation.cuh"
-#include "compute/cuda/kernels/conv_epilogue.cuh"
+#include "compute/cuda/kernels/conv_finish.cuh"
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. The narrow ones
 // are for LeNet's few channels; the first one is for its linear layers, which also have few
@@ -20,21 +20,21 @@
 SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 
-template <typename S, bool SPREAD, typename Epilogue>
+template <typename S, bool SPREAD, typename Finish>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
-    correlate(correlation t, Epilogue epilogue) {
+    correlate(correlation t, Finish finish) {
     __shared__ kernel_tap taps[2][S::DEPTH];
-    const product_block b = block_of<S, Epilogue::WINDOWS>(t);
+    const product_block b = block_of<S, Finish::WINDOWS>(t);
     const float *from = t.from + (size_t)b.shard * (size_t)t.in.channels * (size_t)t.in_plane;
 
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.part, b.row, b.column, taps);
+    correlation_source<S, SPREAD, Finish::WINDOWS> source(t, from, b.part, b.row, b.column, taps);
     wait_for_kernels_before();
     __syncthreads();
     clear_sums(sums);
     multiply<S>(source, pieces(t.terms, S::DEPTH), p, sums);
-    epilogue.finish(b, p, sums);
+    finish.finish(b, p, sums);
 }
 
 // ---- Launching ----
@@ -50,23 +50,23 @@ template <bool WINDOWS> static int picked_shape(const correlation &t) {
     return pick_block(sizes, count, t.out.channels, columns, FILL);
 }
 
-template <typename S, bool SPREAD, typename Epilogue>
-static void launch(launch_stream s, const cut *c, correlation t, const Epilogue &e) {
-    const int columns = columns_of_block<S, Epilogue::WINDOWS>();
+template <typename S, bool SPREAD, typename Finish>
+static void launch(launch_stream s, const cut *c, correlation t, const Finish &e) {
+    const int columns = columns_of_block<S, Finish::WINDOWS>();
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
     const dim3 grid((unsigned)blocks, 1, parts_of(c, t));
     if (grid.x == 0 || grid.z == 0) return;
     t.tile_step = digits_of(S::DEPTH, t.kernel);
-    LAUNCH((correlate<S, SPREAD, Epilogue>), grid, dim3(S::THREADS), s, t, e);
+    LAUNCH((correlate<S, SPREAD, Finish>), grid, dim3(S::THREADS), s, t, e);
 }
 
-template <bool SPREAD, typename Epilogue>
-static void launch_picked(launch_stream s, const cut *c, const correlation &t, const Epilogue &e) {
-    switch (picked_shape<Epilogue::WINDOWS>(t)) {
-#define SHAPE_CASE(name, ...)                                                       \
-    case BLOCK_##name:                                                              \
-        if constexpr (!Epilogue::WINDOWS || (int)BLOCK_##name < (int)WINDOW_SHAPES) \
-            launch<block_##name, SPREAD>(s, c, t, e);                               \
+template <bool SPREAD, typename Finish>
+static void launch_picked(launch_stream s, const cut *c, const correlation &t, const Finish &e) {
+    switch (picked_shape<Finish::WINDOWS>(t)) {
+#define SHAPE_CASE(name, ...)                                                     \
+    case BLOCK_##name:                                                            \
+        if constexpr (!Finish::WINDOWS || (int)BLOCK_##name < (int)WINDOW_SHAPES) \
+            launch<block_##name, SPREAD>(s, c, t, e);                             \
         break;
         SHAPES(SHAPE_CASE)
     }
@@ -76,10 +76,10 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
-// Returns the meeting of the blocks that sum rows.
-static meeting meeting_of(const correlation &r, double *parts, unsigned *counters) {
+// Returns what the blocks that sum the same rows share.
+static shared_parts shared_parts_of(const correlation &r, double *parts, unsigned *counters) {
     const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
-    return {parts, counters, group_size(blocks)};
+    return {parts, counters, bundle_size(blocks)};
 }
 
 static parts_room room_of(const correlation &r, int shards) {
@@ -87,15 +87,16 @@ static parts_room room_of(const correlation &r, int shards) {
     const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
     const size_t sets = (size_t)shards * (size_t)row_blocks;
     return {sets * (size_t)blocks * 2 * (size_t)b.rows,
-            sets * (size_t)(pieces(blocks, group_size(blocks)) + 1)};
+            sets * (size_t)(pieces(blocks, bundle_size(blocks)) + 1)};
 }
 
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
-                       const tail_task *tail) {
+                       const epilogue_task *epilogue) {
     const correlation r = forward_of(c->lanes, c->first, t);
-    const store_moments e = {t->bias, t->z, c->count, meeting_of(r, n->parts, n->counters), *n};
-    if (tail)
-        launch_picked<false>(s, c, r, store_norm_tail{e, *tail});
+    const store_moments e = {t->bias, t->z, c->count, shared_parts_of(r, n->parts, n->counters),
+                             *n};
+    if (epilogue)
+        launch_picked<false>(s, c, r, store_norm_epilogue{e, *epilogue});
     else
         launch_picked<false>(s, c, r, e);
 }
@@ -104,14 +105,15 @@ parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
     return room_of(forward_of(lanes, 0, t), shards);
 }
 
-void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail) {
+void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
+                        const epilogue_task *epilogue) {
     correlation r = forward_of(c->lanes, c->first, t);
-    if (!tail->pool) {
-        launch_picked<false>(s, c, r, store_tail{t->bias, *tail});
+    if (!epilogue->pool) {
+        launch_picked<false>(s, c, r, store_epilogue{t->bias, *epilogue});
         return;
     }
     r.columns = (t->out.height / 2) * (t->out.width / 2) * c->lanes;
-    launch_picked<false>(s, c, r, store_windows{t->bias, *tail});
+    launch_picked<false>(s, c, r, store_windows{t->bias, *epilogue});
 }
 
 void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
@@ -124,9 +126,9 @@ void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
 }
 
 void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
-                          const tail_task *front) {
+                          const epilogue_task *front) {
     const correlation r = input_of(c->lanes, c->first, t);
-    const meeting m = meeting_of(r, front->parts, front->counters);
+    const shared_parts m = shared_parts_of(r, front->parts, front->counters);
     launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
 }
 

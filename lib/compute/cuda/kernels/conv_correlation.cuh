@@ -10,7 +10,7 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_CORRELATION_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_CORRELATION_CUH
 
-#include "compute/cuda/kernels/conv_epilogue.cuh"
+#include "compute/cuda/kernels/conv_finish.cuh"
 
 // A channel of one shard has fewer than 2^31 floats; so has a weight.
 

@@ -18,7 +18,7 @@
 #include "compute/cuda/kernels/device.cuh"
 
 // A thread block's work: ROWS × COLUMNS sums, DEPTH terms at a time. A thread holds THREAD_ROWS ×
-// THREAD_COLUMNS of them in registers. With several SLICES, that many groups of threads each take a
+// THREAD_COLUMNS of them in registers. With several SLICES, that many teams of threads each take a
 // part of the terms of every tile: small layers have too few sums to fill a processor. RESIDENT
 // blocks must fit a processor, which bounds the registers: 65,536 / RESIDENT / THREADS.
 template <int Rows, int Columns, int Depth, int ThreadRows, int ThreadColumns, int Slices,
@@ -28,8 +28,8 @@ struct block_shape {
     static constexpr int THREAD_ROWS = ThreadRows, THREAD_COLUMNS = ThreadColumns;
     static constexpr int SLICES = Slices, RESIDENT = Resident;
     static constexpr int ROW_THREADS = Rows / ThreadRows, COLUMN_THREADS = Columns / ThreadColumns;
-    static constexpr int GROUP = ROW_THREADS * COLUMN_THREADS; // threads of a slice
-    static constexpr int THREADS = GROUP * Slices;
+    static constexpr int SLICE_THREADS = ROW_THREADS * COLUMN_THREADS; // threads of a slice
+    static constexpr int THREADS = SLICE_THREADS * Slices;
     // Neighbouring threads form a patch of the block: they share both rows and columns.
     static constexpr int PATCH_ROWS = ROW_THREADS < 4 ? ROW_THREADS : 4;
     static constexpr int PATCH_COLUMNS =
@@ -47,7 +47,7 @@ typedef struct block_size {
 } block_size;
 
 template <typename S> static constexpr block_size size_of_block() {
-    return {S::ROWS, S::COLUMNS, S::GROUP * (S::THREAD_ROWS + S::THREAD_COLUMNS)};
+    return {S::ROWS, S::COLUMNS, S::SLICE_THREADS * (S::THREAD_ROWS + S::THREAD_COLUMNS)};
 }
 
 // Costs for the choice of shapes, with PROCESSORS. The unit is a multiply-add.
@@ -153,9 +153,10 @@ struct thread_place {
 template <typename S> static __device__ __forceinline__ thread_place place_of_thread() {
     constexpr int PATCH = S::PATCH_ROWS * S::PATCH_COLUMNS;
     constexpr int ACROSS = S::COLUMN_THREADS / S::PATCH_COLUMNS;
-    const int thread = (int)threadIdx.x % S::GROUP;
+    const int thread = (int)threadIdx.x % S::SLICE_THREADS;
     const int patch = thread / PATCH, inside = thread % PATCH;
-    return {(int)threadIdx.x / S::GROUP, patch / ACROSS * S::PATCH_ROWS + inside / S::PATCH_COLUMNS,
+    return {(int)threadIdx.x / S::SLICE_THREADS,
+            patch / ACROSS * S::PATCH_ROWS + inside / S::PATCH_COLUMNS,
             patch % ACROSS * S::PATCH_COLUMNS + inside % S::PATCH_COLUMNS};
 }
 
@@ -223,21 +224,21 @@ static __device__ __forceinline__ void add_slices(float *store, const thread_pla
     constexpr int SUMS = S::ROWS * S::COLUMNS, PLACES = S::SLICES / 2;
     static_assert((S::SLICES & (S::SLICES - 1)) == 0, "halves");
     static_assert(PLACES * SUMS * sizeof(float) <= 2 * sizeof(factor_tile<S>), "store");
-    store += (int)threadIdx.x % S::GROUP;
+    store += (int)threadIdx.x % S::SLICE_THREADS;
 #pragma unroll
     for (int half = PLACES; half > 0; half /= 2) {
         if (p.slice >= half && p.slice < 2 * half) {
             float *to = store + p.slice % PLACES * SUMS;
 #pragma unroll
             for (int i = 0; i < S::THREAD_ROWS * S::THREAD_COLUMNS; i++)
-                to[i * S::GROUP] = sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS];
+                to[i * S::SLICE_THREADS] = sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS];
         }
         __syncthreads();
         if (p.slice < half) {
             const float *from = store + (p.slice + half) % PLACES * SUMS;
 #pragma unroll
             for (int i = 0; i < S::THREAD_ROWS * S::THREAD_COLUMNS; i++)
-                sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS] += from[i * S::GROUP];
+                sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS] += from[i * S::SLICE_THREADS];
         }
     }
 }

@@ -4,14 +4,13 @@
 // As a matrix product: rows are output channels, columns weights of one of them (channel, kernel
 // row, kernel column), terms (pixel, lane). The left factor is dz, the right factor the input under
 // an element of the kernel. The sums are few and long, so the terms are cut into parts, one thread
-// block each. The parts form groups: the last block of a group adds its parts, and the last of
-// these blocks adds the groups, in order. The number of parts depends on the layer and `lanes`.
+// block each. The parts form bundles: the last block of a bundle adds its parts, and the last of
+// these blocks adds the bundles, in order. The number of parts depends on the layer and `lanes`.
 //
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/kernels/conv_product.cuh"
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. Sums are longer
 // than in conv.cu, so tiles may be deeper.
@@ -29,8 +28,8 @@ enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 enum {
     PART_ROUND = 64,   // terms of a part: a multiple of every shape's DEPTH
     LEAST_TERMS = 128, // of a part
-    MOST_TERMS = 8192, // of a part of a long sum (long_sums.h)
-    LEAST_GROUP = 8    // parts: this many are read before the first is added
+    MOST_TERMS = 8192, // of a part of a long sum (layer_sums.h)
+    LEAST_BUNDLE = 8   // parts: this many are read before the first is added
 };
 
 typedef struct weight_gradient {
@@ -43,19 +42,19 @@ typedef struct weight_gradient {
     int columns;      // weights of an output channel
     int terms, parts; // of the sum; number of its parts
     int part_terms;
-    int group;   // parts of a group
+    int bundle;  // parts of a bundle
     digits step; // step of a thread's position (y, x, lane)
     const float *x, *dz;
     float *workspace;   // [channel part][block of weights][part] of part_sums
     unsigned *counters; // [channel part][block of weights][counters_of]
     bool bias;
-    record_set records;
+    gradient_set gradients;
     size_t weight_at, bias_at;
 } weight_gradient;
 
-// For a block of weights: one per group, and one for the groups.
-static __host__ __device__ __forceinline__ int counters_of(int parts, int group) {
-    return pieces(parts, group) + 1;
+// For a block of weights: one per bundle, and one for the bundles.
+static __host__ __device__ __forceinline__ int counters_of(int parts, int bundle) {
+    return pieces(parts, bundle) + 1;
 }
 
 // A column of the product: an element of the kernel in a channel of the input.
@@ -170,14 +169,14 @@ template <typename S> struct alignas(16) part_sums {
     float biases[S::ROWS];
 };
 
-// A block of weights; its parts are in groups: see parts_of.
+// A block of weights; its parts are in bundles: see parts_of.
 template <typename S> struct weight_block {
     int row, column; // the first
     bool bias;       // does it also have the biases?
     part_sums<S> *parts;
-    unsigned *counters; // of each group's parts, then of the groups
+    unsigned *counters; // of each bundle's parts, then of the bundles
     size_t channel_part;
-    float *record;
+    float *gradients;
 };
 
 template <typename S>
@@ -189,30 +188,30 @@ static __device__ __forceinline__ weight_block<S> weight_block_of(const weight_g
     b.column = (int)blockIdx.x / row_blocks * S::COLUMNS;
     b.bias = t.bias && b.column == 0;
     b.parts = reinterpret_cast<part_sums<S> *>(t.workspace) + block * (size_t)t.parts;
-    b.counters = t.counters + block * (size_t)counters_of(t.parts, t.group);
+    b.counters = t.counters + block * (size_t)counters_of(t.parts, t.bundle);
     const size_t number = (size_t)t.first + blockIdx.z, shard = number / (size_t)t.channel_parts;
     b.channel_part = number % (size_t)t.channel_parts;
-    b.record = t.records.base + shard * t.records.stride;
+    b.gradients = t.gradients.base + shard * t.gradients.stride;
     return b;
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_weight(const weight_gradient &t,
-                                                     const weight_block<S> &b, int row, int column,
-                                                     float sum) {
+static __device__ __forceinline__ void put_weight(const weight_gradient &t,
+                                                  const weight_block<S> &b, int row, int column,
+                                                  float sum) {
     const int o = b.row + row, n = b.column + column;
     if (o < t.out.channels && n < t.columns)
-        b.record[t.weight_at +
-                 (b.channel_part * (size_t)t.out.channels + (size_t)o) * (size_t)t.columns +
-                 (size_t)n] = sum;
+        b.gradients[t.weight_at +
+                    (b.channel_part * (size_t)t.out.channels + (size_t)o) * (size_t)t.columns +
+                    (size_t)n] = sum;
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_bias(const weight_gradient &t,
-                                                   const weight_block<S> &b, int row, float sum) {
+static __device__ __forceinline__ void put_bias(const weight_gradient &t, const weight_block<S> &b,
+                                                int row, float sum) {
     const int o = b.row + row;
     if (b.bias && o < t.out.channels)
-        b.record[t.bias_at + b.channel_part * (size_t)t.out.channels + (size_t)o] = sum;
+        b.gradients[t.bias_at + b.channel_part * (size_t)t.out.channels + (size_t)o] = sum;
 }
 
 // Returns the sum of a row of the left factor, from the threads that loaded parts of it; in the
@@ -235,7 +234,8 @@ static __device__ __forceinline__ float row_sum(const gradient_source<S> &source
     return sum;
 }
 
-// Writes the sums of a part: to the record if it is the only part, otherwise to the workspace.
+// Writes the sums of a part: to the gradient buffer if it is the only part, otherwise to the
+// workspace.
 template <typename S>
 static __device__ __forceinline__ void write_part(const weight_gradient &t,
                                                   const weight_block<S> &b, const thread_place &p,
@@ -244,7 +244,7 @@ static __device__ __forceinline__ void write_part(const weight_gradient &t,
     const int thread = (int)threadIdx.x;
     if (thread < S::ROWS) {
         if (t.parts == 1)
-            record_bias(t, b, thread, bias);
+            put_bias(t, b, thread, bias);
         else if (b.bias)
             part->biases[thread] = bias;
     }
@@ -261,7 +261,7 @@ static __device__ __forceinline__ void write_part(const weight_gradient &t,
                            make_float4(sum[0], sum[1], sum[2], sum[3]));
                 continue;
             }
-            for (int i = 0; i < 4; i++) record_weight(t, b, row, column + i, sum[i]);
+            for (int i = 0; i < 4; i++) put_weight(t, b, row, column + i, sum[i]);
         }
     }
 }
@@ -288,36 +288,35 @@ static __device__ __forceinline__ float4 sum_run(const part_sums<S> *parts, run 
 }
 
 template <typename S>
-static __device__ __forceinline__ void record_four(const weight_gradient &t,
-                                                   const weight_block<S> &b, int which,
-                                                   float4 sum) {
+static __device__ __forceinline__ void put_four(const weight_gradient &t, const weight_block<S> &b,
+                                                int which, float4 sum) {
     const float v[4] = {sum.x, sum.y, sum.z, sum.w};
     const int first = 4 * which, biases = first - S::ROWS * S::COLUMNS;
     for (int i = 0; i < 4; i++) {
         if (biases < 0)
-            record_weight(t, b, first / S::COLUMNS, first % S::COLUMNS + i, v[i]);
+            put_weight(t, b, first / S::COLUMNS, first % S::COLUMNS + i, v[i]);
         else
-            record_bias(t, b, biases + i, v[i]);
+            put_bias(t, b, biases + i, v[i]);
     }
 }
 
-// The last block of a group adds its parts, the last of these blocks the groups. A group's sum
+// The last block of a bundle adds its parts, the last of these blocks the bundles. A bundle's sum
 // replaces its first part.
 template <typename S>
 static __device__ __forceinline__ void finish(const weight_gradient &t, const weight_block<S> &b) {
-    const int groups = pieces(t.parts, t.group), group = (int)blockIdx.y / t.group;
+    const int bundles = pieces(t.parts, t.bundle), bundle = (int)blockIdx.y / t.bundle;
     const int fours = (S::ROWS * S::COLUMNS + (b.bias ? S::ROWS : 0)) / 4;
-    run r = {group * t.group, 1, t.group};
+    run r = {bundle * t.bundle, 1, t.bundle};
     if (r.first + r.count > t.parts) r.count = t.parts - r.first;
-    if (!is_last_block(b.counters + group, (unsigned)r.count)) return;
-    if (groups > 1) {
+    if (!is_last_block(b.counters + bundle, (unsigned)r.count)) return;
+    if (bundles > 1) {
         for (int i = (int)threadIdx.x; i < fours; i += S::THREADS)
             reinterpret_cast<float4 *>(b.parts + r.first)[i] = sum_run(b.parts, r, i);
-        if (!is_last_block(b.counters + groups, (unsigned)groups)) return;
-        r = {0, t.group, groups};
+        if (!is_last_block(b.counters + bundles, (unsigned)bundles)) return;
+        r = {0, t.bundle, bundles};
     }
     for (int i = (int)threadIdx.x; i < fours; i += S::THREADS)
-        record_four(t, b, i, sum_run(b.parts, r, i));
+        put_four(t, b, i, sum_run(b.parts, r, i));
 }
 
 // blockIdx: the block of weights, the part, the shard.
@@ -349,16 +348,16 @@ static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
 typedef struct weight_parts {
     int block; // index of the shape
-    int columns, terms, parts, part_terms, group;
+    int columns, terms, parts, part_terms, bundle;
     size_t blocks, part_floats; // of weights; of a part_sums
 } weight_parts;
 
 // Enough parts to fill the device (small blocks need more than large ones), but not slightly more
 // than that, because everything would wait for the last few. Each part writes all of its sums once,
 // so it must be long enough to make that cheap; the parts of large images are not so long that
-// their sums lose digits. If there are too few terms for many parts, small
-// blocks are used. There are about as many groups as parts per group, because the block that adds
-// them reads them one after another, alone.
+// their sums lose digits. If there are too few terms for many parts, small blocks are used. There
+// are about as many bundles as parts per bundle, because the block that adds them reads them one
+// after another, alone.
 static weight_parts parts_of(const conv_task *t, int lanes) {
     weight_parts p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;
@@ -374,8 +373,8 @@ static weight_parts parts_of(const conv_task *t, int lanes) {
     if (is_long_sum(t->out.height, t->out.width) && p.part_terms > MOST_TERMS)
         p.part_terms = MOST_TERMS;
     p.parts = pieces(p.terms, p.part_terms);
-    p.group = LEAST_GROUP;
-    while (p.group * p.group < p.parts) p.group++;
+    p.bundle = LEAST_BUNDLE;
+    while (p.bundle * p.bundle < p.parts) p.bundle++;
     p.blocks = (size_t)blocks;
     p.part_floats = (size_t)(b.rows * b.columns + b.rows);
     return p;
@@ -388,7 +387,7 @@ size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards) {
 
 size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
     const weight_parts p = parts_of(t, lanes);
-    return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)counters_of(p.parts, p.group);
+    return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)counters_of(p.parts, p.bundle);
 }
 
 template <typename S> static void launch(launch_stream s, const cut *c, weight_gradient t) {
@@ -416,13 +415,13 @@ void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
     g.terms = p.terms;
     g.parts = p.parts;
     g.part_terms = p.part_terms;
-    g.group = p.group;
+    g.bundle = p.bundle;
     g.x = t->x;
     g.dz = t->z;
     g.workspace = t->workspace;
     g.counters = t->counters;
     g.bias = t->bias != NULL;
-    g.records = t->records;
+    g.gradients = t->gradients;
     g.weight_at = t->weight_at;
     g.bias_at = t->bias_at;
     switch (p.block) {

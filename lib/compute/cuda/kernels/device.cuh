@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 // **Launches.** A step is a chain of small kernels. Between the end of one and the start of the
 // next the device idles, unless the next one's blocks are already in place; from sm_90 on a launch
@@ -128,6 +128,22 @@ template <typename T> static __device__ T block_sum(T value) {
     value = warp_sum(lane < warps ? of_warp[lane] : T(0));
     __syncthreads(); // the next call may write of_warp
     return value;
+}
+
+// ---- Index arithmetic in front of the wait ----
+
+// Has a pointer or an index computed here, before the wait. Without it ptxas computes what a kernel
+// only needs after a branch behind that branch, and thus behind the wait: make check-sass shows the
+// instructions from the wait to the first load. The test never holds, since no value is all ones.
+template <typename T> static __device__ __forceinline__ void compute_early(T value) {
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof(T) == 8)
+        asm volatile("{.reg .pred p; setp.eq.u64 p, %0, -1; @p trap;}" ::"l"(value));
+    else
+        asm volatile("{.reg .pred p; setp.eq.u32 p, %0, -1; @p trap;}" ::"r"(value));
+#else
+    (void)value;
+#endif
 }
 
 #endif

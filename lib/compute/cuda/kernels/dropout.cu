@@ -6,7 +6,6 @@
 // features of the next samples.
 #include "base/random.h"
 #include "compute/cuda/kernels/device.cuh"
-#include "compute/cuda/kernels/early.cuh"
 
 enum { BLOCK = 128, FEATURES = 4 };
 

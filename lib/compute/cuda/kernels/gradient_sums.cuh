@@ -2,7 +2,7 @@
 // gradient_sums.cuh - the sums for the gradient through a batch norm: of dt, the gradient of
 // its output, and of dt · xhat, over a channel of a shard.
 //
-// Either the product that makes dy takes them (conv_epilogue.cuh), or a separate pass (tail.cu);
+// Either the product that makes dy takes them (conv_finish.cuh), or a separate pass (epilogue.cu);
 // the place where a pipeline is cut must not affect the bits. So their order depends on the data
 // alone: first a four's lanes one after another; then the fours of the channel, in the memory order
 // of y, by a perfect binary tree, neighbours first. A thread or block with 2^k fours that begin at
@@ -10,8 +10,8 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_GRADIENT_SUMS_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_GRADIENT_SUMS_CUH
 
+#include "compute/cuda/kernels/epilogue.cuh"
 #include "compute/cuda/kernels/norm.cuh"
-#include "compute/cuda/kernels/tail.cuh"
 
 // Four lanes of z, and the lanes to which dy is propagated.
 struct reached {
@@ -20,7 +20,7 @@ struct reached {
 };
 
 // The first `live` lanes have a sample, possibly none; likewise below.
-static __device__ __forceinline__ reached reached_at(const tail_task &t, affine a, int live,
+static __device__ __forceinline__ reached reached_at(const epilogue_task &t, affine a, int live,
                                                      const float *z) {
     const float4 f = live > 0 ? *reinterpret_cast<const float4 *>(z) : make_float4(0, 0, 0, 0);
     reached r = {{f.x, f.y, f.z, f.w}, {}};
@@ -31,13 +31,14 @@ static __device__ __forceinline__ reached reached_at(const tail_task &t, affine 
 }
 
 // With pooling; z: the upper left element of the window.
-static __device__ __forceinline__ reached reached_in_window(const tail_task &t, int lanes, int live,
-                                                            const float *z, const uint8_t *winner) {
-    const uint32_t winners = live > 0 ? winners_at(winner) : 0;
+static __device__ __forceinline__ reached reached_in_window(const epilogue_task &t, int lanes,
+                                                            int live, const float *z,
+                                                            const uint8_t *argmax) {
+    const uint32_t argmaxes = live > 0 ? four_argmaxes(argmax) : 0;
     reached r;
 #pragma unroll
     for (int k = 0; k < LANE_ROUND; k++) {
-        const uint32_t which = winner_of(winners, k);
+        const uint32_t which = argmax_of(argmaxes, k);
         r.through[k] = k < live && which != CUT_OFF;
         r.z[k] = r.through[k] ? z[window_step(t.size, (int)which, lanes) + (unsigned)k] : 0;
     }

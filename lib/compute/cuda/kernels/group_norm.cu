@@ -3,7 +3,6 @@
 //
 // A block takes the channels of one group of channels and 16 samples: threadIdx.x is the sample, .y
 // a row. It has the statistics of these samples to itself.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 
 struct part_place {
@@ -20,7 +19,7 @@ static __device__ __forceinline__ part_place place_of(const cut &c, const group_
     p.first = (int)blockIdx.x * channels;
     p.end = p.first + channels;
     p.group = blockIdx.y;
-    p.sample = (int)(p.group * GROUP_LANES + threadIdx.x);
+    p.sample = (int)(p.group * GROUP + threadIdx.x);
     p.exists = p.sample < c.lanes;
     return p;
 }
@@ -35,7 +34,7 @@ static __device__ __forceinline__ size_t row_at(const cut &c, const group_norm_t
 
 // Returns a value of the threads of row 0, in the threads of all rows.
 static __device__ __forceinline__ float share(float value) {
-    __shared__ float of[GROUP_LANES];
+    __shared__ float of[GROUP];
     if (threadIdx.y == 0) of[threadIdx.x] = value;
     __syncthreads();
     value = of[threadIdx.x];
@@ -177,9 +176,9 @@ static __global__ void __launch_bounds__(CHANNEL_THREADS)
         const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
         return two_floats{(float)of.a, (float)of.b};
     });
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.bias_at] = sum.a;
-    record[t.weight_at] = sum.b;
+    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
+    gradients[t.bias_at] = sum.a;
+    gradients[t.weight_at] = sum.b;
 }
 
 // ---- Launching ----

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_LIMITS_H
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_LIMITS_H
 
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

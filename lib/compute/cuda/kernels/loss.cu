@@ -5,7 +5,6 @@
 //
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exponential.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"
@@ -119,13 +118,13 @@ static __device__ __forceinline__ float sample_loss(float *z, int classes, int l
 }
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
-    return blocks_for((size_t)lanes, LOSS_GROUP);
+    return blocks_for((size_t)lanes, GROUP);
 }
 
 // Adds a shard's losses in one warp, along the tree of its groups; groups from `filled` on have no
 // sample and contribute zero.
-static __device__ __forceinline__ void record_loss(const float *losses, unsigned groups,
-                                                   unsigned filled, float *tail) {
+static __device__ __forceinline__ void sum_losses(const float *losses, unsigned groups,
+                                                  unsigned filled, float *tail) {
     const unsigned lane = threadIdx.x;
     tree<float> along;
     along.leaves = 0;
@@ -136,7 +135,7 @@ static __device__ __forceinline__ void record_loss(const float *losses, unsigned
         tree_push(&along, sum);
     }
     const float total = tree_total(&along);
-    if (lane < RECORD_LAST) tail[lane] = lane == 0 ? total : 0;
+    if (lane < GRADIENT_TAIL) tail[lane] = lane == 0 ? total : 0;
 }
 
 template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
@@ -153,13 +152,13 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }
-    for (int distance = LOSS_GROUP / 2; distance > 0; distance /= 2)
+    for (int distance = GROUP / 2; distance > 0; distance /= 2)
         own += __shfl_xor_sync(ALL_LANES, own, distance);
-    if (lane < lanes && lane % LOSS_GROUP == 0) losses[lane / LOSS_GROUP] = own;
-    if (!t.records.base || !is_last_block(t.counters + shard, blocks) || threadIdx.x >= WARP)
+    if (lane < lanes && lane % GROUP == 0) losses[lane / GROUP] = own;
+    if (!t.gradients.base || !is_last_block(t.counters + shard, blocks) || threadIdx.x >= WARP)
         return;
-    record_loss(losses, groups_of(c.lanes), groups_of(c.lanes),
-                t.records.base + shard * t.records.stride + t.loss_at);
+    sum_losses(losses, groups_of(c.lanes), groups_of(c.lanes),
+               t.gradients.base + shard * t.gradients.stride + t.loss_at);
 }
 
 void cuda_loss(launch_stream s, const cut *c, const loss_task *t) {
@@ -174,19 +173,19 @@ void cuda_loss(launch_stream s, const cut *c, const loss_task *t) {
 }
 
 // For losses from elsewhere. One warp per shard.
-static __global__ void loss_records(cut c, const float *losses, const int *first_group,
-                                    record_set records, size_t at) {
+static __global__ void loss_sums(cut c, const float *losses, const int *first_group,
+                                 gradient_set gradients, size_t at) {
     wait_for_kernels_before();
     const size_t shard = (size_t)c.first + blockIdx.x;
     const unsigned groups = groups_of(c.lanes);
     const size_t begin = first_group ? (size_t)first_group[shard] : shard * groups;
-    record_loss(losses + begin, groups, groups_of(c.count[shard]),
-                records.base + shard * records.stride + at);
+    sum_losses(losses + begin, groups, groups_of(c.count[shard]),
+               gradients.base + shard * gradients.stride + at);
 }
 
-void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,
-                       const record_set *r, size_t at) {
+void cuda_loss_sums(launch_stream s, const cut *c, const float *losses, const int *first_group,
+                    const gradient_set *r, size_t at) {
     const unsigned shards = (unsigned)(c->end - c->first);
     if (shards == 0) return;
-    LAUNCH(loss_records, shards, WARP, s, *c, losses, first_group, *r, at);
+    LAUNCH(loss_sums, shards, WARP, s, *c, losses, first_group, *r, at);
 }

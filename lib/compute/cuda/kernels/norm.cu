@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Batch norm's statistics: of a shard, over shards, and the factors that tail.cu uses. The formulas
-// are those of cpu/batch_norm.c.
+// Batch norm's statistics: of a shard, over shards, and the factors that epilogue.cu uses. The
+// formulas are those of cpu/batch_norm.c.
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/norm.cuh"

@@ -30,8 +30,8 @@ static __device__ __forceinline__ moments moments_of(two_sums sum, double pivot,
 }
 
 static __device__ __forceinline__ void no_statistics(const norm_task &t, int shard, int channel) {
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.mean_at] = record[t.variance_at] = 0;
+    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
+    gradients[t.mean_at] = gradients[t.variance_at] = 0;
 }
 
 // For a shard with own_count elements that `m` normalises.
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void set_forward(const norm_task &t, int shard
     const float inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
     const float scale = t.weight[channel] * inv_std;
     const size_t at = (size_t)shard * t.stride + (size_t)channel;
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
     t.mean[at] = mean;
     t.mean_rest[at] = rest;
     t.inv_std[at] = inv_std;
@@ -49,8 +49,8 @@ static __device__ __forceinline__ void set_forward(const norm_task &t, int shard
     t.shift[at] = fmaf(-rest, scale, t.bias[channel]);
     // Weighted by this shard's elements; a single element has no unbiased variance and gets weight
     // zero.
-    record[t.mean_at] = (float)(m.mean * own_count);
-    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
+    gradients[t.mean_at] = (float)(m.mean * own_count);
+    gradients[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
 }
 
 // Writes a shard's moments, as the results of cuda_norm_moments.
@@ -85,7 +85,7 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
 }
 
 // Writes what follows from a shard's sums of dt and dt·xhat.
-static __device__ __forceinline__ void set_factors(const tail_task &t, int shard, int channel,
+static __device__ __forceinline__ void set_factors(const epilogue_task &t, int shard, int channel,
                                                    two_sums sum, int samples) {
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
     if (t.sync) {
@@ -101,15 +101,15 @@ static __device__ __forceinline__ void set_factors(const tail_task &t, int shard
     }
 }
 
-// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums. In sum.b, xhat lacks
-// what rounding took from the mean.
-static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
+// Writes a shard's sums of dt and dt·xhat, as the results of cuda_epilogue_sums. In sum.b, xhat
+// lacks what rounding took from the mean.
+static __device__ __forceinline__ void set_gradient(const epilogue_task &t, int shard, int channel,
                                                     two_sums sum, int samples) {
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
     if (samples > 0) sum.b -= (double)t.mean_rest[at] * (double)t.inv_std[at] * sum.a;
-    record[t.bias_at] = (float)sum.a;
-    record[t.weight_at] = (float)sum.b;
+    gradients[t.bias_at] = (float)sum.a;
+    gradients[t.weight_at] = (float)sum.b;
     set_factors(t, shard, channel, sum, samples);
 }
 

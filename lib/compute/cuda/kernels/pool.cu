@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// pool.cu - pooling as a separate unit: any window, stride and padding. (2×2 max pooling after
-// another layer is in tail.cu.)
+// pool.cu - unfused pooling: any window, stride and padding. (2×2 max pooling after another layer
+// is in epilogue.cu.)
 //
 // One thread per element of the result, in memory order: neighbouring threads take neighbouring
 // samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
 // activation has fewer than 2^32 elements.
 #include "compute/cuda/kernels/device.cuh"
-#include "compute/cuda/kernels/early.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 enum { BLOCK = 256 };
 
@@ -61,18 +60,18 @@ static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, uns
     wait_for_kernels_before();
     if (at >= elements) return;
     float best = 0;
-    int winner = 0, which = 0;
+    int argmax = 0, which = 0;
     for (int y = w.top; y < w.bottom; y++) {
         const float *x = t.x + element(p, c, t.in, y, w.left);
         for (int i = w.left; i < w.right; i++, which++, x += c.lanes)
             if (*x > best || *x != *x || which == 0) {
                 best = *x;
-                winner = which;
+                argmax = which;
             }
     }
     const size_t out = element(p, c, t.out, p.y, p.x);
     t.y[out] = best;
-    t.winner[out] = (uint8_t)winner;
+    t.argmax[out] = (uint8_t)argmax;
 }
 
 static __device__ float elements_of_window(const pool_task &t) {
@@ -119,7 +118,7 @@ static __device__ float share(const cut &c, const pool_task &t, const place &inp
     if (!MAX) return t.dy[out] / elements_of_window(t);
     const window w = window_at(t, y, x);
     const int which = (input.y - w.top) * (w.right - w.left) + input.x - w.left;
-    return t.winner[out] == which ? t.dy[out] : 0.0f;
+    return t.argmax[out] == which ? t.dy[out] : 0.0f;
 }
 
 template <bool MAX>

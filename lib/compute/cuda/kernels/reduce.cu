@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// reduce.cu - sums of records along the tree of base/reduction_tree.h: of shards, and of ranks,
-// each of which sums a slice.
+// reduce.cu - sums of gradient buffers along the tree of base/reduction_tree.h: of shards, and of
+// ranks, each of which sums a slice.
 //
 // A thread runs the stack machine of reduction_tree_merges for four elements. All threads take the
 // same steps, so nothing diverges; the merges are those of the engine's shards, each a leaf.
@@ -10,13 +10,13 @@
 enum {
     BLOCK = 128,
     BELOW_MOST = REDUCTION_TREE_MAX_DEPTH, // sums below the top of a stack, at most
-    AHEAD = 4                              // records read before the first is added
+    AHEAD = 4                              // gradient buffers read before the first is added
 };
 
-static __device__ float4 record_at(const reduce_task &t, int shard, size_t at) {
-    const float *record =
-        t.places ? t.places[shard] : t.records.base + (size_t)shard * t.records.stride;
-    return *reinterpret_cast<const float4 *>(record + at);
+static __device__ float4 gradient_at(const reduce_task &t, int shard, size_t at) {
+    const float *gradients =
+        t.places ? t.places[shard] : t.gradients.base + (size_t)shard * t.gradients.stride;
+    return *reinterpret_cast<const float4 *>(gradients + at);
 }
 
 static __device__ void store_sum(const reduce_task &t, int which, size_t at, float4 sum) {
@@ -28,7 +28,7 @@ static __device__ float4 add(float4 a, float4 b) {
 }
 
 // n and both strides are multiples of 4, as in arenas. A thread reads all inputs of an element
-// before it writes it, so `out` may be one of the records.
+// before it writes it, so `out` may be one of the gradient buffers.
 static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
     const size_t at = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
     wait_for_kernels_before();
@@ -37,18 +37,18 @@ static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
     float4 below[BELOW_MOST], top = {0, 0, 0, 0};
     int height = 0; // of the stack, with its top
     for (int first = c.first; first < c.end; first += AHEAD) {
-        float4 record[AHEAD];
+        float4 gradients[AHEAD];
         int merges[AHEAD];
         for (int i = 0; i < AHEAD; i++) {
             merges[i] = REDUCE_SKIP;
             if (first + i >= c.end) continue;
-            record[i] = record_at(t, first + i, at);
+            gradients[i] = gradient_at(t, first + i, at);
             merges[i] = t.merges[first + i];
         }
         for (int i = 0; i < AHEAD; i++) {
             if (merges[i] == REDUCE_SKIP) continue;
             if (height > 0) below[height - 1] = top;
-            top = record[i];
+            top = gradients[i];
             height++;
             for (; merges[i] > 0; merges[i]--, height--) top = add(below[height - 2], top);
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The parts of matrix products that cuBLAS does not do: rows set to their bias, and sums of rows.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/lanes.cuh"
 
 enum { ROW_THREADS = 256 };
@@ -30,7 +29,7 @@ void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, 
 
 // `team` neighbouring threads, a power of two up to a warp, sum a row.
 static __global__ void sum_rows(cut c, unsigned rows, unsigned team, const float *z,
-                                record_set records, size_t at) {
+                                gradient_set gradients, size_t at) {
     const unsigned row = (blockIdx.x * ROW_THREADS + threadIdx.x) / team;
     const unsigned lanes = (unsigned)c.lanes, shard = (unsigned)shard_of_block(c);
     const float *from = z + ((size_t)shard * rows + row) * lanes;
@@ -46,10 +45,10 @@ static __global__ void sum_rows(cut c, unsigned rows, unsigned team, const float
     for (unsigned distance = team / 2; distance > 0; distance /= 2)
         sum += __shfl_xor_sync(ALL_LANES, sum, (int)distance);
     if (row < rows && threadIdx.x % team == 0)
-        records.base[shard * records.stride + at + row] = sum;
+        gradients.base[shard * gradients.stride + at + row] = sum;
 }
 
-void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
+void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const gradient_set *r,
                    size_t at) {
     const unsigned shards = (unsigned)(c->end - c->first), fours = (unsigned)c->lanes / LANE_ROUND;
     unsigned team = 1;

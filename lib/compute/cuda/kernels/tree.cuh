@@ -57,8 +57,8 @@ static __device__ __forceinline__ two_sums sums_of_block(two_sums s) {
 // 2^k leaves if bit k of the number of leaves is set. T needs add(T, T).
 //
 // `level` is in local memory, because its indices vary. A thread touches only the levels that its
-// leaves fill. Registers for all of them would leave room for fewer blocks: tail_sums would have
-// 134 instead of 32, exact batch norm's moments 225 instead of 40.
+// leaves fill. Registers for all of them would leave room for fewer blocks: epilogue_sums would
+// have 134 instead of 32, exact batch norm's moments 225 instead of 40.
 enum { TREE_LEVELS = 16 }; // fewer than 2^16 leaves: MAX_GRID_YZ
 
 template <class T> struct tree {

@@ -6,13 +6,38 @@
 // order; fused rounding only where the source says fma; division and square root rounded to nearest
 // (nvcc's default); subnormal momentum flushed to zero. Only the bits of a NaN may differ.
 #include "compute/cuda/kernels/last_block.cuh"
-#include "compute/cuda/kernels/norm_running.cuh"
 
 enum {
     BLOCK = 128,
     EACH = 4, // elements per thread; a task's first and end are multiples of it, as in all arenas
     BLOCKS_MOST = 2048 // more would only queue up to add to the digest
 };
+
+// ---- Batch norm's running statistics ----
+
+static __device__ __forceinline__ void follow(float *running, float sum, double weight,
+                                              double momentum) {
+    if (weight > 0)
+        *running = (float)((1.0 - momentum) * (double)*running + momentum * ((double)sum / weight));
+}
+
+// One step for all channels of a norm, by one block.
+static __device__ __forceinline__ void follow_norm(const norm_running_list &list, unsigned which) {
+    const norm_running_task t = list.items[which];
+    double elements = 0, with_variance = 0;
+    for (int v = 0; v < list.shards; v++) {
+        const double count = (double)list.all_count[v] * t.positions;
+        elements += count;
+        if (count >= 2) with_variance += count;
+    }
+    if (list.sync) with_variance = elements >= 2 ? elements : 0;
+    for (int channel = (int)threadIdx.x; channel < t.channels; channel += (int)blockDim.x) {
+        follow(&t.mean[channel], t.mean_sum[channel], elements, t.momentum);
+        follow(&t.variance[channel], t.variance_sum[channel], with_variance, t.momentum);
+    }
+}
+
+// ---- Optimizers ----
 
 // What an update reads of step_numbers, in registers.
 struct rule {
@@ -29,10 +54,10 @@ static __device__ rule rule_of(const step_numbers &n) {
 
 // The rule of the parameters at i to i + EACH, which are of one group.
 static __device__ rule rule_at(const update_task &t, const rule &whole, size_t i) {
-    const unsigned group = t.group_of[i / ARENA_ALIGNMENT];
+    const unsigned group = t.parameter_groups[i / ARENA_ALIGNMENT];
     rule own = whole;
     if (group == 0) return own;
-    const group_numbers *g = &t.numbers->groups[group - 1];
+    const parameter_group *g = &t.numbers->groups[group - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
     own.frozen = g->frozen != 0;
@@ -120,7 +145,7 @@ static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
     const size_t round = (size_t)blocks * BLOCK * EACH;
     uint64_t digest = 0;
     for (size_t i = t.first + thread * EACH; i < t.end; i += round)
-        digest += update_four<KIND>(t, t.group_of ? rule_at(t, whole, i) : whole, i);
+        digest += update_four<KIND>(t, t.parameter_groups ? rule_at(t, whole, i) : whole, i);
     digest = block_sum(digest);
     if (threadIdx.x == 0)
         atomicAdd(reinterpret_cast<unsigned long long *>(&t.progress->digest), digest);

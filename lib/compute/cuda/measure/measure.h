@@ -4,7 +4,7 @@
 #define LOCKSTEP_COMPUTE_CUDA_MEASURE_MEASURE_H
 
 #include "compute/cuda/library.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // stopwatch.c: measures how long the device takes for work that can be captured as a graph.
 // Medians.

@@ -22,9 +22,9 @@ typedef struct item {
 
 static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
 
-// Of `behind`: a single shard's record needs no sum.
+// Of `behind`: a single shard's gradient buffer needs no sum.
 static int items_left_out(const engine *e) {
-    return e->records.sums == e->records.of_shards;
+    return e->gradients.sums == e->gradients.of_shards;
 }
 
 static int item_count(const engine *e) {
@@ -50,7 +50,7 @@ static status run_step(engine *e, error *err) {
     status rc;
     TRY(send_input(e, err));
     TRY(cuda_run_operations(e, 0, e->plan.operation_count, false, err));
-    TRY(cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err));
+    TRY(cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err));
     TRY(cuda_run_update(e, err));
 out:
     return rc;
@@ -61,7 +61,8 @@ static status run_item(engine *e, const void *task, error *err) {
     switch (i->kind) {
     case ITEM_INPUT: return send_input(e, err);
     case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, false, err);
-    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->records.floats, cuda_main(&e->device), err);
+    case ITEM_REDUCE:
+        return cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err);
     case ITEM_UPDATE: return cuda_run_update(e, err);
     case ITEM_STEP: break;
     }
@@ -73,44 +74,44 @@ static status run_item(engine *e, const void *task, error *err) {
 static const char *what_it_does(const operation *op) {
     switch (op->kind) {
     case OP_LOAD: return "load";
-    case OP_CORE:
-        return op->unit->makes_moments && op->unit->makes_tail ? "forward with moments and tail"
-               : op->unit->makes_moments                       ? "forward with moments"
-               : op->unit->makes_tail                          ? "forward with tail"
-                                                               : "forward";
+    case OP_ANCHOR:
+        return op->unit->makes_moments && op->unit->makes_epilogue ? "forward with moments and tail"
+               : op->unit->makes_moments                           ? "forward with moments"
+               : op->unit->makes_epilogue                          ? "forward with tail"
+                                                                   : "forward";
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
-    case OP_TAIL: return "tail";
-    case OP_ALONE: return "forward";
+    case OP_EPILOGUE: return "tail";
+    case OP_UNFUSED: return "forward";
     case OP_LOSS: return "loss";
-    case OP_TAIL_ACTIVATION: return "activation gradient";
-    case OP_TAIL_SECOND: return "gradient of the second input";
-    case OP_TAIL_SUMS: return "gradient";
+    case OP_EPILOGUE_ACTIVATION: return "activation gradient";
+    case OP_EPILOGUE_SECOND: return "gradient of the second input";
+    case OP_EPILOGUE_SUMS: return "gradient";
     case OP_NORM_BACKWARD: return "factors";
-    case OP_TAIL_BACKWARD: return "tail gradient";
-    case OP_CORE_WEIGHTS: return "weight gradient";
-    case OP_CORE_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
-    case OP_ALONE_BACKWARD: return "gradient";
+    case OP_EPILOGUE_BACKWARD: return "tail gradient";
+    case OP_ANCHOR_WEIGHTS: return "weight gradient";
+    case OP_ANCHOR_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
+    case OP_UNFUSED_BACKWARD: return "gradient";
     case OP_ADD_GRADIENT: return "sum of input gradients";
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
     case OP_EXCHANGE:
-    case OP_LOSS_RECORD: break;
+    case OP_LOSS_SUM: break;
     }
     return "exchange";
 }
 
-// Returns the layer that an operation is named after; NULL if it belongs to none. A tail, which may
-// cover several layers, belongs to its unit's first one.
+// Returns the layer that an operation is named after; NULL if it belongs to none. An epilogue,
+// which may cover several layers, belongs to its unit's first one.
 static const layer *layer_of(const operation *op) {
     if (!op->unit || op->kind == OP_LOSS) return NULL;
     const unit_layers *l = &op->unit->layers;
-    if (l->alone) return l->alone;
-    const bool norms = op->kind == OP_MOMENTS || op->kind == OP_NORM || op->kind == OP_TAIL_SUMS ||
-                       op->kind == OP_NORM_BACKWARD;
-    return norms || !l->core ? l->norm : l->core;
+    if (l->unfused) return l->unfused;
+    const bool norms = op->kind == OP_MOMENTS || op->kind == OP_NORM ||
+                       op->kind == OP_EPILOGUE_SUMS || op->kind == OP_NORM_BACKWARD;
+    return norms || !l->anchor ? l->norm : l->anchor;
 }
 
 static void name_item(const engine *e, const item *i, operation_profile *p) {
@@ -144,18 +145,18 @@ static double parameter_bytes(const layer *l) {
     return (double)sizeof(float) * (double)(layer_weights(l) + biases);
 }
 
-// Returns the bytes of y and of the winners.
-static double tail_bytes(const engine *e, const unit_layers *l) {
+// Returns the bytes of y and of the argmaxes.
+static double epilogue_bytes(const engine *e, const unit_layers *l) {
     return sizeof(float) * values(e, l->y) + (l->pool ? values(e, l->y) : 0);
 }
 
-// Returns the bytes of z and of the winners, which the sums of gradients need in addition to dy.
-static double from_tail_bytes(const engine *e, const unit_layers *l) {
+// Returns the bytes of z and of the argmaxes, which the sums of gradients need in addition to dy.
+static double from_epilogue_bytes(const engine *e, const unit_layers *l) {
     return sizeof(float) * values(e, l->z) + (l->pool ? values(e, l->y) : 0);
 }
 
-// Returns the number of output positions per sample that the product computes: if it makes a tail
-// without z, only those that windows contain.
+// Returns the number of output positions per sample that the product computes: if it makes an
+// epilogue without z, only those that windows contain.
 static double positions_of(const cuda_unit *u, bool windows) {
     const unit_layers *l = &u->layers;
     return windows ? 4.0 * l->y.height * l->y.width : (double)l->z.height * l->z.width;
@@ -170,40 +171,40 @@ static double passed_bytes(const engine *e, unit_source to, shape z) {
 // A copy, or a sum of two values.
 static void count_sum(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *l = &op->unit->layers;
-    if (op->kind == OP_CORE)
+    if (op->kind == OP_ANCHOR)
         p->bytes = (l->sum ? 3.0 : 2.0) * sizeof(float) * values(e, l->z);
     else
         p->bytes = passed_bytes(e, l->source, l->z) + passed_bytes(e, l->second, l->z);
 }
 
-// A core's forward, weight gradient and input gradient have the same number of multiply-adds.
-static void count_core(const engine *e, const operation *op, operation_profile *p) {
+// An anchor's forward, weight gradient and input gradient have the same number of multiply-adds.
+static void count_anchor(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *u = &op->unit->layers;
-    const layer *l = u->core;
+    const layer *l = u->anchor;
     const double z = sizeof(float) * values(e, u->z);
     if (!l) {
         count_sum(e, op, p);
         return;
     }
-    const bool tail = op->kind == OP_CORE && op->unit->makes_tail;
-    const double times = op->kind == OP_CORE_WEIGHTS ? local_shards(e) : 1;
+    const bool epilogue = op->kind == OP_ANCHOR && op->unit->makes_epilogue;
+    const double times = op->kind == OP_ANCHOR_WEIGHTS ? local_shards(e) : 1;
     p->bytes = sizeof(float) * values(e, l->in) + times * parameter_bytes(l);
-    p->bytes += !tail ? z : u->norm ? 2 * z + tail_bytes(e, u) : tail_bytes(e, u);
-    if (op->kind == OP_CORE_INPUT && op->unit->sums_of)
-        p->bytes += from_tail_bytes(e, &op->unit->sums_of->layers);
-    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, tail && u->pool) *
+    p->bytes += !epilogue ? z : u->norm ? 2 * z + epilogue_bytes(e, u) : epilogue_bytes(e, u);
+    if (op->kind == OP_ANCHOR_INPUT && op->unit->sums_of)
+        p->bytes += from_epilogue_bytes(e, &op->unit->sums_of->layers);
+    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, epilogue && u->pool) *
               e->plan.lanes * local_shards(e);
 }
 
-// Forward: z and y with the winners; the sums of gradients: the same with dy for y. Backward writes
-// dz, and reads z if there is a norm. Without a norm it reads y if that shows which values passed
-// the ReLU.
-static void count_tail(const engine *e, const operation *op, operation_profile *p) {
+// Forward: z and y with the argmaxes; the sums of gradients: the same with dy for y. Backward
+// writes dz, and reads z if there is a norm. Without a norm it reads y if that shows which values
+// passed the ReLU.
+static void count_epilogue(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *l = &op->unit->layers;
     const double z = sizeof(float) * values(e, l->z);
-    p->bytes = z + tail_bytes(e, l);
-    if (op->kind == OP_TAIL && l->plus) p->bytes += z;
-    if (op->kind != OP_TAIL_BACKWARD) return;
+    p->bytes = z + epilogue_bytes(e, l);
+    if (op->kind == OP_EPILOGUE && l->plus) p->bytes += z;
+    if (op->kind != OP_EPILOGUE_BACKWARD) return;
     if (l->norm)
         p->bytes += z;
     else if (l->relu && !l->pool && !l->plus)
@@ -213,13 +214,14 @@ static void count_tail(const engine *e, const operation *op, operation_profile *
 // Two doubles, and three or four floats, of every channel and shard, and the norm's parameters.
 static void count_norm(const engine *e, const operation *op, operation_profile *p) {
     const double channels = op->unit->layers.norm->out.channels;
-    const double floats = op->kind == OP_NORM ? 6 : 5; // 4 and two of the record; 3 and two read
+    const double floats =
+        op->kind == OP_NORM ? 6 : 5; // 4 and two of the gradient buffer; 3 and two read
     p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
                2 * channels * sizeof(float);
 }
 
-static void count_alone(const engine *e, const operation *op, operation_profile *p) {
-    const layer *l = op->unit->layers.alone;
+static void count_unfused(const engine *e, const operation *op, operation_profile *p) {
+    const layer *l = op->unit->layers.unfused;
     p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) +
                (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
 }
@@ -228,19 +230,21 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     const double samples = e->plan.lanes * local_shards(e);
     switch (op->kind) {
     case OP_LOAD: p->bytes = (1 + sizeof(float)) * values(e, e->plan.program->input); break;
-    case OP_CORE:
-    case OP_CORE_WEIGHTS:
-    case OP_CORE_INPUT: count_core(e, op, p); break;
+    case OP_ANCHOR:
+    case OP_ANCHOR_WEIGHTS:
+    case OP_ANCHOR_INPUT: count_anchor(e, op, p); break;
     case OP_MOMENTS: p->bytes = sizeof(float) * values(e, op->unit->layers.z); break;
     case OP_NORM:
     case OP_NORM_BACKWARD: count_norm(e, op, p); break;
-    case OP_TAIL:
-    case OP_TAIL_SUMS:
-    case OP_TAIL_BACKWARD: count_tail(e, op, p); break;
-    case OP_ALONE:
-    case OP_ALONE_BACKWARD: count_alone(e, op, p); break;
-    case OP_TAIL_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.z); break;
-    case OP_TAIL_SECOND:
+    case OP_EPILOGUE:
+    case OP_EPILOGUE_SUMS:
+    case OP_EPILOGUE_BACKWARD: count_epilogue(e, op, p); break;
+    case OP_UNFUSED:
+    case OP_UNFUSED_BACKWARD: count_unfused(e, op, p); break;
+    case OP_EPILOGUE_ACTIVATION:
+        p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.z);
+        break;
+    case OP_EPILOGUE_SECOND:
         p->bytes = passed_bytes(e, op->unit->layers.second, op->unit->layers.z);
         break;
     case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.x); break;
@@ -250,7 +254,7 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
     case OP_EXCHANGE:
-    case OP_LOSS_RECORD: break;
+    case OP_LOSS_SUM: break;
     }
 }
 
@@ -260,8 +264,8 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
     case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
     case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;
     case ITEM_REDUCE:
-        p->bytes = sizeof(float) * (double)record_floats(e->plan.program) *
-                   (local_shards(e) + e->shards.record_count);
+        p->bytes = sizeof(float) * (double)gradient_floats(e->plan.program) *
+                   (local_shards(e) + e->shards.cover_count);
         break;
     case ITEM_UPDATE: // parameters and state are read and written
         p->bytes =

@@ -17,8 +17,8 @@ const arithmetic *cuda_arithmetic(bool exact) {
                                     .conv_counters = cuda_conv_counters,
                                     .moments = cuda_norm_moments,
                                     .moments_room = cuda_norm_moments_room,
-                                    .tail_sums = cuda_tail_sums,
-                                    .tail_sums_room = cuda_tail_sums_room};
+                                    .epilogue_sums = cuda_epilogue_sums,
+                                    .epilogue_sums_room = cuda_epilogue_sums_room};
     static const arithmetic of_cpu = {.conv = cuda_exact_conv,
                                       .conv_input = cuda_exact_conv_input,
                                       .conv_weight = cuda_exact_weight,
@@ -27,7 +27,7 @@ const arithmetic *cuda_arithmetic(bool exact) {
                                       .conv_counters = none,
                                       .moments = cuda_exact_moments,
                                       .moments_room = cuda_exact_moments_room,
-                                      .tail_sums = cuda_exact_tail_sums,
-                                      .tail_sums_room = cuda_exact_tail_sums_room};
+                                      .epilogue_sums = cuda_exact_epilogue_sums,
+                                      .epilogue_sums_room = cuda_exact_epilogue_sums_room};
     return exact ? &of_cpu : &fast;
 }

@@ -7,7 +7,7 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_ARITHMETIC_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_ARITHMETIC_H
 
-#include "compute/cuda/kernels/kernels.h"
+#include "compute/cuda/kernels/cuda_kernels.h"
 
 typedef struct arithmetic {
     // Large linear layers are products of cuBLAS, and products have further results: in another
@@ -21,8 +21,8 @@ typedef struct arithmetic {
     size_t (*conv_counters)(const conv_task *t, int lanes, int shards);
     void (*moments)(launch_stream s, const cut *c, const norm_task *t);
     parts_room (*moments_room)(shape size, int lanes, int shards);
-    void (*tail_sums)(launch_stream s, const cut *c, const tail_task *t);
-    parts_room (*tail_sums_room)(const tail_task *t, int lanes, int shards);
+    void (*epilogue_sums)(launch_stream s, const cut *c, const epilogue_task *t);
+    parts_room (*epilogue_sums_room)(const epilogue_task *t, int lanes, int shards);
 } arithmetic;
 
 const arithmetic *cuda_arithmetic(bool exact);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "compute/cuda/plan/slices.h"
-
 // ---- Batch norm ----
 
 static void make_room(parts_room *most, parts_room room) {
@@ -22,15 +20,15 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
     for (int i = 0; i < p->units.count; i++) {
         const cuda_unit *u = &p->placed[i];
         if (u->layers.norm && !u->has_sums) {
-            const tail_task t = {.size = u->layers.z, .pool = u->layers.pool};
-            make_room(&most, p->sums_by->tail_sums_room(&t, lanes, shards));
+            const epilogue_task t = {.size = u->layers.z, .pool = u->layers.pool};
+            make_room(&most, p->sums_by->epilogue_sums_room(&t, lanes, shards));
         }
         if (u->layers.norm && !u->makes_moments)
             make_room(&most, p->sums_by->moments_room(u->layers.z, lanes, shards));
-        if (u->layers.alone && u->layers.alone->kind == LAYER_GROUP_NORM)
+        if (u->layers.unfused && u->layers.unfused->kind == LAYER_GROUP_NORM)
             make_room(&most, cuda_group_norm_room(u->layers.x, lanes, shards));
         if (!u->ours) continue;
-        const conv_task t = cuda_conv_task_of(u->layers.core);
+        const conv_task t = cuda_conv_task_of(u->layers.anchor);
         if (u->makes_moments) make_room(&most, cuda_conv_moments_room(&t, lanes, shards));
         if (u->sums_of) make_room(&most, cuda_conv_input_sums_room(&t, lanes, shards));
     }
@@ -151,7 +149,7 @@ out:
     return rc;
 }
 
-// ---- The model, its records, and results ----
+// ---- The model, its gradient buffers, and results ----
 
 static size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -161,10 +159,10 @@ static size_t round_up(size_t n, size_t unit) {
 static status take_groups(model_arrays *m, const cuda_plan *p, cuda_device *d, error *err) {
     const size_t lines = round_up(p->program->parameters, ARENA_ALIGNMENT) / ARENA_ALIGNMENT;
     status rc = STATUS_OK;
-    if (!p->options.groups) return rc;
-    TRY(cuda_take(d, lines, &m->group_of, err));
-    TRY(cuda_enqueue_copy(d, m->group_of, p->options.groups, lines, cudaMemcpyHostToDevice,
-                          "sending the groups of parameters", err));
+    if (!p->options.parameter_groups) return rc;
+    TRY(cuda_take(d, lines, &m->parameter_groups, err));
+    TRY(cuda_enqueue_copy(d, m->parameter_groups, p->options.parameter_groups, lines,
+                          cudaMemcpyHostToDevice, "sending the groups of parameters", err));
     TRY(cuda_device_sync(d, err));
 out:
     return rc;
@@ -186,12 +184,12 @@ out:
     return rc;
 }
 
-status cuda_take_records(record_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
-                         error *err) {
+status cuda_take_gradients(gradient_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
+                           error *err) {
     const size_t local = (size_t)p->options.local_shards;
-    const size_t bytes = record_floats(p->program) * sizeof(float);
+    const size_t bytes = gradient_floats(p->program) * sizeof(float);
     status rc = STATUS_OK;
-    r->floats = r->stride = round_up(record_floats(p->program), ARENA_ALIGNMENT);
+    r->floats = r->stride = round_up(gradient_floats(p->program), ARENA_ALIGNMENT);
     if (local < (size_t)p->options.shards)
         r->stride += round_up(cuda_slice_margin(p->options.shards), ARENA_ALIGNMENT);
     if (local > 1) TRY(cuda_take(d, local * r->stride * sizeof(float), &r->of_shards, err));

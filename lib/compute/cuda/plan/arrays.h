@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// arrays.h - an engine's arrays, in device memory and, for copies, in pinned host memory. plan.h
-// has those of activations.
+// arrays.h - an engine's arrays, in device memory and, for copies, in pinned host memory.
+// cuda_plan.h has those of activations.
 #ifndef LOCKSTEP_COMPUTE_CUDA_PLAN_ARRAYS_H
 #define LOCKSTEP_COMPUTE_CUDA_PLAN_ARRAYS_H
 
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 #include "compute/cuda/plan/shards.h"
 
 // The arenas of the program, and the update's state.
 typedef struct model_arrays {
     float *parameters, *buffers, *state[2];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
-    uint8_t *group_of;         // engine_options.groups; NULL: none
+    uint8_t *parameter_groups; // engine_options.parameter_groups; NULL: none
     update_progress *progress;
 } model_arrays;
 
@@ -27,22 +27,23 @@ typedef struct norm_arrays {
     float *run_scale, *run_shift;       // [channel]: inference
 } norm_arrays;
 
-// Records stay on the device until the caller requests them (backend.h).
-typedef struct record_arrays {
-    size_t floats;    // that are summed over shards: a record's, up to whole ARENA_ALIGNMENTs
-    size_t stride;    // from one shard's record to the next; a group needs a little more (slices.h)
+// Gradient buffers stay on the device until the caller requests them (backend.h).
+typedef struct gradient_arrays {
+    size_t floats; // that are summed over shards: a gradient buffer's, up to whole ARENA_ALIGNMENTs
+    size_t stride; // from one shard's gradient buffer to the next; reducing ranks need a little
+                   // more (shards.h)
     float *of_shards; // [local shards][stride]
-    // [records of the cover][stride]; the first is the reduced one; with one local shard it is also
-    // that shard's record.
+    // [gradient buffers of the cover][stride]; the first is the reduced one; with one local shard
+    // it is also that shard's gradient buffer.
     float *sums;
     float *losses;           // [local shards][groups]
     unsigned *loss_counters; // [local shards]
     // Host copies, pinned.
-    float *host[RECORDS_MOST];
+    float *host[COVER_MOST];
     float *reduced_host;
     bool here;         // `host` holds those of the last step
     bool reduced_here; // reduced_host is the update's source
-} record_arrays;
+} gradient_arrays;
 
 // One block of memory, on the host (pinned) and on the device: the same layout.
 typedef struct step_input {
@@ -97,9 +98,9 @@ typedef struct exchange_arrays {
 
 status cuda_take_model(model_arrays *m, const cuda_plan *p, cuda_device *d, error *err) MUST_CHECK;
 status cuda_take_norms(norm_arrays *n, const cuda_plan *p, cuda_device *d, error *err) MUST_CHECK;
-// `most`: records that leave the engine in a step.
-status cuda_take_records(record_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
-                         error *err) MUST_CHECK;
+// `most`: gradient buffers that leave the engine in a step.
+status cuda_take_gradients(gradient_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
+                           error *err) MUST_CHECK;
 status cuda_take_inputs(input_arrays *in, const cuda_plan *p, cuda_device *d,
                         error *err) MUST_CHECK;
 // The data set, if there is room: after all other allocations.
@@ -113,7 +114,7 @@ status cuda_take_exchange(exchange_arrays *x, const cuda_plan *p, cuda_device *d
 
 // tasks.c: finishes the plan's tasks, once the arrays are there.
 status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n,
-                       const record_arrays *r, const result_arrays *results, cuda_device *d,
+                       const gradient_arrays *r, const result_arrays *results, cuda_device *d,
                        error *err) MUST_CHECK;
 
 // Returns the turn of this step, in [0, STEPS_AHEAD).

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
                      optimizer_kind kind) {
@@ -40,24 +40,24 @@ static status take_activation(const cuda_plan *p, shape s, float **memory, cuda_
     return cuda_take(d, values(p, s) * sizeof(float), memory, err);
 }
 
-// Up to this number, a channel of a linear layer is small enough for one block to do its tail.
-enum { TAIL_LANES_MOST = 1024 };
+// Up to this number, a channel of a linear layer is small enough for one block to do its epilogue.
+enum { EPILOGUE_LANES_MOST = 1024 };
 
-// A tail can go with the product unless it needs results from all shards, or from all blocks of a
-// channel: that is, without batch norm, or after the batch norm of a linear layer, which has few
-// elements; there the block that finishes the moments makes it.
+// An epilogue can go with the product unless it needs results from all shards, or from all blocks
+// of a channel: that is, without batch norm, or after the batch norm of a linear layer, which has
+// few elements; there the block that finishes the moments makes it.
 static void place_product(cuda_plan *p, cuda_unit *u) {
     const unit_layers *l = &u->layers;
-    const bool linear = l->core && l->core->kind == LAYER_LINEAR;
-    const bool few = linear && p->lanes <= TAIL_LANES_MOST && !p->options.sync_batch_norm;
-    const bool fuses = p->sums_by->fuses && l->core && layer_groups(l->core) == 1;
-    const bool simple = !l->plus && !l->smooth; // what products know of tails
-    u->ours = l->core && !(linear && fuses && cuda_linear_by_blas(l->core, p->lanes));
-    p->uses_blas |= l->core && !u->ours;
+    const bool linear = l->anchor && l->anchor->kind == LAYER_LINEAR;
+    const bool few = linear && p->lanes <= EPILOGUE_LANES_MOST && !p->options.sync_batch_norm;
+    const bool fuses = p->sums_by->fuses && l->anchor && layer_groups(l->anchor) == 1;
+    const bool simple = !l->plus && !l->smooth; // what products know of epilogues
+    u->ours = l->anchor && !(linear && fuses && cuda_linear_by_blas(l->anchor, p->lanes));
+    p->uses_blas |= l->anchor && !u->ours;
     u->fuses = u->ours && fuses;
     u->makes_moments = u->fuses && l->norm;
-    u->fuses_tail = u->fuses && !l->last && simple;
-    u->makes_tail = u->fuses_tail && (!l->norm || few);
+    u->fuses_epilogue = u->fuses && !l->last && simple;
+    u->makes_epilogue = u->fuses_epilogue && (!l->norm || few);
 }
 
 static bool has_one_reader(const unit_list *l, int unit) {
@@ -73,7 +73,7 @@ static bool has_one_reader(const unit_list *l, int unit) {
 // The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
 // rows are the norm's channels, that is, without a flatten in between, and if it makes all of dy.
 static void place_sums(const cuda_plan *p, cuda_unit *u) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     const int source = u->layers.source.unit;
     if (!u->fuses || source == UNIT_INPUT || !has_one_reader(&p->units, source)) return;
     cuda_unit *front = &p->placed[source];
@@ -113,12 +113,12 @@ static status place_unit(cuda_plan *p, int index, cuda_device *d, error *err) {
     place_product(p, u);
     place_sums(p, u);
     place_sources(p, u);
-    if (!l->alone) TRY(take_activation(p, l->z, &u->z, d, err));
+    if (!l->unfused) TRY(take_activation(p, l->z, &u->z, d, err));
     if (l->last) return rc;
     TRY(take_activation(p, l->y, &u->y, d, err));
     TRY(take_activation(p, l->y, &u->dy, d, err));
-    if (l->pool || (l->alone && layer_traits_of(l->alone)->has_choices))
-        TRY(cuda_take(d, values(p, l->y), &u->winner, err));
+    if (l->pool || (l->unfused && layer_traits_of(l->unfused)->has_choices))
+        TRY(cuda_take(d, values(p, l->y), &u->argmax, err));
 out:
     return rc;
 }
@@ -135,7 +135,7 @@ static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
     status rc;
     for (int i = 0; i < p->units.count; i++) {
         if (!p->placed[i].ours) continue;
-        const conv_task t = cuda_conv_task_of(p->units.units[i].core);
+        const conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
         workspace = larger(workspace, p->sums_by->conv_workspace(&t, p->lanes, shards));
         counters = larger(counters, p->sums_by->conv_counters(&t, p->lanes, shards));
         transforms = larger(transforms, p->sums_by->conv_transforms(&t, p->lanes, shards));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step in order: built once, when the engine is opened.
 #include "base/memory.h"
-#include "compute/cuda/plan/plan.h"
+#include "compute/cuda/plan/cuda_plan.h"
 
 enum { MAX_OPERATIONS_OF_UNIT = 16 };
 
@@ -12,22 +12,22 @@ phase cuda_operation_phase(operation_kind kind) {
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT: return PHASE_COPY;
-    case OP_CORE:
+    case OP_ANCHOR:
     case OP_MOMENTS:
     case OP_EXCHANGE:
     case OP_NORM:
-    case OP_TAIL:
-    case OP_ALONE:
+    case OP_EPILOGUE:
+    case OP_UNFUSED:
     case OP_LOSS: return PHASE_FORWARD;
-    case OP_LOSS_RECORD:
-    case OP_TAIL_ACTIVATION:
-    case OP_TAIL_SECOND:
-    case OP_TAIL_SUMS:
+    case OP_LOSS_SUM:
+    case OP_EPILOGUE_ACTIVATION:
+    case OP_EPILOGUE_SECOND:
+    case OP_EPILOGUE_SUMS:
     case OP_NORM_BACKWARD:
-    case OP_TAIL_BACKWARD:
-    case OP_CORE_WEIGHTS:
-    case OP_CORE_INPUT:
-    case OP_ALONE_BACKWARD:
+    case OP_EPILOGUE_BACKWARD:
+    case OP_ANCHOR_WEIGHTS:
+    case OP_ANCHOR_INPUT:
+    case OP_UNFUSED_BACKWARD:
     case OP_ADD_GRADIENT: break;
     }
     return PHASE_BACKWARD;
@@ -43,42 +43,42 @@ static bool exchanges(const cuda_plan *p) {
 }
 
 static void add_forward(cuda_plan *p, const cuda_unit *u) {
-    if (u->layers.alone) {
-        add(p, OP_ALONE, u);
+    if (u->layers.unfused) {
+        add(p, OP_UNFUSED, u);
         return;
     }
-    add(p, OP_CORE, u);
+    add(p, OP_ANCHOR, u);
     if (u->layers.norm) {
         if (!u->makes_moments) add(p, OP_MOMENTS, u);
         if (exchanges(p)) add(p, OP_EXCHANGE, u);
         if (p->options.sync_batch_norm) add(p, OP_NORM, u);
     }
-    if (!u->layers.last && !u->makes_tail) add(p, OP_TAIL, u);
+    if (!u->layers.last && !u->makes_epilogue) add(p, OP_EPILOGUE, u);
 }
 
 // Gradients that need all of dy: of a sum's second input, and through a batch norm.
-static void add_tail_backward(cuda_plan *p, const cuda_unit *u) {
+static void add_epilogue_backward(cuda_plan *p, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
-    if (l->smooth || (l->plus && l->relu)) add(p, OP_TAIL_ACTIVATION, u);
-    if (l->plus && u->second_dx) add(p, OP_TAIL_SECOND, u);
+    if (l->smooth || (l->plus && l->relu)) add(p, OP_EPILOGUE_ACTIVATION, u);
+    if (l->plus && u->second_dx) add(p, OP_EPILOGUE_SECOND, u);
     if (l->norm) {
-        if (!u->has_sums) add(p, OP_TAIL_SUMS, u);
+        if (!u->has_sums) add(p, OP_EPILOGUE_SUMS, u);
         if (exchanges(p)) add(p, OP_EXCHANGE, u);
         if (p->options.sync_batch_norm) add(p, OP_NORM_BACKWARD, u);
     }
-    if (!l->last) add(p, OP_TAIL_BACKWARD, u);
+    if (!l->last) add(p, OP_EPILOGUE_BACKWARD, u);
 }
 
 static void add_backward(cuda_plan *p, const cuda_unit *u) {
-    const layer *alone = u->layers.alone, *core = u->layers.core;
-    if (alone) {
-        if (u->dx || layer_weights(alone) > 0) add(p, OP_ALONE_BACKWARD, u);
+    const layer *unfused = u->layers.unfused, *anchor = u->layers.anchor;
+    if (unfused) {
+        if (u->dx || layer_weights(unfused) > 0) add(p, OP_UNFUSED_BACKWARD, u);
     } else {
-        add_tail_backward(p, u);
-        if (core) add(p, OP_CORE_WEIGHTS, u);
-        if (u->dx || (!core && u->second_dx)) add(p, OP_CORE_INPUT, u);
+        add_epilogue_backward(p, u);
+        if (anchor) add(p, OP_ANCHOR_WEIGHTS, u);
+        if (u->dx || (!anchor && u->second_dx)) add(p, OP_ANCHOR_INPUT, u);
     }
-    if (u->dx_total && (alone || core)) add(p, OP_ADD_GRADIENT, u);
+    if (u->dx_total && (unfused || anchor)) add(p, OP_ADD_GRADIENT, u);
 }
 
 static void add_inference(cuda_plan *p) {
@@ -86,10 +86,10 @@ static void add_inference(cuda_plan *p) {
     p->inference[(*n)++] = (operation){OP_LOAD, NULL};
     for (int i = 0; i < p->units.count; i++) {
         const cuda_unit *u = &p->placed[i];
-        const bool alone = u->layers.alone != NULL;
-        p->inference[(*n)++] = (operation){alone ? OP_ALONE : OP_CORE, u};
-        if (!alone && !u->fuses_tail && !u->layers.last)
-            p->inference[(*n)++] = (operation){OP_TAIL, u};
+        const bool unfused = u->layers.unfused != NULL;
+        p->inference[(*n)++] = (operation){unfused ? OP_UNFUSED : OP_ANCHOR, u};
+        if (!unfused && !u->fuses_epilogue && !u->layers.last)
+            p->inference[(*n)++] = (operation){OP_EPILOGUE, u};
     }
 }
 
@@ -104,7 +104,7 @@ void cuda_sequence(cuda_plan *p) {
     if (o->sends) add(p, OP_SEND, NULL);
     p->backward_first = p->operation_count;
     add(p, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
-    if (o->sends) add(p, OP_LOSS_RECORD, NULL);
+    if (o->sends) add(p, OP_LOSS_SUM, NULL);
     for (int i = p->units.count - 1; i >= 0; i--) add_backward(p, &p->placed[i]);
     if (o->receives) add(p, OP_SEND_GRADIENT, NULL);
     p->graphable = !exchanges(p) && !o->stage;

@@ -9,18 +9,18 @@ typedef struct sources {
     const cuda_plan *plan;
     const model_arrays *model;
     const norm_arrays *norm;
-    record_set records;
+    gradient_set gradients;
 } sources;
 
 static conv_task conv_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.core;
+    const layer *l = u->layers.anchor;
     conv_task t = cuda_conv_task_of(l);
     t.x = u->x;
     t.weight = s->model->parameters + l->weight;
     t.bias = l->has_bias ? s->model->parameters + l->bias : NULL;
     t.z = u->z;
     t.dx = u->dx;
-    t.records = s->records;
+    t.gradients = s->gradients;
     t.workspace = s->plan->workspace;
     t.counters = s->plan->counters;
     t.transforms = s->plan->transforms;
@@ -51,26 +51,26 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
                        .from_z = n->from_z + at,
                        .from_one = n->from_one + at,
                        .stride = s->plan->units.norm_channels,
-                       .records = s->records,
+                       .gradients = s->gradients,
                        .mean_at = parameters + l->mean,
                        .variance_at = parameters + l->variance};
 }
 
 // From the norm's task, if the unit has one.
-static tail_task tail_of(const sources *s, const cuda_unit *u) {
+static epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const norm_task *n = &u->norm;
-    tail_task t = {.size = l->z,
-                   .activation = unit_tail_activation(l),
-                   .pool = l->pool,
-                   .norm = l->norm != NULL,
-                   .z = u->z,
-                   .second = l->plus ? u->second : NULL,
-                   .y = u->y,
-                   .winner = u->winner,
-                   .dy = u->dy,
-                   .sums = s->norm->own,
-                   .records = s->records};
+    epilogue_task t = {.size = l->z,
+                       .activation = unit_epilogue_activation(l),
+                       .pool = l->pool,
+                       .norm = l->norm != NULL,
+                       .z = u->z,
+                       .second = l->plus ? u->second : NULL,
+                       .y = u->y,
+                       .argmax = u->argmax,
+                       .dy = u->dy,
+                       .sums = s->norm->own,
+                       .gradients = s->gradients};
     if (!l->norm) return t;
     t.scale = n->scale;
     t.shift = n->shift;
@@ -90,16 +90,16 @@ static tail_task tail_of(const sources *s, const cuda_unit *u) {
     return t;
 }
 
-static tail_task tail_gradient_of(const cuda_unit *u) {
-    tail_task t = u->tail;
+static epilogue_task epilogue_gradient_of(const cuda_unit *u) {
+    epilogue_task t = u->epilogue;
     if (u->layers.plus || u->layers.smooth) t.activation = ACTIVATION_NONE;
     return t;
 }
 
 // Scale and shift come from the running statistics, the mean included, and are the same for all
 // shards.
-static tail_task inference_tail_of(const sources *s, const cuda_unit *u) {
-    tail_task t = u->tail;
+static epilogue_task inference_epilogue_of(const sources *s, const cuda_unit *u) {
+    epilogue_task t = u->epilogue;
     if (!t.norm) return t;
     t.scale = s->norm->run_scale + u->layers.norm_channel;
     t.shift = s->norm->run_shift + u->layers.norm_channel;
@@ -109,7 +109,7 @@ static tail_task inference_tail_of(const sources *s, const cuda_unit *u) {
 }
 
 static pool_task pool_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (pool_task){.in = l->in,
                        .out = l->out,
                        .kernel_h = l->kernel_h,
@@ -121,14 +121,14 @@ static pool_task pool_of(const cuda_unit *u) {
                        .max = l->kind == LAYER_MAX_POOL,
                        .x = u->x,
                        .y = u->y,
-                       .winner = u->winner,
+                       .argmax = u->argmax,
                        .dy = u->dy,
                        .dx = u->dx};
 }
 
 // Random numbers are compared with the rate as floats; comparing integers is equivalent.
 static dropout_task dropout_of(const cuda_plan *p, const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (dropout_task){.features = shape_size(u->layers.y),
                           .seed = layer_seed(l, p->options.seed),
                           .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
@@ -137,8 +137,8 @@ static dropout_task dropout_of(const cuda_plan *p, const cuda_unit *u) {
                           .to = u->y};
 }
 
-static activation_task alone_activation_of(const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+static activation_task unfused_activation_of(const cuda_unit *u) {
+    const layer *l = u->layers.unfused;
     return (activation_task){.kind = layer_traits_of(l)->activation,
                              .factor = (float)l->factor,
                              .features = shape_size(u->layers.y),
@@ -158,7 +158,7 @@ static activation_task logits_scale_of(const cuda_unit *u) {
 }
 
 static group_norm_task group_norm_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.alone;
+    const layer *l = u->layers.unfused;
     return (group_norm_task){.size = u->layers.x,
                              .groups = l->groups,
                              .eps = (float)l->eps,
@@ -169,42 +169,42 @@ static group_norm_task group_norm_of(const sources *s, const cuda_unit *u) {
                              .dy = u->dy,
                              .dx = u->dx,
                              .parts = s->norm->parts,
-                             .records = s->records,
+                             .gradients = s->gradients,
                              .weight_at = l->weight,
                              .bias_at = l->bias};
 }
 
-static void finish_alone(const sources *s, cuda_unit *u) {
-    switch (u->layers.alone->kind) {
+static void finish_unfused(const sources *s, cuda_unit *u) {
+    switch (u->layers.unfused->kind) {
     case LAYER_MAX_POOL:
     case LAYER_AVG_POOL: u->pool = pool_of(u); break;
     case LAYER_DROPOUT: u->dropout = dropout_of(s->plan, u); break;
     case LAYER_GROUP_NORM: u->group_norm = group_norm_of(s, u); break;
     case LAYER_GELU:
     case LAYER_SILU:
-    case LAYER_SCALE: u->activation = alone_activation_of(u); break;
+    case LAYER_SCALE: u->activation = unfused_activation_of(u); break;
     case LAYER_CONV:
     case LAYER_LINEAR:
     case LAYER_BATCH_NORM:
     case LAYER_RELU:
     case LAYER_FLATTEN:
     case LAYER_ADD:
-    case LAYER_KINDS: break; // never alone
+    case LAYER_KINDS: break; // never unfused
     }
 }
 
 static void finish_unit(const sources *s, cuda_unit *u) {
     const unit_layers *l = &u->layers;
-    if (l->alone) {
-        finish_alone(s, u);
+    if (l->unfused) {
+        finish_unfused(s, u);
         return;
     }
     if (l->scale) u->activation = logits_scale_of(u);
-    if (l->core) u->conv = conv_of(s, u);
+    if (l->anchor) u->conv = conv_of(s, u);
     if (l->norm) u->norm = norm_of(s, u);
-    u->tail = tail_of(s, u);
-    u->tail_gradient = tail_gradient_of(u);
-    u->inference_tail = inference_tail_of(s, u);
+    u->epilogue = epilogue_of(s, u);
+    u->epilogue_gradient = epilogue_gradient_of(u);
+    u->inference_epilogue = inference_epilogue_of(s, u);
 }
 
 static load_task load_of(const cuda_plan *p) {
@@ -217,13 +217,13 @@ static load_task load_of(const cuda_plan *p) {
 }
 
 static norm_running_task running_of(const sources *s, const unit_layers *u, const float *reduced) {
-    const float *record = reduced + s->plan->program->parameters;
+    const float *gradients = reduced + s->plan->program->parameters;
     const layer *l = u->norm;
     return (norm_running_task){.channels = l->out.channels,
                                .positions = u->z.height * u->z.width,
                                .momentum = l->momentum,
-                               .mean_sum = record + l->mean,
-                               .variance_sum = record + l->variance,
+                               .mean_sum = gradients + l->mean,
+                               .variance_sum = gradients + l->variance,
                                .mean = s->model->buffers + l->mean,
                                .variance = s->model->buffers + l->variance};
 }
@@ -249,23 +249,23 @@ out:
 }
 
 status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n,
-                       const record_arrays *r, const result_arrays *results, cuda_device *d,
+                       const gradient_arrays *r, const result_arrays *results, cuda_device *d,
                        error *err) {
     const sources s = {p, m, n, {r->of_shards, r->stride}};
-    const size_t loss_at = p->program->parameters + p->program->buffers + RECORD_LOSS;
+    const size_t loss_at = p->program->parameters + p->program->buffers + TAIL_LOSS;
     for (int i = 0; i < p->units.count; i++) finish_unit(&s, &p->placed[i]);
     p->load = load_of(p);
     p->loss = (loss_task){.classes = p->program->classes,
                           .smoothing = p->options.label_smoothing,
                           .logits = cuda_last_unit(p)->z,
                           .losses = r->losses,
-                          .records = s.records,
+                          .gradients = s.gradients,
                           .loss_at = loss_at,
                           .counters = r->loss_counters};
     p->update = (update_task){.kind = p->kind,
                               .first = m->own_first,
                               .end = m->own_end,
-                              .group_of = m->group_of,
+                              .parameter_groups = m->parameter_groups,
                               .parameters = m->parameters,
                               .state = m->state[0],
                               .state2 = m->state[1],

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 static status copy(const cuda_device *d, void *to, const void *from, size_t floats, error *err) {
     return cuda_enqueue_copy(d, to, from, floats * sizeof(float), cudaMemcpyDefault,
@@ -119,7 +119,7 @@ status cuda_backward(engine *e, const float *gradients, const float *losses, err
     e->arguments.given_gradients = gradients;
     cuda_mark(&e->clock, MARK_COPY, cuda_main(&e->device));
     TRY(copy(&e->device, e->exchange.blocks, gradients, cuda_logits_floats(e), err));
-    TRY(copy(&e->device, e->records.losses, losses, (size_t)e->shards.groups, err));
+    TRY(copy(&e->device, e->gradients.losses, losses, (size_t)e->shards.groups, err));
     TRY(run_and_book(e, PIECE_BACKWARD, begin, err));
 out:
     return rc;
@@ -164,6 +164,47 @@ void cuda_stage_reduce(engine *e) {
     e->shards.run_first = 0;
     e->shards.run_end = cuda_own_shards(&e->shards);
     if (d->failed == STATUS_OK)
-        d->failed = cuda_sum_records(e, 0, e->records.floats, cuda_main(d), &d->failure);
+        d->failed = cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(d), &d->failure);
     e->clock.times.ns[PHASE_BACKWARD] += clock_now() - begin;
+}
+
+// ---- Operations that receive and send a stage's data ----
+
+// Returns the groups of local shards [first, end).
+static void groups_of(const step_shards *s, const int *at, int first, int end, size_t *first_group,
+                      size_t *count) {
+    const int shards = cuda_own_shards(s);
+    *first_group = (size_t)(first < shards ? at[first] : s->groups);
+    *count = (size_t)(end < shards ? at[end] : s->groups) - *first_group;
+}
+
+status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind, error *err) {
+    const cuda_device *d = &e->device;
+    const cuda_unit *last = cuda_last_unit(&e->plan);
+    const bool output = kind == OP_SEND || kind == OP_RECEIVE_GRADIENT;
+    const size_t floats = cuda_block_floats(&e->plan, output);
+    float *const blocks = e->exchange.blocks;
+    size_t first, count;
+    blocks_task t = {floats / GROUP, e->input.device.first_group, NULL, blocks};
+    status rc = STATUS_OK;
+    groups_of(&e->shards, e->input.host.first_group, c->first, c->end, &first, &count);
+    switch (kind) {
+    case OP_RECEIVE:
+    case OP_RECEIVE_GRADIENT:
+        t.activation = output ? last->dy : e->plan.input;
+        t.blocks = (float *)e->arguments.stage_in;
+        // only read
+        cuda_blocks_import(cuda_main(d), c, &t);
+        break;
+    default:
+        t.activation = output ? last->y : e->plan.input_gradient;
+        cuda_blocks_export(cuda_main(d), c, &t);
+        TRY(cuda_enqueue_copy(d, e->arguments.stage_out + first * floats, blocks + first * floats,
+                              count * floats * sizeof(float), cudaMemcpyDefault,
+                              "exchanging activations", err));
+        break;
+    }
+    rc = cuda_check(d, cudaGetLastError(), "exchanging activations", err);
+out:
+    return rc;
 }

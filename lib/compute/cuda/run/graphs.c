@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The pieces of a step, captured once as graphs and then replayed.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 void cuda_forget_graphs(engine *e) {
     e->graphs.old = false;
@@ -23,7 +23,7 @@ static status enqueue_step(engine *e, piece p, error *err) {
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             reducing, err));
     if (p != PIECE_FORWARD && !reducing) {
-        if (!e->plan.options.stage) TRY(cuda_sum_records(e, 0, e->records.floats, s, err));
+        if (!e->plan.options.stage) TRY(cuda_sum_gradients(e, 0, e->gradients.floats, s, err));
         cuda_mark(&e->clock, MARK_BACKWARD, s);
     }
 out:
@@ -49,8 +49,8 @@ out:
 // calls (commDestroySync, init.cc). So the capture stays open, and the engine's resources are left
 // until the process ends.
 static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error *err) {
-    const group_place *p = &e->place;
-    if (enqueued != STATUS_OK && p->group && !p->hooks->is_idle(p->group)) return enqueued;
+    const comm_place *p = &e->place;
+    if (enqueued != STATUS_OK && p->comm && !p->hooks->is_idle(p->comm)) return enqueued;
     const cudaError_t code = cudaStreamEndCapture(e->device.stream, graph);
     return enqueued == STATUS_OK ? cuda_check(&e->device, code, "capturing a step", err) : enqueued;
 }
@@ -88,7 +88,7 @@ out:
 }
 
 // A driver that cannot capture early launches (device.cuh) may capture serial ones: that is slower,
-// and otherwise the same. A group that has failed cannot be retried.
+// and otherwise the same. A communicator that has failed cannot be retried.
 static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     const status rc = capture(e, p, made, err);
     if (rc == STATUS_OK || !e->device.after_kernel || e->place.failed) return rc;
@@ -102,7 +102,7 @@ static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) 
 static bool has_graph(engine *e, piece p) {
     const bool tried = e->graphs.tried[p];
     if (!e->plan.graphable) return false;
-    if (p == PIECE_REDUCED_STEP_AND_UPDATE && !e->place.hooks->fits_graph(e->place.group))
+    if (p == PIECE_REDUCED_STEP_AND_UPDATE && !e->place.hooks->fits_graph(e->place.comm))
         return false;
     e->graphs.tried[p] = true;
     return tried;

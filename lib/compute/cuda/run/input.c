@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 static status fit_counts(engine *e, const batch *b, error *err) {
     const int local = b->end_shard - b->first_shard;
@@ -77,7 +77,7 @@ static status take_turn(engine *e, error *err) {
     in->host = t->host;
     in->device = t->device;
     e->clock.marking = !e->plan.options.deferred || in->steps % MARKED_EVERY == 1;
-    if (e->place.under_way) TRY(e->place.hooks->wait_for_turn(e->place.group, err));
+    if (e->place.under_way) TRY(e->place.hooks->wait_for_turn(e->place.comm, err));
     rc = cuda_check(d, cudaEventSynchronize(t->done), "waiting for the device", err);
 out:
     return rc;
@@ -120,7 +120,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     const uint64_t end = clock_now();
     e->clock.times.ns[PHASE_LOAD] += end - begin;
     trace_phase(e->plan.options.track, phase_name(PHASE_LOAD), begin, end);
-    e->records.here = e->records.reduced_here = false;
+    e->gradients.here = e->gradients.reduced_here = false;
 out:
     return rc;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launches the kernels of layers that are a unit by themselves.
-#include "compute/cuda/run/engine.h"
+// Launches the kernels of unfused layers.
+#include "compute/cuda/run/cuda_engine.h"
 
 static void pool(const engine *e, const cut *c, const cuda_unit *u, bool training) {
     (void)training;
@@ -65,10 +65,10 @@ static const struct {
     [LAYER_GROUP_NORM] = {group_norm, group_norm_backward},
 };
 
-void cuda_alone(const engine *e, const cut *c, const cuda_unit *u, bool training) {
-    layers[u->layers.alone->kind].forward(e, c, u, training);
+void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training) {
+    layers[u->layers.unfused->kind].forward(e, c, u, training);
 }
 
-void cuda_alone_backward(const engine *e, const cut *c, const cuda_unit *u) {
-    layers[u->layers.alone->kind].backward(e, c, u);
+void cuda_unfused_backward(const engine *e, const cut *c, const cuda_unit *u) {
+    layers[u->layers.unfused->kind].backward(e, c, u);
 }

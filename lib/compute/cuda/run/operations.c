@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Launches the kernels of a step's operations. Their tasks are finished but for the pointers into
 // the step input, which is a different one in each turn.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Batch norm ----
 
@@ -41,7 +41,7 @@ static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
 static status run_product(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const launch_stream s = cuda_main(&e->device);
     status rc = STATUS_OK;
-    if (!u->layers.core)
+    if (!u->layers.anchor)
         cuda_sum(s, c, shape_size(u->layers.z), u->x, u->layers.sum ? u->second : NULL, u->z);
     else if (!u->ours)
         rc = cuda_linear(&e->device, c, &u->conv, err);
@@ -51,14 +51,14 @@ static status run_product(const engine *e, const cut *c, const cuda_unit *u, err
     return rc;
 }
 
-static status run_core(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+static status run_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const launch_stream s = cuda_main(&e->device);
-    if (!u->makes_moments && !u->makes_tail) return run_product(e, c, u, err);
+    if (!u->makes_moments && !u->makes_epilogue) return run_product(e, c, u, err);
     if (u->makes_moments) {
         const norm_task n = norm_of(e, u);
-        cuda_conv_moments(s, c, &u->conv, &n, u->makes_tail ? &u->tail : NULL);
+        cuda_conv_moments(s, c, &u->conv, &n, u->makes_epilogue ? &u->epilogue : NULL);
     } else {
-        cuda_conv_tail(s, c, &u->conv, &u->tail);
+        cuda_conv_epilogue(s, c, &u->conv, &u->epilogue);
     }
     return STATUS_OK;
 }
@@ -80,21 +80,21 @@ static void run_sum_input(const engine *e, const cut *c, const cuda_unit *u) {
     if (u->layers.sum) pass_to_second(e, c, u, u->z);
 }
 
-static status run_core_input(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+static status run_anchor_input(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const cuda_device *d = &e->device;
-    if (!u->layers.core) {
+    if (!u->layers.anchor) {
         run_sum_input(e, c, u);
         return STATUS_OK;
     }
     if (!u->ours) return cuda_linear_input(d, c, &u->conv, err);
     if (u->sums_of)
-        cuda_conv_input_sums(cuda_main(d), c, &u->conv, &u->sums_of->tail);
+        cuda_conv_input_sums(cuda_main(d), c, &u->conv, &u->sums_of->epilogue);
     else
         e->plan.sums_by->conv_input(cuda_main(d), c, &u->conv);
     return STATUS_OK;
 }
 
-static status run_core_weights(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+static status run_anchor_weights(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (!u->ours) return cuda_linear_weight(&e->device, c, &u->conv, err);
     e->plan.sums_by->conv_weight(cuda_aside(&e->device), c, &u->conv);
     return STATUS_OK;
@@ -113,10 +113,10 @@ static void run_load(const engine *e, const cut *c, bool training) {
     cuda_load(cuda_main(&e->device), c, &t);
 }
 
-static void run_loss_record(const engine *e, const cut *c) {
+static void run_loss_sum(const engine *e, const cut *c) {
     const loss_task *t = &e->plan.loss;
     const int *first_group = e->arguments.given_gradients ? e->input.device.first_group : NULL;
-    cuda_loss_records(cuda_main(&e->device), c, t->losses, first_group, &t->records, t->loss_at);
+    cuda_loss_sums(cuda_main(&e->device), c, t->losses, first_group, &t->gradients, t->loss_at);
 }
 
 static void run_loss(const engine *e, const cut *c) {
@@ -125,7 +125,7 @@ static void run_loss(const engine *e, const cut *c) {
         const blocks_task b = {(size_t)t.classes, e->input.device.first_group, t.logits,
                                e->exchange.blocks};
         cuda_blocks_import(cuda_main(&e->device), c, &b);
-        run_loss_record(e, c);
+        run_loss_sum(e, c);
     } else {
         t.targets = e->input.device.targets;
         cuda_loss(cuda_main(&e->device), c, &t);
@@ -143,25 +143,25 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
     switch (op->kind) {
     case OP_LOAD: run_load(e, c, true); break;
     case OP_LOSS: run_loss(e, c); break;
-    case OP_LOSS_RECORD: run_loss_record(e, c); break;
+    case OP_LOSS_SUM: run_loss_sum(e, c); break;
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT: return cuda_exchange_operation(e, c, op->kind, err);
-    case OP_CORE: return run_core(e, c, u, err);
-    case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
-    case OP_CORE_INPUT: return run_core_input(e, c, u, err);
+    case OP_ANCHOR: return run_anchor(e, c, u, err);
+    case OP_ANCHOR_WEIGHTS: return run_anchor_weights(e, c, u, err);
+    case OP_ANCHOR_INPUT: return run_anchor_input(e, c, u, err);
     case OP_EXCHANGE: return exchange_rows(e, u, err);
     case OP_MOMENTS: sums_by->moments(s, c, &norm); break;
     case OP_NORM: cuda_norm_forward(s, c, &norm); break;
     case OP_NORM_BACKWARD: cuda_norm_backward(s, c, &norm); break;
-    case OP_TAIL: cuda_tail(s, c, &u->tail); break;
-    case OP_TAIL_ACTIVATION: cuda_tail_activation(s, c, &u->tail); break;
-    case OP_TAIL_SECOND: pass_to_second(e, c, u, u->dy); break;
-    case OP_TAIL_SUMS: sums_by->tail_sums(s, c, &u->tail_gradient); break;
-    case OP_TAIL_BACKWARD: cuda_tail_backward(s, c, &u->tail_gradient); break;
-    case OP_ALONE: cuda_alone(e, c, u, true); break;
-    case OP_ALONE_BACKWARD: cuda_alone_backward(e, c, u); break;
+    case OP_EPILOGUE: cuda_epilogue(s, c, &u->epilogue); break;
+    case OP_EPILOGUE_ACTIVATION: cuda_epilogue_activation(s, c, &u->epilogue); break;
+    case OP_EPILOGUE_SECOND: pass_to_second(e, c, u, u->dy); break;
+    case OP_EPILOGUE_SUMS: sums_by->epilogue_sums(s, c, &u->epilogue_gradient); break;
+    case OP_EPILOGUE_BACKWARD: cuda_epilogue_backward(s, c, &u->epilogue_gradient); break;
+    case OP_UNFUSED: cuda_unfused(e, c, u, true); break;
+    case OP_UNFUSED_BACKWARD: cuda_unfused_backward(e, c, u); break;
     case OP_ADD_GRADIENT:
         cuda_sum(s, c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total);
         break;
@@ -170,12 +170,12 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
 }
 
 // Weight gradients run concurrently with the rest of backward, one after another on a separate
-// stream: nothing needs them before the records are summed, and nothing changes their inputs.
-// cuBLAS's products stay on the main stream: they are large enough to fill a device, and cuBLAS
-// promises the same bits only if a handle and its workspace serve one stream ("Results
+// stream: nothing needs them before the gradient buffers are summed, and nothing changes their
+// inputs. cuBLAS's products stay on the main stream: they are large enough to fill a device, and
+// cuBLAS promises the same bits only if a handle and its workspace serve one stream ("Results
 // reproducibility" in its manual).
 static bool runs_aside(const operation *op) {
-    return op->kind == OP_CORE_WEIGHTS && op->unit->ours;
+    return op->kind == OP_ANCHOR_WEIGHTS && op->unit->ours;
 }
 
 // Returns the mark for the end of a phase.
@@ -183,8 +183,8 @@ static int mark_of(phase p) {
     return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
 }
 
-static status reduce_behind(const group_place *p, int behind, bool forked, error *err) {
-    return p->hooks->reduce_behind(p->group, behind, forked, err);
+static status reduce_behind(const comm_place *p, int behind, bool forked, error *err) {
+    return p->hooks->reduce_behind(p->comm, behind, forked, err);
 }
 
 status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) {
@@ -205,16 +205,16 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
         forked = false;
         if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), cuda_main(d));
     }
-    if (reducing) TRY(e->place.hooks->join_buckets(e->place.group, err));
+    if (reducing) TRY(e->place.hooks->join_buckets(e->place.comm, err));
     rc = cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
 out:
     return rc;
 }
 
-status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
+status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
     const cut c = cuda_cut(e);
-    const record_arrays *r = &e->records;
-    const reduce_task t = {.records = {r->of_shards + first, r->stride},
+    const gradient_arrays *r = &e->gradients;
+    const reduce_task t = {.gradients = {r->of_shards + first, r->stride},
                            .merges = e->input.device.merges,
                            .n = end - first,
                            .out = r->sums + first,
@@ -235,10 +235,10 @@ status cuda_run_update(engine *e, error *err) {
 
 // ---- Inference ----
 
-// Scale and shift are known beforehand, so a product that can make the tail always does.
-static status run_inference_core(const engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->fuses_tail) return run_product(e, c, u, err);
-    cuda_conv_tail(cuda_main(&e->device), c, &u->conv, &u->inference_tail);
+// Scale and shift are known beforehand, so a product that can make the epilogue always does.
+static status run_inference_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (!u->fuses_epilogue) return run_product(e, c, u, err);
+    cuda_conv_epilogue(cuda_main(&e->device), c, &u->conv, &u->inference_epilogue);
     return STATUS_OK;
 }
 
@@ -259,9 +259,9 @@ static status run_inference_operation(const engine *e, const cut *c, const opera
                                       error *err) {
     switch (op->kind) {
     case OP_LOAD: run_load(e, c, false); break;
-    case OP_CORE: return run_inference_core(e, c, op->unit, err);
-    case OP_TAIL: cuda_tail(cuda_main(&e->device), c, &op->unit->inference_tail); break;
-    default: cuda_alone(e, c, op->unit, false); break;
+    case OP_ANCHOR: return run_inference_anchor(e, c, op->unit, err);
+    case OP_EPILOGUE: cuda_epilogue(cuda_main(&e->device), c, &op->unit->inference_epilogue); break;
+    default: cuda_unfused(e, c, op->unit, false); break;
     }
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exchange between engines of one process: memory, copies, and the sum of their records
+// Exchange between engines of one process: memory, copies, and the sum of their gradient buffers
 // (DataParallel, pipelines).
 //
 // **Memory.** Activations, logits and their gradients are written into the memory of the engine
@@ -11,7 +11,7 @@
 // each function of the table that sends or receives returns only when the device is done with it.
 // The strategy orders these calls on the host: the sender's call returns before the receiver's
 // begins.
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 #include <stdbool.h>
 
@@ -67,7 +67,7 @@ const char *cuda_connect(engine *const *engines, int count) {
     return !several ? "device memory" : all ? "peer copies" : "host copies";
 }
 
-// ---- The sum of records ----
+// ---- The sum of gradient buffers ----
 
 // Counts the terms, and sets the number of additions after each of them: reduce.cu. There are at
 // most V terms, because each leaf is a shard.
@@ -83,7 +83,7 @@ static status list_terms(engine *const *engines, int count, bool exact, int *ter
         TRY(cuda_take_host(d, bytes, &t->merges_host, err));
     }
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < engines[i]->shards.record_count; k++, ++*terms)
+        for (int k = 0; k < engines[i]->shards.cover_count; k++, ++*terms)
             t->merges_host[*terms] =
                 exact ? reduction_tree_node_merges(&shards->tree, engines[i]->shards.cover[k])
                       : *terms > 0;
@@ -98,37 +98,37 @@ out:
 static status fetch_terms(engine *const *engines, int count, int terms, error *err) {
     engine *const first = engines[0];
     peer_terms *t = &first->terms;
-    const size_t stride = first->records.stride;
-    engine_copy c = {.floats = record_floats(first->plan.program)};
+    const size_t stride = first->gradients.stride;
+    engine_copy c = {.floats = gradient_floats(first->plan.program)};
     status rc = STATUS_OK;
     if (terms > t->room) {
-        TRY(cuda_take(&first->device, (size_t)terms * stride * sizeof(float), &t->records, err));
+        TRY(cuda_take(&first->device, (size_t)terms * stride * sizeof(float), &t->gradients, err));
         t->room = terms;
     }
-    c.to = t->records;
+    c.to = t->gradients;
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < engines[i]->shards.record_count; k++, c.to += stride) {
-            c.from = engines[i]->records.sums + (size_t)k * engines[i]->records.stride;
+        for (int k = 0; k < engines[i]->shards.cover_count; k++, c.to += stride) {
+            c.from = engines[i]->gradients.sums + (size_t)k * engines[i]->gradients.stride;
             TRY(enqueue_copy(&first->device, c, err));
         }
 out:
     return rc;
 }
 
-// The records are complete: backward() waited for them. The engine that makes the sum copies them
-// one after another: they all pass through its own link anyway.
+// The gradient buffers are complete: backward() waited for them. The engine that makes the sum
+// copies them one after another: they all pass through its own link anyway.
 status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
     engine *const first = engines[0];
-    record_arrays *r = &first->records;
+    gradient_arrays *r = &first->gradients;
     int terms;
     status rc;
     TRY(cuda_begin(&first->device, err));
     TRY(list_terms(engines, count, exact, &terms, err));
     TRY(fetch_terms(engines, count, terms, err));
     const cut c = {.end = terms};
-    const reduce_task t = {.records = {first->terms.records, r->stride},
+    const reduce_task t = {.gradients = {first->terms.gradients, r->stride},
                            .merges = first->terms.merges,
-                           .n = record_floats(first->plan.program),
+                           .n = gradient_floats(first->plan.program),
                            .out = r->sums,
                            .out_stride = r->stride};
     cuda_reduce(cuda_main(&first->device), &c, &t);

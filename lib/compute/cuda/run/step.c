@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A step and its update: running them and returning results.
-#include <assert.h>
+// A step, its update, and inference: running them and returning results.
+#include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/run/engine.h"
+#include "compute/cuda/run/cuda_engine.h"
 
 // ---- Waiting ----
 
-status cuda_finish_reductions(const group_place *p, error *err) {
-    return p->under_way ? p->hooks->finish(p->group, err) : STATUS_OK;
+status cuda_finish_reductions(const comm_place *p, error *err) {
+    return p->under_way ? p->hooks->finish(p->comm, err) : STATUS_OK;
 }
 
 status cuda_sync(const engine *e, error *err) {
@@ -18,7 +18,7 @@ status cuda_sync(const engine *e, error *err) {
 
 // ---- A step ----
 
-// For an engine that has all shards, the next call is usually the update; for one whose group
+// For an engine that has all shards, the next call is usually the update; for one whose ranks
 // reduces in buckets, the reduction and then the update. So the step waits for that call:
 // everything goes to the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
@@ -47,13 +47,13 @@ out:
     return rc;
 }
 
-static status fetch_records(engine *e, error *err) {
-    const size_t bytes = record_floats(e->plan.program) * sizeof(float);
-    record_arrays *r = &e->records;
+static status fetch_gradients(engine *e, error *err) {
+    const size_t bytes = gradient_floats(e->plan.program) * sizeof(float);
+    gradient_arrays *r = &e->gradients;
     status rc = STATUS_OK;
     TRY(cuda_select(&e->device, err));
     TRY(cuda_run_waiting(e, err));
-    for (int k = 0; k < e->shards.record_count; k++)
+    for (int k = 0; k < e->shards.cover_count; k++)
         TRY(cuda_enqueue_copy(&e->device, r->host[k], r->sums + (size_t)k * r->stride, bytes,
                               cudaMemcpyDeviceToHost, "reading a record", err));
     TRY(cuda_sync(e, err));
@@ -62,23 +62,21 @@ out:
     return rc;
 }
 
-float *const *cuda_records(engine *e, int *count) {
+float *const *cuda_gradients(engine *e, int *count) {
     const uint64_t begin = clock_now();
     cuda_device *d = &e->device;
-    if (!e->records.here && d->failed == STATUS_OK) d->failed = fetch_records(e, &d->failure);
+    if (!e->gradients.here && d->failed == STATUS_OK) d->failed = fetch_gradients(e, &d->failure);
     e->clock.times.ns[PHASE_COPY] += clock_now() - begin;
-    *count = e->shards.record_count;
-    return e->records.host;
+    *count = e->shards.cover_count;
+    return e->gradients.host;
 }
 
 float *cuda_reduced(engine *e) {
-    e->records.reduced_here = true;
-    return e->records.reduced_host;
+    e->gradients.reduced_here = true;
+    return e->gradients.reduced_host;
 }
 
 // ---- The update ----
-
-static_assert(OTHER_GROUPS == UPDATE_GROUPS - 1, "the groups besides group 0");
 
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
@@ -89,15 +87,13 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step);
     n->correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step);
     n->result = e->results.pending;
-    for (int g = 0; e->model.group_of && g < OTHER_GROUPS; g++)
-        n->groups[g] =
-            (group_numbers){r->groups[g].lr, r->groups[g].weight_decay, r->groups[g].frozen};
+    if (e->model.parameter_groups) memcpy(n->groups, r->groups, sizeof n->groups);
 }
 
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of
 // its numbers.
 static status send_update(engine *e, const update_rule *rule, error *err) {
-    const record_arrays *r = &e->records;
+    const gradient_arrays *r = &e->gradients;
     step_numbers *numbers = &e->input.rules[cuda_turn(&e->input)];
     status rc;
     *numbers = *e->input.host.numbers;
@@ -106,7 +102,7 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
                           cudaMemcpyHostToDevice, "sending an update's rule", err));
     if (r->reduced_here)
         TRY(cuda_enqueue_copy(&e->device, r->sums, r->reduced_host,
-                              record_floats(e->plan.program) * sizeof(float),
+                              gradient_floats(e->plan.program) * sizeof(float),
                               cudaMemcpyHostToDevice, "sending the reduced record", err));
 out:
     return rc;
@@ -135,17 +131,17 @@ out:
 
 // Runs a step that waits for a reduction that waits for its update: all three.
 static status run_reduced_step(engine *e, error *err) {
-    group_place *p = &e->place;
+    comm_place *p = &e->place;
     p->waits = false;
     const status rc = cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err);
     p->under_way |= rc == STATUS_OK; // with batch norms that meet, only a part has been waited for
-    if (rc != STATUS_OK) p->hooks->abort(p->group);
+    if (rc != STATUS_OK) p->hooks->abort(p->comm);
     return rc;
 }
 
 static status run_update(engine *e, const update_rule *rule, error *err) {
     status rc = STATUS_OK;
-    if (e->records.reduced_here) TRY(cuda_run_waiting(e, err));
+    if (e->gradients.reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
         write_rule(e, rule, e->input.host.numbers);
@@ -174,6 +170,67 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
     *result = (update_result){.pending = true};
     e->clock.inside += clock_now() - begin;
     if (!e->plan.options.deferred) TRY(cuda_collect(e, result, 1, err));
+out:
+    return rc;
+}
+
+// ---- Inference: images of any data set, up to a step's number of samples at a time ----
+
+static void copy_images(const engine *e, const uint8_t *const *pixels, size_t samples) {
+    const step_input *h = &e->input.host;
+    const size_t bytes = shape_size(e->plan.program->input), lanes = (size_t)e->plan.lanes;
+    for (size_t s = 0; s * lanes < samples; s++) {
+        const size_t left = samples - s * lanes;
+        h->count[s] = (int)(left < lanes ? left : lanes);
+    }
+    for (size_t n = 0; n < samples; n++) {
+        h->rows[n] = (uint32_t)n;
+        memcpy(h->images + n * bytes, pixels[n], bytes);
+    }
+}
+
+static void store_logits(const engine *e, size_t samples, float *logits) {
+    const size_t classes = (size_t)e->plan.program->classes, lanes = (size_t)e->plan.lanes;
+    const float *from = e->results.logits_host;
+    for (size_t n = 0; n < samples; n++)
+        for (size_t j = 0; j < classes; j++)
+            logits[n * classes + j] = from[(n / lanes * classes + j) * lanes + n % lanes];
+}
+
+static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                         error *err) {
+    const size_t lanes = (size_t)e->plan.lanes, shards = (samples + lanes - 1) / lanes;
+    const size_t bytes = shards * (size_t)e->plan.program->classes * lanes * sizeof(float);
+    status rc;
+    copy_images(e, pixels, samples);
+    e->shards.run_first = 0;
+    e->shards.run_end = (int)shards;
+    TRY(cuda_send(e, true, err));
+    TRY(cuda_run_inference(e, err));
+    TRY(cuda_enqueue_copy(&e->device, e->results.logits_host, cuda_last_unit(&e->plan)->z, bytes,
+                          cudaMemcpyDeviceToHost, "reading logits", err));
+    TRY(cuda_sync(e, err));
+    store_logits(e, samples, logits);
+out:
+    return rc;
+}
+
+status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                  error *err) {
+    const uint64_t begin = clock_now();
+    const size_t room = (size_t)e->plan.options.local_shards * (size_t)e->plan.lanes;
+    status rc;
+    TRY(cuda_begin(&e->device, err));
+    TRY(cuda_run_waiting(e, err));
+    TRY(cuda_sync(e, err));
+    cuda_prepare_inference(e);
+    for (size_t done = 0; done < samples && rc == STATUS_OK; done += room) {
+        const size_t left = samples - done;
+        rc = infer_part(e, pixels + done, left < room ? left : room,
+                        logits + done * (size_t)e->plan.program->classes, err);
+    }
+    e->clock.marked = 0;
+    e->clock.times.ns[PHASE_FORWARD] += clock_now() - begin;
 out:
     return rc;
 }

@@ -44,7 +44,7 @@ void cuda_mark(step_clock *c, int mark, launch_stream s) {
 }
 
 // Reads the events of the step that recorded them last.
-static void read_marks(step_clock *c, const group_place *p) {
+static void read_marks(step_clock *c, const comm_place *p) {
     memset(c->profile, 0, sizeof c->profile);
     for (int m = 0, last = -1; m < MARKS; m++) {
         if (!(c->marked >> m & 1)) continue;
@@ -52,7 +52,7 @@ static void read_marks(step_clock *c, const group_place *p) {
             c->profile[marks[m].ended] += cuda_time_between(c->marks[last], c->marks[m]);
         last = m;
     }
-    const uint64_t comm = c->marked >> MARK_REDUCED & 1 ? p->hooks->time_of_buckets(p->group) : 0;
+    const uint64_t comm = c->marked >> MARK_REDUCED & 1 ? p->hooks->time_of_buckets(p->comm) : 0;
     const uint64_t exposed = c->profile[PHASE_COMM];
     c->profile_hidden = comm > exposed ? comm - exposed : 0;
     c->marked = 0;
@@ -61,7 +61,7 @@ static void read_marks(step_clock *c, const group_place *p) {
 // The caller spent `inside` in this engine's calls. The device's own times are parts of that time;
 // the rest was spent on launches and on waiting. Work that ran while the caller was elsewhere may
 // make the parts exceed the whole: then all are scaled down by the same factor.
-void cuda_book(step_clock *c, const group_place *p, int steps) {
+void cuda_book(step_clock *c, const comm_place *p, int steps) {
     uint64_t sum = 0, booked = 0;
     if (c->marked) read_marks(c, p);
     for (int i = 0; i < PHASES; i++) sum += c->profile[i] * (uint64_t)steps;

@@ -9,7 +9,7 @@
 
 #include "compute/backend.h"
 #include "compute/cuda/device/device.h"
-#include "compute/cuda/run/hooks.h"
+#include "compute/cuda/run/comm_hooks.h"
 
 enum { MARKED_EVERY = 64 };
 enum {
@@ -41,6 +41,6 @@ void cuda_clock_close(step_clock *c);
 void cuda_mark(step_clock *c, int mark, launch_stream s);
 void cuda_mark_event(const step_clock *c, cudaEvent_t event, launch_stream s);
 // Accounts for `steps` steps by the time between the marks, once the device has finished.
-void cuda_book(step_clock *c, const group_place *p, int steps);
+void cuda_book(step_clock *c, const comm_place *p, int steps);
 
 #endif

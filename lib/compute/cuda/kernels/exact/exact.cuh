@@ -11,10 +11,8 @@
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/tree.cuh"
 
-enum { GROUP_LANES = LOSS_GROUP }; // samples of a group
-
 static __host__ __device__ __forceinline__ unsigned groups_of(int samples) {
-    return blocks_for((size_t)samples, GROUP_LANES);
+    return blocks_for((size_t)samples, GROUP);
 }
 
 // Returns the index nearest to `at` that exists: for a load without a condition, with which the
@@ -26,13 +24,13 @@ static __device__ __forceinline__ int clamped(int at, int size) {
 
 // Returns how many samples a group has, of those of its shard.
 static __device__ __forceinline__ int samples_of_group(int samples, unsigned group) {
-    const int left = samples - (int)(group * GROUP_LANES);
-    return left < GROUP_LANES ? left : (int)GROUP_LANES;
+    const int left = samples - (int)(group * GROUP);
+    return left < GROUP ? left : (int)GROUP;
 }
 
 // Returns the lanes of the CPU's kernels for shards with so many lanes: 4, 8 or 16 (simd.h).
 static __host__ __device__ __forceinline__ int cpu_lanes(int lanes) {
-    return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (int)GROUP_LANES;
+    return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (int)GROUP;
 }
 
 // Returns the sum over the first `width` of 16 neighbouring threads, in all of these: 8 + 8, 4 + 4,
@@ -59,7 +57,7 @@ static __device__ __forceinline__ two_floats add(two_floats x, two_floats y) {
 static inline dim3 plane_block(int height) {
     unsigned rows = 1;
     while (rows < ROWS_MOST && rows < (unsigned)height) rows *= 2;
-    return dim3(GROUP_LANES, rows, PLANE_THREADS / GROUP_LANES / rows);
+    return dim3(GROUP, rows, PLANE_THREADS / GROUP / rows);
 }
 
 static inline dim3 plane_grid(const cut *c, int channels, dim3 block) {
@@ -82,7 +80,7 @@ static __device__ __forceinline__ plane_place place_in_plane(const cut &c, int c
     p.channel = (int)(blockIdx.x * blockDim.z + threadIdx.z);
     p.group = blockIdx.y;
     p.samples = samples_of_group(c.count[p.shard], p.group);
-    p.sample = (int)(p.group * GROUP_LANES + threadIdx.x);
+    p.sample = (int)(p.group * GROUP + threadIdx.x);
     p.live = p.channel < channels && (int)threadIdx.x < p.samples;
     return p;
 }
@@ -99,7 +97,7 @@ static __device__ __forceinline__ two_floats sum_of_rows(int height, bool live, 
         of[own] = live && y < height ? row(y) : two_floats{0, 0};
         __syncthreads();
         for (int i = 0; threadIdx.y == 0 && i < rows && first + i < height; i++)
-            total = add(total, of[own + i * GROUP_LANES]);
+            total = add(total, of[own + i * GROUP]);
         __syncthreads();
     }
     return total;

@@ -6,7 +6,7 @@
 // here, which change no sum.
 #include "compute/cuda/kernels/conv_correlation.cuh"
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 // Without slices, so that no sum is cut. Otherwise as in conv.cu.
 #define SHAPES(SHAPE)                      \

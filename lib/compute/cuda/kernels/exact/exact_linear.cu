@@ -25,7 +25,7 @@ static __device__ __forceinline__ linear_sums add(const linear_sums &x, const li
 typedef struct exact_linear {
     int inputs, outputs;
     const float *x, *dz; // [shard][inputs or outputs][lanes]
-    record_set records;
+    gradient_set gradients;
     size_t at;
 } exact_linear;
 
@@ -55,8 +55,8 @@ static __device__ __forceinline__ linear_sums sum_of_shard(const float *const (&
                                                            int samples, int lanes) {
     tree<linear_sums> along;
     along.leaves = 0;
-    for (int first = 0; first < samples; first += GROUP_LANES) {
-        const int end = first + GROUP_LANES < lanes ? first + GROUP_LANES : lanes;
+    for (int first = 0; first < samples; first += GROUP) {
+        const int end = first + GROUP < lanes ? first + GROUP : lanes;
         linear_sums sums = {};
         for (int n = first; n < end; n += LANE_ROUND) add_samples(dz, x, n, sums);
         tree_push(&along, sums);
@@ -82,17 +82,18 @@ static __global__ void __launch_bounds__(LINEAR_THREADS) sum_linear(cut c, exact
         x[i] = t.x + (shard * (size_t)t.inputs + (size_t)(n < t.inputs ? n : t.inputs - 1)) * lanes;
     }
     const linear_sums sums = sum_of_shard(dz, x, samples, c.lanes);
-    float *record = t.records.base + shard * t.records.stride + t.at;
+    float *gradients = t.gradients.base + shard * t.gradients.stride + t.at;
     for (int j = 0; j < ROWS && row + j < t.outputs; j++)
         for (int i = 0; i < COLUMNS; i++) {
             const int n = column + i * LINEAR_THREADS;
             if (n < t.inputs)
-                record[(size_t)(row + j) * (size_t)t.inputs + (size_t)n] = sums.at[j][i];
+                gradients[(size_t)(row + j) * (size_t)t.inputs + (size_t)n] = sums.at[j][i];
         }
 }
 
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t) {
-    const exact_linear l = {t->in.channels, t->out.channels, t->x, t->z, t->records, t->weight_at};
+    const exact_linear l = {t->in.channels, t->out.channels, t->x,
+                            t->z,           t->gradients,    t->weight_at};
     const dim3 grid(blocks_for((size_t)l.inputs, LINEAR_THREADS * COLUMNS),
                     blocks_for((size_t)l.outputs, ROWS), (unsigned)(c->end - c->first));
     LAUNCH(sum_linear, grid, LINEAR_THREADS, s, *c, l);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Batch norm's statistics and the sums of its gradients, in the order of the CPU's engine: of a
-// group as in cpu/kernels/tail.c, and over the groups of a shard as in cpu/batch_norm.c. What
+// group as in cpu/kernels/epilogue.c, and over the groups of a shard as in cpu/batch_norm.c. What
 // follows from a shard's sums is in norm.cuh, and over the shards norm.cu has that order already.
+#include "compute/cuda/kernels/epilogue.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 #include "compute/cuda/kernels/norm.cuh"
-#include "compute/cuda/kernels/tail.cuh"
 
 // ---- Statistics of a group ----
 
@@ -27,11 +27,11 @@ static __device__ __forceinline__ two_floats centred_sums(const cut &c, shape si
     return two_floats{sum_by_halves(total.a, width), sum_by_halves(total.b, width)};
 }
 
-// The numbers of a channel: the corrected two-pass algorithm of cpu/kernels/tail.c. The first pass
-// takes the differences from 0, which are the values themselves.
+// The numbers of a channel: the corrected two-pass algorithm of cpu/kernels/epilogue.c. The first
+// pass takes the differences from 0, which are the values themselves.
 static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
                                                      const plane_place &p, bool leads) {
-    __shared__ float centres[PLANE_THREADS / GROUP_LANES];
+    __shared__ float centres[PLANE_THREADS / GROUP];
     const size_t plane = (size_t)t.size.height * (size_t)t.size.width * (size_t)c.lanes;
     const size_t number = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
     const float *z = t.z + number * plane + p.sample;
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(PLANE_THREADS) moments_in_order(cut c, 
 
 // ---- Sums of the gradients of a group ----
 
-// dt and z of an element of y: cpu/kernels/tail.c
+// dt and z of an element of y: cpu/kernels/epilogue.c
 struct reached_element {
     float dt, z;
 };
@@ -77,25 +77,25 @@ struct reached_element {
 // What element_of_y reads of an element of y.
 struct element_source {
     float dy;
-    uint8_t winner;
+    uint8_t argmax;
     const float *z; // of the window's first element
 };
 
-static __device__ __forceinline__ const float *place_of_z(const tail_task &t,
+static __device__ __forceinline__ const float *place_of_z(const epilogue_task &t,
                                                           const element_source &e, int lanes) {
-    const bool first = !t.pool || e.winner == CUT_OFF;
-    return e.z + (first ? 0 : window_step(t.size, e.winner, lanes));
+    const bool first = !t.pool || e.argmax == CUT_OFF;
+    return e.z + (first ? 0 : window_step(t.size, e.argmax, lanes));
 }
 
-static __device__ __forceinline__ reached_element element_of_y(const tail_task &t, affine a,
+static __device__ __forceinline__ reached_element element_of_y(const epilogue_task &t, affine a,
                                                                const element_source &e, float z) {
-    const bool passed = t.pool ? e.winner != CUT_OFF : passes(t, normalise(t, a, z));
+    const bool passed = t.pool ? e.argmax != CUT_OFF : passes(t, normalise(t, a, z));
     return {passed ? e.dy : 0.0f, z};
 }
 
 // The sums of dt and of dt · (z - mean) in row y, one element after another. The loads of several
 // are under way together.
-static __device__ __forceinline__ two_floats gradient_row(const cut &c, const tail_task &t,
+static __device__ __forceinline__ two_floats gradient_row(const cut &c, const epilogue_task &t,
                                                           const plane_place &p, int y) {
     enum { AHEAD = 8 };
     const int step = t.pool ? 2 : 1, width = t.size.width / step, height = t.size.height / step;
@@ -113,7 +113,7 @@ static __device__ __forceinline__ two_floats gradient_row(const cut &c, const ta
         for (int k = 0; k < AHEAD; k++) {
             const size_t x = (size_t)clamped(first + k, width);
             const size_t own = to + x * lanes + (size_t)p.sample;
-            of[k] = {t.dy[own], t.pool ? t.winner[own] : (uint8_t)0,
+            of[k] = {t.dy[own], t.pool ? t.argmax[own] : (uint8_t)0,
                      t.z + from + (size_t)step * x * lanes + p.sample};
         }
 #pragma unroll
@@ -129,7 +129,7 @@ static __device__ __forceinline__ two_floats gradient_row(const cut &c, const ta
     return sum;
 }
 
-static __device__ __forceinline__ void write_gradient(const cut &c, const tail_task &t,
+static __device__ __forceinline__ void write_gradient(const cut &c, const epilogue_task &t,
                                                       const plane_place &p, bool leads) {
     const two_floats total = sum_of_rows(t.pool ? t.size.height / 2 : t.size.height, p.live,
                                          [&](int y) { return gradient_row(c, t, p, y); });
@@ -153,7 +153,7 @@ static __device__ __forceinline__ channel_sums add(const channel_sums &x, const 
     return channel_sums{add(x.factors, y.factors), x.dt + y.dt, x.of_xhat + y.of_xhat};
 }
 
-static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c, tail_task t) {
+static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c, epilogue_task t) {
     wait_for_kernels_before();
     const plane_place p = place_in_plane(c, t.size.channels);
     const bool leads = leads_channel(p, t.size.channels);
@@ -168,9 +168,9 @@ static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c,
         const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
         return channel_sums{of, (float)of.a, (float)of.b};
     });
-    float *record = t.records.base + (size_t)p.shard * t.records.stride + p.channel;
-    record[t.bias_at] = sum.dt;
-    record[t.weight_at] = sum.of_xhat;
+    float *gradients = t.gradients.base + (size_t)p.shard * t.gradients.stride + p.channel;
+    gradients[t.bias_at] = sum.dt;
+    gradients[t.weight_at] = sum.of_xhat;
     set_factors(t, p.shard, p.channel, sum.factors, samples);
 }
 
@@ -186,11 +186,11 @@ void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
     LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
 }
 
-parts_room cuda_exact_tail_sums_room(const tail_task *t, int lanes, int shards) {
+parts_room cuda_exact_epilogue_sums_room(const epilogue_task *t, int lanes, int shards) {
     return numbers_room(t->size.channels, lanes, shards);
 }
 
-void cuda_exact_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
+void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t) {
     const dim3 block = plane_block(t->pool ? t->size.height / 2 : t->size.height);
     if (c->first >= c->end) return;
     LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);

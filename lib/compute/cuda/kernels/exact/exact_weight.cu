@@ -3,11 +3,11 @@
 // over the positions of the output, then over the samples of a group by halves, then over the
 // groups along the tree.
 #include "compute/cuda/kernels/exact/exact.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 enum {
     WEIGHT_THREADS = 128,
-    TEAMS = WEIGHT_THREADS / GROUP_LANES,
+    TEAMS = WEIGHT_THREADS / GROUP,
     SCHEDULERS = 4 * PROCESSORS,
     LATENCY = 400, // of a load from the second-level cache, in cycles
     LOAD_COST = 8  // instructions: the load and its index
@@ -49,8 +49,8 @@ struct share {
 
 template <typename S>
 static __device__ __forceinline__ share share_of(const exact_weights &t, unsigned group) {
-    const int lane = (int)threadIdx.x % GROUP_LANES;
-    if (S::TAPS > 1 || t.lanes > 4) return {(int)(group * GROUP_LANES) + lane, 0, 1};
+    const int lane = (int)threadIdx.x % GROUP;
+    if (S::TAPS > 1 || t.lanes > 4) return {(int)(group * GROUP) + lane, 0, 1};
     if (t.stride_x == 1) return {lane % 4, lane / 4, 4};
     return {lane % 4, lane < 4 ? 0 : t.out.width, 1};
 }
@@ -201,7 +201,7 @@ static __device__ __forceinline__ void sum_positions(const exact_weights &t, con
 template <int N> static __device__ __forceinline__ int add_lanes(float (&sums)[N]) {
     int first = 0, kept = N;
 #pragma unroll
-    for (int distance = GROUP_LANES / 2; distance > 0; distance /= 2) {
+    for (int distance = GROUP / 2; distance > 0; distance /= 2) {
         const bool upper = threadIdx.x & (unsigned)distance;
         if (kept == 1) {
             sums[0] += __shfl_xor_sync(ALL_LANES, sums[0], distance);
@@ -228,8 +228,8 @@ static __host__ __device__ constexpr int power_of_two_from(int n) {
 template <typename S>
 static __device__ __forceinline__ void write_tile(const exact_weights &t, const weight_tile<S> &w,
                                                   float *to) {
-    constexpr int N = power_of_two_from(S::WEIGHTS), KEPT = N > GROUP_LANES ? N / GROUP_LANES : 1;
-    constexpr int SAME = N < GROUP_LANES ? GROUP_LANES / N : 1; // threads with the same sum
+    constexpr int N = power_of_two_from(S::WEIGHTS), KEPT = N > GROUP ? N / GROUP : 1;
+    constexpr int SAME = N < GROUP ? GROUP / N : 1; // threads with the same sum
     float sums[N] = {};
 #pragma unroll
     for (int i = 0; i < S::WEIGHTS; i++) sums[i] = w.sum[i];
@@ -261,7 +261,7 @@ template <typename S>
 static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_weights(exact_weights t) {
     const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
     const int *count = t.count + shard / (size_t)t.channel_parts;
-    const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP_LANES;
+    const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP;
     const unsigned taps = taps_across<S>(t.kernel_w), rows = rows_across<S>(t.in, t.kernel_h);
     const share own = share_of<S>(t, blockIdx.y);
     weight_tile<S> w;
@@ -305,9 +305,9 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
 
 // ---- Over the groups ----
 
-// records[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
+// gradients[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
 static __global__ void __launch_bounds__(WEIGHT_THREADS)
-    sum_groups(cut c, int parts, size_t n, const float *sums, record_set records, size_t at) {
+    sum_groups(cut c, int parts, size_t n, const float *sums, gradient_set gradients, size_t at) {
     const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
     const size_t number = (size_t)c.first * (size_t)parts + blockIdx.z;
     const size_t shard = number / (size_t)parts, part = number % (size_t)parts;
@@ -315,7 +315,7 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
     wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    records.base[shard * records.stride + at + part * n + i] =
+    gradients.base[shard * gradients.stride + at + part * n + i] =
         tree_sum<float>(groups, [&](unsigned g) { return from[g * n]; });
 }
 
@@ -376,7 +376,7 @@ template <typename S> static void launch(launch_stream s, const cut *c, const co
 // latency of loads, whichever is more.
 template <typename S> static size_t position_cost(const cut *c, const conv_task *t) {
     const size_t issue = (size_t)(LOAD_COST * S::LOADS + S::WEIGHTS);
-    const size_t warps = teams_of<S>(t) * groups_in(c, t) * GROUP_LANES / WARP;
+    const size_t warps = teams_of<S>(t) * groups_in(c, t) * GROUP / WARP;
     const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * issue;
     const size_t waiting = issue + (size_t)(LATENCY / S::AHEAD);
     return busy > waiting ? busy : waiting;
@@ -411,7 +411,7 @@ static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
 static void add_groups(launch_stream s, const cut *c, const conv_task *t, int parts, size_t n,
                        size_t at) {
     const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
-    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->records, at);
+    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->gradients, at);
 }
 
 static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // 3×3 convolutions with stride 1, forward and input gradient, by Winograd's algorithm.
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
 
 // ---- Filters ----

@@ -64,7 +64,7 @@ static inline portion first_portion(const cut *c, shape size, size_t column_floa
                                     size_t group_floats) {
     portion p = {};
     p.lanes = c->lanes;
-    p.width = c->lanes < GROUP_LANES ? c->lanes : (int)GROUP_LANES;
+    p.width = c->lanes < GROUP ? c->lanes : (int)GROUP;
     p.across = (size.width + TILE - 1) / TILE;
     p.down = (size.height + TILE - 1) / TILE;
     p.end = (c->end - c->first) * (int)groups_of(c->lanes);
@@ -132,7 +132,7 @@ static __device__ __forceinline__ column_place place_of_column(const cut &c, con
     const int group = p.first_group + rest / p.tiles, groups = (int)groups_of(p.lanes);
     column_place at;
     at.shard = (size_t)(c.first + group / groups);
-    at.sample = group % groups * GROUP_LANES + column % p.width;
+    at.sample = group % groups * GROUP + column % p.width;
     at.y = tile / p.across * TILE;
     at.x = tile % p.across * TILE;
     at.live = at.sample < p.lanes;

@@ -2,9 +2,8 @@
 // Weight gradients of 3×3 convolutions with stride 1, by Winograd's algorithm: the sums of each
 // group, tile by tile and sample by sample. exact_weight.cu adds the groups.
 #include "compute/cuda/kernels/conv_product.cuh"
-#include "compute/cuda/kernels/early.cuh"
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
-#include "compute/long_sums.h"
+#include "compute/layer_sums.h"
 
 // ---- Gradients of the output ----
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// cuda_engine.h - an engine, and running its steps. input.c: a step's input; operations.c,
+// layers.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c: running
+// them, and inference, and returning results; exchange.c: steps in parts, for strategies that
+// divide them; peers.c: exchange between engines of one process. The other headers of this folder:
+// timing.h, the time of a step by phase; comm_hooks.h, how a step reduces with other ranks.
+//
+// A step is captured as a CUDA graph when it first runs and is replayed from then on: everything
+// that changes from step to step lies in the step input (plan/arrays.h).
+#ifndef LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
+#define LOCKSTEP_COMPUTE_CUDA_RUN_CUDA_ENGINE_H
+
+#include "compute/cuda/plan/arrays.h"
+#include "compute/cuda/run/comm_hooks.h"
+#include "compute/cuda/run/timing.h"
+
+// The parts in which a step can run; each is a separate graph. If nothing comes between a step and
+// its update, both are one part.
+typedef enum piece {
+    PIECE_FORWARD,
+    PIECE_BACKWARD,
+    PIECE_STEP,
+    PIECE_UPDATE,
+    PIECE_STEP_AND_UPDATE,
+    PIECE_REDUCED_STEP_AND_UPDATE, // with the ranks' reduction in between
+    PIECES
+} piece;
+
+typedef struct step_graphs {
+    cudaGraphExec_t made[2][PIECES][STEPS_AHEAD]; // without and with marks; per input block
+    unsigned marks[PIECES];                       // that a piece with marks records
+    bool old;                                     // for a different number of shards
+    bool tried[PIECES];                           // the piece has run once without a graph
+} step_graphs;
+
+// The arguments of calls that run a part of a step.
+typedef struct step_arguments {
+    const float *given_gradients; // backward() alone
+    const float *stage_in;        // stages: this run's input and output, on this device
+    float *stage_out;
+} step_arguments;
+
+// The sum over engines, in the engine that computes it.
+typedef struct peer_terms {
+    float *gradients; // [room][stride]
+    int room;
+    int *merges, *merges_host; // [V]
+} peer_terms;
+
+struct engine {
+    cuda_device device;
+    cuda_plan plan;
+    step_shards shards;
+    model_arrays model;
+    norm_arrays norm;
+    gradient_arrays gradients;
+    input_arrays input;
+    result_arrays results;
+    exchange_arrays exchange;
+    peer_terms terms;
+    step_arguments arguments;
+    step_graphs graphs;
+    step_clock clock;
+    comm_place place;
+    bool step_waits; // step prepared but not sent: it goes with its update (step.c)
+};
+
+// The shards that kernels work on in this run.
+static inline cut cuda_cut(const engine *e) {
+    return (cut){e->shards.run_first, e->shards.run_end, e->plan.lanes, e->input.device.count};
+}
+
+// step.c: wait for the reductions under way; and then for the device. Nothing may wait for the
+// engine's stream by other means while a reduction is under way.
+status cuda_finish_reductions(const comm_place *p, error *err) MUST_CHECK;
+status cuda_sync(const engine *e, error *err) MUST_CHECK;
+
+// operations.c: enqueues work on the local shards [run_first, run_end). `reducing`: and reduces
+// each bucket after the operation that completes it.
+status cuda_run_operations(engine *e, int first, int end, bool reducing, error *err) MUST_CHECK;
+void cuda_prepare_inference(const engine *e); // running statistics to scale and shift
+status cuda_run_inference(const engine *e, error *err) MUST_CHECK;
+status cuda_run_update(engine *e, error *err) MUST_CHECK;
+// Adds the floats [first, end) of this engine's gradient buffers along its part of the tree, into
+// `sums`.
+status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s,
+                          error *err) MUST_CHECK;
+
+// layers.c: unfused layers.
+void cuda_unfused(const engine *e, const cut *c, const cuda_unit *u, bool training);
+void cuda_unfused_backward(const engine *e, const cut *c, const cuda_unit *u);
+
+// input.c
+// Fits the tree and the counts to a batch, and fills the host's block.
+status cuda_tell(engine *e, const batch *b, error *err) MUST_CHECK;
+// The same, and sends it to the device.
+status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
+// Sends the host's block to the device, with or without the images at its end: cuda_input_bytes()
+// bytes. Work enqueued afterwards can read it.
+size_t cuda_input_bytes(const input_arrays *in, bool images);
+status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
+
+// graphs.c
+status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
+void cuda_forget_graphs(engine *e);
+
+// step.c
+// Sends and runs a step that waits for its update, for a call that comes in between.
+status cuda_run_waiting(engine *e, error *err) MUST_CHECK;
+// For the table:
+status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
+                        error *err) MUST_CHECK;
+status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
+float *const *cuda_gradients(engine *e, int *count);
+float *cuda_reduced(engine *e);
+status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                  error *err) MUST_CHECK;
+
+// exchange.c: operations of a step that receive and send a stage's data.
+status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind,
+                               error *err) MUST_CHECK;
+// For the table:
+status cuda_forward(engine *e, const batch *b, error *err) MUST_CHECK;
+status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
+size_t cuda_logits_floats(const engine *e);
+void cuda_gather_logits(engine *e, float *logits);
+void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses);
+status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
+                          const float *in, float *out, error *err) MUST_CHECK;
+status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+                           error *err) MUST_CHECK;
+void cuda_stage_reduce(engine *e);
+
+// peers.c, for the table
+float *cuda_allocate(engine *e, size_t floats, error *err);
+status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) MUST_CHECK;
+const char *cuda_connect(engine *const *engines, int count);
+status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) MUST_CHECK;
+
+#endif

@@ -18,7 +18,7 @@ CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
 # checks the list.
 THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench comm devices layer_kinds loader memory train_manifest trainer)
 THREADED_LIB := $(OBJ)/tests/liblockstep.a
-$(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist/% experiment/% nn/% train/%),$(LIBOBJ))
+$(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist/% experiment/% nn/% train/% timing/%),$(LIBOBJ))
 	@mkdir -p $(@D); rm -f $@
 	$(call step,AR,$@)
 	$(Q)$(AR) rcsT $@ $^

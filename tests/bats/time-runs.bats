@@ -244,13 +244,14 @@ rests() {
     cat >launcher <<'SH'
 #!/bin/bash
 for rank in 0 1; do
-    RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)) \
+    RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$PORT" \
         "$BIN/train-ddp" --train "$TRAIN" --threads 1 "$@" &
 done
 wait -n && wait -n
 SH
     chmod +x launcher
-    TRAIN=$train rests 2 ./launcher
+    free_port
+    TRAIN=$train PORT=$port rests 2 ./launcher
 }
 
 @test "a long list of shards reaches time-runs" {

@@ -71,8 +71,8 @@ KERNEL_OPT_baseline = $(if $(filter v3,$(ISAS)),$(KERNEL_OPT:-O3=-O2))
 # make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
 LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
-LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
-             $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
+VARIANTS  := $(foreach isa,$(ISAS),$(LANES:%=$(isa)-%))
+LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) $(foreach v,$(VARIANTS),$(KERNELS:%.c=$(OBJ)/%.$(v).o))
 
 # The other parts add their targets to this one.
 .PHONY: all

@@ -26,14 +26,18 @@ lint-format:
 lint-shell:
 	@$(call need,$(SHELLCHECK),deps-lint)
 	@$(SHELLCHECK) -x $(SHELL_FILES)
-# gcc also warns about problems that it finds while it optimises; clang only about the source as it
-# is. If the build has WERROR=1, it has done gcc's part.
+# gcc also warns about problems that it finds while it optimises; if the build has WERROR=1, it has
+# done gcc's part. clang warns only about the source as it is: it stops at bitcode, and compiles each
+# kernel once for an instruction set, each with another number of lanes.
 lint-gcc:
 	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)$(if $(WERROR),,/lint/gcc) objects
 lint-clang:
 	@$(call need,$(CLANG),deps-lint)
 	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang \
-	    MODE=debug KERNEL_OPT= objects
+	    MODE=debug CFLAGS='$(TO_BITCODE)' CXXFLAGS='$(TO_BITCODE)' KERNEL_OPT= \
+	    MPICC='$(MPICC) -fsyntax-only -Wno-unused-command-line-argument' \
+	    VARIANTS='$(filter baseline-16 v3-8 v4-4,$(VARIANTS))' objects
+TO_BITCODE := -g0 -emit-llvm
 check-layers: ## Check that includes point downward only
 	@scripts/check-layers
 check-kernels: ## Check that every CUDA kernel waits for those before it

@@ -15,7 +15,7 @@ setup() {
 suite() {
     local code=$1
     shift
-    run --separate-stderr "$PYTHON" "$ROOT/tests/conformance/run" --epochs 2 --images 256 --combinations 3 "$@"
+    run --separate-stderr env PYTHON="${ADAPTER_PYTHON:-$PYTHON}" "$PYTHON" "$ROOT/tests/conformance/run" --epochs 2 --images 256 --combinations 3 "$@"
     [ "$status" -eq "$code" ] || fail "exit code $status instead of $code: $*" "$output" "$stderr"
     [ -z "$(find "$WORK" -maxdepth 1 -name 'conformance.*')" ] || fail "a folder was left behind"
 }
@@ -128,6 +128,13 @@ END
 
 @test "PyTorch trains, stops and resumes under the suite" {
     need_torch
+    # The adapter's interpreter: each call is a process that has imported PyTorch.
+    cat >imported <<END
+#!/bin/sh
+exec "$PYTHON" "$ROOT/tests/python/torch_server.py" "${TESTS_SHARED:-$BATS_RUN_TMPDIR}/torch" "\$@"
+END
+    chmod +x imported
+    ADAPTER_PYTHON=$WORK/imported
     suite 0 --axes "stop seed" pytorch:eager
     expect "stopped and resumed" "same bits, 3 of 3"
     expect "another seed (must differ)" "differs"

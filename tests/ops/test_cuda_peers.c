@@ -255,6 +255,7 @@ static void in_every_order_of_the_emulation(void **state) {
     (void)state;
     need_devices(4);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (given_order && strcmp(given_order, orders[i]) == 0) continue; // same_bits_as_one's
         setenv("LOCKSTEP_EMULATED_ORDER", orders[i], 1);
         all_have_the_bits_of_one(false);
     }

@@ -23,6 +23,10 @@ static inline bool few_cases(void) {
     return one_case_of() > 1;
 }
 
+static inline bool is_sanitized(void) {
+    return one_case_of() > 3;
+}
+
 // Whether to leave out the case in this row and column of a matrix. The remaining ones lie in
 // diagonals, so that each row and each column of as many cases still has one.
 static inline bool is_left_out(size_t row, size_t column) {

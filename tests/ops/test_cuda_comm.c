@@ -5,6 +5,7 @@
 //
 // NCCL needs a device per rank: the emulation has four; on a real machine the tests use those it
 // has.
+#include "../few.h"
 #include "engine_problem.h"
 
 #include <signal.h>
@@ -405,6 +406,7 @@ static void exact_has_the_bits_of_one_engine(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             problem p;
+            if (few_cases() && (c + i) % 3) continue; // each case and each way remains
             problem_init(&p, &cases[c], ways[i].full);
             same_bits_as_one(of_steps(&p, shared, ways[i].last, 1), ways[i].sizes);
             problem_release(&p);

@@ -18,11 +18,6 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     return n;
 }
 
-// Blocks and parts follow from the layers, so that a sanitizer sees every access with few samples.
-static bool is_sanitized(void) {
-    return one_case_of() > 3;
-}
-
 // ---- Larger layers ----
 
 // Blocks of many weights, whose threads have several; blocks of many outputs; and a linear layer of
@@ -37,6 +32,7 @@ static model_case large_layers[] = {
      .layers = "[conv: {out: 130, kernel: 1}, relu, flatten, linear: {out: 5}]"},
 };
 
+// Blocks and parts follow from the layers: a sanitizer sees every access with few samples.
 static void test_large(void **state) {
     static const split whole = {.shards = 1, .count = {33}}, few = {.shards = 1, .count = {5}};
     static const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.1f};

@@ -249,10 +249,10 @@ predicted() {
         "$1/report.md" || fail "$(cat "$1/report.md")"
 }
 
-# write_experiment NAME STRATEGY RANKS: a short experiment.
+# write_experiment NAME STRATEGY RANKS: a short experiment on small images.
 write_experiment() {
     sed "s/^name: .*/name: $1/; s/^strategy: .*/strategy: $2/; s/^world_size: .*/world_size: $3/; s/^virtual_shards: .*/virtual_shards: 3/
-        s/^global_batch: .*/global_batch: 66/; s/^epochs: .*/epochs: 1/; s,^model: .*,model: $ROOT/experiments/models/lenet.yaml," \
+        s/^global_batch: .*/global_batch: 66/; s/^epochs: .*/epochs: 1/; s,^model: .*,model: $PWD/small.yaml," \
         "$ROOT/experiments/quickstart.yaml" >"$1.yaml"
 }
 
@@ -260,6 +260,7 @@ write_experiment() {
     need_tool synth-cifar shard train-single train-ddp train-dp evaluate bench-allreduce plan
     export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     local machine=$ARTIFACTS/machine/allreduce-1-2-3-4-8
+    small_model small.yaml
     write_experiment base ddp 3
     cat >ranks.yaml <<YAML
 schema: lockstep.study/1

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../few.h"
 #include "cuda_devices.h"
 #include "nn/initial_values.h"
 #include "nn/model.h"
@@ -346,7 +347,9 @@ static void copies_between_devices_are_direct(void **state) {
         fixture f;
         begin(&f, which, false);
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-            if (possible(&ways[i], &f)) check_routes(&ways[i], &f);
+            // With few cases each way has one of the problems.
+            if (possible(&ways[i], &f) && !(few_cases() && ((size_t)which + i) % PROBLEMS))
+                check_routes(&ways[i], &f);
         end(&f);
     }
 }

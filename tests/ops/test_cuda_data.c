@@ -32,7 +32,7 @@ typedef struct fixture {
 static const struct {
     const char *input, *layers;
 } models[] = {
-    {"[3, 9, 14]", "[conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
+    {"[3, 9, 14]", "[conv: {out: 4, kernel: 3, stride: 3}, batch_norm, relu, flatten, "
                    "dropout: {p: 0.3}, linear: {out: 10}]"},
     {"[1, 16, 16]", "[flatten, linear: {out: 10}]"},
     {"[2, 1, 5]", "[flatten, linear: {out: 10}]"},

@@ -9,7 +9,7 @@
 #include "compute/backend.h"
 #include "compute/cuda/device/device.h"
 #include "compute/cuda/plan/arithmetic.h"
-#include "compute/units.h"
+#include "compute/plan/units.h"
 
 typedef enum operation_kind {
     OP_LOAD,

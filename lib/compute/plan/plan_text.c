@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compute/plan/plan_text.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
 
 // The values of a unit (units.h); gradients have the same shapes.
 typedef enum unit_value { NO_VALUE, VALUE_X, VALUE_Z, VALUE_Y } unit_value;
@@ -24,17 +26,21 @@ static const unit_value values[OPERATION_KINDS][2] = {
     [OP_ADD_GRADIENT] = {VALUE_X},
 };
 
-static void put_shape(const unit_layers *u, unit_value v, text *out) {
-    const shape s = v == VALUE_X ? u->x : v == VALUE_Z ? u->z : u->y;
-    text_format(out, "%dx%dx%d", s.channels, s.height, s.width);
+static void put_shape(shape s, text *out) {
+    text_format(out, "%d", s.channels);
+    if (s.height * s.width > 1) text_format(out, "x%dx%d", s.height, s.width);
+}
+
+static shape shape_of(const unit_layers *u, unit_value v) {
+    return v == VALUE_X ? u->x : v == VALUE_Z ? u->z : u->y;
 }
 
 static void put_shapes(const unit_layers *u, operation_kind kind, text *out) {
     const unit_value from = values[kind][0], to = values[kind][1];
-    if (from != NO_VALUE) put_shape(u, from, out);
+    if (from != NO_VALUE) put_shape(shape_of(u, from), out);
     if (to == NO_VALUE) return;
     text_append(out, " > ");
-    put_shape(u, to, out);
+    put_shape(shape_of(u, to), out);
 }
 
 // ---- Layers ----
@@ -104,6 +110,12 @@ static void put_layers(const step_plan *plan, const unit_layers *u, operation_ki
 
 // ---- Lines ----
 
+enum { SUPERSTEP, PHASE, OPERATION, LAYERS, SHAPES, GRADIENTS, COLUMNS };
+
+typedef struct row {
+    text words[COLUMNS];
+} row;
+
 static void put_ranges(const step_plan *plan, const operation *op, text *out) {
     for (int i = op->first_range; i < op->end_range; i++) {
         const gradient_range *r = &plan->ranges[i];
@@ -111,48 +123,64 @@ static void put_ranges(const step_plan *plan, const operation *op, text *out) {
     }
 }
 
-enum { COLUMNS = 6 };
+static row titles(void) {
+    static const char *const words[COLUMNS] = {
+        [SUPERSTEP] = "superstep", [PHASE] = "phase",   [OPERATION] = "operation",
+        [LAYERS] = "layers",       [SHAPES] = "shapes", [GRADIENTS] = "writes"};
+    row r = {0};
+    for (int i = 0; i < COLUMNS; i++) text_append(&r.words[i], words[i]);
+    return r;
+}
 
-static void put_row(text *out, const char *const words[COLUMNS]) {
-    static const int widths[COLUMNS] = {-9, 8, 19, 23, 19, 0};
+static row row_of(const step_plan *plan, int superstep_number, const operation *op) {
+    row r = {0};
+    const unit_layers *u = op->unit == NO_UNIT ? NULL : &plan->units->units[op->unit];
+    text_format(&r.words[SUPERSTEP], "%d", superstep_number);
+    if (operation_kind_traits[op->kind].joins)
+        text_format(&r.words[SUPERSTEP], "|%d", superstep_number + 1);
+    text_append(&r.words[PHASE], phase_name(operation_phase(op)));
+    text_append(&r.words[OPERATION], operation_kind_traits[op->kind].name);
+    if (u) put_layers(plan, u, op->kind, &r.words[LAYERS]);
+    if (u) put_shapes(u, op->kind, &r.words[SHAPES]);
+    if (op->kind == OP_LOAD) put_shape(plan->program->input, &r.words[SHAPES]);
+    put_ranges(plan, op, &r.words[GRADIENTS]);
+    return r;
+}
+
+static void put_row(const row *r, const int *widths, text *out) {
     for (int i = 0; i < COLUMNS; i++)
-        text_format(out, "%s%*s", i ? "  " : "", -widths[i], words[i]);
+        text_format(out, "%s%*s", i ? "  " : "", i == SUPERSTEP ? widths[i] : -widths[i],
+                    text_string(&r->words[i]));
     while (out->data[out->length - 1] == ' ') out->data[--out->length] = 0;
     text_append(out, "\n");
 }
 
-// `where`: its superstep, or those that it joins.
-static void put_operation(const step_plan *plan, int index, const char *where, text *out) {
-    const operation *op = &plan->operations[index];
-    text layers, shapes, written;
-    text_init(&layers), text_init(&shapes), text_init(&written);
-    if (op->unit != NO_UNIT) {
-        const unit_layers *u = &plan->units->units[op->unit];
-        put_layers(plan, u, op->kind, &layers);
-        put_shapes(u, op->kind, &shapes);
+static void put_table(row *rows, int count, text *out) {
+    int widths[COLUMNS] = {0};
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < COLUMNS; i++)
+            if ((int)rows[k].words[i].length > widths[i]) widths[i] = (int)rows[k].words[i].length;
+    for (int k = 0; k < count; k++) {
+        put_row(&rows[k], widths, out);
+        for (int i = 0; i < COLUMNS; i++) text_release(&rows[k].words[i]);
     }
-    put_ranges(plan, op, &written);
-    put_row(out, (const char *[COLUMNS]){where, phase_name(operation_phase(op)),
-                                         operation_kind_traits[op->kind].name, text_string(&layers),
-                                         text_string(&shapes), text_string(&written)});
-    text_release(&layers), text_release(&shapes), text_release(&written);
 }
 
 void plan_text(const step_plan *plan, text *out) {
-    char number[32];
     const program *p = plan->program;
-    text_format(out,
-                "%d operations in %d supersteps. Gradient buffer: %zu floats (gradients 0+%zu, ",
-                plan->operation_count, plan->superstep_count, gradient_floats(p), p->parameters);
-    text_format(out, "statistics %zu+%zu, loss %zu+%d).\n\n", p->parameters, p->buffers,
-                p->parameters + p->buffers, (int)GRADIENT_TAIL);
-    put_row(out, (const char *[COLUMNS]){"superstep", "phase", "operation", "layers", "shapes",
-                                         "writes gradients"});
+    row *rows = memory_new((size_t)plan->operation_count + 1, sizeof *rows);
+    int count = 0;
+    text_format(out, "%d operations in %d superstep%s\n", plan->operation_count,
+                plan->superstep_count, plan->superstep_count == 1 ? "" : "s");
+    text_format(out, "gradient buffer, first float + count: gradients 0+%zu, statistics %zu+%zu, ",
+                p->parameters, p->parameters, p->buffers);
+    text_format(out, "loss %zu+%d\n\n", p->parameters + p->buffers, (int)GRADIENT_TAIL);
+    rows[count++] = titles();
     for (int i = 0; i < plan->superstep_count; i++) {
         const superstep *s = &plan->supersteps[i];
-        snprintf(number, sizeof number, "%d", i);
-        for (int k = s->first; k < s->end; k++) put_operation(plan, k, number, out);
-        snprintf(number, sizeof number, "%d|%d", i, i + 1);
-        if (s->joins) put_operation(plan, s->end, number, out);
+        for (int k = s->first; k < s->end + s->joins; k++)
+            rows[count++] = row_of(plan, i, &plan->operations[k]);
     }
+    put_table(rows, count, out);
+    free(rows);
 }

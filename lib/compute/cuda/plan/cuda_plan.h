@@ -70,7 +70,7 @@ void cuda_plan_close(cuda_plan *p);
 // Plans training anew, for other frozen groups.
 void cuda_plan_freeze(cuda_plan *p, uint32_t frozen);
 
-// units.c: cuts a program into units and decides how they run (backend.h).
+// unit_options.c: cuts a program into units and decides how they run (backend.h).
 status cuda_units(const program *of, const engine_options *o, unit_list *list,
                   error *err) MUST_CHECK;
 int cuda_lanes(const engine_options *o); // samples of a shard in memory

@@ -8,9 +8,9 @@
 // In a superstep every thread runs the operations on its own groups, one group after another, so
 // that the activations of a group stay in the cache. If images are so small that one does not fill
 // a block of Winograd's algorithm, it takes a few groups at a time, a *chunk*: each operation of
-// the superstep on all of them, then the next operation. At its end the threads meet, and run the
-// operation that joins the groups. Without batch norm a step is one superstep, and a thread needs
-// memory for a single group only.
+// the superstep on all of them, then the next operation. After a barrier the threads together run
+// the operation that joins the groups. Without batch norm a step is one superstep, and a thread
+// needs memory for a single group only.
 //
 // A thread's leaves are contiguous. Their gradient buffers go through a stack machine
 // (reduction_tree_merges): the operations of a leaf write into a new gradient buffer or, if the
@@ -23,9 +23,10 @@
 #include "compute/cpu/team.h"
 #include "compute/plan/step_plan.h"
 
-enum { CACHE_LINE = 64 };
-
-enum { CHUNK = WINOGRAD_TILES }; // groups of a chunk, at most
+enum {
+    CACHE_LINE = 64,
+    CHUNK = WINOGRAD_TILES // groups of a chunk, at most
+};
 
 // What a superstep needs of this engine.
 typedef struct superstep_needs {
@@ -37,11 +38,10 @@ typedef struct superstep_needs {
 typedef struct cpu_plan {
     step_plan steps;
     superstep_needs *needs; // of each superstep
-    size_t *filters_at;     // products by Winograd's algorithm: the place of their filters, of each
-                            // operation
-    float *filters; // transformed (filters_transform): of all operations, or of one superstep at a
-                    // time
-    size_t filter_floats;
+    // For products by Winograd's algorithm: filters, transformed (filters_transform), of all
+    // operations, or of one superstep at a time; and the offset of those of each operation.
+    float *filters;
+    size_t filter_floats, *filters_at;
     size_t values_floats, added_floats; // of the largest chunk
 } cpu_plan;
 

@@ -35,7 +35,7 @@ typedef enum operation_kind {
     OP_EPILOGUE_SUMS,       // batch norm: over dy; also the gradients of its scale and shift
     OP_STATISTICS,          // batch norm: what the running statistics follow
     OP_NORM_BACKWARD,       // joins: the sums of the shard, and so the factors of dz
-    OP_BARRIER,             // joins, and does nothing: where norms would if they were not frozen
+    OP_BARRIER,             // joins, and does nothing: for one whose gradient nothing needs
     OP_EPILOGUE_BACKWARD,
     OP_EPILOGUE_AGAIN, // a y that was not kept
     OP_ANCHOR_WEIGHTS,

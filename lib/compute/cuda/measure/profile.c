@@ -72,14 +72,16 @@ static status run_item(engine *e, const void *task, error *err) {
 
 // ---- Names ----
 
+static const char *forward_of(const unit_options *o) {
+    if (o->moments_with_anchor)
+        return o->epilogue_with_anchor ? "forward with moments and tail" : "forward with moments";
+    return o->epilogue_with_anchor ? "forward with tail" : "forward";
+}
+
 static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
-    const unit_options *o = u ? &u->layers.options : NULL;
     switch (kind) {
     case OP_LOAD: return "load";
-    case OP_ANCHOR:
-        return !o->moments_with_anchor   ? o->epilogue_with_anchor ? "forward with tail" : "forward"
-               : o->epilogue_with_anchor ? "forward with moments and tail"
-                                         : "forward with moments";
+    case OP_ANCHOR: return forward_of(&u->layers.options);
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
     case OP_EPILOGUE: return "tail";

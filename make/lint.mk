@@ -7,7 +7,7 @@ SHELLCHECK   ?= shellcheck
 TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*/*.cu lib/*/*/*/*.cuh lib/*/*/*/*/*.cu lib/*/*/*/*/*.cuh tests/*/*.cc))
-SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
+SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/barriers) \
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs exact-cost step-chain)
 
@@ -43,9 +43,8 @@ BITS_OBJ     = $(filter-out $(OBJ)/lib/compute/reference/%,$(filter $(foreach ro
                $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(CUDA_C))
 check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
 	@scripts/check-libm '$(CC)' $(BITS_OBJ)
-# A linker takes the first of two functions of one name, and tells no one unless it needs both files.
-check-names: $(LIB) ## Check that no external name is defined twice in the library
-	@! nm -g --defined-only $(LIB) 2>/dev/null | awk 'NF == 3 { print $$3 }' | LC_ALL=C sort | uniq -d | sed 's/$$/: defined twice/' | grep .
+check-names: $(LIB) ## Check that no function, header or static function has the name of another
+	@scripts/check-names '$(CC)' $(LIB)
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped

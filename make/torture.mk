@@ -13,14 +13,14 @@ LIBFUZZER     = $(call once,LIBFUZZER,echo 'int LLVMFuzzerTestOneInput(void);int
 FUZZ_BIN      = $(if $(SLICE),$(OBJ_ASAN),$(if $(LIBFUZZER),$(BUILD)/obj/fuzz,$(OBJ_ASAN)))/fuzzers
 OBJ_ASAN     := $(BUILD)/obj/asan
 
-MEETING_TEST := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_meeting.c))
+BARRIER_TEST := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_barrier.c))
 
 .PHONY: torture torture-parts torture-asan torture-fuzzers
 torture: torture-parts ## Run the torture tests: one line per battery, about an hour; BATTERIES="faults seeded", SLICE=1, LONG=1
 	@BIN='$(abspath $(BUILD)/bin)' ASAN_BIN='$(abspath $(ASAN_BIN))' FUZZ_BIN='$(abspath $(FUZZ_BIN))' \
-	    MEETING_TEST='$(abspath $(MEETING_TEST))' TORTURE_BUILD='$(abspath $(TORTURE))' CC='$(CC)' JOBS='$(JOBS)' SLICE='$(SLICE)' LONG='$(LONG)' \
+	    BARRIER_TEST='$(abspath $(BARRIER_TEST))' TORTURE_BUILD='$(abspath $(TORTURE))' CC='$(CC)' JOBS='$(JOBS)' SLICE='$(SLICE)' LONG='$(LONG)' \
 	    SEED='$(SEED)' BATTERIES='$(BATTERIES)' tests/torture/run
-torture-parts: all $(TORTURE)/faults.so $(MEETING_TEST)
+torture-parts: all $(TORTURE)/faults.so $(BARRIER_TEST)
 	@$(MAKE) --no-print-directory MODE=asan torture-asan
 	@$(if $(SLICE),,$(if $(LIBFUZZER),$(MAKE) --no-print-directory MODE=fuzz CC=$(CLANG) torture-fuzzers))
 torture-asan: $(TOOLS:%=$(ASAN_BIN)/%) $(FUZZERS:%=$(OBJ)/fuzzers/%)
@@ -33,7 +33,7 @@ $(TORTURE)/faults.so: tests/torture/faults.c $(OBJ)/flags
 
 # File readers, and their dependencies: no kernels, because fuzzed bytes do not find their bugs.
 FUZZED_LIB   := $(OBJ)/fuzzers/liblockstep.a
-FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/%,$(LIBSRC))
+FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/% lib/submission/%,$(LIBSRC))
 $(FUZZED_LIB): $(FUZZED:%.c=$(OBJ)/%.o)
 	@mkdir -p $(@D); rm -f $@
 	$(call step,AR,$@)

@@ -14,8 +14,9 @@
 #include "dist/allreduce_bench.h"
 #include "dist/allreduce_device.h"
 #include "dist/cost_model.h"
+#include "dist/launch_join.h"
 #include "dist/shared_memory.h"
-#include "train/hosts.h"
+#include "train/run_segment.h"
 #include "train/train_manifest.h"
 
 // Raised when the tool measures something other than before.
@@ -345,7 +346,7 @@ out:
 static status join(bench *b, error *err) {
     status rc;
     TRY(allreduce_bench_join(&b->options, &b->environment, err));
-    TRY(hosts_describe(b->options.group, NULL, 0, manifest_run(&b->manifest), err));
+    TRY(run_segment_describe_hosts(b->options.group, NULL, 0, manifest_run(&b->manifest), err));
 out:
     return rc;
 }

@@ -56,27 +56,26 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
-static status print_json(const evaluation *v, test_views views, error *err) {
+static status print_json(const evaluation *v, tta_kind tta, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
     status rc = STATUS_OK;
     yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v)));
     yaml_put(answer, "loss", json_new_number(v->loss));
     yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples));
-    if (views != VIEWS_NONE) yaml_put(answer, "views", json_new_string(views_word(views)));
+    if (tta != TTA_NONE) yaml_put(answer, "views", json_new_string(tta_word(tta)));
     rc = json_print(answer, err);
     yaml_free(answer);
     return rc;
 }
 
-static status print_result(const evaluation *v, test_views views, error *err) {
+static status print_result(const evaluation *v, tta_kind tta, error *err) {
     output *out = NULL;
     status rc;
     TRY(output_open("-", &out, err));
     TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v),
                       v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
-    if (views != VIEWS_NONE)
-        TRY(output_format(out, err, ", %d views of each: %s", views_count(views),
-                          views_word(views)));
+    if (tta != TTA_NONE)
+        TRY(output_format(out, err, ", %d views of each: %s", tta_count(tta), tta_word(tta)));
     TRY(output_format(out, err, ")\n"));
     TRY(output_commit(out, err));
 out:
@@ -99,7 +98,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool json
     TRY(evaluate_model_init(&e, s, m, err));
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
-    TRY(json ? print_json(&e.result, s->views, err) : print_result(&e.result, s->views, err));
+    TRY(json ? print_json(&e.result, s->tta, err) : print_result(&e.result, s->tta, err));
 out:
     evaluate_model_release(&e);
     output_unlock_folder(lock);
@@ -210,14 +209,14 @@ out:
 
 // ---- The command line ----
 
-static status parse_views(const char *word, test_views *views, error *err) {
-    const char *words[VIEWS_KINDS];
+static status parse_tta(const char *word, tta_kind *tta, error *err) {
+    const char *words[TTA_KINDS];
     char hint[HINT_BYTES];
-    if (views_find(word, views)) return STATUS_OK;
-    for (int k = 0; k < VIEWS_KINDS; k++) words[k] = views_word((test_views)k);
+    if (tta_find(word, tta)) return STATUS_OK;
+    for (int k = 0; k < TTA_KINDS; k++) words[k] = tta_word((tta_kind)k);
     return error_set(err, STATUS_USAGE,
                      "cannot start: '--tta %s': expected none, mirror or mirror-shift%s", word,
-                     hint_about(word, words, VIEWS_KINDS, HINT_FUNCTIONS, hint));
+                     hint_about(word, words, TTA_KINDS, HINT_FUNCTIONS, hint));
 }
 
 // Pictures write nothing, so they are not a stage.
@@ -232,7 +231,7 @@ static status check_arguments(const arguments *a, error *err) {
                          s->data  ? "data"
                          : a->out ? "out"
                                   : "print-key");
-    if (a->images.count && s->views != VIEWS_NONE)
+    if (a->images.count && s->tta != TTA_NONE)
         return error_set(err, STATUS_USAGE,
                          "cannot start: '--tta': it is for a data set, not for --image");
     if (a->images.count) return STATUS_OK;
@@ -250,7 +249,7 @@ static status run(void *arguments_of_main, const cli_call *call, error *err) {
     evaluate_settings *s = &a->settings;
     manifest m = {0};
     status rc;
-    TRY(parse_views(a->tta, &s->views, err));
+    TRY(parse_tta(a->tta, &s->tta, err));
     TRY(check_arguments(a, err));
     s->threads = (int)a->threads;
     s->devices = &a->devices;

@@ -7,7 +7,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
-#include "base/names.h"
+#include "base/paths.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "data/images/image.h"
@@ -77,7 +77,7 @@ static void default_name(arguments *a) {
 static status check_name(arguments *a, error *err) {
     const bool given = a->name != NULL;
     if (!given) default_name(a);
-    if (name_is_plain(a->name) && strlen(a->name) < DATASET_NAME_BYTES) return STATUS_OK;
+    if (paths_is_plain_name(a->name) && strlen(a->name) < DATASET_NAME_BYTES) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%s '%.200s': the name of a data set has 1 to %d letters, digits, '.', '_' "
                      "and '-', and does not begin with '.' or '-'%s",

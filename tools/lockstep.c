@@ -12,7 +12,6 @@
 #include "base/cli.h"
 #include "base/hint.h"
 #include "base/memory.h"
-#include "base/program.h"
 #include "base/text.h"
 #include "base/tool_list.h"
 #include "pipeline/settings.h"
@@ -100,7 +99,7 @@ static status run(const char *front, char *word, char **arguments, size_t count,
     size_t used = 0;
     status rc;
     if (!tool) return unknown(word, err);
-    TRY(program_folder(folder, err));
+    TRY(tool_folder(folder, err));
     path = memory_format("%s/%s", folder, tool);
     argv = memory_new(count + 3, sizeof *argv);
     argv[used++] = path;
@@ -137,7 +136,7 @@ static status answer(const cli_tool *tool, const bool *exec_path, int argc, char
     if (done) goto out;
     TRY(*exec_path ? STATUS_OK
                    : error_set(err, STATUS_USAGE, "missing tool (see 'lockstep --help')"));
-    TRY(program_folder(folder, err));
+    TRY(tool_folder(folder, err));
     puts(folder);
 out:
     cli_list_release(&operands);

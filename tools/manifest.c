@@ -9,7 +9,7 @@
 #include "base/printable.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
-#include "results/verify.h"
+#include "results/verify_figures.h"
 
 static const char NOTES[] =
     "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
@@ -117,7 +117,7 @@ typedef struct verified {
 static status verify_figures(const char *path, verified *v, error *err) {
     error unreadable = {0};
     const size_t before = v->findings.count;
-    status rc = verify_manifest(path, &v->findings, &unreadable);
+    status rc = verify_figures_of_manifest(path, &v->findings, &unreadable);
     if (rc == STATUS_INPUT) {
         manifest_finding(&v->findings, "%s: %s", path, unreadable.message);
         rc = STATUS_OK;

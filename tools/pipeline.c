@@ -12,8 +12,12 @@
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "experiment/catalog.h"
+#include "pipeline/kept_runs_commands.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/pipeline_run.h"
 #include "pipeline/settings.h"
+#include "submission/grade.h"
+#include "submission/pack.h"
 
 typedef struct options {
     bool json, by_make, experiments;
@@ -132,18 +136,43 @@ static bool is_from_make(const char *argument) {
 
 // Exports the command as the user typed it (make's, if make is the caller) for the tools' messages.
 static status export_command(const options *o, int argc, char **argv, error *err) {
-    words line = {0};
+    strvec line = {0};
     const char *front = cli_front() ? cli_front() : argv[0];
-    words_add(&line, o->by_make ? "make" : front);
+    strvec_add(&line, o->by_make ? "make" : front);
     status rc = STATUS_OK;
     for (int i = 1; i < argc; i++)
-        if (!is_from_make(argv[i])) words_add(&line, argv[i]);
+        if (!is_from_make(argv[i])) strvec_add(&line, argv[i]);
     char *command = shell_join(line.items, line.count);
     if (setenv("LOCKSTEP_COMMAND", command, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
     free(command);
-    words_release(&line);
+    strvec_release(&line);
     return rc;
+}
+
+static status run_plan(pipeline *p, error *err) {
+    planned_runs runs = {0};
+    status rc = pipeline_run(p, &runs, err);
+    if (rc == STATUS_OK && p->settings->command == COMMAND_SUBMISSION && !p->settings->dry_run)
+        rc = submission_pack(p, &runs, err);
+    planned_runs_release(&runs);
+    return rc;
+}
+
+static status run_command(pipeline *p, error *err) {
+    switch (p->settings->command) {
+    case COMMAND_RUNS: return kept_runs_list(p, err);
+    case COMMAND_CLEAN_RUNS: return kept_runs_clean(p, err);
+    case COMMAND_VERIFY: return submission_verify(p, err);
+    case COMMAND_GRADE: return submission_grade(p, err);
+    case COMMAND_EXPERIMENT:
+    case COMMAND_COMPARE:
+    case COMMAND_EXPLAIN:
+    case COMMAND_REPRODUCE:
+    case COMMAND_SUBMISSION:
+    case COMMANDS: break;
+    }
+    return run_plan(p, err);
 }
 
 static status run_tool(const options *o, const cli_list *operands, int argc, char **argv,
@@ -167,7 +196,7 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
     TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
     TRY(export_command(o, argc, argv, err));
-    rc = pipeline_run(&p, err);
+    rc = run_command(&p, err);
 out:
     pipeline_release(&p);
     settings_release(&given);

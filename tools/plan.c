@@ -11,8 +11,9 @@
 #include "base/named_files.h"
 #include "base/output.h"
 #include "experiment/plan.h"
+#include "pipeline/command_plan.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/planned_run.h"
+#include "pipeline/planned_runs.h"
 #include "pipeline/store.h"
 
 typedef struct options {
@@ -83,8 +84,8 @@ static status read_settings(const options *o, const cli_list *given, settings *s
     s->quick = o->quick;
     s->values[SETTING_DATA] = o->data;
     s->values[SETTING_DEVICE] = o->device;
-    for (size_t i = 1; i < given->count; i++) words_add(&s->names, given->items[i]);
-    for (size_t i = 0; i < o->set.count; i++) words_add(&s->assignments, o->set.items[i]);
+    for (size_t i = 1; i < given->count; i++) strvec_add(&s->names, given->items[i]);
+    for (size_t i = 0; i < o->set.count; i++) strvec_add(&s->assignments, o->set.items[i]);
 out:
     return rc;
 }
@@ -180,7 +181,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     status rc;
     TRY(read_settings(o, given, &s, err));
     TRY(pipeline_open(&p, NULL, artifacts && *artifacts ? artifacts : NULL, err));
-    TRY(planned_runs_make(&p, &runs, err));
+    TRY(command_plan_make(&p, &runs, err));
     TRY(check_is_study(given, &runs, err));
     TRY(check_out(o->out, given, &runs, err));
     TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));

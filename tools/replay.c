@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // replay - proof by replay: trains random parts of a finished run again and compares the results.
-#include "pipeline/replay/replay.h"
+#include "submission/replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cli.h"
-#include "base/program.h"
+#include "base/tool_list.h"
 #include "compute/devices.h"
 
 enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
@@ -125,7 +125,7 @@ static status run(void *arguments_of_main, const cli_call *call, error *err) {
     replay r = {0};
     status rc;
     TRY(check(a, err));
-    TRY(program_folder(bin, err));
+    TRY(tool_folder(bin, err));
     TRY(choose_seed(a, err));
     TRY(replay_open(&r, call->operands->items[0], a->train, a->init, err));
     TRY(replay_check_device(&r, a->device, err));

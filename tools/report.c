@@ -13,8 +13,10 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "report/report.h"
+#include "results/check.h"
 #include "results/recall.h"
-#include "results/verify.h"
+#include "results/verify_figures.h"
+#include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
 enum { REPORT_BITS = 8 };
@@ -206,7 +208,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         goto out;
     }
     // The findings of --why are printed in full, and not cut short by a refusal.
-    if (o->out || o->check || o->answer || o->summary) TRY(verify_results(&r, err));
+    if (o->out || o->check || o->answer || o->summary) TRY(verify_figures_of_results(&r, err));
     if (o->json) {
         rc = print_json(&r, o, err);
         goto out;

@@ -90,7 +90,7 @@ out:
     return rc;
 }
 
-static status deal_out(const arguments *a, const cli_call *call, error *err) {
+static status write_shards(const arguments *a, const cli_call *call, error *err) {
     dataset d = {0};
     manifest m = {0};
     int lock = -1;
@@ -112,7 +112,7 @@ out:
 
 static status run(void *arguments_of_main, const cli_call *call, error *err) {
     const arguments *a = arguments_of_main;
-    return (a->print_key ? print_key : deal_out)(a, call, err);
+    return (a->print_key ? print_key : write_shards)(a, call, err);
 }
 
 int main(int argc, char **argv) {

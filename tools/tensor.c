@@ -15,7 +15,6 @@
 #include "data/tensor/tensor_file.h"
 #include "data/tensor/tensor_text.h"
 #include "train/export/onnx.h"
-#include "train/export/run_file.h"
 #include "train/export/tensorboard.h"
 #include "train/export/torch.h"
 #include "train/run_series.h"
@@ -236,7 +235,7 @@ static status export_model(const arguments *a, error *err) {
         return error_set(err, STATUS_USAGE, "too many arguments: '%s': expected one MODEL",
                          a->operands.items[1]);
     if (torch) TRY(need_folder(a, err));
-    TRY(run_file_find(a->operands.items[0], "model.st.zst", &path, err));
+    TRY(run_series_find_file(a->operands.items[0], "model.st.zst", &path, err));
     const model_source from = {.path = path,
                                .architecture = a->architecture,
                                .mean = a->mean,

@@ -30,7 +30,7 @@ static bool can_be_tested(const claim_row *r) {
 }
 
 // The test samples that the accuracy is a proportion of: in a mean of several runs, those of all
-// runs. That calls fewer differences chance; whether arms are equal is asked of one run's samples.
+// runs. That calls fewer differences chance; whether rows are equal is asked of one run's samples.
 static double tested_samples(const claim_statement *s, const claim_row *r) {
     const stated *repeats = &r->values[QUANTITY_REPEATS];
     const bool all = repeats->given && s->kind == STATEMENT_ACCURACY_DIFFERENCE;
@@ -53,7 +53,7 @@ static bool has_z(const claim_statement *s) {
 static bool is_furthest(const findings *a, const claim_statement *s) {
     for (size_t i = 0; i < a->claim->statement_count; i++) {
         const claim_statement *t = &a->claim->statements[i];
-        if (t->group != s->group || !has_z(t)) continue;
+        if (t->list != s->list || !has_z(t)) continue;
         if (fabs(z_of(t)) > fabs(z_of(s)) || (t < s && fabs(z_of(t)) == fabs(z_of(s))))
             return false;
     }

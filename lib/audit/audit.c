@@ -1,7 +1,121 @@
 // SPDX-License-Identifier: MIT
 #include "audit/audit.h"
 
+#include <stdio.h>
+
 #include "audit/checks.h"
+#include "audit/row.h"
+#include "base/spelling.h"
+
+// ---- Missing rows ------------------------------------------------------------------------------
+
+static void missing_row(findings *a, const claim_statement *s, const char *name,
+                        const claim_row *row) {
+    const char *names[64], *near;
+    size_t count = 0;
+    if (!name || row) return;
+    for (; count < a->claim->row_count && count < 64; count++)
+        names[count] = a->claim->rows[count].name;
+    near = spelling_nearest(name, names, count);
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
+                "a statement of kind '%s' names no row of the claim", statement_name(s->kind));
+    finding_arithmetic(a,
+                       near ? "'%s' is not among the %zu rows: the nearest is '%s'"
+                            : "'%s' is not among the %zu rows",
+                       name, a->claim->row_count, near);
+    finding_consequence(a, "nothing supports the statement");
+}
+
+// Statements about rows that do not exist.
+static void check_names(findings *a, const claim_statement *s) {
+    missing_row(a, s, s->of_name, s->of);
+    missing_row(a, s, s->than_name, s->than);
+}
+
+// ---- Batch sizes -------------------------------------------------------------------------------
+
+// Without a figure, the statement means "batch x devices".
+static stated claimed_batch(const claim_statement *s) {
+    const claim_row *r = s->of;
+    const stated *devices = &r->values[QUANTITY_DEVICES];
+    stated batch = s->values[QUANTITY_BATCH];
+    if (batch.given || !devices->given || !r->values[QUANTITY_BATCH].given) return batch;
+    batch = r->values[QUANTITY_BATCH];
+    batch.value *= devices->value;
+    batch.range = interval_multiply(batch.range, devices->range);
+    snprintf(batch.text, sizeof batch.text, "%.20s x %.20s", r->values[QUANTITY_BATCH].text,
+             devices->text);
+    return batch;
+}
+
+static void check_effective_batch(findings *a, const claim_statement *s) {
+    if (s->kind != STATEMENT_EFFECTIVE_BATCH || !s->of) return;
+    const claim_row *r = s->of;
+    const stated claimed = claimed_batch(s), batch = row_global_batch(r);
+    const stated *devices = &r->values[QUANTITY_DEVICES];
+    const char *strategy = r->labels[LABEL_STRATEGY];
+    const subject about = subject_of(QUANTITY_GLOBAL_BATCH, s);
+    if (!batch.given || !strategy || !claimed.given) {
+        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': its effective batch cannot be computed",
+                    r->name);
+        finding_arithmetic(a, "the row has no %s",
+                           !strategy     ? label_key(LABEL_STRATEGY)
+                           : batch.given ? quantity_key(QUANTITY_DEVICES)
+                                         : quantity_key(QUANTITY_BATCH));
+        finding_consequence(a, "the statement cannot be checked");
+        return;
+    }
+    if (interval_meet(batch.range, claimed.range)) return;
+    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is different", r->name);
+    if (!row_is(r, "ddp") && devices->given)
+        finding_arithmetic(
+            a, "strategy %s splits the batch: %s per step, %s / %s = %.4g on each device", strategy,
+            batch.text, batch.text, devices->text, batch.value / devices->value);
+    finding_arithmetic(a, "%s samples per step, stated %s: %s", batch.text, claimed.text,
+                       finding_gap(a, claimed.value, batch.value).text);
+    finding_consequence(a, "a learning rate scaled to the stated batch would be wrong");
+}
+
+// ---- Code --------------------------------------------------------------------------------------
+
+// Does the code set a value that the text does not state?
+static void check_code_value(findings *a, const claim_statement *s, quantity q) {
+    const stated *code = &s->values[q];
+    const claim *c = a->claim;
+    bool begun = false;
+    for (size_t i = 0; i < c->row_count && code->given; i++) {
+        const claim_row *r = &c->rows[i];
+        if (s->of_name && r != s->of) continue;
+        if (!r->values[q].given || interval_meet(code->range, r->values[q].range)) continue;
+        if (!begun)
+            finding_add(a, FINDING_UNSUPPORTED, (subject){TOPIC_CODE, s, r, NULL},
+                        "the code shown has a different value of %s", quantity_key(q));
+        begun = true;
+        finding_arithmetic(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
+                           r->values[q].text);
+    }
+    if (begun) finding_consequence(a, "the figures are not from the code shown");
+}
+
+static void check_code(findings *a, const claim_statement *s) {
+    if (s->kind != STATEMENT_CODE || (s->of_name && !s->of)) return;
+    for (int q = 0; q < QUANTITIES; q++)
+        if (q != QUANTITY_NEEDS_DEVICES) check_code_value(a, s, (quantity)q);
+    const stated *needs = &s->values[QUANTITY_NEEDS_DEVICES];
+    const claim *c = a->claim;
+    for (size_t i = 0; i < c->row_count && needs->given; i++) {
+        const claim_row *r = &c->rows[i];
+        const stated *devices = &r->values[QUANTITY_DEVICES];
+        if (s->of_name && r != s->of) continue;
+        if (!devices->given || devices->range.high >= needs->value) continue;
+        finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_NEEDS_DEVICES, s, r, NULL},
+                    "'%s': its code path needs more devices than it had", r->name);
+        finding_arithmetic(a, "needs %s devices, ran on %s", needs->text, devices->text);
+        finding_consequence(a, "the arm ran the same code as a non-parallel one");
+    }
+}
+
+// ---- All of it ---------------------------------------------------------------------------------
 
 void audit_run(findings *a, const claim *c, language l) {
     *a = (findings){.claim = c, .language = l};
@@ -11,7 +125,7 @@ void audit_run(findings *a, const claim *c, language l) {
         const claim_statement *s = &c->statements[i];
         check_names(a, s);
         check_times(a, s);
-        check_arms(a, s);
+        check_conditions(a, s);
         check_accuracy(a, s);
         check_parts(a, s);
         check_projection(a, s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// audit.h - checks a claim against its own figures: is the arithmetic right, were the compared arms
+// audit.h - checks a claim against its own figures: is the arithmetic right, were the compared rows
 // alike, and does a figure support each statement?
 //
 // A contradiction counts only if no numbers that round to the printed ones resolve it. Conditions

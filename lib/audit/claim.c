@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/fields.h"
+#include "audit/claim_fields.h"
 #include "base/foreign_file.h"
 #include "base/memory.h"
 
@@ -219,7 +219,7 @@ out:
 }
 
 static status read_statement(claim *c, const yaml_node *node, error *err) {
-    claim_statement s = {.where = "", .note = "", .group = node};
+    claim_statement s = {.where = "", .note = "", .list = node};
     const yaml_node *of = node->kind == YAML_MAPPING ? yaml_find(node, "of") : NULL;
     status rc;
     TRY(field_kind(node, &s.kind, err));
@@ -254,7 +254,7 @@ static status read_speed_up(claim *c, const claim_row *row, const yaml_node *nod
                          .source = row->source,
                          .basis = QUANTITIES,
                          .of_name = row->name,
-                         .group = node};
+                         .list = node};
     if (!row->values[QUANTITY_SPEED_UP].given) return STATUS_OK;
     s.values[QUANTITY_RATIO] = row->values[QUANTITY_SPEED_UP];
     const yaml_node *over = yaml_find(node, "over") ? node : common;

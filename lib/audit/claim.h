@@ -128,7 +128,7 @@ typedef struct claim_statement {
     quantity basis;  // QUANTITIES: not given
     uint64_t topics; // of `says`: bit t is set for each topic t that it answers
     claim_source source;
-    const void *group; // equal for statements expanded from one list of rows
+    const void *list; // equal for statements expanded from one list of rows
 } claim_statement;
 
 typedef struct claim {

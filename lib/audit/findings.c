@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "audit/finding.h"
+#include "audit/checks.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 // ---- Places ----
 
-static bool says_where(const claim_row *r) {
+static bool gives_place(const claim_row *r) {
     return r && *r->where;
 }
 
@@ -20,9 +20,9 @@ static void put_places(findings *a, text *out, subject s) {
     const claim_row *rows[] = {s.of, s.than};
     if (s.statement && *s.statement->where) text_append(out, s.statement->where);
     for (int i = 0; i < 2; i++) {
-        bool with =
-            i == 0 && says_where(s.of) && says_where(s.than) && !strcmp(s.of->where, s.than->where);
-        if (!says_where(rows[i])) continue;
+        bool with = i == 0 && gives_place(s.of) && gives_place(s.than) &&
+                    !strcmp(s.of->where, s.than->where);
+        if (!gives_place(rows[i])) continue;
         if (out->length) text_append(out, finding_text(a, "; "));
         text_format(out, finding_text(a, "'%s'"), rows[i]->name);
         if (with) {
@@ -37,24 +37,28 @@ static void put_places(findings *a, text *out, subject s) {
 // ---- Answers of the report ----
 
 // Is the statement about these rows? One that names no row is about the whole report.
-static bool is_of(const claim_statement *says, subject s) {
-    if (says->of_name && (!says->of || (says->of != s.of && says->of != s.than))) return false;
-    return !says->than_name || (says->than && (says->than == s.of || says->than == s.than));
+static bool is_of(const claim_statement *statement, subject s) {
+    if (statement->of_name &&
+        (!statement->of || (statement->of != s.of && statement->of != s.than)))
+        return false;
+    return !statement->than_name ||
+           (statement->than && (statement->than == s.of || statement->than == s.than));
 }
 
 static const claim_statement *find_answer(const claim *c, subject s) {
     for (size_t i = 0; i < c->statement_count; i++) {
-        const claim_statement *says = &c->statements[i];
-        if (says->kind == STATEMENT_SAYS && says->topics >> s.topic & 1u && is_of(says, s))
-            return says;
+        const claim_statement *statement = &c->statements[i];
+        if (statement->kind == STATEMENT_SAYS && statement->topics >> s.topic & 1u &&
+            is_of(statement, s))
+            return statement;
     }
     return NULL;
 }
 
-static void put_answer(findings *a, text *out, const claim_statement *says) {
+static void put_answer(findings *a, text *out, const claim_statement *statement) {
     text_append(out, finding_text(a, "the report states this itself"));
-    if (*says->where) text_format(out, finding_text(a, " (%s)"), says->where);
-    if (*says->note) text_format(out, finding_text(a, ": %s"), says->note);
+    if (*statement->where) text_format(out, finding_text(a, " (%s)"), statement->where);
+    if (*statement->note) text_format(out, finding_text(a, ": %s"), statement->note);
 }
 
 // ---- Findings ----
@@ -123,7 +127,7 @@ static const struct {
     const char *one, *many;
 } kind_names[FINDING_KINDS] = {
     [FINDING_ARITHMETIC] = {WORD("arithmetic error"), WORD("arithmetic errors")},
-    [FINDING_ARMS] = {WORD("unlike arms"), WORD("unlike arms")},
+    [FINDING_CONDITIONS] = {WORD("unlike arms"), WORD("unlike arms")},
     [FINDING_UNSUPPORTED] = {WORD("unsupported statement"), WORD("unsupported statements")},
     [FINDING_STATED] = {WORD("stated by the report itself"), WORD("stated by the report itself")},
 };

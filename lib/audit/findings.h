@@ -15,7 +15,7 @@
 
 typedef enum finding_kind {
     FINDING_ARITHMETIC,  // figures that cannot all be true
-    FINDING_ARMS,        // a comparison of runs that differ in more than the factor compared
+    FINDING_CONDITIONS,  // a comparison of runs that differ in more than the factor compared
     FINDING_UNSUPPORTED, // a statement that no figure supports
     FINDING_STATED,      // any of these, stated by the report itself
     FINDING_KINDS

@@ -59,7 +59,7 @@ static bool adds_communication(const claim_statement *s, quantity q, const proje
            interval_meet(interval_add(p->fixed, added), p->to.range);
 }
 
-// Is it the other arm's time, divided by the projected speed-up?
+// Is it the other row's time, divided by the projected speed-up?
 static bool follows_ratio(const claim_statement *s, quantity q, const projected *p) {
     const stated *speedup = &s->values[QUANTITY_RATIO];
     if (!s->than || !speedup->given) return false;
@@ -123,7 +123,7 @@ static void no_communication(findings *a, const claim_statement *s) {
     if (begun) finding_consequence(a, "this is a bound that no machine reaches, not a measurement");
 }
 
-// A projected time must be the row's time divided, that plus communication, or the other arm's time
+// A projected time must be the row's time divided, that plus communication, or the other row's time
 // divided by the projected speed-up.
 static void check_time(findings *a, const claim_statement *s, quantity q) {
     const projected p = project(s, q);
@@ -143,7 +143,7 @@ static void check_time(findings *a, const claim_statement *s, quantity q) {
         a, "the projected figures contradict each other: at most one of them is right");
 }
 
-// Checks the projected speed-up over the other arm, for every time that both have.
+// Checks the projected speed-up over the other row, for every time that both have.
 static void check_ratio(findings *a, const claim_statement *s) {
     const stated *speedup = &s->values[QUANTITY_RATIO];
     quantity last = QUANTITIES;

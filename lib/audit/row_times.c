@@ -165,7 +165,7 @@ static void say_implied(findings *a, const claim_row *r, stated implied) {
                            finding_show(implied.value).text, batch.text);
 }
 
-// Do the times of all arms that state no batch imply the same size? (An arm that states one is
+// Do the times of all rows that state no batch imply the same size? (A row that states one is
 // checked against it.)
 static void check_implied(findings *a, stated (*implied)(const claim_row *), const char *what) {
     const claim *c = a->claim;

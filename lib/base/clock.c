@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "base/clock.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char FORMAT[] = "%Y-%m-%dT%H:%M:%SZ";
 
@@ -27,4 +30,25 @@ bool clock_read_utc(const char *text, int64_t *seconds) {
     *seconds = timegm(&parts);
     // timegm changes the parts of a date that does not exist, such as February 30.
     return strftime(again, sizeof again, FORMAT, &parts) && strcmp(again, text) == 0;
+}
+
+// Adds up a line "cpu3 user nice system idle iowait irq softirq steal …", without idle and iowait.
+static void read_core(const char *line, double ticks, core_use *now) {
+    unsigned core;
+    double t[8];
+    if (sscanf(line, "cpu%u %lf %lf %lf %lf %lf %lf %lf %lf", &core, &t[0], &t[1], &t[2], &t[3],
+               &t[4], &t[5], &t[6], &t[7]) != 9 ||
+        core >= CORE_USE_CORES)
+        return;
+    now->used[core] = (t[0] + t[1] + t[2] + t[5] + t[6] + t[7]) / ticks;
+    now->stolen[core] = t[7] / ticks;
+}
+
+void core_use_read(core_use *now) {
+    char line[512];
+    const long ticks = sysconf(_SC_CLK_TCK);
+    for (int i = 0; i < CORE_USE_CORES; i++) now->used[i] = now->stolen[i] = NAN;
+    FILE *file = ticks > 0 ? fopen("/proc/stat", "re") : NULL;
+    while (file && fgets(line, sizeof line, file)) read_core(line, (double)ticks, now);
+    if (file) fclose(file);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clock.h - the monotonic clock for durations, and the wall clock for timestamps.
+// clock.h - the monotonic clock for durations, the wall clock for timestamps, and the processor
+// time of each core.
 #ifndef LOCKSTEP_BASE_CLOCK_H
 #define LOCKSTEP_BASE_CLOCK_H
 
@@ -18,5 +19,16 @@ void clock_utc(char *text);
 
 // Reads a text of clock_utc as seconds since 1970; false for any other text.
 bool clock_read_utc(const char *text, int64_t *seconds) MUST_CHECK;
+
+enum { CORE_USE_CORES = 1024 };
+
+// The processor time of each core of this machine, over all processes (/proc/stat): counters of the
+// kernel, in seconds, by the core's number; NAN: there is no such core, or the machine does not
+// count. They advance in ticks, usually of 0.01 s.
+typedef struct core_use {
+    double used[CORE_USE_CORES];   // all but idle, stolen time included
+    double stolen[CORE_USE_CORES]; // taken by a hypervisor
+} core_use;
+void core_use_read(core_use *now);
 
 #endif

@@ -40,3 +40,10 @@ char *paths_relative(const char *path, const char *folder) {
     }
     return memory_format("%s%s%s", ups, own + same, name);
 }
+
+bool paths_is_plain_name(const char *name) {
+    static const char accepted[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const size_t length = strspn(name, accepted);
+    return length && !name[length] && *name != '.' && *name != '-';
+}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// paths.h - paths relative to a folder.
+// paths.h - paths relative to a folder, and names that may become parts of paths.
 #ifndef LOCKSTEP_BASE_PATHS_H
 #define LOCKSTEP_BASE_PATHS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -12,5 +13,9 @@ void paths_real_folder(const char *path, char folder[PATH_MAX + 1]);
 // Returns `path` relative to `folder` (which ends in '/'), in a new string. Links to folders are
 // followed; a link to a file is not. A path that cannot be resolved stays as it is.
 char *paths_relative(const char *path, const char *folder) MUST_CHECK;
+
+// Returns whether `name` may become the name of a folder and a part of commands: it has only
+// letters, digits, '.', '_' and '-', at least one of them, and does not begin with '.' or '-'.
+bool paths_is_plain_name(const char *name);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/program.h"
+#include "base/tool_list.h"
 
 // Relative to the folder of the tools, or to its parent.
 static const struct {
@@ -32,7 +32,7 @@ status plugin_find(const char *file, const char *variable, char **path, error *e
         *path = memory_format("%s%s", strchr(given, '/') ? "" : "./", given);
         return STATUS_OK;
     }
-    TRY(program_folder(tools, err));
+    TRY(tool_folder(tools, err));
     for (size_t i = 0; i < PLACES; i++) {
         *path = path_in(i, tools, file);
         if (access(*path, F_OK) == 0) goto out;

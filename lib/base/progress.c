@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
+#include "base/number_text.h"
 
 static const uint64_t INTERVAL = 200000000, SHORT_JOB = 500000000; // nanoseconds
 

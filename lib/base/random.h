@@ -15,10 +15,10 @@
 // The purpose of a stream; part of the counter, so that streams never overlap. Equal bits depend on
 // the values: never renumber, only append.
 typedef enum random_purpose {
-    RANDOM_INIT = 1,    // initial weights: element = index in the tensor (key: the layer's seed)
-    RANDOM_DEAL = 2,    // dealing samples to shards (key: shard_seed)
-    RANDOM_ORDER = 3,   // order of a shard in an epoch: layer = shard
-    RANDOM_DROPOUT = 4, // epoch, sample id, element = feature (key: the layer's seed)
+    RANDOM_INIT = 1,      // initial weights: element = index in the tensor (key: the layer's seed)
+    RANDOM_PARTITION = 2, // which samples a shard has (key: shard_seed)
+    RANDOM_ORDER = 3,     // order of a shard in an epoch: layer = shard
+    RANDOM_DROPOUT = 4,   // epoch, sample id, element = feature (key: the layer's seed)
     RANDOM_CROP = 5,
     RANDOM_FLIP = 6,
     RANDOM_AFFINE = 7,

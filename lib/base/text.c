@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,21 @@ void text_markup(text *t, const char *string) {
         default: return;
         }
     }
+}
+
+void text_csv(text *out, const char *string) {
+    text field = {0};
+    if (*string && strchr("=+-@\t\r", *string)) text_append(&field, "'");
+    text_append(&field, string);
+    if (field.data) field.length = printable(field.data, false);
+    const bool quoted = strpbrk(text_string(&field), ",\"\n") != NULL;
+    if (quoted) {
+        text_replace(&field, "\"", "\"\"");
+        text_append(out, "\"");
+    }
+    text_append(out, text_string(&field));
+    if (quoted) text_append(out, "\"");
+    text_release(&field);
 }
 
 void text_base64(text *t, const void *bytes, size_t count) {

@@ -20,6 +20,11 @@ void text_append(text *t, const char *string);
 void text_format(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 // Appends text of an element or an attribute of HTML or SVG: & < > " are escaped.
 void text_markup(text *t, const char *string);
+// Appends text as a field of a CSV file (RFC 4180), quoted if necessary. A string that begins
+// with =, +, - or @, which a spreadsheet would take for a formula, gets a leading apostrophe;
+// control characters and bytes that are not UTF-8 become '?'. For text only: numbers are written as
+// they are.
+void text_csv(text *t, const char *string);
 // Appends bytes in base64 (RFC 4648, with padding).
 void text_base64(text *t, const void *bytes, size_t count);
 

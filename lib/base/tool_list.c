@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/tool_list.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 const tool_entry tool_list[] = {
     {"fetch-cifar", TOOLS_DATA, OWN_NAME,
@@ -40,4 +42,15 @@ const char *tool_summary(const char *name) {
     for (size_t i = 0; i < tool_count; i++)
         if (strcmp(tool_list[i].name, name) == 0) return tool_list[i].summary;
     return NULL;
+}
+
+status tool_folder(char folder[PATH_MAX], error *err) {
+    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length < 0)
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot find the running program: /proc/self/exe");
+    folder[length] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = 0;
+    return STATUS_OK;
 }

@@ -237,8 +237,12 @@ static status take(reader *r, const yaml_event_t *e) {
                                e->data.mapping_start.anchor, e->data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT: r->depth--; return STATUS_OK;
     case YAML_MAPPING_END_EVENT: return close_mapping(r);
-    default: return STATUS_OK;
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT: break;
     }
+    return STATUS_OK;
 }
 
 static status read_events(reader *r) {

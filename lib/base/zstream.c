@@ -86,7 +86,7 @@ out:
 
 static status refuse(const zreader *r, size_t code, error *err) {
     unsigned long long at = (unsigned long long)r->frame_start;
-    switch (ZSTD_getErrorCode(code)) {
+    switch ((int)ZSTD_getErrorCode(code)) { // the few of zstd's many
     case ZSTD_error_memory_allocation:
         return error_set(err, STATUS_FAILED, "out of memory: cannot read: '%s'", r->path);
     case ZSTD_error_checksum_wrong:

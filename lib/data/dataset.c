@@ -304,3 +304,59 @@ void dataset_release(dataset *d) {
 size_t dataset_sample_bytes(const dataset *d) {
     return (size_t)d->channels * (size_t)d->height * (size_t)d->width;
 }
+
+// ---- Writing ----
+
+status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
+                           int classes, const uint8_t *images, const uint32_t *labels,
+                           const uint32_t *ids, error *err) {
+    const int64_t shape[4] = {samples, channels, height, width};
+    status rc;
+    TRY(tensor_file_add(f, "images", TENSOR_U8, 4, shape, images, false, err));
+    TRY(labels_add(f, labels, samples, classes, err));
+    TRY(tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err));
+out:
+    return rc;
+}
+
+static status add_list(tensor_file *f, const char *key, yaml_node *list, error *err) {
+    char *text = NULL;
+    status rc = json_from_yaml(list, &text, err);
+    if (rc == STATUS_OK) rc = tensor_file_add_metadata(f, key, text, err);
+    free(text);
+    return rc;
+}
+
+static status add_names(tensor_file *f, const char *key, const char *const *names, int count,
+                        error *err) {
+    status rc = STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < count; i++) yaml_append(list, yaml_new_string(names[i]));
+    rc = add_list(f, key, list, err);
+    yaml_free(list);
+    return rc;
+}
+
+static status add_numbers(tensor_file *f, const char *key, const float *values, int count,
+                          error *err) {
+    status rc = STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < count; i++) yaml_append(list, yaml_new_float(values[i]));
+    rc = add_list(f, key, list, err);
+    yaml_free(list);
+    return rc;
+}
+
+status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
+                        const uint32_t *labels, const uint32_t *ids, error *err) {
+    status rc;
+    TRY(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width,
+                            info->classes, images, labels, ids, err));
+    TRY(tensor_file_add_metadata(f, "dataset", info->name, err));
+    TRY(tensor_file_add_metadata(f, "split", info->split, err));
+    TRY(add_names(f, "classes", info->class_names, info->classes, err));
+    TRY(add_numbers(f, "mean", info->mean, info->channels, err));
+    TRY(add_numbers(f, "std", info->std, info->channels, err));
+out:
+    return rc;
+}

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // dataset.h - images, labels and ids, from one tensor file or from the shards that `shard` wrote.
-//
-// Samples are *dealt* to V virtual shards: permuted by shard_seed, permuted position p goes to
-// shard p mod V, at place p / V. A dataset read from shard files and one dealt in memory from the
-// unsharded file agree in every sample of every shard, so both train the same model.
 #ifndef LOCKSTEP_DATA_DATASET_H
 #define LOCKSTEP_DATA_DATASET_H
 
@@ -52,18 +48,6 @@ void dataset_release(dataset *d);
 // Returns the bytes of one sample: C·H·W.
 size_t dataset_sample_bytes(const dataset *d);
 
-// The deal: fills sample[v][k] (index into this dataset) for each shard v of V, and size[v]. For
-// shard files, V and seed must be those of the files (otherwise STATUS_INPUT, with both in the
-// message). More shards than samples: STATUS_USAGE.
-typedef struct deal {
-    int shards;
-    uint32_t **sample; // [shards][size[v]]
-    uint32_t *size;    // non-increasing
-} deal;
-status deal_init(deal *d, const dataset *data, int shards, uint64_t shard_seed,
-                 error *err) MUST_CHECK;
-void deal_release(deal *d);
-
 // Description of a dataset to be written.
 typedef struct dataset_info {
     const char *name, *split;
@@ -83,11 +67,5 @@ status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t 
 status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
                            int classes, const uint8_t *images, const uint32_t *labels,
                            const uint32_t *ids, error *err) MUST_CHECK;
-
-// Computes the mean and (population) standard deviation of each channel, of pixels divided by 255,
-// from exact integer sums. The deviation of a constant channel is 1, so that normalised values stay
-// finite.
-void dataset_statistics(const uint8_t *images, uint32_t samples, int channels, int pixels,
-                        float *mean, float *std);
 
 #endif

@@ -2,9 +2,10 @@
 // holdout.h - training samples that are left out of training, to choose by: a validation set.
 //
 // The choice depends only on the seed and the samples' ids: those with the smallest 64 random bits
-// (RANDOM_VALIDATION) are left out. The deal then covers the others: the order into which
-// `shard_seed` permutes all samples, without those left out, is dealt as usual. Shard files hold
-// that order, so they serve with any validation set, and give the same deal as the unsharded file.
+// (RANDOM_VALIDATION) are left out. The partition (partition.h) then covers the others: the order
+// into which `shard_seed` permutes all samples, without those left out, is divided as usual. Shard
+// files hold that order, so they serve with any validation set, and give the same partition as the
+// unsharded file.
 #ifndef LOCKSTEP_DATA_HOLDOUT_H
 #define LOCKSTEP_DATA_HOLDOUT_H
 
@@ -26,9 +27,5 @@ typedef struct holdout {
 status holdout_choose(holdout *h, const dataset *d, uint32_t count, uint64_t seed,
                       error *err) MUST_CHECK;
 void holdout_release(holdout *h);
-
-// deal_init without the samples that are left out; `left` NULL: all samples are dealt.
-status deal_init_without(deal *d, const dataset *data, const holdout *left, int shards,
-                         uint64_t shard_seed, error *err) MUST_CHECK;
 
 #endif

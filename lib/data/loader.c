@@ -55,7 +55,7 @@ static bool changes_images(const loader_options *o) {
 }
 
 static status slot_init(slot *s, const loader_options *o, error *err) {
-    int shards = o->sampler->deal->shards;
+    int shards = o->sampler->partition->shards;
     size_t room = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
     if (changes_images(o)) {
         s->images = memory_try_new(room + 1, dataset_sample_bytes(o->data), err);

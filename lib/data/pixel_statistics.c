@@ -4,6 +4,28 @@
 #include <math.h>
 #include <stdio.h>
 
+void pixel_statistics(const uint8_t *images, uint32_t samples, int channels, int pixels,
+                      float *mean, float *std) {
+    size_t plane = (size_t)pixels, stride = plane * (size_t)channels;
+    double n = (double)samples * (double)pixels;
+    for (int c = 0; c < channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (uint32_t i = 0; i < samples; i++) {
+            const uint8_t *p = images + i * stride + (size_t)c * plane;
+            for (size_t k = 0; k < plane; k++) {
+                sum += p[k];
+                squares += (uint32_t)p[k] * p[k];
+            }
+        }
+        // n² · variance = n · Σx² - (Σx)² can exceed 64 bits; an integer until the square root.
+        unsigned __int128 spread =
+            (unsigned __int128)((uint64_t)samples * (uint64_t)pixels) * squares -
+            (unsigned __int128)sum * sum;
+        mean[c] = n > 0 ? (float)((double)sum / (n * 255)) : 0;
+        std[c] = spread ? (float)(sqrt((double)spread) / (n * 255)) : 1;
+    }
+}
+
 static bool refuse_above_1(const char *what, double value, char why[PIXEL_WHY_BYTES]) {
     if (value <= 255)
         snprintf(why, PIXEL_WHY_BYTES,

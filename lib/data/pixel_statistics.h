@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
-// pixel_statistics.h - which means and standard deviations pixels from 0 to 1 can have. Those of
-// bytes (125.3) would train a network whose images are almost constant.
+// pixel_statistics.h - mean and standard deviation of the pixels of images, and which ones pixels
+// from 0 to 1 can have. Those of bytes (125.3) would train a network whose images are almost
+// constant.
 #ifndef LOCKSTEP_DATA_PIXEL_STATISTICS_H
 #define LOCKSTEP_DATA_PIXEL_STATISTICS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+// Computes the mean and (population) standard deviation of each channel, of pixels divided by 255,
+// from exact integer sums. The deviation of a constant channel is 1, so that normalised values stay
+// finite.
+void pixel_statistics(const uint8_t *images, uint32_t samples, int channels, int pixels,
+                      float *mean, float *std);
 
 enum { PIXEL_WHY_BYTES = 160 };
 

@@ -24,7 +24,7 @@ status recorded_add_input(manifest *m, const char *path, error *err) MUST_CHECK;
 void recorded_content(const char *path, char content[SHA256_TEXT_BYTES]);
 
 // Tells which training images are in the test data `path` of this content hash, too, by the
-// manifest beside the file, which counts them (source/overlap.h). images = 0: none, or unknown.
+// manifest beside the file, which counts them (source/raw_dataset.h). images = 0: none, or unknown.
 void recorded_repeats(const char *path, const char *content, manifest_repeats *repeats);
 
 #endif

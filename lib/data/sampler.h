@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "data/partition.h"
 
 enum { SAMPLER_EPOCHS = 2 };
 
 typedef struct sampler {
-    const deal *deal; // not owned; must outlive the sampler
+    const partition *partition; // not owned; must outlive the sampler
     uint64_t seed;
     uint32_t per_step; // samples of a shard in a full step
     uint64_t steps;    // per epoch
@@ -33,7 +33,7 @@ typedef struct sampler {
 } sampler;
 
 // STATUS_USAGE unless the number of shards divides `global_batch`. Allocates everything up front.
-status sampler_init(sampler *s, const deal *d, int global_batch, uint64_t seed,
+status sampler_init(sampler *s, const partition *p, int global_batch, uint64_t seed,
                     error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void sampler_release(sampler *s);

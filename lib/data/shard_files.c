@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/progress.h"
+#include "data/partition.h"
 
 void shard_files_name(int shard, int shards, char name[SHARD_NAME_BYTES]) {
     snprintf(name, SHARD_NAME_BYTES, "shard-%05d-of-%05d.st.zst", shard, shards);
@@ -217,12 +218,12 @@ out:
     return rc;
 }
 
-static status write_shard(const dataset *d, const deal *dealt, int v, uint64_t shard_seed,
+static status write_shard(const dataset *d, const partition *p, int v, uint64_t shard_seed,
                           gather *g, const char *path, manifest *m, error *err) {
     size_t stride = dataset_sample_bytes(d);
-    uint32_t size = dealt->size[v];
+    uint32_t size = p->size[v];
     for (uint32_t k = 0; k < size; k++) {
-        uint32_t i = dealt->sample[v][k];
+        uint32_t i = p->sample[v][k];
         memcpy(g->images + k * stride, d->pixels[i], stride);
         g->labels[k] = d->labels[i];
         g->ids[k] = d->ids[i];
@@ -231,7 +232,7 @@ static status write_shard(const dataset *d, const deal *dealt, int v, uint64_t s
     status rc;
     TRY(dataset_add_tensors(&f, size, d->channels, d->height, d->width, d->classes, g->images,
                             g->labels, g->ids, err));
-    TRY(describe(&f, d, dealt->shards, v, shard_seed, err));
+    TRY(describe(&f, d, p->shards, v, shard_seed, err));
     TRY(tensor_file_write(path, &f, err));
     const manifest_file written = {
         .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
@@ -241,8 +242,8 @@ out:
     return rc;
 }
 
-// Removes the shards in `folder` of every deal but one to `keep` files (0: removes all). Failure is
-// harmless: a reader of the folder refuses a mixture.
+// Removes the shards in `folder` of every partition but one into `keep` files (0: removes all).
+// Failure is harmless: a reader of the folder refuses a mixture.
 static void remove_others(const char *folder, int keep) {
     DIR *dir = opendir(folder);
     if (!dir) return;
@@ -256,19 +257,19 @@ static void remove_others(const char *folder, int keep) {
 
 status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
                          const logger *log, manifest *m, error *err) {
-    deal dealt = {0};
+    partition parts = {0};
     gather g = {0};
     progress shown;
     char name[SHARD_NAME_BYTES], *path = NULL;
     status rc;
     progress_begin(&shown, log, "writing", "shards");
-    TRY(deal_init(&dealt, d, shards, shard_seed, err));
-    TRY(gather_init(&g, d, dealt.size[0], err));
+    TRY(partition_init(&parts, d, NULL, shards, shard_seed, err));
+    TRY(gather_init(&g, d, parts.size[0], err));
     for (int v = 0; v < shards; v++) {
         shard_files_name(v, shards, name);
         free(path);
         path = memory_format("%s/%s", folder, name);
-        rc = path ? write_shard(d, &dealt, v, shard_seed, &g, path, m, err) : STATUS_FAILED;
+        rc = path ? write_shard(d, &parts, v, shard_seed, &g, path, m, err) : STATUS_FAILED;
         if (rc != STATUS_OK) {
             remove_others(folder, 0);
             goto out;
@@ -280,6 +281,6 @@ out:
     progress_end(&shown);
     free(path);
     gather_release(&g);
-    deal_release(&dealt);
+    partition_release(&parts);
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shard_files.h - a dataset dealt to V files: shard-00000-of-00004.st.zst and so on.
+// shard_files.h - a dataset divided among V files: shard-00000-of-00004.st.zst and so on.
 //
 // Each file holds its samples in shard order. Its metadata has that of the unsharded file and
 // shards (V), shard (its number), shard_seed and source (content hash of the unsharded file).
@@ -27,16 +27,17 @@ status shard_files_is_folder(const char *path, bool *folder, error *err) MUST_CH
 
 // Lists the paths of all shards in `folder`, in order; free() each and the array. STATUS_INPUT if
 // there is none, if one is missing (the message names it), or if the folder mixes shards of two
-// deals.
+// partitions.
 status shard_files_list(const char *folder, char ***paths, int *count, error *err) MUST_CHECK;
 
-// Checks that the files of `d` are the shards of one deal of one source, in order and of the right
-// sizes, and fills shard_seed and source. For dataset_read.
+// Checks that the files of `d` are the shards of one partition of one source, in order and of the
+// right sizes, and fills shard_seed and source. For dataset_read.
 status shard_files_check(dataset *d, error *err) MUST_CHECK;
 
-// Deals the unsharded dataset `d` to `shards` files in `folder` (which exists), replaces any shards
-// there, and adds each file as an output to `m`. On failure no shard is left there, old or new.
-// Memory: one shard in addition to the dataset. `log` shows progress; NULL: no progress is shown.
+// Divides the unsharded dataset `d` among `shards` files in `folder` (which exists), replaces any
+// shards there, and adds each file as an output to `m`. On failure no shard is left there, old or
+// new. Memory: one shard in addition to the dataset. `log` shows progress; NULL: no progress is
+// shown.
 status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
                          const logger *log, manifest *m, error *err) MUST_CHECK;
 

@@ -13,7 +13,8 @@
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 #include "dist/allreduce_device.h"
-#include "dist/launch.h"
+#include "dist/launch_join.h"
+#include "dist/launch_local.h"
 
 enum {
     WARM_UPS = 3,

@@ -18,7 +18,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "compute/devices.h"
-#include "dist/launch.h"
+#include "dist/comm.h"
+#include "dist/launch_environment.h"
 
 typedef struct allreduce_options {
     int world_size;

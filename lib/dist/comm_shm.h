@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // comm_shm.h - collectives through shared memory, for ranks on one host.
 //
-// An all-reduce is two meetings (barriers):
+// An all-reduce has two barriers:
 //
 //     every rank writes its vectors              (except its own slice of them)
-//     -- meeting --
+//     -- barrier --
 //     every rank sums its slice over all ranks' vectors into the result
-//     -- meeting --
+//     -- barrier --
 //     every rank copies the result out
 //
-// The next collective is safe without a third meeting. It writes vectors, which all ranks have read
-// before the second meeting, and it writes the result only after its own first meeting, which a
-// rank enters only after copying the last result. An all-gather is one meeting; its two areas
-// alternate, so all ranks have read the one being written before the meeting in between.
+// The next collective is safe without a third barrier. It writes vectors, which all ranks have read
+// before the second barrier, and it writes the result only after its own first barrier, which a
+// rank enters only after copying the last result. An all-gather has one barrier; its two areas
+// alternate, so all ranks have read the one being written before the barrier in between.
 //
 // Larger data go in several rounds; the bits do not depend on that.
 #ifndef LOCKSTEP_DIST_COMM_SHM_H

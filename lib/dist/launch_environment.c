@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Finds the group that this process was started into, from the variables in its environment.
+#include "dist/launch_environment.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "dist/launch.h"
 #include "dist/launch_mpi.h"
 #include "dist/shared_memory.h"
 

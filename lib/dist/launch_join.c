@@ -4,6 +4,8 @@
 // connections close. If rank 0 or an accepted rank fails, all accepted ranks receive the reason, so
 // none is left waiting. A process that does not match receives the reason and is refused, and the
 // others go on waiting: it may belong to another group.
+#include "dist/launch_join.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,6 @@
 #include "base/memory.h"
 #include "dist/comm_shm.h"
 #include "dist/endpoint.h"
-#include "dist/launch.h"
 #include "dist/launch_mpi.h"
 
 enum {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ranks as children of this process. It waits for them, passes signals on, ends all of them if one
 // fails, and finds the first error.
+#include "dist/launch_local.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +16,6 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "dist/comm_shm.h"
-#include "dist/launch.h"
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGUSR1};
 enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };

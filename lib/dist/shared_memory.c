@@ -22,19 +22,19 @@
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 
-// Points in a meeting where a rank may die or be stopped. A test that includes this file defines
+// Points in a barrier where a rank may die or be stopped. A test that includes this file defines
 // them to do that; otherwise they do nothing.
-enum { MEETING_ENTERED, MEETING_COUNTED, MEETING_LAST, MEETING_OPENED, MEETING_POINTS };
-#ifndef MEETING_POINT
-#define MEETING_POINT(s, rank, point) ((void)0)
+enum { BARRIER_ENTERED, BARRIER_COUNTED, BARRIER_LAST, BARRIER_OPENED, BARRIER_POINTS };
+#ifndef BARRIER_POINT
+#define BARRIER_POINT(s, rank, point) ((void)0)
 #endif
 
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between processes");
 
 enum {
-    FAILED = 1,     // the lowest bit of the meeting word
-    GENERATION = 2, // the bits above count meetings
-    NO_MEETING = 1, // a generation that no rank waits for
+    FAILED = 1,     // the lowest bit of the barrier word
+    GENERATION = 2, // the bits above count barriers
+    NO_BARRIER = 1, // a generation that no rank waits for
     // Some microseconds: about the cost of sleeping and being woken, so a wait never takes more
     // than twice the time of the better choice.
     SPINS = 100,
@@ -44,7 +44,7 @@ enum {
 
 typedef struct slot {
     _Alignas(SHARED_ALIGNMENT) atomic_int presence; // below
-    atomic_uint counted; // the generation of the meeting that counts this rank, plus GENERATION
+    atomic_uint counted; // the generation of the barrier that counts this rank, plus GENERATION
     atomic_int process;  // to find out whether it is stopped; 0: unknown
     error report;
 } slot;
@@ -313,11 +313,11 @@ static status failure(const shared_memory *s, error *err) {
     return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
 }
 
-// ---- Meeting ----
+// ---- The barrier ----
 
-// Returns true if the word has changed, so this meeting is over. NO_MEETING is never over.
+// Returns true if the word has changed, so this barrier is over. NO_BARRIER is never over.
 static bool is_over(const control *c, unsigned generation) {
-    return generation != NO_MEETING && atomic_load(&c->word) != generation;
+    return generation != NO_BARRIER && atomic_load(&c->word) != generation;
 }
 
 // Looks for a reason why ranks that are not known to be counted never will be. `stalled` counts how
@@ -328,7 +328,7 @@ static void check_ranks(shared_memory *s, unsigned generation, int *stalled) {
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
         slot *other = &c->slots[r];
-        // The order of the reads matters: a rank that was counted, or ended the meeting, and left
+        // The order of the reads matters: a rank that was counted, or ended the barrier, and left
         // after that must not be reported as having left it.
         const int presence = atomic_load(&other->presence);
         const bool dead = presence == PRESENT && is_dead(s, r);
@@ -346,7 +346,7 @@ static void check_ranks(shared_memory *s, unsigned generation, int *stalled) {
 
 status shared_check(shared_memory *s, int *stalled, error *err) {
     const control *c = s->control;
-    if (!(atomic_load(&c->word) & FAILED)) check_ranks(s, NO_MEETING, stalled);
+    if (!(atomic_load(&c->word) & FAILED)) check_ranks(s, NO_BARRIER, stalled);
     return atomic_load(&c->word) & FAILED ? failure(s, err) : STATUS_OK;
 }
 
@@ -376,15 +376,15 @@ static void wait_for_change(shared_memory *s, unsigned word) {
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-// Opens the meeting as the last rank to arrive. That rank is never marked as counted: until the
+// Opens the barrier as the last rank to arrive. That rank is never marked as counted: until the
 // word has changed, the others must detect its death.
 static status complete_barrier(shared_memory *s, int rank, unsigned word, error *err) {
     control *c = s->control;
     (void)rank; // used by tests
     atomic_store(&c->arrivals, 0);
-    MEETING_POINT(s, rank, MEETING_LAST);
+    BARRIER_POINT(s, rank, BARRIER_LAST);
     if (!atomic_compare_exchange_strong(&c->word, &word, word + GENERATION)) return failure(s, err);
-    MEETING_POINT(s, rank, MEETING_OPENED);
+    BARRIER_POINT(s, rank, BARRIER_OPENED);
     if (atomic_load(&c->sleepers) > 0) wake(c);
     return STATUS_OK;
 }
@@ -395,12 +395,12 @@ status shared_barrier(shared_memory *s, int rank, error *err) {
     control *c = s->control;
     const unsigned word = atomic_load(&c->word);
     if (word & FAILED) return failure(s, err);
-    MEETING_POINT(s, rank, MEETING_ENTERED);
+    BARRIER_POINT(s, rank, BARRIER_ENTERED);
     const bool last = atomic_fetch_add(&c->arrivals, 1) == c->size - 1;
-    MEETING_POINT(s, rank, MEETING_COUNTED);
+    BARRIER_POINT(s, rank, BARRIER_COUNTED);
     if (last) return complete_barrier(s, rank, word, err);
     atomic_store(&c->slots[rank].counted, word + GENERATION);
     wait_for_change(s, word);
-    // A failure after the meeting was over belongs to the next one.
+    // A failure after the barrier was over belongs to the next one.
     return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
 }

@@ -6,14 +6,14 @@
 // It is a nameless file in memory (memfd), so nothing remains after the last rank, however it
 // ended.
 //
-// Meeting (a barrier). The control word holds a generation, incremented by the last rank that
-// arrives, and a failure bit. Both are in one atomic word, so a meeting either succeeds for every
-// rank or fails for every rank. Ranks wait for the word to change: they spin for some microseconds
-// if there is a processor for each, then sleep (futex).
+// Barrier. The control word holds a generation, incremented by the last rank that arrives, and a
+// failure bit. Both are in one atomic word, so a barrier either succeeds for every rank or fails
+// for every rank. Ranks wait for the word to change: they spin for some microseconds if there is a
+// processor for each, then sleep (futex).
 //
 // Death. Each rank holds a record lock on one byte of the file, byte r for rank r; the kernel
 // releases it when the process ends, however it ends. A rank that has slept SHARED_POLL_MS
-// checks the locks of those that are not known to be counted in the meeting. That needs no process
+// checks the locks of those that are not known to be counted in the barrier. That needs no process
 // numbers, so it is safe from their reuse, and it costs nothing as long as no rank is late. (A
 // process loses its locks with the first descriptor of the file that it closes, so it opens the
 // file once.)

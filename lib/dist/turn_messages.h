@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// turn_messages.h - what a training that takes turns (train/turns.h), and the program that gives
-// them (timing/), send each other, over an endpoint.
+// turn_messages.h - what a training that takes turns (train/turn_taker.h), and the program that
+// gives them (timing/), send each other, over an endpoint.
 //
 // A rank begins with a turn_hello. With that of rank 0 comes a file: the training's manifest so
 // far, as text, which may be longer than a message. The program sends a turn_order to every rank.

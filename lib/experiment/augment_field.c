@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hint.h"
-#include "experiment/readers.h"
+#include "experiment/field_readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "base/spelling.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 // Generous limits for folders of experiments.
 enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
@@ -318,9 +318,9 @@ status catalog_find_file(const char *word, char **path, error *err) {
     catalog known = {0};
     status rc = STATUS_OK;
     *path = NULL;
-    if (!names_is_path(word) && !is_file(word)) {
+    if (!lookup_is_path(word) && !is_file(word)) {
         TRY(catalog_read_places(&known, err));
-        if (!catalog_look_up(&known, word)) names_find_with_data(word, path);
+        if (!catalog_look_up(&known, word)) lookup_with_data(word, path);
         if (*path) goto out;
         TRY(catalog_find(&known, word, &entry, err));
         word = entry->path;

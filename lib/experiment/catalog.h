@@ -58,7 +58,7 @@ status catalog_find(const catalog *c, const char *name, const catalog_entry **fo
                     error *err) MUST_CHECK;
 
 // Finds the file that a word on a command line stands for: a path, a file that exists, or the name
-// of an experiment in one of the places above or next to its data (names.h). free() *path.
+// of an experiment in one of the places above or next to its data (lookup.h). free() *path.
 status catalog_find_file(const char *word, char **path, error *err) MUST_CHECK;
 
 // Both return false for models, claims and other files.

@@ -9,23 +9,23 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "compute/backend.h"
-#include "experiment/fields.h"
+#include "experiment/experiment_fields.h"
 #include "experiment/inherit.h"
 
 enum { MAX_KNOWN = 64 }; // keys of one mapping
 
 // ---- Known keys ----
 
-// Lists the keys below `group` ("": top level), each once. They point into `room`.
-static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
+// Lists the keys below `section` ("": top level), each once. They point into `room`.
+static size_t known_keys(const char *section, char room[MAX_KNOWN][32],
                          const char *known[MAX_KNOWN]) {
-    size_t count = 0, skip = strlen(group);
+    size_t count = 0, skip = strlen(section);
     for (size_t i = 0; i < experiment_field_count; i++) {
         const char *path = experiment_fields[i].path;
-        if (skip && (strncmp(path, group, skip) != 0 || path[skip] != '.')) continue;
+        if (skip && (strncmp(path, section, skip) != 0 || path[skip] != '.')) continue;
         const char *key = skip ? path + skip + 1 : path;
         snprintf(room[count], sizeof room[count], "%.*s", (int)strcspn(key, "."), key);
-        // Keys of one group are adjacent in the table.
+        // Keys of one section are adjacent in the table.
         if (count && !strcmp(room[count - 1], room[count])) continue;
         known[count] = room[count];
         count++;
@@ -48,21 +48,22 @@ void experiment_answer_option(const char *name, const char *value, char text[HIN
         snprintf(text, HINT_BYTES, "%s", note);
 }
 
-// The paths that --set may name: fields, and whole groups.
+// The paths that --set may name: fields, and whole sections.
 static size_t known_paths(const char *known[EXPERIMENT_MOST_KEYS]) {
-    static const char *const groups[] = {"normalize",      "optimizer", "schedule",
-                                         "lr_scaling",     "average",   "validation",
-                                         "early_stopping", "stop_at",   "mixup"};
+    static const char *const sections[] = {"normalize",      "optimizer", "schedule",
+                                           "lr_scaling",     "average",   "validation",
+                                           "early_stopping", "stop_at",   "mixup"};
     size_t count = experiment_keys(known);
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) known[count++] = sections[i];
     return count;
 }
 
 // "schedule: cosine" means "schedule: {kind: cosine}".
-static status refuse_group(const yaml_node *value, const char *group, const char *key, error *err) {
+static status refuse_section(const yaml_node *value, const char *section, const char *key,
+                             error *err) {
     if (value->kind != YAML_SCALAR || !*value->text)
-        return yaml_error(value, err, "'%s': expected a mapping", group);
-    return yaml_error(value, err, "'%s': expected a mapping, such as {%s: %.60s}", group, key,
+        return yaml_error(value, err, "'%s': expected a mapping", section);
+    return yaml_error(value, err, "'%s': expected a mapping, such as {%s: %.60s}", section, key,
                       value->text);
 }
 
@@ -75,10 +76,10 @@ static status check_keys(const yaml_node *root, error *err) {
     status rc = yaml_check_keys_among(root, known, count, paths, path_count, err);
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
-        if (!experiment_is_group(key)) continue;
+        if (!experiment_is_section(key)) continue;
         count = known_keys(key, room, known);
         if (root->items[i]->kind != YAML_MAPPING)
-            return refuse_group(root->items[i], key, known[0], err);
+            return refuse_section(root->items[i], key, known[0], err);
         rc = yaml_check_keys_among(root->items[i], known, count, paths, path_count, err);
     }
     return rc;
@@ -105,13 +106,13 @@ static void assign(yaml_node *root, const char *path, yaml_node *value) {
     yaml_node *parent = root;
     const char *dot = strchr(path, '.');
     if (dot) {
-        char group[32];
-        snprintf(group, sizeof group, "%.*s", (int)(dot - path), path);
-        parent = (yaml_node *)yaml_find(root, group);
+        char section[32];
+        snprintf(section, sizeof section, "%.*s", (int)(dot - path), path);
+        parent = (yaml_node *)yaml_find(root, section);
         if (!parent || parent->kind != YAML_MAPPING) {
             parent = yaml_new(YAML_MAPPING);
             parent->flow = true;
-            yaml_put(root, group, parent);
+            yaml_put(root, section, parent);
         }
         path = dot + 1;
     }
@@ -123,19 +124,19 @@ static void assign(yaml_node *root, const char *path, yaml_node *value) {
     yaml_free(value);
 }
 
-// Lists the keys of the group of an unknown path, or of an experiment; a key that is no group has
-// none.
+// Lists the keys of the section of an unknown path, or of an experiment; a key that is no section
+// has none.
 static void list_siblings(const char *path, char hint[HINT_BYTES]) {
-    char room[MAX_KNOWN][32], group[32];
+    char room[MAX_KNOWN][32], section[32];
     const char *known[MAX_KNOWN], *dot = strchr(path, '.');
     size_t count = known_keys("", room, known);
-    snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - path) : 0, path);
+    snprintf(section, sizeof section, "%.*s", dot ? (int)(dot - path) : 0, path);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(known[i], group) != 0 || experiment_is_group(group)) continue;
-        snprintf(hint, HINT_BYTES, ": '%s' has no keys; --set gives it as a whole", group);
+        if (strcmp(known[i], section) != 0 || experiment_is_section(section)) continue;
+        snprintf(hint, HINT_BYTES, ": '%s' has no keys; --set gives it as a whole", section);
         return;
     }
-    if (experiment_is_group(group)) count = known_keys(group, room, known);
+    if (experiment_is_section(section)) count = known_keys(section, room, known);
     hint_list("the keys are", known, count, hint);
 }
 
@@ -386,20 +387,20 @@ static bool changes_bits(const char *key) {
 }
 
 // Finds the first key of `a` whose value differs in `b`, and writes its whole path to `key`. For a
-// group, that is the key within it. Ignores the key `but`, unless it is "".
-static bool differs(const yaml_node *a, const yaml_node *b, const char *group, const char *but,
+// section, that is the key within it. Ignores the key `but`, unless it is "".
+static bool differs(const yaml_node *a, const yaml_node *b, const char *section, const char *but,
                     char key[64]) {
     for (size_t i = 0; i < a->count; i++) {
         const char *name = a->keys[i];
-        if (!*group && (!changes_bits(name) || !strcmp(name, but))) continue;
+        if (!*section && (!changes_bits(name) || !strcmp(name, but))) continue;
         const yaml_node *x = a->items[i], *y = yaml_find(b, name);
         if (yaml_equal(x, y)) continue;
-        if (!*group && experiment_is_group(name) && y && x->kind == YAML_MAPPING &&
+        if (!*section && experiment_is_section(name) && y && x->kind == YAML_MAPPING &&
             y->kind == YAML_MAPPING &&
             (differs(x, y, name, but, key) || differs(y, x, name, but, key)))
             return true;
         if (!strcmp(name, "architecture")) name = "model";
-        snprintf(key, 64, "%s%s%s", group, *group ? "." : "", name);
+        snprintf(key, 64, "%s%s%s", section, *section ? "." : "", name);
         return true;
     }
     return false;
@@ -440,4 +441,18 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
     else
         return NULL;
     return why;
+}
+
+// ---- Early stopping ----
+
+bool early_stopping_is_reached(const early_stopping *rule, double accuracy) {
+    return rule->stop_at > 0 && accuracy >= rule->stop_at;
+}
+
+bool early_stopping_is_due(const early_stopping *rule, const double *accuracy, int epochs) {
+    int best = 0;
+    for (int i = 1; i < epochs; i++)
+        if (accuracy[i] > accuracy[best] + rule->min_delta) best = i;
+    return (rule->patience && epochs - 1 - best >= rule->patience) ||
+           early_stopping_is_reached(rule, accuracy[epochs - 1]);
 }

@@ -13,7 +13,7 @@
 #include "base/hint.h"
 #include "base/yaml_tree.h"
 #include "data/augment.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
 #include "nn/tensor_settings.h"
@@ -71,7 +71,7 @@ typedef struct experiment {
     validation validation;
     kept_model keep; // best: after the first epoch with the best validation accuracy
     early_stopping early_stopping;
-    test_views tta;         // of the evaluation: training does not depend on it
+    tta_kind tta;           // of the evaluation: training does not depend on it
     double target_accuracy; // 0: none
     model model;
     char *model_path; // the model's file, relative to the current folder

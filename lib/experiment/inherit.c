@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "experiment/fields.h"
-#include "experiment/names.h"
+#include "experiment/experiment_fields.h"
+#include "experiment/lookup.h"
 
 // ---- Inheriting ----
 
@@ -31,9 +31,9 @@ static void drop_nulls(yaml_node *mapping) {
     }
 }
 
-// The kind of a group, or NULL if it has none or it is not a word.
-static const char *kind_of(const yaml_node *group, const char *key) {
-    const yaml_node *kind = yaml_find(group, "kind");
+// The kind of a section, or NULL if it has none or it is not a word.
+static const char *kind_of(const yaml_node *section, const char *key) {
+    const yaml_node *kind = yaml_find(section, "kind");
     return kind ? kind->text : experiment_default_kind(key);
 }
 
@@ -57,7 +57,7 @@ static void take_over(yaml_node *root, const yaml_node *base) {
         if (is_own(key)) continue;
         if (!own)
             yaml_put(root, key, yaml_copy(item));
-        else if (experiment_is_group(key) && own->kind == YAML_MAPPING &&
+        else if (experiment_is_section(key) && own->kind == YAML_MAPPING &&
                  item->kind == YAML_MAPPING && !is_of_another_kind(own, item, key))
             take_group(own, item);
     }
@@ -119,7 +119,7 @@ static status add_base(yaml_node *root, const char *path, const link *here, erro
     error local;
     status rc;
     TRY(yaml_string(place, "base", &name, err));
-    rc = names_find_run(path, "", name, &file, &local);
+    rc = lookup_run(path, "", name, &file, &local);
     if (rc == STATUS_INPUT) rc = yaml_error(place, err, "'base': %s", local.message);
     if (rc == STATUS_FAILED) rc = error_pass(&local, err);
     if (rc != STATUS_OK) goto out;

@@ -9,9 +9,9 @@
 enum { INHERIT_MAX_DEPTH = 8 }; // bases of bases
 
 // Reads the experiment file `path`. It inherits every key from its base that it does not set
-// itself, except name and title. Groups (optimizer, schedule, normalize, lr_scaling) are inherited
-// key by key; a group of another kind inherits nothing, since the keys of one kind have no meaning
-// for another. `KEY: null` removes a key.
+// itself, except name and title. Sections (optimizer, schedule, normalize, lr_scaling) are
+// inherited key by key; a section of another kind inherits nothing, since the keys of one kind have
+// no meaning for another. `KEY: null` removes a key.
 //
 // Every value keeps its file, line and column; the root has no `base`. STATUS_INPUT, at the place
 // of `base`, if the base cannot be found, is not an experiment, leads back to a file already read,

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "experiment/factors.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 // ---- Reading ----
 
@@ -37,7 +37,7 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
                          error *err) {
     status rc = STATUS_OK;
     struct dirent **found = NULL;
-    int length = names_folder_length(path), count = -1;
+    int length = lookup_folder_length(path), count = -1;
     char *folder = memory_format("%.*s", length ? length : 1, length ? path : ".");
     count = scandir(folder, &found, is_yaml, alphasort);
     if (count < 0)
@@ -55,7 +55,7 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
 
 status known_experiments_read(known_experiments *k, const char *a, const char *b, error *err) {
     status rc = STATUS_OK;
-    int of_a = names_folder_length(a), of_b = names_folder_length(b);
+    int of_a = lookup_folder_length(a), of_b = lookup_folder_length(b);
     *k = (known_experiments){0};
     TRY(published_read(&k->published, a, err));
     TRY(published_add_beside(&k->published, b, err));

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 // Writes a collection on one line, as people do: {kind: sgd, lr: 0.1}.
 static status flow_text(const yaml_node *value, char **text, error *err) {
@@ -80,7 +80,7 @@ status plan_find(const char *from, const char *folder, const yaml_node *value, c
     *path = NULL;
     status rc = yaml_string(value, key, &name, err);
     if (rc != STATUS_OK) return rc;
-    rc = names_find_run(from, folder, name, path, &local);
+    rc = lookup_run(from, folder, name, path, &local);
     if (rc == STATUS_INPUT) return yaml_error(value, err, "'%s': %s", key, local.message);
     return rc == STATUS_OK ? rc : error_pass(&local, err);
 }
@@ -140,4 +140,28 @@ void plan_lines(const yaml_node *plan, char **lines) {
         for (size_t k = 0; k < set->count; k++) append(lines, "\t", set->items[k]->text);
         append(lines, "\n", "");
     }
+}
+
+// ---- `quick` of a reproduction ----
+
+const yaml_node *plan_quick_fault(const yaml_node *quick, size_t first, const error *why) {
+    if (!quick || why->origin != ERROR_IN_ASSIGNMENT) return NULL;
+    const size_t given = (size_t)why->assignment;
+    return given >= first && given < first + quick->count ? quick->items[given - first] : NULL;
+}
+
+status plan_try_quick(yaml_node *trial, const yaml_node *quick, const char *file, const char *name,
+                      error *err) {
+    experiment e = {0};
+    error local = {0};
+    const size_t before = yaml_find(trial, "set")->count;
+    if (!quick) return STATUS_OK;
+    status rc = plan_add_mapping(trial, quick, err);
+    if (rc != STATUS_OK) return rc;
+    rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
+    experiment_release(&e);
+    if (rc == STATUS_OK) return rc;
+    const yaml_node *fault = plan_quick_fault(quick, before, &local);
+    return fault ? yaml_error(fault, err, "run '%s': %s", name, error_reason(&local))
+                 : yaml_error(quick, err, "run '%s': %s", name, local.message);
 }

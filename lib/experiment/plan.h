@@ -67,7 +67,7 @@ status plan_add_value(yaml_node *run, const char *key, const yaml_node *value,
                       error *err) MUST_CHECK;
 // The same for every key of a mapping, which may be NULL.
 status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) MUST_CHECK;
-// Finds the experiment or study that `value` in the file `from` names (names_find_run). Errors give
+// Finds the experiment or study that `value` in the file `from` names (lookup_run). Errors give
 // the place of the value. free() `path`.
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,
                  char **path, error *err) MUST_CHECK;
@@ -78,5 +78,14 @@ status plan_experiment(const char *file, const yaml_node *set, experiment *e,
 // *root is NULL.
 status plan_read_source(const char *path, const char *schema, const char *const *keys,
                         size_t key_count, yaml_node **root, error *err) MUST_CHECK;
+// Adds the mapping `quick` to the assignments of `trial`, and checks the resulting experiment
+// `file`. An error gives the place of the bad assignment in the list. `quick` may be NULL; `name`
+// is the run's.
+status plan_try_quick(yaml_node *trial, const yaml_node *quick, const char *file, const char *name,
+                      error *err) MUST_CHECK;
+
+// Returns the assignment of `quick` that an error is about, if its assignments were given as those
+// from number `first` on; NULL if it is about none of them. `quick` may be NULL.
+const yaml_node *plan_quick_fault(const yaml_node *quick, size_t first, const error *why);
 
 #endif

@@ -10,8 +10,7 @@
 #include "experiment/experiment.h"
 #include "experiment/factors.h"
 #include "experiment/known_experiments.h"
-#include "experiment/names.h"
-#include "experiment/patterns.h"
+#include "experiment/lookup.h"
 #include "experiment/plan.h"
 
 enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
@@ -35,13 +34,13 @@ typedef struct ladder {
 // Finds the name of the model of `to` for a --set that is used with the file of `from`: its name,
 // if that resolves to the same file from there, else its path.
 static status name_model(ladder *l, error *err) {
-    const char *path = l->to.model_path, *file = path + names_folder_length(path);
+    const char *path = l->to.model_path, *file = path + lookup_folder_length(path);
     size_t length = strlen(file);
     char *found = NULL, *name = NULL;
     status rc = STATUS_OK;
     l->model = memory_string(path);
     name = memory_format("%.*s", (int)(length > 5 ? length - 5 : 0), file);
-    TRY(names_find(l->from_path, "models", name, &found, err));
+    TRY(lookup_file(l->from_path, "models", name, &found, err));
     if (strcmp(found, path) == 0) {
         free(l->model);
         l->model = name;

@@ -7,10 +7,9 @@
 #include "base/memory.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "experiment/plan.h"
 #include "experiment/published.h"
-#include "experiment/quick.h"
 #include "experiment/report_file.h"
 
 // The list being read, and the plan so far.
@@ -137,8 +136,8 @@ static status check_quick(const reproduction *p, const char *file, const yaml_no
                           const yaml_node *more, error *err) {
     const char *name = yaml_find(run, "name")->text;
     yaml_node *trial = yaml_copy(run);
-    status rc = quick_try(trial, yaml_find(p->root, "quick"), file, name, err);
-    if (rc == STATUS_OK) rc = quick_try(trial, more, file, name, err);
+    status rc = plan_try_quick(trial, yaml_find(p->root, "quick"), file, name, err);
+    if (rc == STATUS_OK) rc = plan_try_quick(trial, more, file, name, err);
     yaml_free(trial);
     return rc;
 }
@@ -322,7 +321,7 @@ static status plan_given_study(const reproduction *p, const char *file, const ch
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *fault = quick_find_fault(quick, 0, &local);
+    const yaml_node *fault = plan_quick_fault(quick, 0, &local);
     if (fault) return yaml_error(fault, err, "study '%s': %s", file, error_reason(&local));
     return error_pass(&local, err);
 }
@@ -417,8 +416,8 @@ static status add_named_report(reproduction *p, const yaml_node *entry, error *e
     error local;
     status rc = yaml_string(entry, "reports", &name, err);
     if (rc != STATUS_OK) return rc;
-    rc = names_find(entry->file, names_is_path(name) ? "" : name,
-                    names_is_path(name) ? name : "report", &path, err);
+    rc = lookup_file(entry->file, lookup_is_path(name) ? "" : name,
+                     lookup_is_path(name) ? name : "report", &path, err);
     if (rc != STATUS_OK) return rc;
     rc = add_report_file(p, path, &local);
     free(path);
@@ -431,7 +430,7 @@ static status add_named_report(reproduction *p, const yaml_node *entry, error *e
 static status add_all_reports(reproduction *p, const yaml_node *word, error *err) {
     catalog c;
     bool found;
-    status rc = names_catalog(p->path, &c, &found, err);
+    status rc = lookup_catalog(p->path, &c, &found, err);
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && found && i < c.count; i++)
         if (strcmp(c.items[i].schema, REPORT_SCHEMA) == 0)

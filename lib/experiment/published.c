@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/printed.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -237,7 +237,7 @@ out:
 }
 
 status published_add_beside(published *p, const char *from, error *err) {
-    char *path = memory_format("%.*sclaim.yaml", names_folder_length(from), from);
+    char *path = memory_format("%.*sclaim.yaml", lookup_folder_length(from), from);
     status rc = STATUS_OK;
     if (access(path, F_OK) == 0) rc = published_add(p, path, err);
     free(path);
@@ -248,8 +248,8 @@ status published_add_beside(published *p, const char *from, error *err) {
 static bool is_beside(const char *claim, const char *from) {
     char own[PATH_MAX], other[PATH_MAX];
     return realpath(from, own) && realpath(claim, other) &&
-           names_folder_length(own) == names_folder_length(other) &&
-           strncmp(own, other, (size_t)names_folder_length(own)) == 0;
+           lookup_folder_length(own) == lookup_folder_length(other) &&
+           strncmp(own, other, (size_t)lookup_folder_length(own)) == 0;
 }
 
 // A claim of another report that cannot be read concerns only that report: it is left out.
@@ -266,7 +266,7 @@ status published_read(published *p, const char *from, error *err) {
     catalog c;
     bool found;
     *p = (published){yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
-    status rc = names_catalog(from, &c, &found, err);
+    status rc = lookup_catalog(from, &c, &found, err);
     if (rc == STATUS_OK && !found) return published_add_beside(p, from, err);
     for (size_t i = 0; rc == STATUS_OK && i < c.count; i++)
         if (strcmp(c.items[i].schema, SCHEMA) == 0)

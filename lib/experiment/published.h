@@ -15,8 +15,8 @@ typedef struct published {
     yaml_node *claims;  // the paths read
 } published;
 
-// Reads the claims of the catalogue that the file `from` lies in (names.h), or, if it lies in none,
-// the claim.yaml in the same folder. STATUS_INPUT if a claim has no list of rows, or an
+// Reads the claims of the catalogue that the file `from` lies in (lookup.h), or, if it lies in
+// none, the claim.yaml in the same folder. STATUS_INPUT if a claim has no list of rows, or an
 // experiment's figure is not a number; other checks are left to `audit`. Such a claim in another
 // folder of the catalogue than that of `from` is left out instead. Release `p` even after a
 // failure.

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "experiment/plan.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -20,13 +20,13 @@ status report_file_claim(const yaml_node *report, char **path, error *err) {
     const char *name;
     *path = NULL;
     status rc = yaml_string(yaml_find(report, "claim"), "claim", &name, err);
-    return rc == STATUS_OK ? names_find(report->file, "claims", name, path, err) : rc;
+    return rc == STATUS_OK ? lookup_file(report->file, "claims", name, path, err) : rc;
 }
 
 // A claim in the report's folder is the report's.
 static void find_claim(yaml_node *report) {
     if (yaml_find(report, "claim")) return;
-    int folder = names_folder_length(report->file);
+    int folder = lookup_folder_length(report->file);
     char *path = memory_format("%.*sclaim.yaml", folder, report->file);
     if (access(path, F_OK) == 0) yaml_put(report, "claim", yaml_new_string("claim.yaml"));
     free(path);

@@ -9,7 +9,7 @@
 #include "base/hint.h"
 #include "base/memory.h"
 #include "base/spelling.h"
-#include "experiment/readers.h"
+#include "experiment/field_readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

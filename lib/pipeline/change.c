@@ -11,7 +11,7 @@
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/store.h"
 
 // ---- Differences between two experiments ----
@@ -96,13 +96,13 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
 
 // Reads the run's experiment without the assignments of this call.
 static status read_without(const pipeline *p, const planned_run *r, experiment *e, error *err) {
-    words set = {0};
+    strvec set = {0};
     status rc = STATUS_OK;
     for (size_t i = 0; i < r->set.count; i++)
-        if (!words_has(&p->settings->assignments, r->set.items[i]))
-            words_add(&set, r->set.items[i]);
+        if (!strvec_has(&p->settings->assignments, r->set.items[i]))
+            strvec_add(&set, r->set.items[i]);
     rc = experiment_read(e, r->file, (const char *const *)set.items, set.count, err);
-    words_release(&set);
+    strvec_release(&set);
     return rc;
 }
 
@@ -197,18 +197,17 @@ static status consider(const execution *x, const planned_run *r, const planned_s
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
                              candidate *best, error *err) {
     error unusable;
-    char **keys;
-    size_t count;
-    status rc = store_keys(p->artifacts, &keys, &count, err);
+    strvec keys = {0};
+    status rc = store_keys(p->artifacts, &keys, err);
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+    for (size_t i = 0; rc == STATUS_OK && i < keys.count; i++) {
         execution_list list;
         // An unusable folder must not prevent training.
-        if (store_read(p->artifacts, keys[i], &list, &unusable) != STATUS_OK) continue;
+        if (store_read(p->artifacts, keys.items[i], &list, &unusable) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);
     }
-    store_keys_free(keys, count);
+    strvec_release(&keys);
     return rc;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/planned_run.h"
+#include "pipeline/planned_runs.h"
 
 // Writes "KEY old → new, …" for two resolved experiments or the parameters of two manifests,
 // without names and other labels; cut at `size`. Returns the number of keys that differ.

@@ -16,7 +16,7 @@
 #include "base/signals.h"
 
 typedef struct child {
-    const words *command;
+    const strvec *command;
     const char *folder; // to run in; NULL: this process's
     int out, said;      // standard output and standard error; -1: inherited
     int report;         // pipe on which the child reports that it could not start
@@ -41,7 +41,7 @@ static _Noreturn void become(const child *c) {
 
 // ---- In the parent ----
 
-static status cannot_start(const words *command, int reason, error *err) {
+static status cannot_start(const strvec *command, int reason, error *err) {
     return error_system(err, STATUS_FAILED, reason, "cannot start program: '%s'",
                         command->items[0]);
 }
@@ -62,7 +62,7 @@ static status start(child *c, pid_t *pid, error *err) {
     return reason ? cannot_start(c->command, reason, err) : STATUS_OK;
 }
 
-static status interpret(const words *command, int ended, error *err) {
+static status interpret(const strvec *command, int ended, error *err) {
     const char *slash = strrchr(command->items[0], '/');
     const char *name = slash ? slash + 1 : command->items[0];
     error_set(err, STATUS_FAILED, "%s", "");
@@ -78,7 +78,7 @@ static status interpret(const words *command, int ended, error *err) {
     return (status)code;
 }
 
-static status wait_for(const words *command, pid_t pid, error *err) {
+static status wait_for(const strvec *command, pid_t pid, error *err) {
     int ended;
     while (waitpid(pid, &ended, 0) < 0)
         if (errno != EINTR)
@@ -87,7 +87,7 @@ static status wait_for(const words *command, pid_t pid, error *err) {
     return interpret(command, ended, err);
 }
 
-status child_run(const words *command, error *err) {
+status child_run(const strvec *command, error *err) {
     child c = {.command = command, .out = -1, .said = -1};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
     pid_t pid;
@@ -148,12 +148,12 @@ static status run_and_read(child *c, char **text, error *err) {
     return rc;
 }
 
-status child_output(const words *command, char **text, error *err) {
+status child_output(const strvec *command, char **text, error *err) {
     child c = {.command = command, .said = -1};
     return run_and_read(&c, text, err);
 }
 
-static status try_in(const char *folder, const words *command, char **text, char **said,
+static status try_in(const char *folder, const strvec *command, char **text, char **said,
                      error *err) {
     *text = *said = NULL;
     int memory = memfd_create("messages", MFD_CLOEXEC);
@@ -167,11 +167,11 @@ static status try_in(const char *folder, const words *command, char **text, char
     return rc == STATUS_OK ? read_rc : rc;
 }
 
-status child_try(const words *command, char **text, char **said, error *err) {
+status child_try(const strvec *command, char **text, char **said, error *err) {
     return try_in(NULL, command, text, said, err);
 }
 
-status child_run_quietly(const char *folder, const words *command, error *err) {
+status child_run_quietly(const char *folder, const strvec *command, error *err) {
     char *text, *said;
     error failure = {0};
     status rc = try_in(folder, command, &text, &said, &failure);

@@ -8,24 +8,24 @@
 #define LOCKSTEP_PIPELINE_CHILD_H
 
 #include "base/error.h"
-#include "pipeline/words.h"
+#include "base/strvec.h"
 
 // Runs the command; it inherits standard output and standard error.
 //
 // The status is the child's exit code, if it is one of error.h, else STATUS_FAILED; the message in
 // `err` is then empty, because the child printed one. A command that cannot be started, or a child
 // killed by a signal, has a message. If SIGINT killed the child, this process ends by SIGINT, too.
-status child_run(const words *command, error *err) MUST_CHECK;
+status child_run(const strvec *command, error *err) MUST_CHECK;
 
 // Runs the command and returns its standard output in `text`, without trailing newlines; free() it.
-status child_output(const words *command, char **text, error *err) MUST_CHECK;
+status child_output(const strvec *command, char **text, error *err) MUST_CHECK;
 
 // The same, but captures standard error: *said is its first line, even after a failure; free()
 // both.
-status child_try(const words *command, char **text, char **said, error *err) MUST_CHECK;
+status child_try(const strvec *command, char **text, char **said, error *err) MUST_CHECK;
 // Runs the command in this folder (NULL: that of this process; else the program's path must be
 // absolute), and drops its output. After a failure, the first line that it printed on standard
 // error is the message.
-status child_run_quietly(const char *folder, const words *command, error *err) MUST_CHECK;
+status child_run_quietly(const char *folder, const strvec *command, error *err) MUST_CHECK;
 
 #endif

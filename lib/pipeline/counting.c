@@ -46,7 +46,7 @@ static kinds kinds_of(const yaml_node *train) {
 // Was it trained on the kinds of devices that DEVICE gives this run's ranks? All kinds give the
 // same model, so if it names none, any will do.
 static bool is_on_device(const planned_run *r, const yaml_node *train) {
-    const char *wanted = words_value(&r->device, "--device");
+    const char *wanted = strvec_option_value(&r->device, "--device");
     if (!wanted || strcmp(wanted, "auto") == 0) return true;
     const kinds k = kinds_of(train);
     return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
@@ -72,8 +72,8 @@ static const char *why_no_time(const pipeline *p, const planned_runs *runs, cons
     return is_as_wide(p, x->train) ? NULL : "used another number of threads";
 }
 
-static bool is_in(const words *list, const execution *x) {
-    return x->train && words_has(list, yaml_text_at(x->train, "run.round"));
+static bool is_in(const strvec *list, const execution *x) {
+    return x->train && strvec_has(list, yaml_text_at(x->train, "run.round"));
 }
 
 // It may lack what this call needs: the device that DEVICE names, the states that STATES asks for,
@@ -124,7 +124,7 @@ status counting_missing_of(const pipeline *p, const planned_runs *runs, const pl
 
 // One seed of a run: the rounds of its executions, and of those that count.
 typedef struct unit {
-    words seen, counting;
+    strvec seen, counting;
 } unit;
 
 // The units that are timed in rounds together.
@@ -136,8 +136,8 @@ typedef struct units {
 
 static void release_units(units *u) {
     for (size_t i = 0; i < u->count; i++) {
-        words_release(&u->items[i].seen);
-        words_release(&u->items[i].counting);
+        strvec_release(&u->items[i].seen);
+        strvec_release(&u->items[i].counting);
     }
     free(u->items);
 }
@@ -171,8 +171,8 @@ static status read_unit(const pipeline *p, const planned_runs *runs, const plann
         const yaml_node *train = s.list.items[i].train;
         const char *round = train ? yaml_text_at(train, "run.round") : "";
         at += counts;
-        if (*round) words_add(&u->seen, round);
-        if (rc == STATUS_OK && *round && counts) words_add(&u->counting, round);
+        if (*round) strvec_add(&u->seen, round);
+        if (rc == STATUS_OK && *round && counts) strvec_add(&u->counting, round);
     }
     counting_release(&s);
     return rc;
@@ -205,8 +205,8 @@ out:
 // Has every unit a counting execution of this round? `open`: or none, finished or not?
 static bool have_all(const units *u, const char *round, bool open) {
     for (size_t i = 0; i < u->count; i++)
-        if (!words_has(&u->items[i].counting, round) &&
-            !(open && !words_has(&u->items[i].seen, round)))
+        if (!strvec_has(&u->items[i].counting, round) &&
+            !(open && !strvec_has(&u->items[i].seen, round)))
             return false;
     return true;
 }
@@ -221,12 +221,12 @@ static int number_of(const units *u, const char *round) {
 // Adds the rounds that are complete, or, with `open`, those of this plan that were interrupted.
 static void add_rounds(planned_runs *runs, const units *u, bool open, size_t most) {
     for (size_t i = 0; i < u->count; i++) {
-        const words *own = &u->items[i].counting;
+        const strvec *own = &u->items[i].counting;
         for (size_t k = 0; k < own->count; k++) {
             const char *round = own->items[k];
-            if (words_has(&runs->rounds, round) || !have_all(u, round, open)) continue;
+            if (strvec_has(&runs->rounds, round) || !have_all(u, round, open)) continue;
             if (open && (runs->rounds.count >= most || !number_of(u, round))) continue;
-            words_add(&runs->rounds, round);
+            strvec_add(&runs->rounds, round);
         }
     }
 }
@@ -237,7 +237,7 @@ static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, err
     int last = 0;
     size_t most = 0;
     status rc;
-    words_release(&runs->rounds);
+    strvec_release(&runs->rounds);
     choose_runs(runs, rounds);
     TRY(read_units(p, runs, rounds, &u, err));
     for (size_t i = 0; i < runs->count; i++)
@@ -248,7 +248,7 @@ static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, err
         for (size_t k = 0; k < u.items[i].seen.count; k++)
             if (number_of(&u, u.items[i].seen.items[k]) > last)
                 last = number_of(&u, u.items[i].seen.items[k]);
-    while (runs->rounds.count < most) words_format(&runs->rounds, "%s-%d", u.plan, ++last);
+    while (runs->rounds.count < most) strvec_format(&runs->rounds, "%s-%d", u.plan, ++last);
 out:
     release_units(&u);
     return rc;

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/planned_run.h"
+#include "pipeline/planned_runs.h"
 #include "pipeline/store.h"
 
 // Returns the number of executions per seed that a report of `rounds` rounds needs of this run;

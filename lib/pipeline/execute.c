@@ -12,26 +12,27 @@
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
+#include "pipeline/store_links.h"
 
 // ---- Checking ----
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
                          int number, error *err) {
-    words command = {0}, line = {0};
+    strvec command = {0}, line = {0};
     char *folder = store_execution_folder(p->artifacts, seed->key, number), *ignored = NULL;
     status rc = STATUS_OK;
     planned_run_command(p, r, seed, r->file, false, &command);
-    words_add(&command, "--out");
-    words_format(&command, "%s/train", folder);
-    words_add(&command, "--dry-run");
-    words_add(&command, "-q");
+    strvec_add(&command, "--out");
+    strvec_format(&command, "%s/train", folder);
+    strvec_add(&command, "--dry-run");
+    strvec_add(&command, "-q");
     TRY(stage_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
     free(ignored);
     free(folder);
-    words_release(&line);
-    words_release(&command);
+    strvec_release(&line);
+    strvec_release(&command);
     return rc;
 }
 
@@ -122,27 +123,27 @@ static status keep_experiment(const execution_work *w, error *err) {
 }
 
 // Finds the launcher for DistributedDataParallel ranks; empty: train-ddp starts them.
-static void find_launcher(const execution_work *w, words *launcher) {
+static void find_launcher(const execution_work *w, strvec *launcher) {
     const char *given = w->p->settings->values[SETTING_LAUNCHER];
     if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return;
-    words_split(launcher, given, " ");
-    words_add(launcher, "-n");
-    words_format(launcher, "%d", w->r->e.world_size);
+    strvec_split(launcher, given, " ");
+    strvec_add(launcher, "-n");
+    strvec_format(launcher, "%d", w->r->e.world_size);
 }
 
 // Options that change neither the key nor the bits.
-static void find_more(const execution_work *w, words *more) {
-    if (w->resume) words_add(more, "--resume");
-    words_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
+static void find_more(const execution_work *w, strvec *more) {
+    if (w->resume) strvec_add(more, "--resume");
+    strvec_add_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
 }
 
 static status run_train(execution_work *w, error *err) {
-    words command = {0}, launcher = {0}, more = {0};
+    strvec command = {0}, launcher = {0}, more = {0};
     char *dir = memory_format("%s/train", w->folder);
     char *shown = memory_format("%s/train", w->shown);
     status rc = STATUS_OK;
     planned_run_command(w->p, w->r, w->seed, w->file, true, &command);
-    words_option(&command, "--out", dir);
+    strvec_add_option(&command, "--out", dir);
     find_launcher(w, &launcher);
     find_more(w, &more);
     const stage s = {.name = "train",
@@ -155,34 +156,34 @@ static status run_train(execution_work *w, error *err) {
                      .more = &more};
     TRY(stage_run(w->p, &s, err));
 out:
-    words_release(&more);
-    words_release(&launcher);
-    words_release(&command);
+    strvec_release(&more);
+    strvec_release(&launcher);
+    strvec_release(&command);
     free(shown);
     free(dir);
     return rc;
 }
 
 static status run_evaluate(execution_work *w, error *err) {
-    words command = {0};
-    const test_views views = w->r->e.tta;
-    char *dir = memory_format("%s/%s", w->folder, views_folder(views));
-    char *shown = memory_format("%s/%s", w->shown, views_folder(views));
+    strvec command = {0};
+    const tta_kind tta = w->r->e.tta;
+    char *dir = memory_format("%s/%s", w->folder, tta_folder(tta));
+    char *shown = memory_format("%s/%s", w->shown, tta_folder(tta));
     status rc = STATUS_OK;
-    words_add(&command, "evaluate");
-    words_add(&command, "--model");
-    words_format(&command, "%s/train/model.st.zst", w->folder);
-    words_option(&command, "--data", w->r->test);
-    if (views != VIEWS_NONE) words_option(&command, "--tta", views_word(views));
-    words_option(&command, "--out", dir);
-    words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
-    words_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
+    strvec_add(&command, "evaluate");
+    strvec_add(&command, "--model");
+    strvec_format(&command, "%s/train/model.st.zst", w->folder);
+    strvec_add_option(&command, "--data", w->r->test);
+    if (tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(tta));
+    strvec_add_option(&command, "--out", dir);
+    strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
+    strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
     const stage s = {
         .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
     TRY(stage_run(w->p, &s, err));
 out:
-    words_release(&command);
+    strvec_release(&command);
     free(shown);
     free(dir);
     return rc;

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/planned_run.h"
+#include "pipeline/planned_runs.h"
 #include "pipeline/store.h"
 
 // Checks every missing run, without writing anything: device, data, number of classes, model.

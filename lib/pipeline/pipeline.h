@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pipeline.h - the commands, which lead from an experiment's name to its report.
-//
-//     settings ─► plan (experiment/plan.h) ─► runs (planned_run.h): folder, tool, data, seeds, keys
-//         ─► stages (stage.h): fetch, shard, train, evaluate ─► run store (store.h)
-//         ─► plan.yaml with the keys ─► report
-//
-// Everything is resolved and checked before anything runs, and each training has a separate folder
-// (store.h), so finished runs are never changed.
+// pipeline.h - a call of the pipeline: its settings, folders, and whom it talks to. Every command
+// gets one (pipeline_run.h, kept_runs_commands.h).
 #ifndef LOCKSTEP_PIPELINE_PIPELINE_H
 #define LOCKSTEP_PIPELINE_PIPELINE_H
 
@@ -33,7 +27,7 @@ typedef struct pipeline {
     bool json; // listings are JSON
 
     // State of this call; zeroed at the start, released by pipeline_release.
-    words done;            // folders that stages of this call have handled
+    strvec done;           // folders that stages of this call have handled
     const char *automatic; // the kind of device that `auto` resolved to; NULL: not yet determined
     work_folder work;
 } pipeline;
@@ -42,14 +36,15 @@ typedef struct pipeline {
 // `artifacts` to "artifacts".
 status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) MUST_CHECK;
 void pipeline_release(pipeline *p);
-// Executes the settings' command. The status is the exit code; an empty message means that a tool
-// has printed one.
-status pipeline_run(pipeline *p, error *err) MUST_CHECK;
 
-// Commands of pipeline_run.
-status pipeline_list_runs(pipeline *p, error *err) MUST_CHECK;
-status pipeline_clean_runs(pipeline *p, error *err) MUST_CHECK;
-status pipeline_verify(pipeline *p, error *err) MUST_CHECK;
-status pipeline_grade(pipeline *p, error *err) MUST_CHECK;
+// A folder for temporary files of this call: ARTIFACTS/.work-RANDOM, locked for the duration of the
+// call; a call that was killed leaves it behind, and the next one removes it.
+
+// Makes the folder p->work.path, once per call.
+status work_open(pipeline *p, error *err) MUST_CHECK;
+// Removes the folder, if one was made.
+void work_close(pipeline *p);
+// Removes the folders of calls that were killed. Files that cannot be removed stay.
+void work_remove_old(const pipeline *p);
 
 #endif

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/reporting.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/output.h"
 #include "pipeline/child.h"
-#include "pipeline/copy.h"
+#include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 
@@ -75,18 +74,18 @@ char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
 static status measure_collectives(pipeline *p, const planned_runs *runs, const char *dir,
                                   error *err) {
     char *ranks = list_of_ranks(p, runs, ',');
-    words command = {0};
+    strvec command = {0};
     status rc = STATUS_OK;
     if (ranks)
-        words_add(&command, "bench-allreduce");
+        strvec_add(&command, "bench-allreduce");
     else
         rc = STATUS_FAILED;
-    if (rc == STATUS_OK) words_option(&command, "--world-size", ranks);
-    if (rc == STATUS_OK) words_option(&command, "--out", dir);
+    if (rc == STATUS_OK) strvec_add_option(&command, "--world-size", ranks);
+    if (rc == STATUS_OK) strvec_add_option(&command, "--out", dir);
     // The report has its table.
     const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
-    words_release(&command);
+    strvec_release(&command);
     free(ranks);
     return rc;
 }
@@ -118,65 +117,66 @@ out:
 // `report` parses its options before it opens folders, and /dev/null is not a folder: only a wrong
 // option gives STATUS_USAGE.
 status reporting_check_flags(const pipeline *p, error *err) {
-    words command = {0}, line = {0};
+    strvec command = {0}, line = {0};
     char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
-    words_add(&command, "report");
-    words_add(&command, "/dev/null");
-    words_option(&command, "--out", "/dev/null/report");
-    TRY(words_options(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
+    strvec_add(&command, "report");
+    strvec_add(&command, "/dev/null");
+    strvec_add_option(&command, "--out", "/dev/null/report");
+    TRY(strvec_split_quoted(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
     TRY(stage_program(p, &command, &line, err));
     if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
         rc = child_output(&line, &answer, err); // it prints the message itself
-    const char *path = words_value(&command, "--discussion");
+    const char *path = strvec_option_value(&command, "--discussion");
     if (rc == STATUS_OK && path) rc = read_file(path, &discussion, err);
 out:
     free(discussion);
     free(answer);
     free(said);
     free(ignored);
-    words_release(&line);
-    words_release(&command);
+    strvec_release(&line);
+    strvec_release(&command);
     return rc;
 }
 
-void reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command) {
+// Adds the runs' folders in the store to `command`, each once.
+static void add_folders(const pipeline *p, const planned_runs *runs, strvec *command) {
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key);
-            if (!words_has(command, folder)) words_add(command, folder);
+            if (!strvec_has(command, folder)) strvec_add(command, folder);
             free(folder);
         }
     }
 }
 
 static status report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
-                             words *command, error *err) {
+                             strvec *command, error *err) {
     status rc;
-    words_add(command, "report");
-    reporting_add_folders(p, runs, command);
-    words_option(command, "--plan", runs->file);
-    words_option(command, "--collectives", collectives);
+    strvec_add(command, "report");
+    add_folders(p, runs, command);
+    strvec_add_option(command, "--plan", runs->file);
+    strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
-        words_option(command, "--turns", runs->turns.items[i]);
-    TRY(words_options(command, p->settings->values[SETTING_REPORT_FLAGS], err));
+        strvec_add_option(command, "--turns", runs->turns.items[i]);
+    TRY(strvec_split_quoted(command, p->settings->values[SETTING_REPORT_FLAGS], err));
 out:
     return rc;
 }
 
 // Prints a line for each run, and the answer to the plan's question.
-static status print_summary(const pipeline *p, const planned_runs *runs, const words *command,
+static status print_summary(const pipeline *p, const planned_runs *runs, const strvec *command,
                             error *err) {
     const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
-    words line = {0};
+    strvec line = {0};
     status rc;
     TRY(stage_program(p, command, &line, err));
-    words_add(&line, "--summary");
-    if (question) words_add(&line, "--answer");
+    strvec_add(&line, "--summary");
+    if (question) strvec_add(&line, "--answer");
     rc = child_run(&line, err);
 out:
-    words_release(&line);
+    strvec_release(&line);
     return rc;
 }
 
@@ -190,7 +190,7 @@ static status check_keys(const pipeline *p, const planned_runs *runs, error *err
 }
 
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
-    words command = {0}, stage_words = {0};
+    strvec command = {0}, stage_words = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL;
     status rc = STATUS_OK;
@@ -198,8 +198,8 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
     TRY(report_command(p, runs, collectives, &command, err));
-    words_add_all(&stage_words, &command);
-    words_option(&stage_words, "--out", runs->report);
+    strvec_add_all(&stage_words, &command);
+    strvec_add_option(&stage_words, "--out", runs->report);
     const stage s = {.name = "report", .dir = runs->report, .command = &stage_words};
     TRY(stage_run(p, &s, err));
     TRY(print_summary(p, runs, &command, err));
@@ -207,8 +207,8 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     p->say("report:", html, NULL);
 out:
     free(html);
-    words_release(&stage_words);
-    words_release(&command);
+    strvec_release(&stage_words);
+    strvec_release(&command);
     free(collectives);
     return rc;
 }

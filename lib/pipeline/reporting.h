@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/planned_run.h"
+#include "pipeline/planned_runs.h"
 
 // Rejects unknown options in REPORT_FLAGS, and a --discussion that cannot be read, before any
 // training.
@@ -19,8 +19,5 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHE
 // Returns "ARTIFACTS/machine/allreduce-…", the folder of the measurement for these runs; NULL if
 // they need none, or memory runs out. free() it.
 char *reporting_collectives(const pipeline *p, const planned_runs *runs);
-
-// Adds the runs' folders in the store to `command`, each once.
-void reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command);
 
 #endif

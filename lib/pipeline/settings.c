@@ -360,13 +360,13 @@ static status check_separators(const char *assignment, error *err) {
 
 static status read_assignments(settings *s, error *err) {
     status rc = STATUS_OK;
-    words_split(&s->assignments, s->values[SETTING_SET], ";");
+    strvec_split(&s->assignments, s->values[SETTING_SET], ";");
     for (size_t i = 0; i < s->assignments.count; i++)
         TRY(check_separators(s->assignments.items[i], err));
     if (s->values[SETTING_EPOCHS])
-        words_format(&s->assignments, "epochs=%s", s->values[SETTING_EPOCHS]);
+        strvec_format(&s->assignments, "epochs=%s", s->values[SETTING_EPOCHS]);
     if (s->values[SETTING_SEED] && settings_takes(s->command, SETTING_SET))
-        words_format(&s->assignments, "seed=%s", s->values[SETTING_SEED]);
+        strvec_format(&s->assignments, "seed=%s", s->values[SETTING_SEED]);
 out:
     return rc;
 }
@@ -435,9 +435,9 @@ static status collect_names(settings *s, error *err) {
         return error_set(err, STATUS_USAGE, "explain: %s is missing: expected A=NAME B=NAME",
                          s->values[SETTING_A] ? "B" : "A");
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-        if (s->values[single[i]]) words_add(&s->names, s->values[single[i]]);
+        if (s->values[single[i]]) strvec_add(&s->names, s->values[single[i]]);
     for (size_t i = 0; rc == STATUS_OK && i < sizeof lists / sizeof *lists; i++)
-        rc = words_options(&s->names, s->values[lists[i]], err);
+        rc = strvec_split_quoted(&s->names, s->values[lists[i]], err);
     return rc == STATUS_OK ? check_names(s, err) : rc;
 }
 
@@ -461,7 +461,7 @@ status settings_read(settings *s, pipeline_command command, const char *const *g
         if (length)
             TRY(take_setting(s, given[i], length, err));
         else if (*given[i])
-            words_add(&s->names, given[i]);
+            strvec_add(&s->names, given[i]);
     }
     TRY(check_named_once(s, err));
     take_environment(s);
@@ -477,8 +477,8 @@ out:
 }
 
 void settings_release(settings *s) {
-    words_release(&s->names);
-    words_release(&s->assignments);
+    strvec_release(&s->names);
+    strvec_release(&s->assignments);
     *s = (settings){0};
 }
 

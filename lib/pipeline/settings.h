@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/hint.h"
+#include "base/strvec.h"
 #include "data/source/dataset_list.h"
-#include "pipeline/words.h"
 
 typedef enum pipeline_command {
     COMMAND_EXPERIMENT,
@@ -68,10 +68,10 @@ typedef struct settings {
     const char *values[SETTINGS]; // NULL: not given; borrowed from the words or the environment
     // Experiments in the order given: from EXP, EXPS, A and B, LIST, or RUNS; archives, from
     // SUBMISSION or SUBMISSIONS; or words without '='.
-    words names;
-    words assignments; // for --set: from SET, EPOCHS and SEED, in this order
-    int executions;    // 0: not given
-    bool resume;       // false with RESUME=0
+    strvec names;
+    strvec assignments; // for --set: from SET, EPOCHS and SEED, in this order
+    int executions;     // 0: not given
+    bool resume;        // false with RESUME=0
     bool quick, dry_run, yes;
     int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB

@@ -17,36 +17,36 @@
 
 enum { WHY_BYTES = 512 };
 
-status stage_program(const pipeline *p, const words *command, words *program, error *err) {
-    words_format(program, "%s/%s", p->bin, command->items[0]);
+status stage_program(const pipeline *p, const strvec *command, strvec *program, error *err) {
+    strvec_format(program, "%s/%s", p->bin, command->items[0]);
     if (access(program->items[program->count - 1], X_OK) != 0)
         return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
                          program->items[program->count - 1]);
-    for (size_t i = 1; i < command->count; i++) words_add(program, command->items[i]);
+    for (size_t i = 1; i < command->count; i++) strvec_add(program, command->items[i]);
     return STATUS_OK;
 }
 
-void stage_add_devices(words *command, const yaml_node *root, const char *device) {
+void stage_add_devices(strvec *command, const yaml_node *root, const char *device) {
     const char *backend = yaml_text_at(root, "parameters.backend");
     const char *kind = *backend ? backend : "cpu";
-    words_option(command, "--device", device ? device : kind);
-    if (*backend) words_option(command, "--math", "fast");
+    strvec_add_option(command, "--device", device ? device : kind);
+    if (*backend) strvec_add_option(command, "--math", "fast");
 }
 
 // ---- Keys ----
 
 // `device` is added as --device; NULL: none.
-static status query_key(const pipeline *p, const words *command, const char *device, char **key,
+static status query_key(const pipeline *p, const strvec *command, const char *device, char **key,
                         error *err) {
-    words program = {0};
+    strvec program = {0};
     status rc;
     *key = NULL;
     TRY(stage_program(p, command, &program, err));
-    words_option(&program, "--device", device);
-    words_add(&program, "--print-key");
+    strvec_add_option(&program, "--device", device);
+    strvec_add(&program, "--print-key");
     TRY(child_output(&program, key, err));
 out:
-    words_release(&program);
+    strvec_release(&program);
     return rc;
 }
 
@@ -61,7 +61,7 @@ static bool is_automatic(const pipeline *p, const char *tool) {
 // Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
 // for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
 // search.
-static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
+static status automatic_key(pipeline *p, const strvec *command, char **key, error *err) {
     char *on_gpu = NULL;
     status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
     if (rc != STATUS_OK || p->automatic) return rc;
@@ -71,7 +71,7 @@ static status automatic_key(pipeline *p, const words *command, char **key, error
     return rc;
 }
 
-status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES], error *err) {
+status stage_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES], error *err) {
     char *text = NULL;
     status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
                                                    : query_key(p, command, NULL, &text, err);
@@ -112,17 +112,17 @@ static void add_change(difference *d, const char *verb, const char *word, const 
                          d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
 }
 
-static void add_changes(difference *d, const yaml_node *before, const words *now) {
+static void add_changes(difference *d, const yaml_node *before, const strvec *now) {
     for (size_t i = 1; i < now->count; i++)
         if (!has_item(before, now->items[i]))
             add_change(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
     for (size_t i = 1; before && i < before->count; i++)
-        if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text))
+        if (before->items[i]->kind == YAML_SCALAR && !strvec_has(now, before->items[i]->text))
             add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
 // Options first; paths only if the options are the same.
-static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
+static size_t changed_words(const yaml_node *before, const strvec *now, char *why, size_t size) {
     difference d = {.why = why, .size = size, .options = true};
     add_changes(&d, before, now);
     d.options = false;
@@ -131,7 +131,7 @@ static size_t changed_words(const yaml_node *before, const words *now, char *why
 }
 
 // For a folder that holds a complete manifest with another key.
-static void explain_key(const yaml_node *root, const words *command, char why[WHY_BYTES]) {
+static void explain_key(const yaml_node *root, const strvec *command, char why[WHY_BYTES]) {
     const yaml_node *version = yaml_find(root, "version");
     if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
     bool same =
@@ -210,17 +210,17 @@ out:
 }
 
 static status start(const pipeline *p, const stage *s, error *err) {
-    words program = {0};
+    strvec program = {0};
     char *ignored = NULL;
     status rc = STATUS_OK;
-    if (s->launcher) words_add_all(&program, s->launcher);
+    if (s->launcher) strvec_add_all(&program, s->launcher);
     TRY(stage_program(p, s->command, &program, err));
-    if (s->more) words_add_all(&program, s->more);
+    if (s->more) strvec_add_all(&program, s->more);
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
                                     : child_run(&program, err);
 out:
     free(ignored);
-    words_release(&program);
+    strvec_release(&program);
     return rc;
 }
 
@@ -262,8 +262,8 @@ status stage_run(pipeline *p, const stage *s, error *err) {
     char key[SHA256_TEXT_BYTES];
     int held = -1;
     status rc = STATUS_OK;
-    if (words_has(&p->done, s->dir)) return STATUS_OK;
-    words_add(&p->done, s->dir);
+    if (strvec_has(&p->done, s->dir)) return STATUS_OK;
+    strvec_add(&p->done, s->dir);
     if (s->key)
         snprintf(key, sizeof key, "%s", s->key);
     else

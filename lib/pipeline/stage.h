@@ -11,26 +11,26 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/words.h"
 
 typedef struct stage {
-    const char *name;      // its task: "train"
-    const char *dir;       // the folder that it fills
-    const char *shown;     // the folder's name in messages; NULL: `dir`
-    const char *key;       // NULL: from the tool
-    const char *reason;    // why it runs, for the user; NULL: determined from the folder
-    const words *command;  // the tool's name, without a folder, and its arguments
-    const words *launcher; // starts the tool as several processes; NULL: none
-    bool quiet;            // no messages, and the tool's output is dropped
-    bool drop_output;      // only drop the tool's output
-    const words *more;     // additional arguments for the run ("--resume"), not part of the key
+    const char *name;       // its task: "train"
+    const char *dir;        // the folder that it fills
+    const char *shown;      // the folder's name in messages; NULL: `dir`
+    const char *key;        // NULL: from the tool
+    const char *reason;     // why it runs, for the user; NULL: determined from the folder
+    const strvec *command;  // the tool's name, without a folder, and its arguments
+    const strvec *launcher; // starts the tool as several processes; NULL: none
+    bool quiet;             // no messages, and the tool's output is dropped
+    bool drop_output;       // only drop the tool's output
+    const strvec *more;     // additional arguments for the run ("--resume"), not part of the key
 } stage;
 
 // Gets the key that the tool prints for these arguments. After a failure, an empty message means
 // that the tool printed one.
-status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES],
+status stage_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES],
                  error *err) MUST_CHECK;
 
 // Runs the stage unless it is done, and reports it. If another call is running the same stage,
@@ -41,12 +41,12 @@ status stage_run(pipeline *p, const stage *s, error *err) MUST_CHECK;
 status stage_check_place(const pipeline *p, error *err) MUST_CHECK;
 
 // Makes the words to start: "BIN/TOOL ARGUMENTS". STATUS_FAILED if the tool was not built.
-status stage_program(const pipeline *p, const words *command, words *program,
+status stage_program(const pipeline *p, const strvec *command, strvec *program,
                      error *err) MUST_CHECK;
 
 // Adds --device and --math for a tool that repeats what the manifest `root` describes, with the
 // same arithmetic (`parameters.backend`). `device` NULL: a GPU if only GPUs have that arithmetic,
 // else the CPU.
-void stage_add_devices(words *command, const yaml_node *root, const char *device);
+void stage_add_devices(strvec *command, const yaml_node *root, const char *device);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/output.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "pipeline/settings.h"
 
 // ---- Folders ----
@@ -75,9 +75,9 @@ static status read_execution(execution *x, const char *key, error *err) {
     bool trained = false;
     status rc = read_stage(x->folder, "train", &trained, &x->train, err);
     if (rc == STATUS_OK && trained) rc = check_key(x, key, err);
-    for (int v = 0; rc == STATUS_OK && v < VIEWS_KINDS; v++) {
+    for (int v = 0; rc == STATUS_OK && v < TTA_KINDS; v++) {
         bool evaluated = false;
-        rc = read_stage(x->folder, views_folder((test_views)v), &evaluated, NULL, err);
+        rc = read_stage(x->folder, tta_folder((tta_kind)v), &evaluated, NULL, err);
         if (evaluated) x->views |= 1u << v;
     }
     x->finished = trained && x->views;
@@ -163,28 +163,20 @@ static int is_key(const struct dirent *entry) {
            strspn(entry->d_name, "0123456789abcdef") == STORE_KEY_DIGITS;
 }
 
-status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) {
+status store_keys(const char *artifacts, strvec *keys, error *err) {
     struct dirent **found = NULL;
     status rc = STATUS_OK;
-    *keys = NULL;
-    *count = 0;
     char *folder = memory_format("%s/runs", artifacts);
     int entries = scandir(folder, &found, is_key, alphasort);
     if (entries < 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    if (entries > 0) *keys = memory_new((size_t)entries, sizeof **keys);
     for (int i = 0; i < entries; i++) {
-        (*keys)[(*count)++] = memory_string(found[i]->d_name);
+        strvec_add(keys, found[i]->d_name);
         free(found[i]);
     }
     free(found);
     free(folder);
     return rc;
-}
-
-void store_keys_free(char **keys, size_t count) {
-    for (size_t i = 0; i < count; i++) free(keys[i]);
-    free(keys);
 }
 
 // Digits beyond those of the folder's name are compared with the manifests.
@@ -198,18 +190,18 @@ static bool has_all_digits(const char *artifacts, const char *digits) {
 }
 
 status store_find(const char *artifacts, const char *digits, char **key, error *err) {
-    char **keys;
-    size_t count, matches = 0;
+    strvec keys = {0};
+    size_t matches = 0;
     size_t length = strlen(digits) < STORE_KEY_DIGITS ? strlen(digits) : STORE_KEY_DIGITS;
-    status rc = store_keys(artifacts, &keys, &count, err);
+    status rc = store_keys(artifacts, &keys, err);
     *key = NULL;
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < count; i++) {
-        if (length == 0 || strncmp(keys[i], digits, length) != 0) continue;
+    for (size_t i = 0; i < keys.count; i++) {
+        if (length == 0 || strncmp(keys.items[i], digits, length) != 0) continue;
         if (!has_all_digits(artifacts, digits)) continue;
-        if (!matches++) *key = memory_string(keys[i]);
+        if (!matches++) *key = memory_string(keys.items[i]);
     }
-    store_keys_free(keys, count);
+    strvec_release(&keys);
     if (matches == 1 && *key) return STATUS_OK;
     free(*key);
     *key = NULL;
@@ -224,8 +216,8 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
 // ---- Use ----
 
 status store_check_unused(const char *folder, error *err) {
-    for (int i = 0; i < 2 * (VIEWS_KINDS + 1); i++) {
-        const char *stage = i / 2 == VIEWS_KINDS ? "train" : views_folder((test_views)(i / 2));
+    for (int i = 0; i < 2 * (TTA_KINDS + 1); i++) {
+        const char *stage = i / 2 == TTA_KINDS ? "train" : tta_folder((tta_kind)(i / 2));
         char *path = i % 2 ? memory_format("%s/%s/.lock", folder, stage)
                            : memory_format("%s/.%s.lock", folder, stage);
         int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
-#include "pipeline/words.h"
 
 enum { STORE_KEY_DIGITS = 12 };
 
@@ -29,7 +29,7 @@ typedef struct execution {
     char *folder;     // ARTIFACTS/runs/KEY12/N
     yaml_node *train; // the training's manifest; NULL: not finished
     bool finished;    // trained and evaluated, with any views
-    unsigned views;   // bit v: evaluated with the test_views v (data/views.h)
+    unsigned views;   // bit v: evaluated with the tta_kind v (data/tta.h)
     bool complete;    // the training has a manifest; if not `finished`, outputs are missing
     bool saved;       // it has none, but a state to resume from
 } execution;
@@ -58,10 +58,8 @@ status store_check_keys(const char *artifacts, const char *key, error *err) MUST
 // Returns the number for a new execution.
 int store_next_number(const execution_list *list);
 
-// Lists the keys (KEY12) of all runs in the store, sorted; free with store_keys_free. None if there
-// is no store.
-status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) MUST_CHECK;
-void store_keys_free(char **keys, size_t count);
+// Adds the keys (KEY12) of all runs in the store, sorted. None if there is no store.
+status store_keys(const char *artifacts, strvec *keys, error *err) MUST_CHECK;
 // Finds the only run in the store whose key begins with `digits`, which may be the whole key;
 // free() *key (KEY12). STATUS_INPUT if there is none, or more than one.
 status store_find(const char *artifacts, const char *digits, char **key, error *err) MUST_CHECK;
@@ -83,17 +81,5 @@ status store_keep_experiment(const char *folder, const yaml_node *train, bool *c
 // Puts `run.KEY` into the manifest of a finished training, in an execution's folder; NULL takes it
 // out. `run` is no part of the run's key.
 status store_note(const char *folder, const char *key, const char *value, error *err) MUST_CHECK;
-
-// Makes ARTIFACTS/`place` a link to an execution, unless it is one already. A link to another
-// execution is replaced atomically; anything else there is STATUS_FAILED.
-status store_link(const char *artifacts, const char *place, const char *key, int number,
-                  error *err) MUST_CHECK;
-// Is ARTIFACTS/`place` a link to an execution that was trained and evaluated?
-bool store_links_finished(const char *artifacts, const char *place);
-// Adds the paths of the links to executions of KEY12, in ARTIFACTS, to `links`.
-void store_find_links(const char *artifacts, const char *key, words *links);
-// Removes these links, adding their paths to `removed`.
-status store_remove_links(const char *artifacts, const char *key, words *removed,
-                          error *err) MUST_CHECK;
 
 #endif

@@ -29,7 +29,7 @@ void cell_appended(document *d, cell_style style, text *out) {
     text_release(out);
 }
 
-void cell_target(const results *r, document *d, const group *g) {
+void cell_target(const results *r, document *d, const seed_group *g) {
     static const char metric[] = "seconds_to_target";
     const double target = run_target(g->runs[0]), seconds = results_group_value(r, g, metric);
     size_t reached = 0;
@@ -118,7 +118,7 @@ void cell_figure(const results *r, document *d, const char *owner, const char *m
     show(d, results_figure(r, owner, metric), style, !style->format);
 }
 
-void cell_group(const results *r, document *d, const group *g, const char *metric) {
+void cell_group(const results *r, document *d, const seed_group *g, const char *metric) {
     show(d, results_group_figure(r, g, metric), &joint_metrics_find(metric)->style, true);
 }
 

@@ -158,9 +158,9 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
 
 // ---- Times ----
 
-void effect_append_seconds(const results *r, text *out, const group *g, double seconds) {
+void effect_append_seconds(const results *r, text *out, const seed_group *g, double seconds) {
     char value[TIME_TEXT];
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
-    if (group_is_simulated(g)) text_append(out, SIMULATED_MARK);
+    if (seed_group_is_simulated(g)) text_append(out, SIMULATED_MARK);
 }

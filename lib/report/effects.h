@@ -23,6 +23,6 @@ void effect_append_figure(text *out, const yaml_node *node);
 void effect_append_published(const results *r, text *out, const planned *one, bool time);
 
 // Appends "1.58 s", with the mark if it is simulated.
-void effect_append_seconds(const results *r, text *out, const group *g, double seconds);
+void effect_append_seconds(const results *r, text *out, const seed_group *g, double seconds);
 
 #endif

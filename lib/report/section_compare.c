@@ -53,7 +53,7 @@ void cells_comparison(const results *r, document *d, const comparison *c) {
     if (any_target(r)) cell_target(r, d, c->subject);
 }
 
-void cells_uncompared(const results *r, document *d, const group *g) {
+void cells_uncompared(const results *r, document *d, const seed_group *g) {
     cell_group(r, d, g, "seconds_per_epoch");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
@@ -144,7 +144,7 @@ void note_verdicts(const results *r, document *d) {
 
 void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
-    const group *baseline = &r->groups[0];
+    const seed_group *baseline = &r->groups[0];
     if (!r->comparison_count) return;
     document_add(d, BLOCK_HEADING, say(r, "Comparison with %s"), baseline->name);
     head_comparison(r, d, front, 1);

@@ -93,7 +93,7 @@ static wording accuracy_name(const results *r) {
 static plot_curve curve_of(const results *r, const run *one, const points *p, bool faint) {
     plot_curve curve = {.faint = faint, .x = p->x, .y = p->y, .count = p->count};
     for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
+        const seed_group *g = &r->groups[i];
         for (size_t k = 0; k < g->count; k++) {
             if (g->runs[k] != one) continue;
             curve.colour = (int)i;

@@ -5,7 +5,7 @@
 
 static const char *kind_message(finding_kind kind) {
     static const wording messages[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "Arithmetic error",
-                                                    [FINDING_ARMS] = "Unlike arms",
+                                                    [FINDING_CONDITIONS] = "Unlike arms",
                                                     [FINDING_UNSUPPORTED] = "Unsupported statement",
                                                     [FINDING_STATED] =
                                                         "Stated by the report itself"};

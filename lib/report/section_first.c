@@ -161,7 +161,7 @@ static void write_accuracy_of_one(const results *r, text *out, const run *one) {
 }
 
 // Appends a mean over repeats, with half of its interval.
-static void append_mean(text *out, const figure *f, const group *g, int digits, double scale) {
+static void append_mean(text *out, const figure *f, const seed_group *g, int digits, double scale) {
     text_format(out, "%.*f%s", digits, scale * f->value, scale > 1 ? " %" : "");
     if (g->count > 1 && !isnan(f->low))
         text_format(out, " ± %.*f", digits, scale * (f->high - f->low) / 2);
@@ -170,11 +170,11 @@ static void append_mean(text *out, const figure *f, const group *g, int digits, 
 // Appends "single 64.12 % ± 0.41, …" for every experiment, or from the lowest to the highest of
 // many.
 static void write_accuracies(const results *r, text *out) {
-    const group *least = NULL, *most = NULL;
+    const seed_group *least = NULL, *most = NULL;
     double low = NAN, high = NAN;
     text all = {0};
     for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
+        const seed_group *g = &r->groups[i];
         const figure *f = results_group_figure(r, g, "accuracy");
         if (!f || isnan(f->value)) continue;
         if (!least || f->value < low) least = g, low = f->value;
@@ -410,7 +410,7 @@ static status chart(const results *r, document *d, error *err) {
     return section_speedups(r, d, axis, err);
 }
 
-static void mean_cell(const results *r, document *d, const group *g, const char *metric,
+static void mean_cell(const results *r, document *d, const seed_group *g, const char *metric,
                       bool time) {
     const figure *f = results_group_figure(r, g, metric);
     text shown = {0};
@@ -446,7 +446,7 @@ static void table_of_groups(const results *r, document *d) {
     if (compared) document_cell(d, CELL_TEXT, "%s", say(r, "Speed-up"));
     head_cells(r, d, head + 3, 3);
     for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
+        const seed_group *g = &r->groups[i];
         document_cell(d, CELL_STRONG, "%s", g->name);
         mean_cell(r, d, g, "accuracy", false);
         mean_cell(r, d, g, "seconds_per_epoch", true);

@@ -278,7 +278,7 @@ static const figure *effect_figure_of(const results *r, const comparison *c, con
 }
 
 // Writes the cells about time, which follow the first cells. `c` is NULL for the start.
-static void time_cells(const results *r, document *d, const group *g, const comparison *c,
+static void time_cells(const results *r, document *d, const seed_group *g, const comparison *c,
                        bool brief) {
     static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
     const double seconds = results_group_value(r, g, "seconds_per_epoch");
@@ -322,7 +322,7 @@ static void time_table(const results *r, document *d, bool brief) {
     note_verdicts(r, d);
 }
 
-static void accuracy_cells(const results *r, document *d, const group *g, const comparison *c,
+static void accuracy_cells(const results *r, document *d, const seed_group *g, const comparison *c,
                            bool brief) {
     cell_group(r, d, g, "accuracy");
     if (!c || isnan(c->accuracy_difference))

@@ -17,7 +17,7 @@ static const char *const projected[] = {
 };
 
 static void prediction_row(const results *r, document *d, const prediction *p) {
-    const group *g = p->subject;
+    const seed_group *g = p->subject;
     document_cell(d, CELL_STRONG, "%s", g->name);
     cell_group(r, d, g, "world_size");
     document_cell(d, CELL_TEXT, "%s", p->basis ? p->basis->name : "");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/effects.h"
-#include "report/published.h"
+#include "report/section_published.h"
 #include "report/sections.h"
 
 const yaml_node *published_of(const run *one) {
@@ -38,7 +38,7 @@ static const published_kind kinds[PUBLISHED_KEYS] = {
 
 // The speed-up over the run that reproduces the published baseline, under the conditions of a
 // plan's steps, else like for like; NAN if not comparable.
-static double speedup_over(const results *r, const group *g, const char *name) {
+static double speedup_over(const results *r, const seed_group *g, const char *name) {
     double value = NAN;
     for (size_t i = 0; i < r->group_count; i++) {
         comparison c = {0};
@@ -52,7 +52,7 @@ static double speedup_over(const results *r, const group *g, const char *name) {
 }
 
 // A claim names the baseline of its speed-up; other entries mean the baseline of the report.
-static double own_speedup(const results *r, const group *g) {
+static double own_speedup(const results *r, const seed_group *g) {
     const yaml_node *list = published_of(g->runs[0]);
     for (size_t i = 0; list && i < list->count; i++) {
         const char *over = run_text(list->items[i], "over");
@@ -79,7 +79,7 @@ static status append_value(text *out, const yaml_node *node, const published_kin
     return rc;
 }
 
-status published_append(text *out, const group *g, published_key key, error *err) {
+status published_append(text *out, const seed_group *g, published_key key, error *err) {
     const yaml_node *list = published_of(g->runs[0]);
     for (size_t i = 0; list && i < list->count; i++) {
         const yaml_node *entry = list->items[i];
@@ -94,7 +94,7 @@ status published_append(text *out, const group *g, published_key key, error *err
     return STATUS_OK;
 }
 
-void published_own_cell(const results *r, document *d, const group *g, published_key key) {
+void published_own_cell(const results *r, document *d, const seed_group *g, published_key key) {
     const published_kind *k = &kinds[key];
     if (!k->metric) {
         cell_number(d, "%.2f", own_speedup(r, g));
@@ -107,8 +107,8 @@ void published_own_cell(const results *r, document *d, const group *g, published
     }
 }
 
-static status published_rows(const results *r, document *d, const group *g, const yaml_node *entry,
-                             error *err) {
+static status published_rows(const results *r, document *d, const seed_group *g,
+                             const yaml_node *entry, error *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const yaml_node *node = yaml_find(entry, kinds[i].key);
         if (!node) continue;
@@ -132,7 +132,7 @@ status section_published_table(const results *r, document *d, error *err) {
                                    "Measured here", "Source",   "Note"};
     bool any = false;
     for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
+        const seed_group *g = &r->groups[i];
         const yaml_node *list = published_of(g->runs[0]);
         for (size_t k = 0; list && k < list->count; k++) {
             if (!any) {

@@ -7,7 +7,7 @@
 #include "audit/number.h"
 #include "report/effects.h"
 #include "report/sections.h"
-#include "results/load_share.h"
+#include "results/seed_group.h"
 
 enum { NUMBER_TEXT = 64 };
 
@@ -262,7 +262,7 @@ static status write_load(const results *r, document *d, const published_walk *w,
     text known = {0};
     status rc = STATUS_OK;
     if (!alone || !more) goto out;
-    load_share(&from->runs, &share);
+    seed_group_load_share(&from->runs, &share);
     if (isnan(share.value) || share.value >= 1) goto out;
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "report/bars.h"
-#include "report/published.h"
+#include "report/section_published.h"
 #include "report/sections.h"
 #include "results/reproduction.h"
 
 // ---- The table of all rows ----
 
-static void epochs_cell(const results *r, document *d, const group *g) {
+static void epochs_cell(const results *r, document *d, const seed_group *g) {
     const double full = reproduction_full_epochs(r->reproduction, g->name);
     const double epochs = g->runs[0]->planned_epochs;
     if (full < 0 || full == epochs || isnan(epochs))
@@ -29,7 +29,7 @@ static bool is_of_whole(published_key key) {
 
 // Writes the published figure and ours. `view` is the report that the group belongs to. If our run
 // has a different number of epochs, the published figure carries a note.
-static status pair_cells(const results *r, const results *view, document *d, const group *g,
+static status pair_cells(const results *r, const results *view, document *d, const seed_group *g,
                          published_key key, error *err) {
     const double full = reproduction_full_epochs(r->reproduction, g->name);
     text published = {0}, other;
@@ -55,7 +55,7 @@ typedef struct row_style {
 static const row_style page = {true, 4}, terminal = {false, 2};
 
 static status row(const results *r, const results *view, document *d, const char *source,
-                  const group *g, row_style style, error *err) {
+                  const seed_group *g, row_style style, error *err) {
     static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
                                          PUBLISHED_TOTAL_SECONDS, PUBLISHED_SPEED_UP};
     document_cell(d, CELL_TEXT, "%s", source);
@@ -73,7 +73,7 @@ static status row(const results *r, const results *view, document *d, const char
 // Adds the accuracy of a row minus the published one, if both have the same number of epochs. From
 // a published range, uses the point nearest to ours.
 static status add_difference(const results *r, const results *view, bars *b, const char *source,
-                             const group *g) {
+                             const seed_group *g) {
     const yaml_node *list = published_of(g->runs[0]);
     const figure *f = results_group_figure(view, g, "accuracy");
     const double full = reproduction_full_epochs(r->reproduction, g->name);
@@ -136,7 +136,7 @@ static status study_rows(const results *r, document *d, const reproduced *one, r
     for (size_t i = 0; i < one->study_count; i++) {
         const results *view = &one->studies[i];
         for (size_t k = 0; k < view->group_count; k++) {
-            const group *g = &view->groups[k];
+            const seed_group *g = &view->groups[k];
             const yaml_node *published = published_of(g->runs[0]);
             if (!published || !published->count) continue;
             status rc = row(r, view, d, one->source, g, style, err);
@@ -208,7 +208,7 @@ static status compared_rows(const results *view, document *d, error *err) {
     document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
     head_comparison(view, d, front, 2);
     for (size_t i = 0; i < view->group_count; i++) {
-        const group *g = &view->groups[i];
+        const seed_group *g = &view->groups[i];
         const comparison *c = reproduction_comparison(view, g);
         document_cell(d, CELL_STRONG, "%s", g->name);
         document_cell(d, CELL_TEXT, "%s", c ? c->baseline->name : "");

@@ -10,7 +10,7 @@
 #include "report/bars.h"
 #include "report/effects.h"
 #include "report/sections.h"
-#include "results/load_share.h"
+#include "results/seed_group.h"
 
 enum { COLUMNS_MAX = 24 };
 
@@ -78,7 +78,7 @@ static void efficiency_cell(const results *r, document *d, const planned *one) {
         document_cell(d, CELL_NUMBER, "%s", "100 %");
 }
 
-static void busy_cell(const results *r, document *d, const group *g) {
+static void busy_cell(const results *r, document *d, const seed_group *g) {
     const figure *f = results_group_figure(r, g, "busy");
     cell_number(d, "%.0f %%", f ? 100 * f->value : NAN);
     cell_shows(d, 0, f);
@@ -86,7 +86,7 @@ static void busy_cell(const results *r, document *d, const group *g) {
 
 static void study_row(const results *r, document *d, const planned *one, bool brief) {
     const plan *p = &r->plan;
-    const group *g = &one->runs;
+    const seed_group *g = &one->runs;
     for (size_t i = 0; i < p->vary->count; i++) {
         text value = {0};
         append_value(&value, one, key_name(p, i));

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/views.h"
+#include "data/tta.h"
 #include "report/sections.h"
-#include "results/machine_use.h"
+#include "results/execution.h"
 
 // Returns the first run before this one with the same model.
 static const run *find_twin(const results *r, const run *one) {
@@ -19,11 +19,11 @@ static const run *find_twin(const results *r, const run *one) {
     return NULL;
 }
 
-// Returns the target shared by all runs, to be shown in the head; else 0.
+// Returns the target shared by all runs, to be shown in the head; else NAN.
 static double common_target(const results *r) {
     double target = run_target(&r->list.runs[0]);
     for (size_t i = 1; i < r->list.count; i++)
-        if (run_target(&r->list.runs[i]) != target) return 0;
+        if (run_target(&r->list.runs[i]) != target) return NAN;
     return target;
 }
 
@@ -145,9 +145,9 @@ static void note_disturbance(const results *r, document *d) {
     text out;
     for (size_t i = 0; i < r->list.count; i++) {
         for (size_t k = 0; k < run_execution_count(&r->list.runs[i]); k++) {
-            const machine_use u = machine_use_of(run_execution(&r->list.runs[i], k));
-            if (!machine_use_is_disturbed(&u)) continue;
-            without = fmax(without, machine_use_without_core(&u));
+            const execution_load u = execution_load_of(run_execution(&r->list.runs[i], k));
+            if (!execution_is_disturbed(&u)) continue;
+            without = fmax(without, execution_without_core(&u));
             if (u.others / u.wall > used) used = u.others / u.wall, cores = u.cores;
         }
     }
@@ -239,7 +239,7 @@ static void summary_notes(const results *r, document *d) {
                                     : "No times are shown for runs that were resumed: %s."),
                          why);
         }
-        if (strcmp(one->views, views_word(VIEWS_NONE)) != 0)
+        if (strcmp(one->views, tta_word(TTA_NONE)) != 0)
             document_add(d, BLOCK_NOTE,
                          say(r, "The accuracy of %s is that of the mean logits of several views of "
                                 "each test image (tta: %s)."),
@@ -263,14 +263,14 @@ void section_summary(const results *r, document *d) {
 // ---- Repeats ----
 
 // The deviation is of the mean in the preceding cell.
-static void deviation_cell(const results *r, document *d, const group *g, const char *metric,
+static void deviation_cell(const results *r, document *d, const seed_group *g, const char *metric,
                            const char *format, double scale) {
     const figure *f = results_group_figure(r, g, metric);
     cell_number(d, format, f ? scale * f->deviation : NAN);
     cell_shows(d, 0, f);
 }
 
-static void repeats_row(const results *r, document *d, const group *g) {
+static void repeats_row(const results *r, document *d, const seed_group *g) {
     document_cell(d, CELL_STRONG, "%s", g->name);
     cell_count(d, (int64_t)g->count);
     cell_group(r, d, g, "accuracy");

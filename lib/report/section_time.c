@@ -35,7 +35,7 @@ static wording wait_of(const run *one) {
     case EXECUTION_RANKS: return WORD("wait: other ranks and threads");
     case EXECUTION_PLAIN: break;
     }
-    return one->gpus ? WORD("wait: the GPU") : WORD("wait: other threads");
+    return one->gpus > 0 ? WORD("wait: the GPU") : WORD("wait: other threads");
 }
 
 static wording row_label(const results *r, int row) {

@@ -43,7 +43,7 @@ void cell_shows(document *d, size_t back, const figure *f);
 void cell_share(const results *r, document *d, const char *owner, const char *part,
                 const char *whole);
 // A figure of a group: a joint metric, that of its only run, or the mean over its repeats.
-void cell_group(const results *r, document *d, const group *g, const char *metric);
+void cell_group(const results *r, document *d, const seed_group *g, const char *metric);
 // One cell per metric, and their headings.
 void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
                   size_t count);
@@ -52,7 +52,7 @@ void head_figures(const results *r, document *d, const char *const *metrics, siz
 enum { LABEL_TEXT = 128 };
 const char *label_run(const run *one, char buffer[LABEL_TEXT]);
 // The time to the target accuracy over some repeats, or that it was not reached; empty without one.
-void cell_target(const results *r, document *d, const group *g);
+void cell_target(const results *r, document *d, const seed_group *g);
 // Does any run have a target?
 bool any_target(const results *r);
 // Adds a note that explains the time to the target.
@@ -63,7 +63,7 @@ void cells_speedup(const results *r, document *d, const comparison *c);
 // group; and those of a group that serves as the baseline.
 void head_comparison(const results *r, document *d, const wording *front, size_t count);
 void cells_comparison(const results *r, document *d, const comparison *c);
-void cells_uncompared(const results *r, document *d, const group *g);
+void cells_uncompared(const results *r, document *d, const seed_group *g);
 // Verdicts, and notes on their basis.
 void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length);
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c);

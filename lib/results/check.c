@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --check: compares figures with their expected bands.
+#include "results/check.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "results/results.h"
 
 typedef struct band {
     const char *metric;
@@ -94,7 +94,7 @@ static status check_band(const results *r, const yaml_node *bands, size_t at, ta
         return yaml_error(bands->items[at], err, "no figure is called '%s'; report.csv lists them",
                           b.metric);
     for (size_t i = r->comparison_count ? 1 : 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
+        const seed_group *g = &r->groups[i];
         const figure *of = figures_of_repeats(&r->figures, g, b.metric);
         check_value(t, g->name, &b, of ? of->value : NAN, of ? of->note : "");
     }

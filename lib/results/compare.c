@@ -63,10 +63,10 @@ static void take_times(side *s, size_t at) {
     }
 }
 
-static void read_side(const group *g, side *s) {
+static void read_side(const seed_group *g, side *s) {
     size_t all;
     *s = (side){.epochs = {INFINITY, 0}};
-    group_executions(g, &s->executions, &all);
+    seed_group_executions(g, &s->executions, &all);
     choose_executions(s, all);
     sort_by_start(s);
     s->seconds = memory_new(all, sizeof *s->seconds);
@@ -134,8 +134,8 @@ static void turn_difference(const turn_fit *f, const double samples[2], const si
 static void take_turns(comparison *c) {
     const turn_fit *f = &c->timing->fit;
     size_t arm[2];
-    const run *subject = group_arm(c->subject, c->timing, &arm[0]);
-    const run *baseline = group_arm(c->baseline, c->timing, &arm[1]);
+    const run *subject = seed_group_arm(c->subject, c->timing, &arm[0]);
+    const run *baseline = seed_group_arm(c->baseline, c->timing, &arm[1]);
     const double samples[2] = {(double)subject->samples, (double)baseline->samples};
     mean_estimate longer = turn_fit_difference(f, arm[0], arm[1]);
     longer.value += log(samples[0] / samples[1]);
@@ -172,7 +172,7 @@ static void compare_times(comparison *c) {
 }
 
 // Finds the simulated run with the most ranks.
-static void find_crowded(const group *g, comparison *c) {
+static void find_crowded(const seed_group *g, comparison *c) {
     for (size_t i = 0; i < g->count; i++) {
         const run *r = g->runs[i];
         if (r->simulated && (!c->crowded || r->host_ranks > c->crowded->host_ranks)) c->crowded = r;
@@ -212,7 +212,7 @@ out:
 // ---- Accuracy ----
 
 // The run of `g` with that seed, if its accuracy is known.
-static const run *with_seed(const group *g, int64_t seed) {
+static const run *with_seed(const seed_group *g, int64_t seed) {
     for (size_t i = 0; i < g->count; i++)
         if (g->runs[i]->seed == seed && !isnan(g->runs[i]->accuracy)) return g->runs[i];
     return NULL;
@@ -243,7 +243,7 @@ out:
 
 // Does every run of `a` have a run in `b` with the same seed, the same model and the same views of
 // the test images?
-static bool has_models(const group *a, const group *b) {
+static bool has_models(const seed_group *a, const seed_group *b) {
     for (size_t i = 0; i < a->count; i++) {
         const run *one = a->runs[i];
         bool found = false;
@@ -267,7 +267,7 @@ typedef struct seed_pairs {
     const run *left, *right; // the first pair
 } seed_pairs;
 
-static void find_pairs(const group *a, const group *b, seed_pairs *p) {
+static void find_pairs(const seed_group *a, const seed_group *b, seed_pairs *p) {
     *p = (seed_pairs){.subject = memory_new(a->count, sizeof(double)),
                       .baseline = memory_new(a->count, sizeof(double))};
     for (size_t i = 0; i < a->count; i++) {
@@ -281,9 +281,9 @@ static void find_pairs(const group *a, const group *b, seed_pairs *p) {
 
 static status mean_difference(const comparison *c, double *difference, error *err) {
     const metric_row *accuracy = metrics_find("accuracy");
-    group_statistic subject, baseline;
-    status rc = group_mean(c->subject, accuracy, 0, &subject, err);
-    if (rc == STATUS_OK) rc = group_mean(c->baseline, accuracy, 0, &baseline, err);
+    seed_group_statistic subject, baseline;
+    status rc = seed_group_mean(c->subject, accuracy, 0, &subject, err);
+    if (rc == STATUS_OK) rc = seed_group_mean(c->baseline, accuracy, 0, &baseline, err);
     if (rc == STATUS_OK) *difference = subject.mean - baseline.mean;
     return rc;
 }
@@ -331,13 +331,13 @@ out:
 
 // ---- Both ----
 
-status compare(const group *subject, const group *baseline, const varied_keys *varied, language l,
-               comparison *c, error *err) {
+status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,
+               language l, comparison *c, error *err) {
     static const estimate none = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
-                      .timing = group_common_timing(subject, baseline),
+                      .timing = seed_group_common_timing(subject, baseline),
                       .time = verdict_none(MISSING_LIKE_FOR_LIKE),
                       .speedup = none,
                       .seconds = none,

@@ -17,14 +17,14 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "results/group.h"
 #include "results/like_for_like.h"
+#include "results/seed_group.h"
 #include "results/statistics.h"
 #include "results/verdict.h"
 #include "words/words.h"
 
 typedef struct comparison {
-    const group *subject, *baseline;
+    const seed_group *subject, *baseline;
     // Why times are not compared, in the report's language and for files; NULL if they are.
     char *reasons, *reasons_english;
     // The key of the only setting that differs; NULL: none, or a plan varies it.
@@ -46,8 +46,8 @@ typedef struct comparison {
 } comparison;
 
 // `varied` may be NULL; it is not kept.
-status compare(const group *subject, const group *baseline, const varied_keys *varied, language l,
-               comparison *c, error *err) MUST_CHECK;
+status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,
+               language l, comparison *c, error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
 // Corrects the verdicts of comparisons that are shown together, time and accuracy separately

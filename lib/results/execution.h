@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// execution.h - the time losses of DataParallel, DistributedDataParallel and model parallelism,
-// from a run's `run.execution` (docs/formats.md).
+// execution.h - the time losses of DataParallel, DistributedDataParallel and model parallelism, and
+// those to other programs, from a run's `run.execution` (docs/formats.md).
 #ifndef LOCKSTEP_RESULTS_EXECUTION_H
 #define LOCKSTEP_RESULTS_EXECUTION_H
 
@@ -43,5 +43,30 @@ double execution_master_share(const run *r);
 // The share of a step in which a device of `list` ("replicas", "stages") copies and reduces: all
 // time that is neither busy nor waiting.
 double execution_copying(const run *r, const char *list, size_t device);
+
+// ---- Did other programs disturb it? ----
+
+// A report says so, and no verdict depends on it. Seconds from the first step to the last, from
+// `machine`; NAN if a manifest does not give them: then the machine counts as quiet.
+typedef struct execution_load {
+    double wall;
+    double cpu; // processor time of the training, over its threads and ranks
+    // Time for which its threads were ready to run but had no processor, or a hypervisor had it.
+    double waited;
+    double others; // processor time of everything else, on the cores available to it
+    double cores;  // the number of these cores
+} execution_load;
+
+execution_load execution_load_of(const run *execution);
+
+// Both must hold, as neither alone shows a slowdown from outside: others used more than a tenth of
+// a processor (on many cores, 2 % of them), and threads waited for 3 % of the time that they were
+// ready to run. More threads than cores wait for each other, but then nothing else used the
+// processors; and a process on a separate core delays no thread. If the waiting time is unknown,
+// threads are assumed to have waited if 95 % of the processor time was used.
+bool execution_is_disturbed(const execution_load *u);
+
+// Returns the share of the time in which its threads could run that they had no core; NAN: unknown.
+double execution_without_core(const execution_load *u);
 
 #endif

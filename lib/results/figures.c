@@ -9,8 +9,9 @@
 
 #include "base/memory.h"
 #include "base/spelling.h"
+#include "base/text.h"
 #include "results/execution.h"
-#include "results/load_share.h"
+#include "results/seed_group.h"
 #include "results/verdict_text.h"
 
 // ---- The list ----
@@ -64,7 +65,7 @@ const figure *figures_find(const figure_list *list, const char *id) {
     return figures_of(list, id, "");
 }
 
-const figure *figures_of_repeats(const figure_list *list, const group *g, const char *metric) {
+const figure *figures_of_repeats(const figure_list *list, const seed_group *g, const char *metric) {
     const metric_row *row = metrics_find(metric);
     char mean[96];
     if (!row) return figures_of(list, g->name, metric);
@@ -214,12 +215,12 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
 
 // ---- Figures of several runs ----
 
-static status add_mean(figure_list *list, const group *g, const metric_row *m, size_t member,
+static status add_mean(figure_list *list, const seed_group *g, const metric_row *m, size_t member,
                        error *err) {
-    group_statistic s;
+    seed_group_statistic s;
     char mean[96], *name = NULL;
     status rc;
-    TRY(group_mean(g, m, member, &s, err));
+    TRY(seed_group_mean(g, m, member, &s, err));
     if (isnan(s.mean)) goto out;
     name = metric_name(m, g->runs[0], member);
     snprintf(mean, sizeof mean, "mean_%s", name);
@@ -230,7 +231,7 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
                 .low = s.range.low,
                 .high = s.range.high,
                 .deviation = s.deviation,
-                .simulated = metric_is_time(m) && group_is_simulated(g),
+                .simulated = metric_is_time(m) && seed_group_is_simulated(g),
                 .of = g};
     add(list, f, mean, f.simulated ? "SIMULATED" : "");
     figure *added = &list->items[list->count - 1];
@@ -240,7 +241,7 @@ out:
     return rc;
 }
 
-status figures_of_group(figure_list *list, const group *g, error *err) {
+status figures_of_group(figure_list *list, const seed_group *g, error *err) {
     size_t rows, members;
     const metric_row *table = metrics_table(&rows);
     status rc = STATUS_OK;
@@ -312,14 +313,14 @@ void figures_of_comparison(figure_list *list, const comparison *c) {
 }
 
 static void add_load_share(figure_list *list, const planned *one) {
-    const bool simulated = group_is_simulated(&one->runs);
+    const bool simulated = seed_group_is_simulated(&one->runs);
     joint_subject s = {.of = JOINT_RUNS,
                        .owner = one->name,
                        .runs = &one->runs,
                        .simulated = simulated,
                        .note = simulated ? "SIMULATED" : "",
                        .source = ""};
-    load_share(&one->runs, &s.share);
+    seed_group_load_share(&one->runs, &s.share);
     add_joint(list, &s);
 }
 
@@ -359,4 +360,34 @@ void figures_of_prediction(figure_list *list, const prediction *p, const collect
     s.note = "projection to one device per rank";
     if (p->projects) add_joint(list, &s);
     free(source);
+}
+
+// ---- report.csv ----
+
+static void write_number(text *out, double value) {
+    if (isfinite(value)) text_format(out, "%.9g", value);
+}
+
+void figures_to_csv(const figure_list *list, text *out) {
+    text_append(out, "id,owner,metric,value,low,high,unit,note,source,model\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const figure *f = &list->items[i];
+        const char *head[] = {f->id, f->owner, f->metric};
+        for (int k = 0; k < 3; k++) {
+            text_csv(out, head[k]);
+            text_append(out, ",");
+        }
+        write_number(out, f->value);
+        text_append(out, ",");
+        write_number(out, f->low);
+        text_append(out, ",");
+        write_number(out, f->high);
+        const char *tail[] = {f->row->unit, f->note, f->source,
+                              f->run ? f->run->model_content : ""};
+        for (int k = 0; k < 4; k++) {
+            text_append(out, ",");
+            text_csv(out, tail[k]);
+        }
+        text_append(out, "\n");
+    }
 }

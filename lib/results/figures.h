@@ -27,7 +27,7 @@ typedef struct figure {
     const run *run;        // NULL for figures of several runs; that execution for one execution's
     // Figures of several runs: the group, the group compared with (may be NULL), and the metric of
     // their runs that it is made of.
-    const group *of, *against;
+    const seed_group *of, *against;
     const comparison *compared; // that it is of; NULL: none
     const char *part;
 } figure;
@@ -41,7 +41,7 @@ typedef struct figure_list {
 
 status figures_of_run(figure_list *list, const run *r, error *err) MUST_CHECK;
 // Means over the runs of a group of two or more; adds nothing if they are listed already.
-status figures_of_group(figure_list *list, const group *g, error *err) MUST_CHECK;
+status figures_of_group(figure_list *list, const seed_group *g, error *err) MUST_CHECK;
 void figures_of_comparison(figure_list *list, const comparison *c);
 // Figures of the steps of a plan, and the means of its groups.
 status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
@@ -53,7 +53,7 @@ void figures_release(figure_list *list);
 const figure *figures_find(const figure_list *list, const char *id);
 const figure *figures_of(const figure_list *list, const char *owner, const char *metric);
 // A figure of a group: a joint metric, that of its only run, or the mean over its repeats.
-const figure *figures_of_repeats(const figure_list *list, const group *g, const char *metric);
+const figure *figures_of_repeats(const figure_list *list, const seed_group *g, const char *metric);
 // Appends ids that a wrong one may mean: "'tiny.accuracy' or 'other.accuracy'". Its metric may be
 // right, without a run or with another; else it may be misspelt, or a part of an id. Appends
 // nothing if there is none.

@@ -8,7 +8,7 @@
 #include "results/compare.h"
 #include "results/metrics.h"
 #include "results/planned.h"
-#include "results/prediction.h"
+#include "results/scaling.h"
 
 // The subject of a joint metric.
 typedef enum joint_of {
@@ -24,7 +24,7 @@ typedef enum joint_of {
 typedef struct joint_subject {
     joint_of of;
     const char *owner;
-    const group *runs, *against;      // against: NULL without
+    const seed_group *runs, *against; // against: NULL without
     const comparison *compared;       // or
     const prediction *predicted;      // or
     estimate share;                   // of the load

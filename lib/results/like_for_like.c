@@ -2,7 +2,6 @@
 #include "results/like_for_like.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "results/origin.h"
@@ -112,7 +111,7 @@ static const char *shown_of(const run *r, const condition *c) {
 static void append_difference(const run *a, const run *b, const condition *c, language l,
                               text *out) {
     // For a GPU, the instruction set is its name.
-    const char *label = a->gpus && strcmp(c->path, "isa") == 0 ? WORD("GPU") : c->label;
+    const char *label = a->gpus > 0 && strcmp(c->path, "isa") == 0 ? WORD("GPU") : c->label;
     const char *first = shown_of(a, c), *second = shown_of(b, c);
     append_reason(out, words_in(l, strcmp(first, second) != 0 ? "%s %s vs %s" : "%s differs"),
                   words_in(l, label), first, second);

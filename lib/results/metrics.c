@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "results/execution.h"
-#include "results/machine_use.h"
 #include "results/steps.h"
 #include "results/timed_arms.h"
 
@@ -72,8 +71,8 @@ VALUE(waiting, share_of(r, false, false, true))
 VALUE(exposed_comm, share_of(r, false, true, false))
 
 static double without_core(const run *r) {
-    const machine_use u = machine_use_of(r);
-    return machine_use_without_core(&u);
+    const execution_load u = execution_load_of(r);
+    return execution_without_core(&u);
 }
 VALUE(no_core, without_core(r))
 

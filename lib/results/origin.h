@@ -27,7 +27,7 @@ const char *origin_train_data(const run *r);
 const char *origin_test_data(const run *r);
 
 // Counts those of the test images of a run that are among its training images, as the manifests
-// record it (data/source/overlap.h). 0: none, or unknown; *samples is then not set.
+// record it (data/source/raw_dataset.h). 0: none, or unknown; *samples is then not set.
 status origin_repeated_images(const run *r, int64_t *count, int64_t *samples,
                               error *err) MUST_CHECK;
 

@@ -108,7 +108,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
                              "cannot report on '%s': its experiment is '%s', which is not in the "
                              "plan",
                              r->folder ? r->folder : r->evaluation, r->experiment);
-        group *g = &one->runs;
+        seed_group *g = &one->runs;
         if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs))) return STATUS_FAILED;
         g->name = one->name;
         g->runs[g->count++] = r;

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/yaml_tree.h"
 #include "results/compare.h"
-#include "results/group.h"
 #include "results/published_walk.h"
 #include "results/run_list.h"
+#include "results/seed_group.h"
 #include "words/words.h"
 
 typedef enum planned_role {
@@ -26,7 +26,7 @@ typedef struct planned {
     const char *name;
     planned_role role;
     const yaml_node *entry; // of the plan
-    group runs;             // all repeats, however they were executed
+    seed_group runs;        // all repeats, however they were executed
     // Steps and controls are compared with the step before them, variants with the first one.
     bool compared;
     comparison step;

@@ -29,8 +29,8 @@ static bool belongs(const run *r, const yaml_node *entry) {
 
 // Makes one group of an entry's runs, including its repeats.
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
-    group *g = &view->groups[view->group_count];
-    *g = (group){.name = run_text(entry, "name")};
+    seed_group *g = &view->groups[view->group_count];
+    *g = (seed_group){.name = run_text(entry, "name")};
     g->runs = memory_new(all->list.count, sizeof *g->runs);
     view->group_count++;
     for (size_t i = 0; i < all->list.count; i++) {
@@ -62,7 +62,7 @@ static void release_view(results *view) {
     for (size_t i = 0; i < view->comparison_count; i++) comparison_release(&view->comparisons[i]);
     free(view->comparisons);
     planned_release(&view->plan);
-    groups_free(view->groups, view->group_count);
+    seed_groups_free(view->groups, view->group_count);
     free(view->list.runs);
 }
 
@@ -75,7 +75,7 @@ static const yaml_node *entry_of(const yaml_node *runs, const char *name) {
 }
 
 // The row that the plan names as baseline; the first row if it names none.
-static const group *baseline_of(const results *rows, const yaml_node *entry) {
+static const seed_group *baseline_of(const results *rows, const yaml_node *entry) {
     const char *against = run_text(entry, "against");
     if (!*against) return &rows->groups[0];
     for (size_t i = 0; i < rows->group_count; i++)
@@ -86,7 +86,8 @@ static const group *baseline_of(const results *rows, const yaml_node *entry) {
 static status compare_rows(results *rows, const yaml_node *runs, error *err) {
     rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons);
     for (size_t i = 0; i < rows->group_count; i++) {
-        const group *g = &rows->groups[i], *baseline = baseline_of(rows, entry_of(runs, g->name));
+        const seed_group *g = &rows->groups[i],
+                         *baseline = baseline_of(rows, entry_of(runs, g->name));
         if (!baseline || baseline == g) continue;
         status rc = compare(g, baseline, NULL, rows->options.language,
                             &rows->comparisons[rows->comparison_count], err);
@@ -97,7 +98,7 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
     return STATUS_OK;
 }
 
-const comparison *reproduction_comparison(const results *rows, const group *row) {
+const comparison *reproduction_comparison(const results *rows, const seed_group *row) {
     for (size_t i = 0; i < rows->comparison_count; i++)
         if (rows->comparisons[i].subject == row) return &rows->comparisons[i];
     return NULL;

@@ -48,6 +48,6 @@ void reproduction_release(reproduction *p);
 double reproduction_full_epochs(const reproduction *p, const char *name);
 
 // Returns the comparison of a row, or NULL.
-const comparison *reproduction_comparison(const results *rows, const group *row);
+const comparison *reproduction_comparison(const results *rows, const seed_group *row);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/sha256.h"
-#include "results/naming.h"
+#include "results/plan_names.h"
 #include "results/reproduction.h"
 
 // ---- Reading ----
@@ -56,7 +56,7 @@ static status make_predictions(results *r, error *err) {
 
 // Takes ownership of `root`.
 static status read_plan(results *r, yaml_node *root, error *err) {
-    if (naming_is_all(root)) {
+    if (plan_names_all(root)) {
         r->plan.root = root; // names point into it
         return STATUS_OK;
     }
@@ -127,20 +127,20 @@ static status add_timings(results *r, error *err) {
 // Two executions of one key can be compared if one is the baseline, unless a plan identifies runs
 // by their keys.
 static status find_runs(results *r, const yaml_node *plan_root, error *err) {
-    const bool named = plan_root && naming_is_given(plan_root);
+    const bool named = plan_root && plan_names_given(plan_root);
     const char *baseline = r->options.baseline;
     status rc;
-    if (baseline && plan_root && !naming_is_all(plan_root))
+    if (baseline && plan_root && !plan_names_all(plan_root))
         return error_set(err, STATUS_USAGE,
                          "--baseline cannot be used with this --plan, which sets the baselines");
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
     TRY(add_timings(r, err));
-    if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
-    if (plan_root && !named) naming_publish(&r->list, plan_root);
+    if (named) TRY(plan_names_apply(&r->list, plan_root, &baseline, err));
+    if (plan_root && !named) plan_names_publish(&r->list, plan_root);
     r->has_baseline = baseline != NULL;
     run_list_name(&r->list);
-    groups_make(&r->list, &r->groups, &r->group_count);
+    seed_groups_make(&r->list, &r->groups, &r->group_count);
 out:
     return rc;
 }
@@ -174,7 +174,7 @@ void results_release(results *r) {
     for (size_t i = 0; i < r->prediction_count; i++) prediction_release(&r->predictions[i]);
     free(r->predictions);
     collectives_release(&r->collectives);
-    groups_free(r->groups, r->group_count);
+    seed_groups_free(r->groups, r->group_count);
     figures_release(&r->figures);
     run_list_release(&r->list);
     for (size_t i = 0; i < r->timing_count; i++) timed_arms_release(&r->timings[i]);
@@ -187,7 +187,7 @@ const figure *results_figure(const results *r, const char *owner, const char *me
     return figures_of(r->whole ? &r->whole->figures : &r->figures, owner, metric);
 }
 
-const figure *results_group_figure(const results *r, const group *g, const char *metric) {
+const figure *results_group_figure(const results *r, const seed_group *g, const char *metric) {
     assert(joint_metrics_find(metric));
     return figures_of_repeats(r->whole ? &r->whole->figures : &r->figures, g, metric);
 }
@@ -197,7 +197,7 @@ double results_value(const results *r, const char *owner, const char *metric) {
     return f ? f->value : NAN;
 }
 
-double results_group_value(const results *r, const group *g, const char *metric) {
+double results_group_value(const results *r, const seed_group *g, const char *metric) {
     const figure *f = results_group_figure(r, g, metric);
     return f ? f->value : NAN;
 }

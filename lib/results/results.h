@@ -14,8 +14,8 @@
 #include "results/compare.h"
 #include "results/figures.h"
 #include "results/planned.h"
-#include "results/prediction.h"
 #include "results/run.h"
+#include "results/scaling.h"
 #include "results/timed_arms.h"
 #include "words/words.h"
 
@@ -43,7 +43,7 @@ typedef struct results {
     timed_arms *timings;
     size_t timing_count;
     bool has_baseline;
-    group *groups;
+    seed_group *groups;
     size_t group_count;
     comparison *comparisons; // of groups 1, 2, … with group 0, when there is a baseline
     size_t comparison_count;
@@ -64,29 +64,14 @@ void results_release(results *r);
 // Find OWNER.METRIC, also for a view, and the figure of a group (figures_of_repeats); NULL, or NAN
 // for the values, if there is none. Asserts that a metric of that name exists.
 const figure *results_figure(const results *r, const char *owner, const char *metric);
-const figure *results_group_figure(const results *r, const group *g, const char *metric);
+const figure *results_group_figure(const results *r, const seed_group *g, const char *metric);
 double results_value(const results *r, const char *owner, const char *metric);
-double results_group_value(const results *r, const group *g, const char *metric);
+double results_group_value(const results *r, const seed_group *g, const char *metric);
 
 // Records in `m` the files that the results come from, and the parameters that select them.
 status results_record(const results *r, manifest *m, error *err) MUST_CHECK;
 
 // Records a file as an input, with the hash of its bytes on disk.
 status results_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
-
-// Explains a figure: its value, and that of each figure that it is made of, when recomputed from
-// the files; then these files, their hashes, and where their inputs came from. Writes the text to
-// `out` also with STATUS_FINDING, which means that a file is not the recorded one, or that the
-// figure comes out differently. For an unknown figure the status is STATUS_USAGE and the message
-// names those that it may mean.
-status results_why(const results *r, const char *id, text *out, error *err) MUST_CHECK;
-
-// Checks figures against a file of bands, each "METRIC: [LOW, HIGH]" or "RUN.METRIC: [LOW, HIGH]".
-// A metric alone is checked for every experiment, on the mean over its repeats. Writes one line per
-// check to `out`. STATUS_FINDING if a figure is outside its band or cannot be shown.
-status results_check(const results *r, const char *path, text *out, error *err) MUST_CHECK;
-// The same for --json: appends {figure, value, low, high, inside} per check to `list`.
-status results_check_list(const results *r, const char *path, yaml_node *list,
-                          error *err) MUST_CHECK;
 
 #endif

@@ -89,12 +89,15 @@ void run_init(run *r) {
                .cores = -1,
                .hosts = -1,
                .host_ranks = -1,
+               .cpu_ranks = -1,
+               .gpus = -1,
                .lr = NAN,
                .train_loss = NAN,
                .seconds_per_epoch = NAN,
                .total_seconds = NAN,
                .accuracy = NAN,
                .test_loss = NAN,
+               .target = NAN,
                .test_samples = -1};
 }
 
@@ -303,7 +306,6 @@ status run_read_train(run *r, error *err) {
     TRY(run_number(r->train, "results.train_loss", &r->train_loss, err));
     TRY(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
     TRY(run_number(r->train, "parameters.target_accuracy", &r->target, err));
-    if (isnan(r->target)) r->target = 0;
     TRY(read_lr(r, err));
     TRY(read_execution(r, err));
     TRY(read_epochs(r, err));
@@ -327,8 +329,8 @@ out:
 
 static status read_classes(run *r, error *err) {
     const yaml_node *list = yaml_get(r->evaluate, "results.per_class");
-    r->test_samples = 0;
     if (!list) return STATUS_OK;
+    r->test_samples = 0;
     r->classes = memory_new(list->count, sizeof *r->classes);
     for (size_t i = 0; i < list->count; i++) {
         status rc = read_class(list->items[i], &r->classes[i], err);
@@ -402,7 +404,7 @@ run_split run_time_split(const run *r) {
 double run_target(const run *r) {
     bool tested = false;
     for (size_t i = 0; i < r->epoch_count; i++) tested |= !isnan(r->epochs[i].accuracy);
-    return tested ? r->target : 0;
+    return tested ? r->target : NAN;
 }
 
 bool run_reaches(const run *r, double target) {

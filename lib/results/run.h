@@ -19,7 +19,10 @@
 enum { RUN_LOAD, RUN_COPY, RUN_FORWARD, RUN_BACKWARD, RUN_COMM, RUN_WAIT, RUN_UPDATE, RUN_PHASES };
 const char *run_phase_name(int phase);
 
-// Numbers that a manifest does not give are NAN, counts are -1.
+// What no manifest gives is unknown: NAN if it is measured or a ratio (double), -1 if it is a count
+// (int64_t), "" if it is a text, which is never NULL. NULL stands only for what is not there: a
+// stage with its folder and manifest, a list, another struct. run_number, run_count and run_text
+// read by this rule.
 typedef struct run_epoch {
     double loss, accuracy, seconds, phase[RUN_PHASES];
 } run_epoch;
@@ -32,14 +35,13 @@ typedef struct run_class { // a class of the test data
 
 typedef struct run {
     char *name;                  // unique in a report; prefix of its figures' ids
-    char *folder;                // of train; NULL if there is none
-    char *evaluation;            // folder of evaluate; NULL if there is none
+    char *folder, *evaluation;   // of the stages train and evaluate
     yaml_node *train, *evaluate; // their manifests
-    const char *key;             // of the train stage. "": none
+    const char *key;             // of the train stage
     const char *views;           // of the test images: "none", "mirror", "mirror-shift". Runs with
                                  // the same key and views are one
-    const char *experiment, *title; // as a plan or else the manifests give them; "" when absent
-    const yaml_node *published;     // likewise: a list, or NULL
+    const char *experiment, *title; // as a plan or else the manifests give them
+    const yaml_node *published;     // likewise: a list
     const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *math, *reduce;
     int64_t seed, virtual_shards, global_batch, steps;
     int64_t samples;                                    // of a whole epoch
@@ -50,8 +52,8 @@ typedef struct run {
     char device[16];                                    // kind: "cpu", "cuda", "cpu+cuda"
     int64_t hosts, host_ranks; // how many have ranks; ranks, replicas or stages on the fullest one
     int64_t cpu_ranks;         // of host_ranks: those that compute on the cpu
-    int64_t gpus;   // that its ranks, replicas or stages use, each counted once; 0 on a cpu
-    int segments;   // of execution: more than one after a resume; then no time is shown
+    int64_t gpus; // that its ranks, replicas or stages use, each counted once; 0 on a cpu
+    int segments; // of execution: more than one after a resume; then no time is shown. 0: no train
     bool restarted; // all segments but the first were begun by --max-restarts, after a death
     bool simulated; // more replicas · threads than cores, or several replicas on one GPU
     run_epoch *epochs;
@@ -60,19 +62,19 @@ typedef struct run {
     size_t timed;
     double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
     // In which it took turns with other runs, and its number there (timed_arms.h): then
-    // seconds_per_epoch comes from it. NULL: none.
+    // seconds_per_epoch comes from it.
     const struct timed_arms *timing;
     size_t arm;
-    double target;        // accuracy to be reached, from a plan or the manifest; 0: none
+    double target;        // accuracy to be reached, from a plan or the manifest
     int64_t test_samples; // of all classes
     run_class *classes;   // in the order of their labels
     size_t class_count;
-    int64_t *confusion; // [true class · class_count + predicted class], samples; NULL if unknown
-    char model_content[SHA256_TEXT_BYTES]; // "" when unknown
+    int64_t *confusion;                    // [true class · class_count + predicted class], samples
+    char model_content[SHA256_TEXT_BYTES]; // its content hash
     bool baseline;                         // of the baseline that all others are compared with
     bool excluded;                         // an execution whose times do not count
     bool apart;        // for it was not in one round with those of the other runs (pool.h)
-    const char *round; // of executions in which it was timed (`run.round`); "": none
+    const char *round; // of executions in which it was timed (`run.round`)
     // Of a run with several executions: those that count, followed by those excluded. NULL for a
     // single execution.
     const struct run *executions;
@@ -114,7 +116,7 @@ const yaml_node *run_file(const yaml_node *root, const char *list, const char *n
 // Fails with STATUS_INPUT if a stage's file has content other than the stage recorded.
 status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
                          const char *content, error *err) MUST_CHECK;
-// A string at a path in the tree, or "".
+// Reads a text at a path: "" when absent.
 const char *run_text(const yaml_node *root, const char *path);
 // Returns whether validation samples could end this training before its last epoch.
 bool run_may_stop_early(const yaml_node *train);
@@ -144,7 +146,7 @@ typedef struct run_split {
 } run_split;
 run_split run_time_split(const run *r);
 
-// Returns the accuracy to be reached, a fraction; 0: none, or epochs were not tested.
+// Returns the accuracy to be reached, a fraction; NAN: none, or epochs were not tested.
 double run_target(const run *r);
 // Did the test accuracy after some epoch reach it?
 bool run_reaches(const run *r, double target);

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "results/pool.h"
 
 // ---- Folders ----
@@ -105,12 +105,12 @@ out:
 static status add_execution(run_list *list, const char *path, error *err) {
     bool any = false;
     status rc = STATUS_OK;
-    for (int k = VIEWS_KINDS; rc == STATUS_OK && k-- > 0;) {
-        const char *folder = views_folder((test_views)k);
+    for (int k = TTA_KINDS; rc == STATUS_OK && k-- > 0;) {
+        const char *folder = tta_folder((tta_kind)k);
         char name[64];
         snprintf(name, sizeof name, "%s/manifest.yaml", folder);
         const bool there = exists(path, name);
-        if (there || (k == VIEWS_NONE && !any)) rc = add_pair(list, path, folder, err);
+        if (there || (k == TTA_NONE && !any)) rc = add_pair(list, path, folder, err);
         any = any || there;
     }
     return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // timed_arms.h - the folders that time-runs wrote, as a report reads them: trainings that took
-// turns (turns.h), and the runs whose times they give.
+// turns (turn_times.h), and the runs whose times they give.
 //
 // An arm gives the time of a run that has its key and was executed alike. The run's seconds per
 // epoch are then the arm's seconds per sample, times the samples of an epoch. Its total time,
@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "results/run_list.h"
-#include "results/turns.h"
+#include "results/turn_times.h"
 #include "words/words.h"
 
 typedef struct timed_arms {

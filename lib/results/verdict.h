@@ -44,7 +44,7 @@ typedef enum verdict_test {
     TEST_NONE,
     TEST_WELCH,  // t-test on logarithms of the executions' medians
     TEST_ROUNDS, // the same, paired by round
-    TEST_TURNS,  // t-test on the executions of arms that took turns (turns.h)
+    TEST_TURNS,  // t-test on the executions of arms that took turns (turn_times.h)
     TEST_SEEDS,  // t-test, paired by seed
     TEST_SAMPLES // McNemar's, on the samples of one seed: about two models, not about the method
 } verdict_test;

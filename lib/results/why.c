@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --why: traces a figure back to the first bytes.
+#include "results/why.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,7 +11,6 @@
 #include "base/memory.h"
 #include "results/origin.h"
 #include "results/rebuild.h"
-#include "results/results.h"
 
 // The arithmetic, which comes first; the files behind it, with their hashes, which come last; and
 // the first thing on the way that is not as recorded.
@@ -305,12 +305,13 @@ static status explain_part(const results *r, trail *t, const figure *whole, cons
     return explain_executions(r, t, 1, f, err);
 }
 
-static status explain_group(const results *r, trail *t, const figure *whole, const group *g,
+static status explain_group(const results *r, trail *t, const figure *whole, const seed_group *g,
                             error *err) {
     const bool epoch = strcmp(whole->part, "seconds_per_epoch") == 0;
     const timed_arms *timing = whole->compared ? whole->compared->timing : NULL;
     size_t arm;
-    const run *timed = epoch && (timing || !whole->compared) ? group_arm(g, timing, &arm) : NULL;
+    const run *timed =
+        epoch && (timing || !whole->compared) ? seed_group_arm(g, timing, &arm) : NULL;
     if (timed) {
         text_format(t->out, "  %s.seconds_per_epoch, from turns\n", timed->name);
         return explain_turns(t, 2, timed, timing ? timing : timed->timing, arm, err);

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "base/program.h"
+#include "base/tool_list.h"
 #include "dist/endpoint.h"
 
 // What a rank sends at once arrives at once.
@@ -29,7 +29,7 @@ static uint64_t soon(void) {
 status arms_find_tools(error *err) {
     char folder[PATH_MAX];
     const char *path = getenv("PATH");
-    status rc = program_folder(folder, err);
+    status rc = tool_folder(folder, err);
     char *longer =
         rc == STATUS_OK ? memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
     if (!longer) return STATUS_FAILED;

@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/core_use.h"
-#include "base/duration.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "base/signals.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // time_runs.h - times trainings against each other: they run together, and take turns of a
-// twentieth of a second, or half a second if they have several threads or ranks (results/turns.h).
+// twentieth of a second, or half a second if they have several threads or ranks
+// (results/turn_times.h).
 //
 // An execution starts all arms anew, and gives each 50 turns, or 5 long ones. There are at least
 // six executions, and more until the 95 % interval of every pair of arms is as narrow as asked for,
@@ -12,7 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/manifest.h"
-#include "results/turns.h"
+#include "results/turn_times.h"
 #include "timing/arm.h"
 
 typedef struct time_options {

@@ -11,7 +11,7 @@
 #include "compute/backend.h"
 #include "data/labels.h"
 #include "data/recorded.h"
-#include "train/infer_views.h"
+#include "train/evaluation.h"
 #include "train/train_manifest.h"
 
 // ---- Reading and checking ----
@@ -32,17 +32,17 @@ static status check_fit(const evaluate_model *e, error *err) {
                          "cannot use dataset: '%s': it has %d classes, model '%s' has %d: pass "
                          "data with the classes that it was trained on",
                          path, d->classes, m->name, m->program.classes);
-    if (!views_fit(e->settings->views, *in))
+    if (!tta_fits(e->settings->tta, *in))
         return error_set(err, STATUS_USAGE,
                          "cannot evaluate: '--tta %s': images of %d×%d pixels cannot be shifted",
-                         views_word(e->settings->views), in->height, in->width);
+                         tta_word(e->settings->tta), in->height, in->width);
     return STATUS_OK;
 }
 
 // Absent without views: so were the keys of evaluations before there were any.
 static void put_views(const evaluate_settings *s, yaml_node *parameters) {
-    if (s->views == VIEWS_NONE) return;
-    yaml_put(parameters, "views", yaml_new_string(views_word(s->views)));
+    if (s->tta == TTA_NONE) return;
+    yaml_put(parameters, "views", yaml_new_string(tta_word(s->tta)));
 }
 
 static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
@@ -111,8 +111,8 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 status evaluate_model_compute(evaluate_model *e, error *err) {
     const devices *on = e->settings->devices;
     inference i = {.backend = devices_backend(on, 0)};
-    infer_views views = {infer, &i, e->settings->views, e->model.model.program.input,
-                         e->data.classes};
+    tta_inference mean = {infer, &i, e->settings->tta, e->model.model.program.input,
+                          e->data.classes};
     const uint64_t begin = clock_now();
     progress shown;
     bool done;
@@ -122,7 +122,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     if (!e->logits) return rc;
     progress_begin(&shown, e->settings->log, "evaluating", "images");
     TRY(trained_model_open(&e->model, on, e->settings->threads, e->settings->isa, &i.engine, err));
-    TRY(evaluation_infer(infer_views_mean, &views, &e->data, e->logits, &shown, &done, err));
+    TRY(evaluation_infer(tta_infer, &mean, &e->data, e->logits, &shown, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
     e->compute_seconds = (double)(clock_now() - begin) / 1e9;
     snprintf(e->isa, sizeof e->isa, "%s", i.backend->isa(i.engine));
@@ -142,8 +142,8 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
     tensor_file f = {0};
     status rc = STATUS_OK;
     if (classes) TRY(tensor_file_add_metadata(&f, "classes", classes, err));
-    if (e->settings->views != VIEWS_NONE)
-        TRY(tensor_file_add_metadata(&f, "views", views_word(e->settings->views), err));
+    if (e->settings->tta != TTA_NONE)
+        TRY(tensor_file_add_metadata(&f, "views", tta_word(e->settings->tta), err));
     TRY(tensor_file_add(&f, "logits", TENSOR_F32, 2, logits, e->logits, false, err));
     TRY(labels_add(&f, d->labels, samples[0], d->classes, err));
     TRY(tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids, false, err));

@@ -9,7 +9,7 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
-#include "data/views.h"
+#include "data/tta.h"
 #include "train/evaluation.h"
 #include "train/trained_model.h"
 
@@ -19,7 +19,7 @@ typedef struct evaluate_settings {
     const devices *devices; // opened; computes on the first
     int threads;
     const char *isa;   // NULL: the best
-    test_views views;  // of each image, whose logits are averaged
+    tta_kind tta;      // the views of each image, whose logits are averaged
     const logger *log; // NULL: silent
 } evaluate_settings;
 

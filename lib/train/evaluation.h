@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "data/dataset.h"
+#include "data/tta.h"
 
 // Computes logits [samples][classes]; `context` is the caller's.
 typedef status (*infer_function)(void *context, const uint8_t *const *pixels, size_t samples,
@@ -19,6 +20,20 @@ typedef status (*infer_function)(void *context, const uint8_t *const *pixels, si
 // When a signal asks to stop, sets *done to false and leaves out the rest.
 status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
                         progress *shown, bool *done, error *err) MUST_CHECK;
+
+// Averages logits over the views of each image (data/tta.h).
+typedef struct tta_inference {
+    infer_function infer; // of one view
+    void *context;
+    tta_kind kind;
+    shape size;
+    int classes;
+} tta_inference;
+
+// An infer_function; `context` is a tta_inference. The weighted logits are added in double, in the
+// order of the views, and rounded once, so the result depends on nothing but the views' logits.
+status tta_infer(void *context, const uint8_t *const *pixels, size_t samples, float *logits,
+                 error *err);
 
 typedef struct evaluation {
     int classes;

@@ -33,34 +33,6 @@ enum { TAIL_REQUESTS = GRADIENT_TAIL - REQUESTS };
 // requests are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_PER_REQUEST = 16 };
 
-void strategy_give_data(const executor_options *o, engine_options *e) {
-    if (!o->data) return;
-    e->images = o->data->pixels;
-    e->image_count = o->data->samples;
-    e->augment = o->augment;
-}
-
-engine_options strategy_engine_options(const executor_options *o, int number) {
-    const experiment *e = o->experiment;
-    engine_options options = {
-        .threads = o->threads,
-        .spin = o->spin,
-        .isa = o->isa,
-        .device = devices_index(o->devices, number),
-        .exact = devices_exact(o->devices),
-        .shards = e->virtual_shards,
-        .local_shards = e->virtual_shards,
-        .shard_samples = e->global_batch / e->virtual_shards,
-        .seed = e->seed,
-        .sync_batch_norm = e->sync_batch_norm,
-        .parameter_groups = e->parameter_groups.of_line,
-        .label_smoothing = (float)e->label_smoothing,
-    };
-    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
-    memcpy(options.std, o->normalization.std, sizeof options.std);
-    return options;
-}
-
 // Each rank owns the same number of contiguous shards, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
                        error *err) {

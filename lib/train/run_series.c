@@ -6,21 +6,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/csv.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
-#include "train/export/run_file.h"
 
 // ---- Reading ----
 
 // Finds the steps of `path`, and the manifest next to them if there is one.
+status run_series_find_file(const char *path, const char *name, char **found, error *err) {
+    static const char *const below[] = {"", "train/"};
+    struct stat info;
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    *found = folder ? NULL : memory_string(path);
+    if (!folder) return STATUS_OK;
+    for (int i = 0; i < 2; i++) {
+        *found = memory_format("%s/%s%s", path, below[i], name);
+        if (access(*found, F_OK) == 0) return STATUS_OK;
+        free(*found);
+        *found = NULL;
+    }
+    return error_set(err, STATUS_INPUT, "cannot export run: '%s': no %s in it or in its train/",
+                     path, name);
+}
+
 static status locate(run_series *s, const char *path, error *err) {
-    status rc = run_file_find(path, "steps.st.zst", &s->steps, err);
+    status rc = run_series_find_file(path, "steps.st.zst", &s->steps, err);
     if (rc != STATUS_OK) return rc;
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
@@ -218,7 +234,7 @@ static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
 
 static status write_csv_text(output *out, const char *name, error *err) {
     text field = {0};
-    csv_append(&field, name);
+    text_csv(&field, name);
     status rc = output_write(out, text_string(&field), field.length, err);
     text_release(&field);
     return rc;

@@ -23,6 +23,11 @@ typedef struct run_series {
     experiment updates;       // from its parameters (experiment_read_updates)
 } run_series;
 
+// Finds a file of the run at `path`: FOLDER/NAME or FOLDER/train/NAME if that is a folder; else it
+// is `path` itself. A new string, free() it. STATUS_INPUT if the folder holds neither.
+status run_series_find_file(const char *path, const char *name, char **found,
+                            error *err) MUST_CHECK;
+
 // Reads the run at `path`: a train tool's output folder, a folder that holds train/, or a
 // steps.st.zst; without a manifest next to it, it has no epochs. STATUS_INPUT if it is none of
 // these. `max_bytes` as for tensor_file_read. Call run_series_release even after a failure.

@@ -19,7 +19,8 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "dist/comm.h"
-#include "dist/launch.h"
+#include "dist/launch_environment.h"
+#include "dist/launch_local.h"
 #include "experiment/experiment.h"
 #include "train/model_file.h"
 

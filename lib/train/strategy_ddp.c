@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // strategy_ddp.c - one process per rank, each with its own shards; gradients are reduced, and every
 // rank updates.
+#include "dist/launch_join.h"
 #include "train/replica.h"
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {

@@ -41,7 +41,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 
 // ---- Opening and closing ----
 
-static void close(executor *x) {
+static void close_executor(executor *x) {
     if (!x) return;
     team_free(x->team);
     for (int r = 0; x->engines && r < x->replicas; r++) x->backend->close(x->engines[r]);
@@ -140,7 +140,7 @@ static status take_memory(executor *x, error *err) {
     return STATUS_OK;
 }
 
-static status open(const executor_options *o, executor **out, error *err) {
+static status open_executor(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_OK;
     *out = NULL;
     executor *x = memory_new(1, sizeof *x);
@@ -168,7 +168,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     *out = x;
     return STATUS_OK;
 out:
-    close(x);
+    close_executor(x);
     return rc;
 }
 
@@ -179,11 +179,13 @@ static void shards(const executor *x, int *first, int *end) {
     *end = x->shards;
 }
 
-static void write(executor *x, const float *parameters, const float *buffers, const float *state) {
+static void write_arenas(executor *x, const float *parameters, const float *buffers,
+                         const float *state) {
     x->backend->write(x->engines[0], parameters, buffers, state);
 }
 
-static status read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+static status read_arenas(executor *x, float *parameters, float *buffers, float *state,
+                          error *err) {
     return x->backend->read(x->engines[0], parameters, buffers, state, err);
 }
 
@@ -214,11 +216,11 @@ const strategy strategy_dp = {
     .track = "replica 0",
     .find_world = find_world,
     .launch = strategy_launch_one,
-    .open = open,
-    .close = close,
+    .open = open_executor,
+    .close = close_executor,
     .shards = shards,
-    .write = write,
-    .read = read,
+    .write = write_arenas,
+    .read = read_arenas,
     .step = dp_step,
     .infer = infer,
     .times = dp_times,

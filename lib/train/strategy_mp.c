@@ -13,14 +13,62 @@
 // wait. With sync_batch_norm all shards must meet in every batch norm, so they form one
 // micro-batch. Each stage updates its own parameters. On a CPU a stage is one or more threads with
 // a separate engine.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "compute/cpu/team.h"
+#include "train/clipping.h"
 #include "train/stages.h"
-#include "train/strategy_mp.h"
+#include "train/strategy.h"
+
+enum { MAX_STAGES = EXPERIMENT_MAX_STAGES };
+
+typedef struct stage {
+    program program; // this stage's layers
+    int first_layer;
+    engine *engine;
+    trace_track *track;
+    // Activations and gradients of the stage's output, all groups; NULL for the last stage. The
+    // sender writes into the receiver's memory: activations lie with the next stage, gradients with
+    // this one. So the copy is part of the sender's time, and the receiver may work on another
+    // micro-batch meanwhile.
+    float *activations, *gradients;
+    int forward_done, backward_done; // micro-batches of this step
+    int squares_done;                // 1: this stage's part of the gradient's norm is known
+    phase_times spent;
+    update_result result;
+    uint64_t busy, waiting; // ns so far; the rest is copying and reducing
+    uint64_t sent;          // bytes to its neighbours
+    status rc;
+    error err;
+} stage;
+
+struct executor {
+    const backend *backend;
+    const program *program;
+    stage *stages;
+    engine *whole;         // all layers, for inference
+    const char *transport; // of transfers between stages; NULL: not applicable
+    int count, shards;
+    bool together; // sync_batch_norm: one micro-batch
+    team *team;
+    pthread_mutex_t lock; // guards the counters of finished micro-batches, and `failed`
+    pthread_cond_t moved;
+    bool failed;
+    uint64_t began; // clock at the beginning of the step
+    const batch *batch;
+    const update_rule *rule;
+    clipping clipping;
+    size_t arrays;                           // of optimizer state
+    float *parameters, *buffers, *state;     // whole arenas, for copying from a stage
+    float *whole_parameters, *whole_buffers; // assembled, for inference
+    phase_times own;
+    uint64_t wall, steps, micro_batches;
+};
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     int first[MAX_STAGES + 1];
@@ -191,7 +239,7 @@ static status step(executor *x, const batch *b, const update_rule *rule,
     return STATUS_OK;
 }
 
-static phase_times times(executor *x) {
+static phase_times take_times(executor *x) {
     phase_times mean = x->own;
     for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)x->count;
     x->own = (phase_times){0};
@@ -200,7 +248,7 @@ static phase_times times(executor *x) {
 
 // ---- Opening and closing ----
 
-static void close(executor *x) {
+static void close_executor(executor *x) {
     if (!x) return;
     team_free(x->team);
     for (int i = 0; x->stages && i < x->count; i++) x->backend->close(x->stages[i].engine);
@@ -279,7 +327,7 @@ out:
     return rc;
 }
 
-static status open(const executor_options *o, executor **out, error *err) {
+static status open_executor(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_FAILED;
     *out = NULL;
     executor *x = memory_new(1, sizeof *x);
@@ -312,7 +360,7 @@ static status open(const executor_options *o, executor **out, error *err) {
     *out = x;
     return STATUS_OK;
 out:
-    close(x);
+    close_executor(x);
     return rc;
 }
 
@@ -323,7 +371,8 @@ static void shards(const executor *x, int *first, int *end) {
     *end = x->shards;
 }
 
-static void write(executor *x, const float *parameters, const float *buffers, const float *state) {
+static void write_arenas(executor *x, const float *parameters, const float *buffers,
+                         const float *state) {
     for (int i = 0; i < x->count; i++)
         x->backend->write(x->stages[i].engine, parameters, buffers, state);
 }
@@ -349,7 +398,8 @@ static void take_layers(const executor *x, const stage *s, float *parameters, fl
     }
 }
 
-static status read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+static status read_arenas(executor *x, float *parameters, float *buffers, float *state,
+                          error *err) {
     for (int i = 0; i < x->count; i++) {
         status rc = x->backend->read(x->stages[i].engine, x->parameters, x->buffers, x->state, err);
         if (rc != STATUS_OK) return rc;
@@ -387,21 +437,68 @@ static bool all_engines(const executor *x, bool (*is)(const engine *e)) {
     return all;
 }
 
+// ---- Figures for the manifest ----
+
+static void put_stage(const executor *x, const stage *s, yaml_node *list) {
+    yaml_node *item = yaml_new(YAML_MAPPING);
+    item->flow = true;
+    const program *p = &s->program;
+    const double busy = x->wall ? (double)s->busy / (double)x->wall : 0;
+    const double waiting = x->wall ? (double)s->waiting / (double)x->wall : 0;
+    const int64_t sent = x->steps ? (int64_t)(s->sent / x->steps) : 0;
+    const int64_t bytes = (int64_t)x->backend->memory(s->engine);
+    yaml_put(item, "first", yaml_new_string(p->layers[0].name));
+    yaml_put(item, "last", yaml_new_string(p->layers[p->count - 1].name));
+    yaml_put(item, "busy", yaml_new_number(busy));
+    yaml_put(item, "waiting", yaml_new_number(waiting));
+    yaml_put(item, "bytes_sent_per_step", yaml_new_integer(sent));
+    yaml_put(item, "bytes", yaml_new_integer(bytes));
+    yaml_append(list, item);
+}
+
+// The bubble: the measured fraction of time in which stages were idle, and the fraction that fill
+// and drain alone predict.
+static void put_bubble(const executor *x, yaml_node *segment) {
+    uint64_t waiting = 0, sent = 0;
+    for (int i = 0; i < x->count; i++) {
+        waiting += x->stages[i].waiting;
+        sent += x->stages[i].sent;
+    }
+    const double stages = x->count, m = (double)x->micro_batches / (double)x->steps;
+    const double measured = (double)waiting / ((double)x->wall * stages);
+    const double predicted = (stages - 1) / (m + stages - 1);
+    const int64_t bytes = (int64_t)(sent / x->steps);
+    yaml_put(segment, "micro_batches", yaml_new_number(m));
+    yaml_put(segment, "bubble_measured", yaml_new_number(measured));
+    yaml_put(segment, "bubble_predicted", yaml_new_number(predicted));
+    yaml_put(segment, "bytes_per_step", yaml_new_integer(bytes));
+}
+
+static status describe(const executor *x, yaml_node *segment, error *err) {
+    (void)err;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < x->count; i++) put_stage(x, &x->stages[i], list);
+    yaml_put(segment, "stages", list);
+    if (x->transport) yaml_put(segment, "transport", yaml_new_string(x->transport));
+    if (x->steps > 0) put_bubble(x, segment);
+    return STATUS_OK;
+}
+
 const strategy strategy_mp = {
     .name = "mp",
     .track = "stage 0",
     .find_world = find_world,
     .launch = strategy_launch_one,
-    .open = open,
-    .close = close,
+    .open = open_executor,
+    .close = close_executor,
     .shards = shards,
-    .write = write,
-    .read = read,
+    .write = write_arenas,
+    .read = read_arenas,
     .step = step,
     .infer = infer,
-    .times = times,
+    .times = take_times,
     .isa = isa,
     .memory = memory,
     .all_engines = all_engines,
-    .describe = mp_describe,
+    .describe = describe,
 };

@@ -7,7 +7,7 @@
 
 #include "train/train_manifest.h"
 #include "train/train_start.h"
-#include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
 // The message suggests an option of the command that was typed: make and `pipeline` have SET.
 static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {

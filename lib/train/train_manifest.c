@@ -9,7 +9,7 @@
 #include "base/median.h"
 #include "base/memory.h"
 #include "data/recorded.h"
-#include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
 void train_manifest_parameters(const experiment *e, yaml_node *parameters) {
     for (size_t i = 0; i < e->resolved->count; i++) {

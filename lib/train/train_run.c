@@ -20,13 +20,14 @@
 #include "data/recorded.h"
 #include "data/sampler.h"
 #include "data/shard_files.h"
-#include "train/hosts.h"
 #include "train/kept_states.h"
+#include "train/run_segment.h"
 #include "train/trace_file.h"
 #include "train/train_data.h"
 #include "train/train_manifest.h"
 #include "train/train_start.h"
 #include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
 static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[] = "manifest.yaml";
 
@@ -37,12 +38,12 @@ uint32_t train_run_samples(const train_run *r) {
 }
 
 // Refuses shards that do not match, before anything is touched.
-static status check_deal(const train_run *r, error *err) {
+static status check_partition(const train_run *r, error *err) {
     const experiment *e = r->experiment;
-    deal dealt;
+    partition shards;
     status rc =
-        deal_init_without(&dealt, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err);
-    if (rc == STATUS_OK) deal_release(&dealt);
+        partition_init(&shards, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err);
+    if (rc == STATUS_OK) partition_release(&shards);
     return rc;
 }
 
@@ -76,7 +77,7 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     TRY(train_start_model(r, err));
     if (e->average.kind != AVERAGING_NONE)
         TRY(checkpoint_begin_average(&r->checkpoint, e->average.kind == AVERAGING_EMA, err));
-    TRY(check_deal(r, err));
+    TRY(check_partition(r, err));
     TRY(check_output_files(s, err));
     TRY(share_flag(r, err));
     if (!s->turns) TRY(train_start_find(r, err));
@@ -149,12 +150,12 @@ out:
 static status dump_order(const train_run *r, error *err) {
     const train_settings *s = r->settings;
     const experiment *e = r->experiment;
-    deal dealt = {0};
+    partition shards = {0};
     sampler order = {0};
     output *out = NULL;
     status rc;
-    TRY(deal_init_without(&dealt, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err));
-    TRY(sampler_init(&order, &dealt, e->global_batch, e->seed, err));
+    TRY(partition_init(&shards, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err));
+    TRY(sampler_init(&order, &shards, e->global_batch, e->seed, err));
     if (e->drop_last) TRY(sampler_drop_last(&order, err));
     TRY(output_open(s->dump_order, &out, err));
     uint64_t per_epoch = sampler_steps_per_epoch(&order), end = experiment_steps(e, per_epoch);
@@ -173,7 +174,7 @@ static status dump_order(const train_run *r, error *err) {
 out:
     output_free(out);
     sampler_release(&order);
-    deal_release(&dealt);
+    partition_release(&shards);
     return rc;
 }
 
@@ -373,7 +374,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     taken.rank = (uint32_t)c->rank;
     taken.ranks = (uint32_t)c->size;
     if (!s->turns) train_start_path(s->out, TRAIN_STATE, &state);
-    TRY(hosts_describe(c, &s->devices, local_rank, r->segment, err));
+    TRY(run_segment_describe_hosts(c, &s->devices, local_rank, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
@@ -421,7 +422,7 @@ static status train_rank(void *argument, comm *c, error *err) {
 out:
     devices_unwatch(&s->devices, monitor, NULL);
     trace_file_release(&tracing);
-    turns_release(&taken);
+    turn_taker_release(&taken);
     free(state);
     return rc;
 }

@@ -16,7 +16,7 @@
 #include "experiment/experiment.h"
 #include "train/checkpoint.h"
 #include "train/strategy.h"
-#include "train/turns.h"
+#include "train/turn_taker.h"
 
 // Revision of the arithmetic, raised when equal inputs give different bits: part of keys, manifests
 // and saved states. Since 3, random numbers depend on the layers' names, and batch norm computes

@@ -8,13 +8,14 @@
 
 #include "base/output.h"
 #include "base/signals.h"
+#include "dist/launch_join.h"
 #include "experiment/catalog.h"
 #include "train/kept_states.h"
 #include "train/print_plan.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
 #include "train/train_start.h"
-#include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
 static const char NOTES[] =
     "Every train tool can run every experiment, and all produce the same\n"
@@ -265,7 +266,7 @@ static status read_turns(const train_tool *t, train_settings *s, turn_taker *tur
                          "cannot take turns: '--turns': it writes nothing; leave out --out, "
                          "--resume, --dry-run and --max-restarts");
     s->turns = turns;
-    return turns_parse(t->turns, turns, err);
+    return turn_taker_parse(t->turns, turns, err);
 }
 
 // ---- Modes ----

@@ -12,12 +12,12 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "data/loader.h"
-#include "train/agreement.h"
 #include "train/average.h"
-#include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/kept_states.h"
-#include "train/machine_use.h"
+#include "train/run_segment.h"
+#include "train/state_check.h"
+#include "train/trainer_lengths.h"
 #include "train/training_progress.h"
 
 // How often pending results are collected, for the progress display.
@@ -30,7 +30,7 @@ typedef struct trainer {
     comm *comm;
     bool lead; // rank 0: it evaluates and writes files and messages
     executor *executor;
-    deal deal;
+    partition partition;
     sampler sampler;
     loader *loader;
     trace_track *track; // of this thread; NULL: no trace
@@ -68,8 +68,8 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
     size_t shards = (size_t)(e->virtual_shards / ranks);
     size_t statistics = shards * ((size_t)channels * STATISTICS_BYTES + STATISTICS_BYTES);
     size_t times = AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t);
-    static_assert(AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t) >= AGREEMENT_BYTES,
-                  "agreement_check gathers no more");
+    static_assert(AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t) >= STATE_CHECK_BYTES,
+                  "state_check_ranks gathers no more");
     return (message_sizes){.floats = gradient_floats(&e->model.program),
                            .gather_bytes = statistics > times ? statistics : times};
 }
@@ -185,7 +185,7 @@ static status read_all(trainer *t, error *err) {
 // Reports the current tensors: a device that works ahead may have done more steps.
 static status end_at(trainer *t, uint64_t step, float loss, error *err) {
     status rc = read_all(t, err);
-    return rc == STATUS_OK ? divergence_of_loss(t->c, step, t->steps_per_epoch, loss, err) : rc;
+    return rc == STATUS_OK ? state_check_loss(t->c, step, t->steps_per_epoch, loss, err) : rc;
 }
 
 // Books the results of the unsettled steps. Since this waits for a device that works ahead, such
@@ -266,9 +266,9 @@ out:
 static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
     const uint64_t last = t->c->step ? t->c->step - 1 : 0;
-    if (rc == STATUS_OK) rc = divergence_of_tensors(t->c, last, t->steps_per_epoch, err);
+    if (rc == STATUS_OK) rc = state_check_tensors(t->c, last, t->steps_per_epoch, err);
     if (rc != STATUS_OK) return rc;
-    return agreement_check(t->comm, t->c, t->averaged, t->steps_per_epoch, err);
+    return state_check_ranks(t->comm, t->c, t->averaged, t->steps_per_epoch, err);
 }
 
 // Keeps a copy of the state for `replay`.
@@ -294,7 +294,7 @@ static status save(trainer *t, bool keeping, error *err) {
     status rc;
     TRY(average_times(t, err));
     yaml_node *segment = c->execution->items[c->execution->count - 1];
-    TRY(machine_use_describe(&t->machine, t->comm, segment, err));
+    TRY(run_segment_describe_load(&t->machine, t->comm, segment, err));
     if (t->lead) {
         c->total_ns = t->before + clock_now() - t->began;
         yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step));
@@ -461,7 +461,7 @@ static status take_turn(trainer *t, uint64_t steps, error *err) {
         count++;
         samples += (uint32_t)batch_samples(&t->batch);
         if (t->unsettled) continue;
-        turns_record(t->o->turns, count, samples, t->mark - since);
+        turn_taker_record(t->o->turns, count, samples, t->mark - since);
         if (over) begin_again(t);
         since = t->mark;
         count = samples = 0;
@@ -475,16 +475,16 @@ static status take_turns(trainer *t, trainer_end *end, error *err) {
     turn_taker *turns = t->o->turns;
     status rc;
     loader_rest(t->loader);
-    TRY(turns_join(turns, err));
+    TRY(turn_taker_join(turns, err));
     for (;;) {
         uint64_t steps;
-        TRY(turns_wait(turns, &steps, err));
+        TRY(turn_taker_wait(turns, &steps, err));
         if (!steps) break;
         loader_go(t->loader);
         TRY(t->comm->ops->barrier(t->comm, err)); // all ranks are awake
         TRY(take_turn(t, steps, err));
         loader_rest(t->loader);
-        turns_pass(turns);
+        turn_taker_pass(turns);
     }
     *end = TRAINER_TIMED;
 out:
@@ -540,8 +540,9 @@ static status open_trainer(trainer *t, error *err) {
                               .trace = o->executor.trace};
     working.data = kept ? o->train : NULL;
     TRY(check_same_run(t, err));
-    TRY(deal_init_without(&t->deal, o->train, o->left_out, e->virtual_shards, e->shard_seed, err));
-    TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
+    TRY(partition_init(&t->partition, o->train, o->left_out, e->virtual_shards, e->shard_seed,
+                       err));
+    TRY(sampler_init(&t->sampler, &t->partition, e->global_batch, e->seed, err));
     if (e->drop_last) TRY(sampler_drop_last(&t->sampler, err));
     TRY(o->strategy->open(&working, &t->executor, err));
     o->strategy->shards(t->executor, &loading.first_shard, &loading.end_shard);
@@ -585,7 +586,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     training_progress_begin(&t.progress, t.lead && !o->turns ? o->log : NULL, clock_now(),
                             experiment_epochs(e, t.steps_per_epoch), t.steps_per_epoch, t.total,
                             c->step);
-    machine_use_count(&t.machine);
+    run_segment_count(&t.machine);
     TRY(o->turns ? take_turns(&t, end, err) : run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
     if (o->strategy->leave) TRY(o->strategy->leave(t.executor, err));
@@ -594,7 +595,7 @@ out:
     loader_free(t.loader);
     o->strategy->close(t.executor);
     sampler_release(&t.sampler);
-    deal_release(&t.deal);
+    partition_release(&t.partition);
     free(t.logits);
     return rc;
 }

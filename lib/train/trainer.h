@@ -11,7 +11,7 @@
 #include "data/holdout.h"
 #include "train/checkpoint.h"
 #include "train/strategy.h"
-#include "train/turns.h"
+#include "train/turn_taker.h"
 
 typedef struct trainer_options {
     const strategy *strategy;
@@ -47,26 +47,11 @@ typedef enum trainer_end {
 // the step). If early stopping ends it, c->epochs is the number of epochs done, and on rank 0 the
 // kept model of `keep: best` is in c->best. If it stops without an error, rank 0 has saved.
 // STATUS_FAILED, without saving, if the loss is no longer finite; all ranks fail at the same step.
-// STATUS_FINDING, without saving, if a rank holds other numbers than the rest (agreement.h).
+// STATUS_FINDING, without saving, if a rank holds other numbers than the rest (state_check.h).
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end,
                    error *err) MUST_CHECK;
 
-// Of `samples` training samples: the steps of a whole epoch, and of the run;
-// the epochs in which these are.
-uint64_t trainer_steps_per_epoch(const experiment *e, uint32_t samples);
-uint64_t trainer_steps(const experiment *e, uint32_t samples);
-// The samples of a whole epoch: all, or with drop_last those of its full steps.
-uint64_t trainer_epoch_samples(const experiment *e, uint32_t samples);
-int trainer_epochs(const experiment *e, uint32_t samples);
-// The steps of an epoch (from 0), of which the last one may have fewer.
-uint64_t trainer_epoch_steps(const experiment *e, uint32_t samples, int epoch);
-
 // Returns the sizes of the largest messages that a run on `ranks` ranks sends.
 message_sizes trainer_message_sizes(const experiment *e, int ranks);
-
-// For a finished epoch (from 0): the mean loss over the samples of its steps, and its wall time
-// without evaluation and saving.
-double trainer_epoch_loss(const checkpoint *c, const experiment *e, uint32_t samples, int epoch);
-double trainer_epoch_seconds(const checkpoint *c, const experiment *e, uint32_t samples, int epoch);
 
 #endif

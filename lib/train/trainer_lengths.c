@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The lengths of runs and epochs, in steps and samples, and what follows from them.
-#include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
-// Samples of one shard: those at places p of the deal with p mod V = v.
+// Samples of one shard: those at places p of the partition with p mod V = v.
 static uint32_t shard_size(const experiment *e, uint32_t samples, int shard) {
     uint32_t shards = (uint32_t)e->virtual_shards;
     return samples / shards + ((uint32_t)shard < samples % shards);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/number_text.h"
 #include "base/progress.h"
 
 enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; permanent lines per run

@@ -101,3 +101,13 @@ check() {
     [ "$status" -eq 1 ]
     [[ $output == *"no rule for folder gui"* ]]
 }
+
+@test "names that stand for two things are found" {
+    mkdir -p "$WORK/tree/lib/base" "$WORK/tree/lib/data" "$WORK/tree/tools"
+    cd "$WORK/tree"
+    touch lib/base/x.h lib/base/y.h lib/data/x.h empty.a
+    printf '%s\n' 'static int close(int *fd) {' '}' 'static int closed(int fd);' >tools/t.c
+    run "$ROOT/scripts/check-names" gcc empty.a
+    [ "$status" -eq 1 ]
+    [ "$output" = $'x.h: the name of two headers\nclose: a static function with the name of one of libc' ] || fail "$output"
+}

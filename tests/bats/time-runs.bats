@@ -76,17 +76,19 @@ rank_of() {
     "$BIN/manifest" verify out/manifest.yaml
     local before=$output
     [ "$("$BIN/manifest" get out/manifest.yaml run.arms.1.command)" = "$single --loader-workers 1" ]
-    [ "$("$BIN/manifest" get out/manifest.yaml results.executions)" = 3 ]
+    local executions # at least three; on a busy machine one or two more
+    executions=$("$BIN/manifest" get out/manifest.yaml results.executions)
+    [ "$executions" -ge 3 ]
     [ "$("${command[@]}" --print-key)" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
 
     succeeds "${command[@]}"
     [ "$output" = "$before" ]
-    [ "$stderr" = "time-runs: continues after execution 3 of 'out'" ]
+    [ "$stderr" = "time-runs: continues after execution $executions of 'out'" ]
 
     # Another instruction set is another execution, though the key is the same.
     LOCKSTEP_ISA=baseline succeeds "${command[@]}"
     [ "${stderr_lines[0]}" = "time-runs: begins anew: 'out/turns.st.zst' has turns of other trainings or builds" ]
-    [ "$("$BIN/manifest" get out/manifest.yaml results.executions)" = 3 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml results.executions)" -ge 3 ]
     [ "$("$BIN/manifest" get out/manifest.yaml run.arms.0.execution.isa)" = baseline ]
 }
 

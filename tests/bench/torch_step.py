@@ -174,8 +174,8 @@ def train(args, rank):
     return statistics.median(steps(int(per_block)) for _ in range(args.blocks))
 
 
-def join(args, rank, meeting):
-    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=args.world)
+def join(args, rank, rendezvous):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=args.world)
     result = train(args, rank)
     torch.distributed.destroy_process_group()
     return result
@@ -184,11 +184,11 @@ def join(args, rank, meeting):
 def start_ranks(args):
     """Starts the other ranks as processes, and runs rank 0."""
     with tempfile.TemporaryDirectory() as folder:
-        meeting = os.path.join(folder, "meeting")
-        others = [subprocess.Popen([sys.executable] + sys.argv, env=dict(os.environ, BENCH_RANK=f"{rank} {meeting}"),
+        rendezvous = os.path.join(folder, "rendezvous")
+        others = [subprocess.Popen([sys.executable] + sys.argv, env=dict(os.environ, BENCH_RANK=f"{rank} {rendezvous}"),
                                    stdout=subprocess.DEVNULL) for rank in range(1, args.world)]
         try:
-            result = join(args, 0, meeting)
+            result = join(args, 0, rendezvous)
         except BaseException:
             for process in others:
                 process.kill()
@@ -205,8 +205,8 @@ def main():
     torch.set_num_threads(args.threads)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     if "BENCH_RANK" in os.environ:
-        rank, meeting = os.environ["BENCH_RANK"].split(" ", 1)
-        join(args, int(rank), meeting)
+        rank, rendezvous = os.environ["BENCH_RANK"].split(" ", 1)
+        join(args, int(rank), rendezvous)
         return
     step = start_ranks(args) if args.world > 1 else train(args, 0)
     print(f"{step * args.epoch / args.batch:.6g}")

@@ -29,7 +29,7 @@
 #include "base/text.h"
 #include "data/tensor/tensor_file.h"
 #include "results/run_list.h"
-#include "results/turns.h"
+#include "results/turn_times.h"
 #include "results/verdict.h"
 
 enum { COMPARISONS = 200, REAL = 20 };

@@ -53,7 +53,7 @@ struct member {
 };
 enum { ABSENT, COMING, HERE, FINAL };
 
-struct meeting {
+struct rendezvous {
     uint64_t token;
     std::atomic<int> size;
     std::atomic<int> failed; // 2: `why` is complete; 1: it is being written
@@ -115,7 +115,7 @@ using namespace emulation;
 struct ncclComm {
     int rank, size, device;
     int file; // of the unique id, if this rank has created it; else -1
-    meeting *shared;
+    rendezvous *shared;
     bool joined = false;
     ncclResult_t state = ncclInProgress;
     char why[WHY_BYTES] = "";
@@ -396,11 +396,11 @@ static ncclResult_t map(ncclComm *c, const ncclUniqueId &id) {
     const int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return ncclSystemError;
     void *at = MAP_FAILED;
-    if (fstat(file, &info) == 0 && info.st_size == (off_t)sizeof(meeting))
-        at = mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (fstat(file, &info) == 0 && info.st_size == (off_t)sizeof(rendezvous))
+        at = mmap(nullptr, sizeof(rendezvous), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (at == MAP_FAILED) return ncclSystemError;
-    c->shared = (meeting *)at;
+    c->shared = (rendezvous *)at;
     c->file = c->rank == 0 && n.process == getpid() ? n.file : -1;
     return c->shared->token == n.token ? ncclSuccess : ncclInvalidArgument;
 }
@@ -554,9 +554,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     memcpy(n.magic, MAGIC, sizeof MAGIC);
     n.process = getpid();
     n.file = memfd_create(MAGIC, MFD_CLOEXEC);
-    if (n.file < 0 || ftruncate(n.file, sizeof(meeting)) != 0 ||
+    if (n.file < 0 || ftruncate(n.file, sizeof(rendezvous)) != 0 ||
         getrandom(&n.token, sizeof n.token, 0) != (ssize_t)sizeof n.token ||
-        pwrite(n.file, &n.token, sizeof n.token, offsetof(meeting, token)) !=
+        pwrite(n.file, &n.token, sizeof n.token, offsetof(rendezvous, token)) !=
             (ssize_t)sizeof n.token)
         return ncclSystemError;
     static_assert(sizeof n <= sizeof *id, "an id has room for a name");

@@ -82,7 +82,7 @@ typedef struct training {
     int missing_behind;        // ... or after so many of its group's gathers; 0: never
     int late;                  // a rank that leaves the group later than the others; -1: none
     bool stops;                // rank 1, alive, stops before its fifth step until rank 0 has ended
-    shared_memory *meeting_place;
+    shared_memory *rendezvous;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;
     uint64_t *died; // at this time
@@ -259,7 +259,7 @@ _Noreturn static void be_member(const training *t, int number) {
     status rc = STATUS_OK;
     if (t->ipc && number == 1) setenv("LOCKSTEP_EMULATED_IPC", t->ipc, 1);
     if (t->graphs && number == 0) setenv("LOCKSTEP_EMULATED_GRAPHS", t->graphs, 1);
-    if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
+    if (t->size > 1) rc = comm_shm(t->rendezvous, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
     if (t->late == number) usleep(200000);
     if (rc == STATUS_OK && t->size > 1) rc = cuda->comm_leave(m.e, &m.out->err);
@@ -271,7 +271,7 @@ _Noreturn static void be_member(const training *t, int number) {
     if (rc == STATUS_OK && t->size > 1) rc = m.comm->ops->barrier(m.comm, &m.out->err);
     m.out->rc = rc;
     m.out->ended = clock_now();
-    if (rc != STATUS_OK && t->size > 1) shared_fail(t->meeting_place, number, SHARED_ERROR);
+    if (rc != STATUS_OK && t->size > 1) shared_fail(t->rendezvous, number, SHARED_ERROR);
     cuda->close(m.e);
     comm_free(m.comm);
     _exit(0);
@@ -293,7 +293,7 @@ static void prepare(training *t) {
         t->outcomes[r]->rc = STATUS_FAILED; // until the rank reports otherwise
     }
     t->died = share(sizeof *t->died);
-    if (t->size > 1 && shared_create(t->size, 16, 1024, &t->meeting_place, &err) != STATUS_OK)
+    if (t->size > 1 && shared_create(t->size, 16, 1024, &t->rendezvous, &err) != STATUS_OK)
         fail_msg("%s", err.message);
 }
 
@@ -311,7 +311,7 @@ static void run_members(training *t) {
         assert_true(r == t->missing ? WIFSIGNALED(ended)
                                     : WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     }
-    shared_free(t->meeting_place);
+    shared_free(t->rendezvous);
 }
 
 static void release_members(const training *t) {

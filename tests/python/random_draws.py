@@ -3,7 +3,7 @@
 import hashlib
 import math
 
-INIT, DEAL, ORDER, DROPOUT, CROP, FLIP, AFFINE, CUTOUT, VALIDATION, MIXUP = 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
+INIT, PARTITION, ORDER, DROPOUT, CROP, FLIP, AFFINE, CUTOUT, VALIDATION, MIXUP = 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
 
 
 def philox(seed, counter):
@@ -84,7 +84,7 @@ def held_out(ids, count, seed):
 
 def order(ids, left_out, shards, shard_seed, seed, batch, epochs):
     """The ids in the order of training: step after step, in a step shard after shard."""
-    dealt = [ids[i] for i in Stream(shard_seed, DEAL).permutation(len(ids)) if ids[i] not in left_out]
+    dealt = [ids[i] for i in Stream(shard_seed, PARTITION).permutation(len(ids)) if ids[i] not in left_out]
     shares, each, result = [dealt[v::shards] for v in range(shards)], batch // shards, []
     for epoch in range(epochs):
         turns = [[share[i] for i in Stream(seed, ORDER, v, epoch).permutation(len(share))]

@@ -224,7 +224,7 @@ class Cases:
         reference = self.reference[name]
         if case.stdout and result.out != self.printed[name]:
             raise Failure("code %d, and it printed something else" % result.code)
-        # A name of a folder that cannot be recorded is left out (lib/pipeline/claims.h).
+        # A name of a folder that cannot be recorded is left out (lib/pipeline/owned_names.h).
         names = [f for f in files_below(reference) if not f.endswith(".lock") and "/.names/" not in f]
         # A training that was stopped and resumed has no times, so its report has no drawing of times.
         missing = [f for f in names if not os.path.exists(self.work + "/" + f) and

@@ -595,8 +595,8 @@ static void terms_that_explain_a_time(void **state) {
           "rows: [{name: a, devices: 1, epochs: 2, seconds_per_epoch: 10.0, other_seconds: 5}, "
           "{name: b, devices: 2, epochs: 4, seconds_per_epoch: 5.0}]\n" STATEMENTS
           "  - {kind: faster, of: b, than: a}\n",
-          FINDING_ARMS, "in total: 4 x 5.0 s = 20 s; 2 x 10.0 s + 5 s = 25 s: 0.8 times the time",
-          NULL);
+          FINDING_CONDITIONS,
+          "in total: 4 x 5.0 s = 20 s; 2 x 10.0 s + 5 s = 25 s: 0.8 times the time", NULL);
 }
 
 // ---- Faults ------------------------------------------------------------------------------------
@@ -725,16 +725,16 @@ static void arms_that_differ(void **state) {
          "{name: b, devices: 2, total_seconds: 10.0, " y "}]\n" STATEMENTS \
          "  - {kind: speedup, ratio: 2.0, of: b, than: a}\n"
     clean(UNLIKE("lr: 0.1", "lr: 0.1"));
-    finds(UNLIKE("loader_workers: 0", "loader_workers: 4"), FINDING_ARMS, "loader workers 4 and 0",
-          NULL);
-    finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_ARMS, "epochs 20 and 10",
+    finds(UNLIKE("loader_workers: 0", "loader_workers: 4"), FINDING_CONDITIONS,
+          "loader workers 4 and 0", NULL);
+    finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_CONDITIONS, "epochs 20 and 10",
           "in total: 10 s; 20 s");
-    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.1"), FINDING_ARMS,
+    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.1"), FINDING_CONDITIONS,
           "with the same learning rate", "0.1 x 4 = 0.4 for 'b'");
-    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.4"), FINDING_ARMS,
+    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.4"), FINDING_CONDITIONS,
           "differ in the global batch\n", "256 / 64 = 4");
-    finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_ARMS, "lr 0.2 and 0.1", NULL);
-    finds(UNLIKE("device: T4", "device: H100"), FINDING_ARMS, "device 'H100' and 'T4'", NULL);
+    finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_CONDITIONS, "lr 0.2 and 0.1", NULL);
+    finds(UNLIKE("device: T4", "device: H100"), FINDING_CONDITIONS, "device 'H100' and 'T4'", NULL);
     finds(UNLIKE("batch: 64", "batch: 64, strategy: ddp"), FINDING_UNSUPPORTED,
           "64 per step, or 64 x 2 = 128", NULL);
     finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED,
@@ -750,7 +750,7 @@ static void one_difference_is_the_subject(void **state) {
          "  - {kind: faster, of: b, than: a}\n"
     clean(WORKERS("", ""));
     result r = audited(WORKERS(", augment: affine", ", augment: none"));
-    assert_int_equal(r.kinds[FINDING_ARMS], 2);
+    assert_int_equal(r.kinds[FINDING_CONDITIONS], 2);
     free(r.text);
 }
 
@@ -761,7 +761,8 @@ static void the_like_for_like_comparison_is_named(void **state) {
                "  - {name: fed, devices: 1, loader_workers: 4, total_seconds: 18.47}\n"
                "  - {name: many, devices: 8, loader_workers: 4, total_seconds: 26.1}\n" STATEMENTS
                "  - {kind: speedup, ratio: 2.8, of: many, than: base}\n",
-          FINDING_ARMS, "like for like, compared with 'fed': 18.47 / 26.1 s = 0.71 times as fast",
+          FINDING_CONDITIONS,
+          "like for like, compared with 'fed': 18.47 / 26.1 s = 0.71 times as fast",
           "the speed-up comes from loader workers");
 }
 
@@ -887,20 +888,21 @@ static void remarks_of_the_report(void **state) {
 #define SAYS "  - {kind: says, about: loader_workers, of: b, where: section 5, note: they did it}\n"
     result r = audited(FAST SAYS);
     assert_int_equal(r.kinds[FINDING_STATED], 1);
-    assert_int_equal(r.kinds[FINDING_ARMS], 0);
+    assert_int_equal(r.kinds[FINDING_CONDITIONS], 0);
     assert_non_null(strstr(r.text, "made-up: stated by the report itself: 'b' and 'a' differ in "
                                    "loader workers\n    section 4; 'b', 'a': table 1\n"));
     assert_non_null(strstr(r.text, "    the report states this itself (section 5): they did it\n"));
     free(r.text);
     // A remark about other rows, or about something else, is not an answer.
-    finds(FAST "  - {kind: says, about: [epochs, lr], of: b}\n", FINDING_ARMS, "differ in", NULL);
+    finds(FAST "  - {kind: says, about: [epochs, lr], of: b}\n", FINDING_CONDITIONS, "differ in",
+          NULL);
     finds(HEAD "rows: [{name: a, devices: 1, loader_workers: 0, total_seconds: 20.0}, {name: b, "
                "devices: 2, loader_workers: 4, total_seconds: 10.0}, {name: c}]\n" STATEMENTS
                "  - {kind: faster, of: b, than: a}\n"
                "  - {kind: says, about: loader_workers, of: c}\n",
-          FINDING_ARMS, "differ in loader workers", NULL);
+          FINDING_CONDITIONS, "differ in loader workers", NULL);
     r = audited(FAST "  - {kind: says, about: loader_workers, of: d}\n");
-    assert_int_equal(r.kinds[FINDING_ARMS], 1);
+    assert_int_equal(r.kinds[FINDING_CONDITIONS], 1);
     assert_int_equal(r.kinds[FINDING_UNSUPPORTED], 1); // there is no 'd'
     free(r.text);
 }

@@ -16,9 +16,9 @@
 
 #include "nn/initial_values.h"
 #include "train/checkpoint.h"
-#include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/model_import.h"
+#include "train/state_check.h"
 
 #include "temporary_folder.h"
 
@@ -151,11 +151,11 @@ static void state_refuses(const checkpoint *c, const char *name, const char *wha
 // Expects a training to fail at this state.
 static void training_ends(const checkpoint *c, const char *name, const char *what) {
     error err = {0};
-    assert_int_equal(divergence_of_tensors(c, 5, STEPS, &err), STATUS_FAILED);
+    assert_int_equal(state_check_tensors(c, 5, STEPS, &err), STATUS_FAILED);
     says(&err, "'step 5' (epoch 2)");
     says(&err, name);
     says(&err, what);
-    assert_int_equal(divergence_of_loss(c, 4, STEPS, NAN, &err), STATUS_FAILED);
+    assert_int_equal(state_check_loss(c, 4, STEPS, NAN, &err), STATUS_FAILED);
     says(&err, "'step 4' (epoch 2): the loss is nan");
     says(&err, name);
 }
@@ -193,7 +193,7 @@ static void test_state(void **state) {
         checkpoint c = good(kinds[k]);
         error err = {0};
         state_refuses(&c, NULL, NULL);
-        MUST(divergence_of_tensors(&c, 5, STEPS, &err));
+        MUST(state_check_tensors(&c, 5, STEPS, &err));
         check_arena(&c, "model.", c.parameters, false, false);
         check_arena(&c, "model.", c.buffers, true, false);
         const bool sgd = kinds[k] == OPTIMIZER_SGD;
@@ -237,7 +237,7 @@ static void test_loss_alone(void **state) {
     (void)state;
     error err = {0};
     checkpoint c = good(OPTIMIZER_SGD);
-    assert_int_equal(divergence_of_loss(&c, 0, STEPS, INFINITY, &err), STATUS_FAILED);
+    assert_int_equal(state_check_loss(&c, 0, STEPS, INFINITY, &err), STATUS_FAILED);
     says(&err, "'step 0' (epoch 1): the loss is inf; a lower learning rate");
     checkpoint_release(&c);
 }

@@ -123,11 +123,11 @@ static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *
 static verdict judge(const setting *t, uint32_t pair, double factor, estimate *speedup) {
     error err = {0};
     run_list list;
-    group *groups;
+    seed_group *groups;
     size_t count;
     comparison c;
     draw_pair(t, pair, factor, &list);
-    groups_make(&list, &groups, &count);
+    seed_groups_make(&list, &groups, &count);
     assert_int_equal(count, 2);
     if (compare(&groups[1], &groups[0], NULL, LANGUAGE_EN, &c, &err) != STATUS_OK)
         fail_msg("%s", err.message);
@@ -135,7 +135,7 @@ static verdict judge(const setting *t, uint32_t pair, double factor, estimate *s
     const verdict said = c.time;
     *speedup = c.speedup;
     comparison_release(&c);
-    groups_free(groups, count);
+    seed_groups_free(groups, count);
     run_list_release(&list);
     return said;
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "audit/claim.h"
-#include "experiment/names.h"
+#include "experiment/lookup.h"
 #include "experiment/plan.h"
 
 static void each_claim(void (*check)(const claim *c, const char *path)) {
@@ -53,8 +53,7 @@ static void check_run(const char *path, const char *name) {
     bool found = !slash;
     error err = {0};
     snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "/"), name);
-    if (names_find_run(path, "", word, &file, &err) != STATUS_OK)
-        fail_msg("%s: %s", path, err.message);
+    if (lookup_run(path, "", word, &file, &err) != STATUS_OK) fail_msg("%s: %s", path, err.message);
     if (slash && plan_study(file, NULL, 0, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
     const yaml_node *runs = slash ? yaml_find(plan, "runs") : NULL;
     for (size_t i = 0; runs && i < runs->count; i++)
@@ -86,7 +85,7 @@ static void check_band(const claim_row *row, const char *path, const char *name)
     double low, high;
     error err = {0};
     const stated *accuracy = &row->values[QUANTITY_ACCURACY];
-    snprintf(file, sizeof file, "%.*sexpected/%s.yaml", names_folder_length(path), path, name);
+    snprintf(file, sizeof file, "%.*sexpected/%s.yaml", lookup_folder_length(path), path, name);
     if (access(file, R_OK) != 0 || !accuracy->given) return;
     assert_int_equal(yaml_read_file(file, &bands, &err), STATUS_OK);
     assert_int_equal(yaml_number(yaml_get(bands, "accuracy.0"), "low", &low, &err), STATUS_OK);

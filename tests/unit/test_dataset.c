@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Datasets: reading returns what was written, shard files agree with the deal in memory, and
+// Datasets: reading returns what was written, shard files agree with the partition in memory, and
 // incomplete or inconsistent data is refused by name.
 #include <dirent.h>
 #include <setjmp.h>
@@ -14,9 +14,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "data/dataset.h"
-#include "data/holdout.h"
 #include "data/labels.h"
+#include "data/partition.h"
 #include "data/shard_files.h"
 
 enum { SAMPLES = 10, CHANNELS = 2, HEIGHT = 3, WIDTH = 1, BYTES = CHANNELS * HEIGHT * WIDTH };
@@ -128,54 +127,54 @@ static void written_datasets_read_back(void **state) {
     dataset_release(&d);
 }
 
-static void shards_match_the_deal_in_memory(void **state) {
+static void shards_match_the_partition_in_memory(void **state) {
     fixture *x = *state;
     write_file(x);
     for (int shards = 1; shards <= SAMPLES; shards++) {
         write_shards(x, shards, 7);
-        dataset whole, dealt;
-        deal a, b;
+        dataset whole, sharded;
+        partition a, b;
         assert_int_equal(dataset_read(x->file, &whole, NULL), STATUS_OK);
-        assert_int_equal(dataset_read(x->folder, &dealt, NULL), STATUS_OK);
-        assert_int_equal(dealt.shards, shards);
-        assert_string_equal(dealt.source, whole.source);
-        assert_int_equal(deal_init(&a, &whole, shards, 7, NULL), STATUS_OK);
-        assert_int_equal(deal_init(&b, &dealt, shards, 7, NULL), STATUS_OK);
+        assert_int_equal(dataset_read(x->folder, &sharded, NULL), STATUS_OK);
+        assert_int_equal(sharded.shards, shards);
+        assert_string_equal(sharded.source, whole.source);
+        assert_int_equal(partition_init(&a, &whole, NULL, shards, 7, NULL), STATUS_OK);
+        assert_int_equal(partition_init(&b, &sharded, NULL, shards, 7, NULL), STATUS_OK);
         for (int v = 0; v < shards; v++) {
             assert_int_equal(a.size[v], b.size[v]);
             for (uint32_t k = 0; k < a.size[v]; k++) {
                 uint32_t i = a.sample[v][k], j = b.sample[v][k];
-                assert_int_equal(whole.ids[i], dealt.ids[j]);
-                assert_int_equal(whole.labels[i], dealt.labels[j]);
-                assert_memory_equal(whole.pixels[i], dealt.pixels[j], BYTES);
+                assert_int_equal(whole.ids[i], sharded.ids[j]);
+                assert_int_equal(whole.labels[i], sharded.labels[j]);
+                assert_memory_equal(whole.pixels[i], sharded.pixels[j], BYTES);
             }
         }
-        deal_release(&a);
-        deal_release(&b);
+        partition_release(&a);
+        partition_release(&b);
         dataset_release(&whole);
-        dataset_release(&dealt);
+        dataset_release(&sharded);
     }
 }
 
-// The samples of a deal without `left`: their ids, shard after shard.
-static void ids_of_deal(const dataset *d, const holdout *left, int shards, uint32_t *ids,
-                        uint32_t *sizes) {
-    deal dealt;
-    assert_int_equal(deal_init_without(&dealt, d, left, shards, 7, NULL), STATUS_OK);
+// The samples of a partition without `left`: their ids, shard after shard.
+static void ids_of_partition(const dataset *d, const holdout *left, int shards, uint32_t *ids,
+                             uint32_t *sizes) {
+    partition made;
+    assert_int_equal(partition_init(&made, d, left, shards, 7, NULL), STATUS_OK);
     for (int v = 0; v < shards; v++) {
-        sizes[v] = dealt.size[v];
-        for (uint32_t k = 0; k < dealt.size[v]; k++) *ids++ = d->ids[dealt.sample[v][k]];
+        sizes[v] = made.size[v];
+        for (uint32_t k = 0; k < made.size[v]; k++) *ids++ = d->ids[made.sample[v][k]];
     }
-    deal_release(&dealt);
+    partition_release(&made);
 }
 
 // From the unsharded file and from shard files: the same samples are left out, and the others are
-// the permutation without them, dealt.
+// the permutation without them, divided.
 static void check_left_out(fixture *x, int shards, uint32_t count) {
     dataset whole, files;
     holdout a, b;
     uint32_t order[SAMPLES], mine[SAMPLES], theirs[SAMPLES], sizes[2][SAMPLES], place = 0;
-    const random_stream stream = {7, RANDOM_DEAL, 0, 0, 0};
+    const random_stream stream = {7, RANDOM_PARTITION, 0, 0, 0};
     random_permutation(&stream, order, SAMPLES);
     write_shards(x, shards, 7);
     assert_int_equal(dataset_read(x->file, &whole, NULL), STATUS_OK);
@@ -189,8 +188,8 @@ static void check_left_out(fixture *x, int shards, uint32_t count) {
         assert_memory_equal(a.samples.pixels[i], b.samples.pixels[i], BYTES);
         assert_true(i == 0 || a.samples.ids[i - 1] < a.samples.ids[i]);
     }
-    ids_of_deal(&whole, &a, shards, mine, sizes[0]);
-    ids_of_deal(&files, &b, shards, theirs, sizes[1]);
+    ids_of_partition(&whole, &a, shards, mine, sizes[0]);
+    ids_of_partition(&files, &b, shards, theirs, sizes[1]);
     assert_memory_equal(mine, theirs, (SAMPLES - count) * sizeof *mine);
     for (int v = 0; v < shards; v++) {
         const uint32_t left = SAMPLES - count, all = (uint32_t)shards;
@@ -222,7 +221,7 @@ static void samples_are_left_out_by_their_ids(void **state) {
     fixture *x = *state;
     dataset d;
     holdout h;
-    deal dealt;
+    partition made;
     error err;
     write_file(x);
     assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
@@ -235,7 +234,7 @@ static void samples_are_left_out_by_their_ids(void **state) {
         if (!h.out[i] && rank < smallest_in) smallest_in = rank;
     }
     assert_true(largest_out < smallest_in);
-    assert_int_equal(deal_init_without(&dealt, &d, &h, SAMPLES - 3, 7, &err), STATUS_USAGE);
+    assert_int_equal(partition_init(&made, &d, &h, SAMPLES - 3, 7, &err), STATUS_USAGE);
     holdout_release(&h);
     assert_int_equal(holdout_choose(&h, &d, SAMPLES, 11, &err), STATUS_INPUT);
     assert_non_null(strstr(err.message, "'validation.samples' is 10"));
@@ -243,39 +242,39 @@ static void samples_are_left_out_by_their_ids(void **state) {
     dataset_release(&d);
 }
 
-static void deal_follows_the_permutation(void **state) {
+static void partition_follows_the_permutation(void **state) {
     fixture *x = *state;
     write_file(x);
     dataset d;
-    deal dealt;
+    partition made;
     uint32_t order[SAMPLES];
-    const random_stream stream = {99, RANDOM_DEAL, 0, 0, 0};
+    const random_stream stream = {99, RANDOM_PARTITION, 0, 0, 0};
     random_permutation(&stream, order, SAMPLES);
     assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
-    assert_int_equal(deal_init(&dealt, &d, 4, 99, NULL), STATUS_OK);
-    for (uint32_t p = 0; p < SAMPLES; p++) assert_int_equal(dealt.sample[p % 4][p / 4], order[p]);
-    assert_int_equal(dealt.size[0], 3);
-    assert_int_equal(dealt.size[1], 3);
-    assert_int_equal(dealt.size[2], 2);
-    deal_release(&dealt);
+    assert_int_equal(partition_init(&made, &d, NULL, 4, 99, NULL), STATUS_OK);
+    for (uint32_t p = 0; p < SAMPLES; p++) assert_int_equal(made.sample[p % 4][p / 4], order[p]);
+    assert_int_equal(made.size[0], 3);
+    assert_int_equal(made.size[1], 3);
+    assert_int_equal(made.size[2], 2);
+    partition_release(&made);
     dataset_release(&d);
 }
 
-static void deal_refuses_another_deal(void **state) {
+static void partition_refuses_another_one(void **state) {
     fixture *x = *state;
     write_file(x);
     dataset d;
-    deal dealt;
+    partition made;
     error err;
     assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
-    assert_int_equal(deal_init(&dealt, &d, SAMPLES + 1, 0, &err), STATUS_USAGE);
-    assert_int_equal(deal_init(&dealt, &d, 0, 0, &err), STATUS_USAGE);
+    assert_int_equal(partition_init(&made, &d, NULL, SAMPLES + 1, 0, &err), STATUS_USAGE);
+    assert_int_equal(partition_init(&made, &d, NULL, 0, 0, &err), STATUS_USAGE);
     dataset_release(&d);
     write_shards(x, 4, 7);
     assert_int_equal(dataset_read(x->folder, &d, NULL), STATUS_OK);
-    assert_int_equal(deal_init(&dealt, &d, 2, 7, &err), STATUS_INPUT);
+    assert_int_equal(partition_init(&made, &d, NULL, 2, 7, &err), STATUS_INPUT);
     assert_non_null(strstr(err.message, "4 shards"));
-    assert_int_equal(deal_init(&dealt, &d, 4, 8, &err), STATUS_INPUT);
+    assert_int_equal(partition_init(&made, &d, NULL, 4, 8, &err), STATUS_INPUT);
     assert_non_null(strstr(err.message, "seed 8"));
     dataset_release(&d);
 }
@@ -492,12 +491,18 @@ static void header_alone_is_read(void **state) {
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(written_datasets_read_back),     IN_FOLDER(shards_match_the_deal_in_memory),
-        IN_FOLDER(samples_left_out_are_not_dealt), IN_FOLDER(samples_are_left_out_by_their_ids),
-        IN_FOLDER(deal_follows_the_permutation),   IN_FOLDER(deal_refuses_another_deal),
-        IN_FOLDER(refuses_incomplete_shards),      IN_FOLDER(refuses_mixed_deals),
-        IN_FOLDER(refuses_bad_metadata),           IN_FOLDER(refuses_bad_tensors),
-        IN_FOLDER(header_alone_is_read),           IN_FOLDER(label_width_follows_the_class_count),
+        IN_FOLDER(written_datasets_read_back),
+        IN_FOLDER(shards_match_the_partition_in_memory),
+        IN_FOLDER(samples_left_out_are_not_dealt),
+        IN_FOLDER(samples_are_left_out_by_their_ids),
+        IN_FOLDER(partition_follows_the_permutation),
+        IN_FOLDER(partition_refuses_another_one),
+        IN_FOLDER(refuses_incomplete_shards),
+        IN_FOLDER(refuses_mixed_deals),
+        IN_FOLDER(refuses_bad_metadata),
+        IN_FOLDER(refuses_bad_tensors),
+        IN_FOLDER(header_alone_is_read),
+        IN_FOLDER(label_width_follows_the_class_count),
         cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/duration.h"
+#include "base/number_text.h"
 
 static void expect(double seconds, const char *text) {
     char got[DURATION_TEXT_BYTES];

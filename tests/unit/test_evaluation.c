@@ -13,7 +13,6 @@
 
 #include "base/signals.h"
 #include "train/evaluation.h"
-#include "train/infer_views.h"
 
 enum { CLASSES = 3, MOST = 2600 };
 
@@ -107,11 +106,11 @@ static void test_views_of_an_image(void **state) {
     uint8_t image[PIXELS], before[PIXELS], scratch[PIXELS], got[PIXELS];
     fill_image(image, 5);
     memcpy(before, image, PIXELS);
-    for (int kind = 0; kind < VIEWS_KINDS; kind++) {
+    for (int kind = 0; kind < TTA_KINDS; kind++) {
         double sum = 0;
-        for (int v = 0; v < views_count((test_views)kind); v++) {
-            sum += views_weight((test_views)kind, v);
-            views_make((test_views)kind, v, size, image, scratch, got);
+        for (int v = 0; v < tta_count((tta_kind)kind); v++) {
+            sum += tta_weight((tta_kind)kind, v);
+            tta_make((tta_kind)kind, v, size, image, scratch, got);
             for (int i = 0; i < PIXELS; i++)
                 assert_int_equal(got[i], pixel_of(image, i / (HIGH * WIDE), i / WIDE % HIGH,
                                                   i % WIDE, shifts[v / 2], v % 2));
@@ -135,7 +134,7 @@ static status first_pixels(void *context, const uint8_t *const *which, size_t sa
 static void test_mean_over_views(void **state) {
     (void)state;
     enum { IMAGES = 150 };
-    static const double weights[VIEWS_KINDS][6] = {
+    static const double weights[TTA_KINDS][6] = {
         {1}, {0.5, 0.5}, {0.25, 0.25, 0.125, 0.125, 0.125, 0.125}};
     static uint8_t all[IMAGES][PIXELS];
     uint8_t scratch[PIXELS], view[PIXELS];
@@ -145,14 +144,14 @@ static void test_mean_over_views(void **state) {
         fill_image(all[i], 11 * i);
         which[i] = all[i];
     }
-    for (int kind = 0; kind < VIEWS_KINDS; kind++) {
+    for (int kind = 0; kind < TTA_KINDS; kind++) {
         error err = {0};
-        infer_views v = {first_pixels, NULL, (test_views)kind, size, CLASSES};
-        assert_int_equal(infer_views_mean(&v, which, IMAGES, logits, &err), STATUS_OK);
+        tta_inference v = {first_pixels, NULL, (tta_kind)kind, size, CLASSES};
+        assert_int_equal(tta_infer(&v, which, IMAGES, logits, &err), STATUS_OK);
         for (int i = 0; i < IMAGES * CLASSES; i++) {
             double mean = 0;
-            for (int k = 0; k < views_count((test_views)kind); k++) {
-                views_make((test_views)kind, k, size, all[i / CLASSES], scratch, view);
+            for (int k = 0; k < tta_count((tta_kind)kind); k++) {
+                tta_make((tta_kind)kind, k, size, all[i / CLASSES], scratch, view);
                 mean += weights[kind][k] * (double)((float)view[i % CLASSES] / 3);
             }
             assert_true(logits[i] == (float)mean);
@@ -162,15 +161,15 @@ static void test_mean_over_views(void **state) {
 
 static void test_names_of_views(void **state) {
     (void)state;
-    test_views kind;
-    for (int k = 0; k < VIEWS_KINDS; k++) {
-        assert_true(views_find(views_word((test_views)k), &kind));
+    tta_kind kind;
+    for (int k = 0; k < TTA_KINDS; k++) {
+        assert_true(tta_find(tta_word((tta_kind)k), &kind));
         assert_int_equal(kind, k);
     }
-    assert_false(views_find("mirrors", &kind));
-    assert_true(views_fit(VIEWS_MIRROR_SHIFT, (shape){1, 2, 2}));
-    assert_true(views_fit(VIEWS_MIRROR, (shape){1, 1, 1}));
-    assert_false(views_fit(VIEWS_MIRROR_SHIFT, (shape){1, 1, 5}));
+    assert_false(tta_find("mirrors", &kind));
+    assert_true(tta_fits(TTA_MIRROR_SHIFT, (shape){1, 2, 2}));
+    assert_true(tta_fits(TTA_MIRROR, (shape){1, 1, 1}));
+    assert_false(tta_fits(TTA_MIRROR_SHIFT, (shape){1, 1, 5}));
 }
 
 int main(void) {

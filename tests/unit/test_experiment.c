@@ -125,11 +125,11 @@ static void silent_keys(void **state) {
     (void)state;
     experiment e;
     must_load(HEAD "tta: none\n", &e);
-    assert_int_equal(e.tta, VIEWS_NONE);
+    assert_int_equal(e.tta, TTA_NONE);
     assert_null(yaml_find(e.resolved, "tta"));
     experiment_release(&e);
     must_load(HEAD "tta: mirror-shift\n", &e);
-    assert_int_equal(e.tta, VIEWS_MIRROR_SHIFT);
+    assert_int_equal(e.tta, TTA_MIRROR_SHIFT);
     assert_string_equal(yaml_find(e.resolved, "tta")->text, "mirror-shift");
     experiment_release(&e);
     must_load(HEAD "validation: {samples: 50, seed: 0}\nkeep: best\n"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "data/images/exif.h"
+#include "data/images/image_decoders.h"
 #include "data/images/image_resize.h"
 
 static void expect(int width, int height, int channels, int orientation, const char *pixels,
@@ -85,7 +85,7 @@ static void rotates_upright(void **state) {
     for (int k = 1; k <= 8; k++) expect(2, 2, 1, k, "\1\2\3\4", 2, upright[k - 1]);
 }
 
-#define EXIF(text) exif_orientation((const uint8_t *)(text), sizeof(text) - 1)
+#define EXIF(text) image_exif_orientation((const uint8_t *)(text), sizeof(text) - 1)
 
 static void finds_the_orientation(void **state) {
     (void)state;
@@ -100,7 +100,7 @@ static void finds_the_orientation(void **state) {
     for (size_t cut = 0; cut < sizeof little; cut++) {
         uint8_t *copy = malloc(cut + 1);
         memcpy(copy, little, cut);
-        const int said = exif_orientation(copy, cut);
+        const int said = image_exif_orientation(copy, cut);
         assert_true(said == 1 || said == 6);
         free(copy);
     }

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "data/manifest.h"
-#include "experiment/fields.h"
+#include "experiment/experiment_fields.h"
 
 #include "temporary_folder.h"
 

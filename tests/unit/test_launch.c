@@ -22,7 +22,8 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "dist/endpoint.h"
-#include "dist/launch.h"
+#include "dist/launch_join.h"
+#include "dist/launch_local.h"
 
 // A rank that waits in vain for another does so for at least 20 s; a busy machine takes seconds for
 // an immediate answer. This limit separates the two.

@@ -20,7 +20,7 @@ typedef struct fixture {
     uint32_t labels[SAMPLES];
     uint32_t ids[SAMPLES];
     const uint8_t *pixels[SAMPLES];
-    deal deal;
+    partition partition;
     sampler sampler;
     double mixup; // of loaders opened next
 } fixture;
@@ -43,13 +43,13 @@ static void begin(fixture *f, int shards, int global_batch) {
                         .pixels = f->pixels,
                         .labels = f->labels,
                         .ids = f->ids};
-    assert_int_equal(deal_init(&f->deal, &f->data, shards, 5, &err), STATUS_OK);
-    assert_int_equal(sampler_init(&f->sampler, &f->deal, global_batch, 9, &err), STATUS_OK);
+    assert_int_equal(partition_init(&f->partition, &f->data, NULL, shards, 5, &err), STATUS_OK);
+    assert_int_equal(sampler_init(&f->sampler, &f->partition, global_batch, 9, &err), STATUS_OK);
 }
 
 static void end(fixture *f) {
     sampler_release(&f->sampler);
-    deal_release(&f->deal);
+    partition_release(&f->partition);
 }
 
 static const augment_list augmentations = {

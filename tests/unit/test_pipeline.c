@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Settings of the pipeline, lists of words, names of folders, and descriptions of changed runs.
+// Settings of the pipeline, lists of strings, names of folders, and descriptions of changed runs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
 #include "pipeline/change.h"
-#include "pipeline/naming.h"
+#include "pipeline/run_names.h"
 #include "pipeline/settings.h"
-#include "pipeline/words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -22,35 +22,35 @@
 
 static void words_form_an_argv(void **state) {
     (void)state;
-    words w = {0}, more = {0};
-    words_add(&w, "train");
-    words_format(&w, "--shards=%d", 4);
-    words_option(&w, "--device", NULL);
+    strvec w = {0}, more = {0};
+    strvec_add(&w, "train");
+    strvec_format(&w, "--shards=%d", 4);
+    strvec_add_option(&w, "--device", NULL);
     assert_int_equal(w.count, 2);
-    words_option(&w, "--device", "");
-    words_add(&more, "a b");
-    words_add_all(&w, &more);
+    strvec_add_option(&w, "--device", "");
+    strvec_add(&more, "a b");
+    strvec_add_all(&w, &more);
     assert_int_equal(w.count, 5);
     assert_string_equal(w.items[3], "");
     assert_null(w.items[5]);
-    assert_true(words_has(&w, "a b"));
-    assert_false(words_has(&w, "a"));
-    words_release(&more);
-    words_release(&w);
+    assert_true(strvec_has(&w, "a b"));
+    assert_false(strvec_has(&w, "a"));
+    strvec_release(&more);
+    strvec_release(&w);
     assert_null(w.items);
 }
 
 // Checks that `text` cut at `separators` is `expected`, its parts joined by '|'.
 static void expect_split(const char *text, const char *separators, const char *expected) {
-    words w = {0};
+    strvec w = {0};
     char joined[256] = "";
-    words_split(&w, text, separators);
+    strvec_split(&w, text, separators);
     for (size_t i = 0; i < w.count; i++) {
         strcat(joined, i ? "|" : "");
         strcat(joined, w.items[i]);
     }
     assert_string_equal(joined, expected);
-    words_release(&w);
+    strvec_release(&w);
 }
 
 static void texts_are_split(void **state) {
@@ -81,29 +81,29 @@ static int clear(void **state) {
     return 0;
 }
 
-static status read_words(settings *s, pipeline_command command, const char *line, words *given,
+static status read_words(settings *s, pipeline_command command, const char *line, strvec *given,
                          error *err) {
-    *given = (words){0};
-    words_split(given, line, "|");
+    *given = (strvec){0};
+    strvec_split(given, line, "|");
     return settings_read(s, command, (const char *const *)given->items, given->count, err);
 }
 
 // Checks that the words, separated by '|', are refused with a message that contains `part`.
 static void expect_refusal(pipeline_command command, const char *line, const char *part) {
     settings s;
-    words given;
+    strvec given;
     error err = {0};
     assert_int_equal(read_words(&s, command, line, &given, &err), STATUS_USAGE);
     if (!strstr(err.message, part)) fail_msg("'%s' lacks '%s'", err.message, part);
     assert_int_equal(s.names.count, 0);
     assert_null(s.names.items);
-    words_release(&given);
+    strvec_release(&given);
 }
 
 static void known_settings(void **state) {
     (void)state;
     settings s;
-    words given;
+    strvec given;
     error err = {0};
     assert_int_equal(
         read_words(&s, COMMAND_SUBMISSION,
@@ -126,13 +126,13 @@ static void known_settings(void **state) {
     assert_int_equal(s.model_limit, 0);
     assert_null(s.values[SETTING_DEVICE]); // an empty value is none
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
 }
 
 static void default_settings(void **state) {
     (void)state;
     settings s;
-    words given;
+    strvec given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "ddp4", &given, NULL), STATUS_OK);
     assert_string_equal(s.names.items[0], "ddp4");
     assert_int_equal(s.assignments.count, 0);
@@ -141,7 +141,7 @@ static void default_settings(void **state) {
     assert_false(s.quick || s.dry_run);
     assert_int_equal(s.model_limit, 4);
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
 }
 
 static void misspelt_settings(void **state) {
@@ -214,7 +214,7 @@ static void missing_names(void **state) {
 static void the_environment(void **state) {
     (void)state;
     settings s;
-    words given;
+    strvec given;
     setenv("EXP", "from-there", 1);
     setenv("SEED", "5", 1);
     setenv("EPOCHS", "9", 1);
@@ -226,12 +226,12 @@ static void the_environment(void **state) {
     assert_string_equal(s.values[SETTING_EPOCHS], "2");
     assert_null(s.values[SETTING_RUNS]);
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
     assert_int_equal(read_words(&s, COMMAND_COMPARE, "x|y", &given, NULL), STATUS_OK);
     assert_int_equal(s.names.count, 2);
     assert_null(s.values[SETTING_RUNS]);
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
     clear_environment();
 }
 
@@ -239,14 +239,14 @@ static void the_environment(void **state) {
 static void words_that_are_not_settings(void **state) {
     (void)state;
     settings s;
-    words given;
+    strvec given;
     assert_int_equal(
         read_words(&s, COMMAND_SUBMISSION, "/tmp/a=b/x.yaml|=x|a b=c|$(touch x)", &given, NULL),
         STATUS_OK);
     assert_int_equal(s.names.count, 4);
     assert_string_equal(s.names.items[2], "a b=c");
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
 }
 
 static void commands(void **state) {
@@ -267,29 +267,29 @@ static void commands(void **state) {
 // Checks that `line`, as an experiment's settings, gives folders and reports these suffixes.
 static void expect_suffix(const char *line, const char *expected, const char *of_report) {
     settings s;
-    words given;
+    strvec given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s), *seeds = naming_report_suffix(&s, true);
+    char *suffix = run_names_suffix(&s), *seeds = run_names_report_suffix(&s, true);
     assert_string_equal(suffix, expected);
     assert_string_equal(seeds, of_report);
     free(seeds);
     free(suffix);
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
 }
 
 static char *suffix_of(const char *line) {
     settings s;
-    words given;
+    strvec given;
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
-    char *suffix = naming_suffix(&s), *seeds = naming_report_suffix(&s, true);
+    char *suffix = run_names_suffix(&s), *seeds = run_names_report_suffix(&s, true);
     char *both = malloc(strlen(suffix) + strlen(seeds) + 1);
     assert_non_null(both);
     stpcpy(stpcpy(both, suffix), seeds);
     free(seeds);
     free(suffix);
     settings_release(&s);
-    words_release(&given);
+    strvec_release(&given);
     return both;
 }
 
@@ -332,12 +332,12 @@ static void long_names(void **state) {
     memset(b, 'n', 300);
     b[299] = 'm';
     a[300] = b[300] = 0;
-    char *one = naming_shortened(strdup(a)), *two = naming_shortened(strdup(b));
+    char *one = run_names_shortened(strdup(a)), *two = run_names_shortened(strdup(b));
     assert_true(strlen(one) < 131 && strlen(two) < 131);
     assert_string_not_equal(one, two);
     free(one);
     free(two);
-    one = naming_shortened(strdup("compare-it's a")); // short enough: unchanged
+    one = run_names_shortened(strdup("compare-it's a")); // short enough: unchanged
     assert_string_equal(one, "compare-it's a");
     free(one);
 }
@@ -347,7 +347,7 @@ static void names_of_files(void **state) {
     static const char *const cases[][2] = {
         {"a/b/vgg.yaml", "vgg"}, {"vgg", "vgg"}, {".yaml", ".yaml"}, {"a.yaml/b.yml", "b.yml"}};
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *name = naming_base(cases[i][0]);
+        char *name = run_names_base(cases[i][0]);
         assert_string_equal(name, cases[i][1]);
         free(name);
     }

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "results/group.h"
 #include "results/like_for_like.h"
 #include "results/pool.h"
+#include "results/seed_group.h"
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
 
@@ -71,14 +71,15 @@ static void times_are_geometric_means(void **state) {
     assert_near(list.runs[1].seconds_per_epoch, 7);
 
     const run *runs[] = {a, &list.runs[1]};
-    const group g = {.name = "g", .runs = runs, .count = 2};
+    const seed_group g = {.name = "g", .runs = runs, .count = 2};
     const run **executions;
     size_t count;
-    group_statistic s;
-    group_executions(&g, &executions, &count);
+    seed_group_statistic s;
+    seed_group_executions(&g, &executions, &count);
     assert_int_equal(count, 5);
     free(executions);
-    assert_int_equal(group_mean(&g, metrics_find("seconds_per_epoch"), 0, &s, &err), STATUS_OK);
+    assert_int_equal(seed_group_mean(&g, metrics_find("seconds_per_epoch"), 0, &s, &err),
+                     STATUS_OK);
     assert_near(s.mean, pow(1.0 * 3.0 * 1.5 * 2.0 * 7, 0.2));
     run_list_release(&list);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -77,7 +76,7 @@ static void names_are_escaped(void **state) {
 
 static void assert_field(const char *string, const char *expected) {
     text out = {0};
-    csv_append(&out, string);
+    text_csv(&out, string);
     assert_string_equal(text_string(&out), expected);
     text_release(&out);
 }

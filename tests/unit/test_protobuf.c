@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/protobuf.h"
+#include "train/export/event_file.h"
 
 static void holds(text *t, const char *bytes, size_t count) {
     assert_int_equal(t->length, count);

@@ -46,7 +46,7 @@ static void test_streams_differ(void **state) {
         .seed = 1, .purpose = RANDOM_INIT, .layer = 2, .epoch = 3, .sample = 4};
     random_stream other[5] = {base, base, base, base, base};
     other[0].seed++;
-    other[1].purpose = RANDOM_DEAL;
+    other[1].purpose = RANDOM_PARTITION;
     other[2].layer++;
     other[3].epoch++;
     other[4].sample++;

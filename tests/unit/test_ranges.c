@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "experiment/experiment.h"
-#include "experiment/fields.h"
+#include "experiment/experiment_fields.h"
 #include "nn/layer_types.h"
 
 #include "temporary_folder.h"

@@ -13,9 +13,10 @@
 #include "base/random.h"
 #include "data/sampler.h"
 
-// A deal of `samples` to `shards` without a dataset: sample 10 * p + 1 at permuted position p.
-static deal make_deal(uint32_t samples, int shards) {
-    deal d = {.shards = shards};
+// A partition of `samples` into `shards` without a dataset: sample 10 * p + 1 at permuted position
+// p.
+static partition make_partition(uint32_t samples, int shards) {
+    partition d = {.shards = shards};
     d.size = calloc((size_t)shards, sizeof *d.size);
     d.sample = calloc((size_t)shards, sizeof *d.sample);
     uint32_t *all = calloc(samples, sizeof *all);
@@ -29,7 +30,8 @@ static deal make_deal(uint32_t samples, int shards) {
     return d;
 }
 
-static void check_epoch(sampler *s, const deal *d, uint32_t samples, int batch, uint32_t epoch) {
+static void check_epoch(sampler *s, const partition *d, uint32_t samples, int batch,
+                        uint32_t epoch) {
     uint8_t *seen = calloc(samples, 1);
     uint64_t steps = sampler_steps_per_epoch(s), total = 0;
     assert_int_equal(steps, (samples + (uint32_t)batch - 1) / (uint32_t)batch);
@@ -67,7 +69,7 @@ static void full_steps_only(void **state) {
     } cases[] = {{610, 4, 72, 8}, {601, 4, 200, 3}, {599, 4, 200, 2}, {610, 12, 72, 8},
                  {600, 1, 64, 9}, {9, 4, 8, 1},     {8, 4, 8, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        deal d = make_deal(cases[i].samples, cases[i].shards);
+        partition d = make_partition(cases[i].samples, cases[i].shards);
         sampler s;
         error err;
         assert_int_equal(sampler_init(&s, &d, cases[i].batch, 42, &err), STATUS_OK);
@@ -88,19 +90,19 @@ static void full_steps_only(void **state) {
         for (uint32_t k = 0; k < cases[i].samples; k++) assert_in_range(times[k], 1, 30);
         free(times);
         sampler_release(&s);
-        deal_release(&d);
+        partition_release(&d);
     }
 }
 
 static void a_batch_that_no_step_fills(void **state) {
     (void)state;
-    deal d = make_deal(7, 4);
+    partition d = make_partition(7, 4);
     sampler s;
     error err;
     assert_int_equal(sampler_init(&s, &d, 8, 42, &err), STATUS_OK);
     assert_int_equal(sampler_drop_last(&s, &err), STATUS_INPUT);
     sampler_release(&s);
-    deal_release(&d);
+    partition_release(&d);
 }
 
 static void every_sample_once(void **state) {
@@ -110,19 +112,19 @@ static void every_sample_once(void **state) {
         int shards, batch;
     } cases[] = {{610, 4, 72}, {601, 4, 200}, {610, 12, 72}, {600, 1, 64}, {5, 4, 8}, {1, 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        deal d = make_deal(cases[i].samples, cases[i].shards);
+        partition d = make_partition(cases[i].samples, cases[i].shards);
         sampler s;
         assert_int_equal(sampler_init(&s, &d, cases[i].batch, 42, NULL), STATUS_OK);
         for (uint32_t epoch = 0; epoch < 3; epoch++)
             check_epoch(&s, &d, cases[i].samples, cases[i].batch, epoch);
         sampler_release(&s);
-        deal_release(&d);
+        partition_release(&d);
     }
 }
 
 static void order_is_the_keyed_permutation(void **state) {
     (void)state;
-    deal d = make_deal(100, 3);
+    partition d = make_partition(100, 3);
     sampler s;
     assert_int_equal(sampler_init(&s, &d, 6, 7, NULL), STATUS_OK);
     sampler_begin_epoch(&s, 5);
@@ -137,12 +139,12 @@ static void order_is_the_keyed_permutation(void **state) {
         }
     }
     sampler_release(&s);
-    deal_release(&d);
+    partition_release(&d);
 }
 
 static void two_epochs_are_kept(void **state) {
     (void)state;
-    deal d = make_deal(64, 2);
+    partition d = make_partition(64, 2);
     sampler s;
     const uint32_t *visit;
     uint32_t first[4], next[4];
@@ -160,19 +162,19 @@ static void two_epochs_are_kept(void **state) {
     assert_int_equal(sampler_step(&s, 4, 0, 1, &visit), 4);
     assert_memory_equal(next, visit, sizeof next);
     sampler_release(&s);
-    deal_release(&d);
+    partition_release(&d);
 }
 
 static void refuses_a_batch_that_shards_do_not_divide(void **state) {
     (void)state;
-    deal d = make_deal(64, 4);
+    partition d = make_partition(64, 4);
     sampler s;
     error err;
     assert_int_equal(sampler_init(&s, &d, 6, 1, &err), STATUS_USAGE);
     assert_non_null(strstr(err.message, "'6'"));
     assert_int_equal(sampler_init(&s, &d, 0, 1, &err), STATUS_USAGE);
     sampler_release(&s);
-    deal_release(&d);
+    partition_release(&d);
 }
 
 int main(void) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "results/scaling_model.h"
+#include "results/scaling.h"
 
 static const epoch_parts one = {
     .load = 0.8, .compute = 8, .update = 0.4, .communication = 100}; // its own is not used

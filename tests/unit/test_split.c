@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "data/images/split.h"
+#include "data/images/image_import.h"
 
 enum { MOST = 100 };
 
@@ -37,7 +37,7 @@ static void make(samples *s, size_t count) {
 static size_t choose(samples *s, double fraction, uint64_t seed, uint32_t label) {
     size_t count = 0;
     assert_int_equal(
-        split_choose(s->labels, s->keys, s->count, names, fraction, seed, s->test, NULL),
+        import_choose_test(s->labels, s->keys, s->count, names, fraction, seed, s->test, NULL),
         STATUS_OK);
     for (size_t i = 0; i < s->count; i++) count += s->labels[i] == label && s->test[i];
     return count;
@@ -105,7 +105,7 @@ static void refuses_a_class_of_one(void **state) {
     error err;
     make(&s, 2);
     s.count = 3;
-    assert_int_equal(split_choose(s.labels, s.keys, s.count, names, 0.5, 0, s.test, &err),
+    assert_int_equal(import_choose_test(s.labels, s.keys, s.count, names, 0.5, 0, s.test, &err),
                      STATUS_INPUT);
     assert_non_null(strstr(err.message, "cannot split class 'dog': it has 1 image"));
 }

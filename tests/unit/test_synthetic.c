@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/sha256.h"
-#include "data/dataset.h"
+#include "data/pixel_statistics.h"
 #include "data/source/synthetic.h"
 
 enum { IMAGE = 3 * 32 * 32 };
@@ -95,7 +95,7 @@ static void statistics_are_exact(void **state) {
     // Two images of two channels of two pixels; the second channel is constant.
     const uint8_t images[] = {0, 255, 7, 7, 255, 0, 7, 7};
     float mean[2], std[2];
-    dataset_statistics(images, 2, 2, 2, mean, std);
+    pixel_statistics(images, 2, 2, 2, mean, std);
     assert_true(mean[0] == 0.5f && std[0] == 0.5f);
     assert_true(mean[1] == (float)(7 / 255.0) && std[1] == 1);
 }

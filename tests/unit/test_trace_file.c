@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "dist/launch.h"
+#include "dist/launch_local.h"
 #include "train/trace_file.h"
 
 enum { RANKS = 3, SPANS = 700 }; // several pieces per rank

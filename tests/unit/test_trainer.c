@@ -18,6 +18,7 @@
 #include "fake_backend.h"
 #include "timing/arm.h"
 #include "train/trainer.h"
+#include "train/trainer_lengths.h"
 
 // 44 samples in batches of 12 (V = 4): four steps per epoch, the last with 8 samples.
 enum { SAMPLES = 44, PIXELS = 12, CLASSES = 3, STEPS = 4, EPOCHS = 3, TOTAL = STEPS * EPOCHS };
@@ -501,7 +502,7 @@ static void take_turns(fixture *f, giver *g, int workers, checkpoint *c) {
     assert_int_equal(pthread_create(&thread, NULL, give_turns, g), 0);
     must_run(f, &k, c, TRAINER_TIMED);
     pthread_join(thread, NULL);
-    turns_release(&taker);
+    turn_taker_release(&taker);
     close(g->listener);
     assert_int_equal(g->outcome, STATUS_OK);
     assert_int_equal(g->done, g->turns * g->steps);

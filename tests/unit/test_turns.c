@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Trainings that took turns: the fit of their times (results/turns.h), its error rates on simulated
-// noise, its file, and what a report makes of it (results/timed_arms.h).
+// Trainings that took turns: the fit of their times (results/turn_times.h), its error rates on
+// simulated noise, its file, and what a report makes of it (results/timed_arms.h).
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -336,7 +336,7 @@ static void other_tensors_are_refused(void **state) {
 typedef struct report {
     run runs[2];
     const run *pointers[2];
-    group groups[2];
+    seed_group groups[2];
     run_list list;
     timed_arms timing;
 } report;
@@ -364,7 +364,7 @@ static void add_run(report *r, size_t i, const char *version, const char *more) 
     one->folder = memory_string("folder");
     if (run_read_train(one, &err) != STATUS_OK) fail_msg("%s", err.message);
     r->pointers[i] = one;
-    r->groups[i] = (group){.name = "run", .runs = &r->pointers[i], .count = 1};
+    r->groups[i] = (seed_group){.name = "run", .runs = &r->pointers[i], .count = 1};
 }
 
 static void make_report(report *r, const char *second) {

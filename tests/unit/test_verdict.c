@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "results/machine_use.h"
+#include "results/execution.h"
 #include "results/verdict_text.h"
 
 // Describes one execution.
@@ -29,7 +29,7 @@ enum { RUNS_MAX = 12 };
 typedef struct arm {
     run runs[RUNS_MAX];
     const run *pointers[RUNS_MAX];
-    group group;
+    seed_group group;
 } arm;
 
 static void add_run(arm *a, const told *t, const char *head) {
@@ -57,7 +57,7 @@ static void add_run(arm *a, const told *t, const char *head) {
 
 static arm *make_arm(const char *head, const told *t, size_t count) {
     arm *a = memory_new(1, sizeof *a);
-    a->group = (group){.name = head, .runs = a->pointers};
+    a->group = (seed_group){.name = head, .runs = a->pointers};
     for (size_t i = 0; i < count; i++) add_run(a, &t[i], head);
     return a;
 }
@@ -214,8 +214,8 @@ static void time_taken_by_a_hypervisor_is_a_disturbance(void **state) {
     (void)state;
     const told slow[] = {{1, 1, 1.50, 0.7, STOLEN}};
     arm *a = make_arm("version: 1, tool: a", slow, 1);
-    const machine_use u = machine_use_of(&a->runs[0]);
-    assert_true(machine_use_is_disturbed(&u));
+    const execution_load u = execution_load_of(&a->runs[0]);
+    assert_true(execution_is_disturbed(&u));
     release_arm(a);
 }
 
@@ -231,8 +231,8 @@ static void cores_outside_the_affinity_do_not_count(void **state) {
 }
 
 static bool disturbed(double wall, double cpu, double waited, double others, double cores) {
-    const machine_use u = {wall, cpu, waited, others, cores};
-    return machine_use_is_disturbed(&u);
+    const execution_load u = {wall, cpu, waited, others, cores};
+    return execution_is_disturbed(&u);
 }
 
 static void signs_of_a_disturbance(void **state) {

@@ -240,7 +240,7 @@ status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// exchange.c Copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
+// exchange.c: copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
 // this engine's memory. Lanes that the source lacks become zero.
 void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
 // Operations that exchange activations or their gradients, on one group.

@@ -9,4 +9,8 @@
 status image_decode_jpeg(const uint8_t *file, size_t bytes, image *i, error *err) MUST_CHECK;
 status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err) MUST_CHECK;
 
+// Returns the orientation, 1 to 8, in the content of a JPEG's APP1 marker, its EXIF data; 1 if it
+// is missing or invalid.
+int image_exif_orientation(const uint8_t *data, size_t bytes);
+
 #endif

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "data/images/image_names.h"
+#include "data/images/image_tree.h"
 #include "data/labels.h"
 
 #define CONVERT "convert them: mogrify -format png FILES"

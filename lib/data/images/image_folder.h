@@ -6,7 +6,7 @@
 //     FOLDER/train/CLASS/FILE.jpg, FOLDER/test/…   two lists
 //
 // All this may be in one more folder, as archives have it. Other names of `train` and `test` are
-// known (image_names.h), and `val` replaces a missing `test`.
+// known (image_tree.h), and `val` replaces a missing `test`.
 //
 // Names of pictures end in .jpg, .jpeg or .png, in either case. What else is there is left out, and
 // listed, except for what image_tree.h leaves out.
@@ -67,7 +67,7 @@ typedef struct image_folder {
 // fewer than 2 classes or more than LABELS_MAX_CLASSES, class names that are not UTF-8 or contain
 // control characters, a class without a file, different classes for training and testing, folders
 // inside a class, folders that may be a split but have other names, folders that by their names are
-// parts of a data set instead of classes (image_names.h), unless `wanted` names them. Call
+// parts of a data set instead of classes (image_tree.h), unless `wanted` names them. Call
 // image_folder_release in any case; `path` must outlive it.
 status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
                          image_folder *f, error *err) MUST_CHECK;

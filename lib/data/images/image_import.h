@@ -4,6 +4,11 @@
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
 #include "base/log.h"
 #include "data/images/image.h"
 #include "data/images/image_folder.h"
@@ -32,7 +37,8 @@ typedef struct import_result {
 } import_result;
 
 // Reads all pictures through image_square; those of an archive one after another. Skips a file that
-// cannot be read, with a warning. Splits the pictures unless the folder is split already (split.h).
+// cannot be read, with a warning. Splits the pictures (import_choose_test) unless the folder is
+// split already.
 // STATUS_INPUT if a class has no picture left, or the data set would exceed 4 GiB. Release both
 // folder and result in any case, the result first.
 status import_folder(const image_folder *f, const image_import *s, const logger *log,
@@ -48,7 +54,16 @@ status import_arrays(const char *path, const image_import *s, const logger *log,
 
 void import_release(import_result *r);
 
-// For the two functions above: checks that `count` samples fit into a file.
+// Chooses the test samples of each class of n samples: n · fraction, rounded, but at least 1 and at
+// most n - 1. These are the ones with the smallest SHA-256 of "SEED/CLASS/KEY", where CLASS is the
+// class's name and KEY that of the sample in it (keys[i], a file's name). So neither a folder's
+// order nor the other classes matter, and adding a sample moves few others. `fraction` is above 0
+// and below 1. A class with fewer than 2 samples is STATUS_INPUT.
+status import_choose_test(const uint32_t *labels, const char *const *keys, size_t count,
+                          const char *const *class_names, double fraction, uint64_t seed,
+                          bool *test, error *err) MUST_CHECK;
+
+// For the import functions: checks that `count` samples fit into a file.
 status import_check_size(const raw_dataset *r, uint64_t count, error *err) MUST_CHECK;
 // Makes both splits from one list of samples. Takes over its memory.
 status import_split(raw_dataset *r, uint8_t *images, uint32_t *labels, const char *const *keys,

@@ -12,7 +12,6 @@
 #include <jerror.h>
 
 #include "base/memory.h"
-#include "data/images/exif.h"
 #include "data/images/image_decoders.h"
 
 #define TEXT_OF(number) #number
@@ -37,6 +36,39 @@ const char *image_jpeg_version(void) {
 #else
     return TEXT_OF(JPEG_LIB_VERSION);
 #endif
+}
+
+// ---- The orientation in EXIF data; nothing else of it is read ----
+
+enum { EXIF_HEADER = 6, EXIF_ENTRY = 12, ORIENTATION = 0x0112, SHORT = 3, UPRIGHT = 1 };
+
+typedef struct tiff {
+    const uint8_t *data;
+    size_t bytes;
+    bool big; // endian
+} tiff;
+
+// Returns `width` bytes at `at` as a number; 0 outside the data.
+static uint32_t number_at(const tiff *t, uint64_t at, int width) {
+    uint32_t value = 0;
+    if (at + (uint64_t)width > t->bytes) return 0;
+    for (int k = 0; k < width; k++)
+        value |= (uint32_t)t->data[at + (uint64_t)k] << 8 * (t->big ? width - 1 - k : k);
+    return value;
+}
+
+int image_exif_orientation(const uint8_t *data, size_t bytes) {
+    if (bytes < EXIF_HEADER + 8 || memcmp(data, "Exif\0\0", EXIF_HEADER) != 0) return UPRIGHT;
+    const tiff t = {data + EXIF_HEADER, bytes - EXIF_HEADER, data[EXIF_HEADER] == 'M'};
+    const uint64_t first = number_at(&t, 4, 4);
+    const uint32_t entries = number_at(&t, first, 2);
+    for (uint32_t k = 0; k < entries; k++) {
+        const uint64_t at = first + 2 + (uint64_t)EXIF_ENTRY * k;
+        if (number_at(&t, at, 2) != ORIENTATION || number_at(&t, at + 2, 2) != SHORT) continue;
+        const uint32_t value = number_at(&t, at + 8, 2);
+        return value >= 1 && value <= 8 ? (int)value : UPRIGHT;
+    }
+    return UPRIGHT;
 }
 
 // ---- Errors ----
@@ -104,7 +136,7 @@ static void choose_output(decoding *d) {
 static void take_orientation(decoding *d) {
     for (jpeg_saved_marker_ptr m = d->jpeg.marker_list; m; m = m->next)
         if (m->marker == EXIF_MARKER)
-            d->to->orientation = exif_orientation(m->data, m->data_length);
+            d->to->orientation = image_exif_orientation(m->data, m->data_length);
 }
 
 static void take_rows(decoding *d) {

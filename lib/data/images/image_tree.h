@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // image_tree.h - the names in a folder or an archive of pictures, in an order that depends on
-// neither: by their parts, in byte order, each folder before its content.
+// neither: by their parts, in byte order, each folder before its content; and what they say.
 //
 // What programs put beside pictures by themselves is left out: .DS_Store, ._FILE and __MACOSX of
 // macOS, Thumbs.db and desktop.ini of Windows.
@@ -51,5 +51,28 @@ void image_tree_find(const image_tree *t, const char *member, const image_entry 
 
 // The last part of a path.
 const char *image_tree_name(const char *path);
+
+// ---- What a name says ----
+
+// The ending of a file's name, in either case.
+typedef enum image_ending {
+    ENDING_NONE,  // of no picture
+    ENDING_READ,  // .jpg, .jpeg, .png
+    ENDING_OTHER, // of a picture in another format: .gif, .webp, .bmp, …
+} image_ending;
+image_ending image_ending_of(const char *name);
+
+// A folder's place in a data set. Letters may have either case; spaces, '_', '-' and digits do not
+// count, nor does "set", "data" or "images" at the end: "train", "Training", "test_set", "val2017",
+// "validation data", "训练集".
+typedef enum image_role {
+    ROLE_TRAIN,
+    ROLE_TEST,
+    ROLE_VALIDATION,
+    ROLE_CONTENT, // what it holds, of all classes: "images", "labels", "masks", "annotations"
+    ROLE_NONE,
+    IMAGE_ROLES
+} image_role;
+image_role image_role_of(const char *folder);
 
 #endif

@@ -3,8 +3,8 @@
 // datasets.inc: the fetch-* tools, the pipeline with its settings, their help, their messages and
 // the completions all ask this table.
 //
-// It is only data, so that lockstep and pipeline need no libcurl for it. readers.h names the
-// function that reads each row's files.
+// It is only data, so that lockstep and pipeline need no libcurl for it. dataset_readers.h names
+// the function that reads each row's files.
 #ifndef LOCKSTEP_DATA_SOURCE_DATASET_LIST_H
 #define LOCKSTEP_DATA_SOURCE_DATASET_LIST_H
 

@@ -196,7 +196,7 @@ static long answer_of(const transfer *t) {
 }
 
 static bool is_transient(const transfer *t, CURLcode code) {
-    switch (code) {
+    switch ((int)code) { // the few of curl's many
     case CURLE_OPERATION_TIMEDOUT:
     case CURLE_PARTIAL_FILE:
     case CURLE_GOT_NOTHING:

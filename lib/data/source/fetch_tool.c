@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/plugin.h"
 #include "base/text.h"
 #include "data/labels.h"
-#include "data/source/mirrors.h"
-#include "data/source/readers.h"
+#include "data/source/dataset_readers.h"
+#include "data/source/download.h"
 
 enum { BITS = 1 }; // raise when equal members give other outputs than before
 
@@ -39,6 +41,80 @@ typedef struct arguments {
     cli_list from;
     raw_output output;
 } arguments;
+
+// ---- Mirrors ----
+
+// Where a data set is published: a small file of addresses (share/mirrors.yaml), which users
+// extend. Downloads are checked by pins in the tools, from whatever address they come.
+typedef struct mirrors {
+    yaml_node *root;
+    const char **urls; // in file order; owned by `root`
+    size_t count;      // 0: the file has no entry for the data set
+} mirrors;
+
+static const char MIRRORS_SCHEMA[] = "lockstep.mirrors/1";
+static const char MIRRORS_VARIABLE[] = "LOCKSTEP_MIRRORS";
+
+static status check_mirrors(const yaml_node *root, const yaml_node **lists, error *err) {
+    static const char *const known[] = {"schema", "mirrors"};
+    const char *schema;
+    *lists = yaml_find(root, "mirrors");
+    if (!yaml_find(root, "schema") || !*lists || (*lists)->kind != YAML_MAPPING)
+        return yaml_error(root, err, "expected 'schema' (%s) and 'mirrors' (a list per data set)",
+                          MIRRORS_SCHEMA);
+    status rc = yaml_check_keys(root, known, sizeof known / sizeof *known, err);
+    if (rc == STATUS_OK) rc = yaml_string(yaml_find(root, "schema"), "schema", &schema, err);
+    if (rc == STATUS_OK && strcmp(schema, MIRRORS_SCHEMA) != 0)
+        rc = yaml_error(yaml_find(root, "schema"), err, "'schema': expected %s, got '%s'",
+                        MIRRORS_SCHEMA, schema);
+    return rc;
+}
+
+static status take_list(mirrors *m, const yaml_node *list, const char *name, error *err) {
+    if (!list) return STATUS_OK;
+    if (list->kind != YAML_SEQUENCE || !list->count)
+        return yaml_error(list, err, "'%s': expected a list of URLs", name);
+    m->urls = memory_new(list->count, sizeof *m->urls);
+    for (; m->count < list->count; m->count++) {
+        const yaml_node *item = list->items[m->count];
+        status rc = yaml_string(item, name, &m->urls[m->count], err);
+        if (rc == STATUS_OK && !download_is_url(item->text))
+            rc = yaml_error(item, err, "'%s': expected a URL, got '%s'", name, item->text);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// Reads the addresses of the data set in the file at `path`. If `path` is NULL, the file is
+// $LOCKSTEP_MIRRORS, else the one installed with the tools (../share/lockstep/mirrors.yaml), else
+// none. STATUS_INPUT, with line and column, for an invalid file or an address that is not a URL.
+// Call mirrors_release in any case.
+static status mirrors_read(mirrors *m, const char *path, const char *name, error *err) {
+    *m = (mirrors){0};
+    char *found = NULL;
+    const yaml_node *lists;
+    const char *named = getenv(MIRRORS_VARIABLE);
+    status rc = STATUS_OK;
+    if (!path) {
+        TRY(plugin_find("mirrors.yaml", MIRRORS_VARIABLE, &found, err));
+        if ((!named || !*named) && access(found, F_OK)) goto out;
+        path = found;
+    }
+    TRY(yaml_read_file(path, &m->root, err));
+    TRY(check_mirrors(m->root, &lists, err));
+    TRY(take_list(m, yaml_find(lists, name), name, err));
+out:
+    free(found);
+    return rc;
+}
+
+static void mirrors_release(mirrors *m) {
+    free(m->urls);
+    yaml_free(m->root);
+    *m = (mirrors){0};
+}
+
+// ---- The tool ----
 
 // The classes of --classes. They are looked for before anything is downloaded.
 typedef struct choice {

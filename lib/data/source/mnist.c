@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/source/dataset_readers.h"
 #include "data/source/idx.h"
-#include "data/source/readers.h"
 
 enum { MEMBERS = 4 };
 

@@ -77,7 +77,7 @@ void raw_output_describe(const raw_output *o, manifest *m);
 // Writes the dataset to the open output `o`, then completes and writes `m`. The files keep the
 // official order: ids are 0, 1, 2, …; mean and std in both files are those of the training split. A
 // folder that is written again has no manifest in the meantime; on failure none of this run's files
-// is left. Test images that are training images are counted in `m`, with a warning (overlap.h).
+// is left. Test images that are training images are counted in `m`, with a warning.
 status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger *log, manifest *m,
                          error *err) MUST_CHECK;
 

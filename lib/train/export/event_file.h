@@ -25,6 +25,10 @@ typedef struct event_scalar {
     double value; // written as a float; left out if not finite
 } event_scalar;
 
+// The CRC with Castagnoli's polynomial (0x1EDC6F41, bits reversed), as iSCSI (RFC 3720, B.4) has
+// it: of "123456789" it is 0xE3069283, of no bytes 0.
+uint32_t crc32c(const void *data, size_t bytes);
+
 // Writes the first record, the version of the format. Times are seconds since 1970.
 status event_file_begin(output *out, double wall_time, error *err) MUST_CHECK;
 // Writes a record with these values at that step; none if no value is finite.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Weight gradient of a convolution: sums over positions for OUTPUTS × CHANNELS × COLUMNS weights of
 // one kernel row, in registers; then over the lanes, by halves. In large images the sum over
-// positions has two levels (long_sums.h): a part is some whole rows of the output.
+// positions has two levels (layer_sums.h): a part is some whole rows of the output.
 //
 // A vector is one position of 16 or 8 samples, or four neighbouring positions of four samples
 // (WIDTH = 16 floats); in the last case, lanes past the end of a row are zero. Two positions of

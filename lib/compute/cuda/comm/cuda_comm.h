@@ -92,7 +92,7 @@ struct cuda_comm {
     int *captured_first_term, captured_request_count;
 };
 
-// cuda_comm.c Returns once all ranks have called it.
+// cuda_comm.c: returns once all ranks have called it.
 status cuda_comm_barrier(const cuda_comm *c, error *err) MUST_CHECK;
 // Returns the whole gradient buffer's slices.
 slices cuda_comm_whole(const cuda_comm *c);
@@ -124,7 +124,7 @@ status cuda_comm_finish(cuda_comm *c, error *err) MUST_CHECK;
 status cuda_comm_wait_for_turn(cuda_comm *c, error *err) MUST_CHECK;
 void cuda_comm_abort(cuda_comm *c);
 
-// buckets.c Called when the ranks have joined, if its transport is graphable.
+// buckets.c: called when the ranks have joined, if its transport is graphable.
 status cuda_form_buckets(cuda_comm *c, error *err) MUST_CHECK;
 void cuda_forget_buckets(cuda_comm *c);
 // Hooks:

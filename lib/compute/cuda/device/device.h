@@ -55,7 +55,8 @@ void cuda_device_close(cuda_device *d);
 status cuda_select(const cuda_device *d, error *err) MUST_CHECK;
 // The same; and returns the failure of an earlier call that could not return it.
 status cuda_begin(cuda_device *d, error *err) MUST_CHECK;
-// Waits for the main stream. An engine in a group has cuda_sync() instead (run/engine.h).
+// Waits for the main stream. An engine that reduces with other ranks has cuda_sync() instead
+// (run/cuda_engine.h).
 status cuda_device_sync(const cuda_device *d, error *err) MUST_CHECK;
 // Enqueues a copy in the main stream.
 status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_t bytes,

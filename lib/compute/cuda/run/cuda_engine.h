@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cuda_engine.h - an engine, and running its steps. input.c: a step's input; operations.c,
-// layers.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c,
-// inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
+// layers.c: launching the operations' kernels; graphs.c: parts of a step as graphs; step.c: running
+// them, and inference, and returning results; exchange.c: steps in parts, for strategies that
 // divide them; peers.c: exchange between engines of one process. The other headers of this folder:
 // timing.h, the time of a step by phase; comm_hooks.h, how a step reduces with other ranks.
 //
@@ -114,12 +114,10 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
 status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
 float *const *cuda_gradients(engine *e, int *count);
 float *cuda_reduced(engine *e);
-
-// inference.c, for the table
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                   error *err) MUST_CHECK;
 
-// exchange.c Operations of a step that receive and send a stage's data. `output`: of its output, or
+// exchange.c: operations of a step that receive and send a stage's data. `output`: of its output, or
 // that one's gradient; else of its input.
 status cuda_receive_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;
 status cuda_send_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "experiment/lookup.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/spelling.h"
+#include "base/strvec.h"
+#include "base/yaml_tree.h"
+#include "data/manifest.h"
+#include "experiment/catalog.h"
+
+enum { MAX_LEVELS = 32 }; // levels upward
+
+static const char CATALOG[] = "experiments";
+
+int lookup_folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+bool lookup_is_path(const char *word) {
+    size_t length = strlen(word);
+    return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
+}
+
+static void as_path(const char *from, const char *word, char **path) {
+    int folder = *word == '/' ? 0 : lookup_folder_length(from);
+    *path = memory_format("%.*s%s", folder, from, word);
+}
+
+// ---- Beside data ----
+
+char *lookup_dataset_in(const char *folder) {
+    char *path = memory_format("%s/manifest.yaml", folder), *name = NULL;
+    yaml_node *root = NULL;
+    error unreadable;
+    if (manifest_read(path, &root, &unreadable) == STATUS_OK)
+        name = memory_string(yaml_text_at(root, "parameters.dataset"));
+    yaml_free(root);
+    free(path);
+    return name;
+}
+
+void lookup_beside(const char *folder, const char *name, bool any, char **path) {
+    char *own = NULL;
+    *path = memory_format("%s/%s.yaml", folder, name);
+    if (access(*path, R_OK) == 0) return;
+    free(*path);
+    *path = NULL;
+    if (any) own = lookup_dataset_in(folder);
+    if (own) *path = memory_format("%s/%s.yaml", folder, own);
+    if (*path && access(*path, R_OK) != 0) {
+        free(*path);
+        *path = NULL;
+    }
+    free(own);
+}
+
+void lookup_with_data(const char *name, char **path) {
+    char *folder = memory_format("data/%s", name);
+    *path = NULL;
+    lookup_beside(folder, name, true, path);
+    free(folder);
+}
+
+// ---- Searching upward ----
+
+// A folder, as written (ending in '/', or empty), and its role.
+typedef struct place {
+    char *folder;
+    bool is_root, is_catalog;
+} place;
+
+static void look_at(place *p) {
+    char real[PATH_MAX];
+    p->is_root = p->is_catalog = false;
+    if (!realpath(*p->folder ? p->folder : ".", real)) {
+        p->is_root = true; // nothing can be found in it or above it
+        return;
+    }
+    const char *name = strrchr(real, '/') + 1;
+    p->is_root = !*name;
+    p->is_catalog = strcmp(name, CATALOG) == 0;
+}
+
+// Goes to the parent folder: from "a/b/" to "a/", from "" to "../", from "../" to "../../".
+static void go_up(place *p) {
+    char *old = p->folder;
+    size_t length = strlen(old), start = length ? length - 1 : 0;
+    while (start && old[start - 1] != '/') start--;
+    const char *last = old + start;
+    if (!length || !strcmp(last, "./") || !strcmp(last, "../"))
+        p->folder = memory_format("%s../", strcmp(old, "./") == 0 ? "" : old);
+    else
+        p->folder = memory_format("%.*s", (int)start, old);
+    free(old);
+    look_at(p);
+}
+
+// Finds the file below the folder, if it exists.
+static void try_file(const place *p, const char *folder, const char *name, char **path) {
+    char *file = memory_format("%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
+    *path = NULL;
+    if (access(file, F_OK) == 0)
+        *path = file;
+    else
+        free(file);
+}
+
+static status try_catalog(catalog *known, const place *p, const char *name, char **path,
+                          error *err) {
+    status rc = catalog_add(known, *p->folder ? p->folder : ".", err);
+    const catalog_entry *entry = rc == STATUS_OK ? catalog_look_up(known, name) : NULL;
+    if (!entry) return rc;
+    *path = memory_string(entry->path);
+    return STATUS_OK;
+}
+
+// Makes the place the folder of that number in catalog.h; its name is empty if there is none.
+static status go_to(place *p, int which, error *err) {
+    char *folder;
+    status rc = catalog_place(which, &folder, err);
+    if (rc != STATUS_OK) return rc;
+    free(p->folder);
+    p->folder = folder ? memory_format("%s/", folder) : memory_string("");
+    free(folder);
+    return STATUS_OK;
+}
+
+// `run`: an experiment or a study, which may also lie outside FOLDER.
+static status search(const char *from, const char *folder, const char *name, bool run, char **path,
+                     error *err) {
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
+    catalog known = {0};
+    const catalog_entry *none;
+    status rc = STATUS_OK;
+    look_at(&p);
+    *path = NULL;
+    for (int i = 0; i < MAX_LEVELS; i++) {
+        if (run) try_file(&p, "", name, path);
+        if (!*path && *folder) try_file(&p, folder, name, path);
+        if (!*path && run && p.is_catalog) TRY(try_catalog(&known, &p, name, path, err));
+        if (*path || p.is_root || p.is_catalog) break;
+        go_up(&p);
+    }
+    for (int i = 0; !*path && i < CATALOG_PLACES; i++) {
+        TRY(go_to(&p, i, err));
+        if (!*p.folder) continue;
+        if (*folder) try_file(&p, folder, name, path);
+        if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
+    }
+    if (rc == STATUS_OK && !*path && run) lookup_with_data(name, path);
+    if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
+out:
+    catalog_release(&known);
+    free(p.folder);
+    return rc;
+}
+
+static status find(const char *from, const char *folder, const char *word, bool run, char **path,
+                   error *err) {
+    if (lookup_is_path(word)) {
+        as_path(from, word, path);
+        return STATUS_OK;
+    }
+    status rc = search(from, folder, word, run, path, err);
+    if (rc != STATUS_OK || *path) return rc;
+    *path = memory_format("%.*s%s%s%s.yaml", lookup_folder_length(from), from, folder,
+                          *folder ? "/" : "", word);
+    return STATUS_OK;
+}
+
+status lookup_file(const char *from, const char *folder, const char *word, char **path,
+                   error *err) {
+    return find(from, folder, word, false, path, err);
+}
+
+status lookup_run(const char *from, const char *folder, const char *word, char **path, error *err) {
+    return find(from, folder, word, true, path, err);
+}
+
+// ---- Suggestions ----
+
+// Adds the names of the YAML files in PLACE/FOLDER.
+static void add_names(const place *p, const char *folder, strvec *names) {
+    char *path = memory_format("%s%s", p->folder, folder);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const size_t length = strlen(e->d_name);
+        if (*e->d_name == '.' || !lookup_is_path(e->d_name)) continue;
+        strvec_format(names, "%.*s", (int)length - 5, e->d_name);
+    }
+    if (dir) closedir(dir);
+    free(path);
+}
+
+status lookup_nearest(const char *from, const char *folder, const char *word, char **near,
+                      error *err) {
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
+    strvec names = {0};
+    status rc = STATUS_OK;
+    look_at(&p);
+    *near = NULL;
+    for (int i = 0; i < MAX_LEVELS; i++) {
+        add_names(&p, folder, &names);
+        if (p.is_root || p.is_catalog) break;
+        go_up(&p);
+    }
+    for (int i = 0; i < CATALOG_PLACES; i++) {
+        TRY(go_to(&p, i, err));
+        if (*p.folder) add_names(&p, folder, &names);
+    }
+    const char *found = spelling_nearest(word, (const char *const *)names.items, names.count);
+    if (found) *near = memory_string(found);
+out:
+    strvec_release(&names);
+    free(p.folder);
+    return rc;
+}
+
+status lookup_catalog(const char *from, catalog *c, bool *found, error *err) {
+    place p = {.folder = memory_format("%.*s", lookup_folder_length(from), from)};
+    status rc = STATUS_OK;
+    look_at(&p);
+    for (int i = 0; i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++) go_up(&p);
+    *found = p.is_catalog;
+    if (*found) rc = catalog_read(c, *p.folder ? p.folder : ".", err);
+    if (rc != STATUS_OK) *found = false;
+    free(p.folder);
+    return rc;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/pipeline_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/source/dataset_list.h"
+#include "pipeline/command_plan.h"
+#include "pipeline/data_stages.h"
+#include "pipeline/execute.h"
+#include "pipeline/reporting.h"
+#include "pipeline/rounds.h"
+#include "pipeline/run_names.h"
+#include "pipeline/turn_stages.h"
+
+static void say_planned(const pipeline *p, const planned_runs *runs) {
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        char *shown = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
+        char *what =
+            memory_format("planned: %s, run %.*s, data %s", r->tool, 12, r->seeds[0].key, r->train);
+        p->say("run", shown, what);
+        free(what);
+        free(shown);
+    }
+}
+
+// A dry run needs the data: a run's key depends on their contents, and its time on their number.
+static void say_downloads(const pipeline *p, const planned_runs *runs) {
+    strvec said = {0};
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const bool official = dataset_find(r->e.dataset) != NULL;
+        if (p->settings->values[SETTING_DATA] || !official || data_is_there(r) ||
+            settings_source(p->settings, r->e.dataset) || strvec_has(&said, r->data))
+            continue;
+        p->say("note", r->data,
+               "DRY_RUN=1 downloads these data first, because keys and times depend on them; "
+               "nothing is trained");
+        strvec_add(&said, r->data);
+    }
+    strvec_release(&said);
+}
+
+// Says which experiments are called otherwise than their files.
+static void say_names(const pipeline *p, const planned_runs *runs) {
+    const bool by_file = strcmp(yaml_text_at(runs->plan, "kind"), "runs") == 0;
+    for (size_t i = 0; by_file && !p->settings->values[SETTING_RUNS] && i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        char text[300], *own = run_names_base(r->file);
+        snprintf(text, sizeof text, "reports call it '%s', after its 'name'; its folder is '%s'",
+                 r->name, own);
+        if (strcmp(own, r->name) != 0) p->say("note", r->file, text);
+        free(own);
+    }
+}
+
+static bool is_comparison(pipeline_command c) {
+    return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
+}
+
+static status carry_out(pipeline *p, planned_runs *runs, error *err) {
+    int rounds;
+    status rc;
+    if (p->settings->dry_run) say_downloads(p, runs);
+    TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
+    say_names(p, runs);
+    if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
+    TRY(turn_stages_plan(p, runs, err));
+    TRY(rounds_decide(p, runs, &rounds, err));
+    work_close(p); // remove the trials' files: a training may take hours, and be killed
+    TRY(execute_check(p, runs, rounds, err));
+    if (p->settings->dry_run) goto out;
+    owned_names_keep(p, &runs->names);
+    TRY(execute_all(p, runs, rounds, err));
+    TRY(turn_stages_run(p, runs, err));
+    rc = reporting_run(p, runs, err);
+out:
+    return rc;
+}
+
+status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
+    status rc;
+    work_remove_old(p);
+    TRY(command_plan_make(p, runs, err));
+    TRY(reporting_check_flags(p, err));
+    rc = carry_out(p, runs, err);
+out:
+    return rc;
+}

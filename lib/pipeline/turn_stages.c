@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/turn_stages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/number_text.h"
+#include "base/shell_words.h"
+#include "base/text.h"
+#include "pipeline/stage.h"
+#include "pipeline/store.h"
+
+// Seconds after which time-runs stops, for each arm of a stage.
+enum { SECONDS_EACH = 60 };
+
+// ---- Groups ----
+
+static bool is_study(const planned_runs *runs) {
+    return strcmp(yaml_text_at(runs->plan, "kind"), "runs") != 0;
+}
+
+static bool is_due(const pipeline *p, const planned_runs *runs) {
+    const settings *s = p->settings;
+    const bool asks = s->command != COMMAND_EXPERIMENT || is_study(runs);
+    return asks && !s->executions && !s->values[SETTING_LAUNCHER];
+}
+
+// A report's experiments lie in one folder.
+static bool same_folder(const char *a, const char *b) {
+    const char *last = strrchr(a, '/'), *other = strrchr(b, '/');
+    const size_t length = last ? (size_t)(last - a) : 0;
+    return (other ? (size_t)(other - b) : 0) == length && memcmp(a, b, length) == 0;
+}
+
+static bool are_together(const pipeline *p, const planned_run *a, const planned_run *b) {
+    if (strcmp(a->data, b->data) != 0) return false;
+    return p->settings->command != COMMAND_REPRODUCE || same_folder(a->file, b->file);
+}
+
+// Runs of one key are one training.
+static bool is_new(const planned_runs *runs, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(runs->items[k].seeds[0].key, runs->items[i].seeds[0].key) == 0) return false;
+    return true;
+}
+
+// Is run i the first arm of its stage?
+static bool is_first(const pipeline *p, const planned_runs *runs, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (are_together(p, &runs->items[k], &runs->items[i])) return false;
+    return true;
+}
+
+// The arms of the stage of run `first`, each training once.
+static size_t list_arms(const pipeline *p, const planned_runs *runs, size_t first,
+                        const planned_run **arms) {
+    size_t count = 0;
+    for (size_t i = first; i < runs->count; i++)
+        if (are_together(p, &runs->items[first], &runs->items[i]) && is_new(runs, i))
+            arms[count++] = &runs->items[i];
+    return count;
+}
+
+// A stage's folder is named after the first seeds' keys of its arms, and what they are executed
+// with.
+static void name_folder(const pipeline *p, const planned_run *const *arms, size_t count,
+                        char **folder) {
+    char hash[SHA256_TEXT_BYTES];
+    const char *threads = p->settings->values[SETTING_THREADS];
+    text keys = {0};
+    for (size_t i = 0; i < count; i++) {
+        text_format(&keys, "%s\n", arms[i]->seeds[0].key);
+        for (size_t k = 0; k < arms[i]->device.count; k++)
+            text_format(&keys, "%s\n", arms[i]->device.items[k]);
+    }
+    text_append(&keys, threads ? threads : "");
+    sha256_buffer(text_string(&keys), keys.length, hash);
+    text_release(&keys);
+    *folder = memory_format("%s/turns/%.12s", p->artifacts, hash);
+}
+
+// Calls `visit` for the arms of each stage; it may be left out.
+typedef status visit_arms(const pipeline *p, const planned_run *const *arms, size_t count,
+                          const char *folder, void *argument, error *err);
+
+static status for_each_stage(const pipeline *p, const planned_runs *runs, visit_arms *visit,
+                             void *argument, error *err) {
+    const planned_run **arms = memory_new(runs->count, sizeof *arms);
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+        char *folder = NULL;
+        const size_t count = is_first(p, runs, i) ? list_arms(p, runs, i, arms) : 0;
+        if (count < 2) continue;
+        name_folder(p, arms, count, &folder);
+        rc = visit(p, arms, count, folder, argument, err);
+        free(folder);
+    }
+    free(arms);
+    return rc;
+}
+
+// ---- Planning ----
+
+static status add_folder(const pipeline *p, const planned_run *const *arms, size_t count,
+                         const char *folder, void *argument, error *err) {
+    (void)p;
+    (void)arms;
+    (void)err;
+    planned_runs *runs = argument;
+    runs->taking_turns += count;
+    strvec_add(&runs->turns, folder);
+    return STATUS_OK;
+}
+
+status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) {
+    strvec_release(&runs->turns);
+    runs->taking_turns = 0;
+    return is_due(p, runs) ? for_each_stage(p, runs, add_folder, runs, err) : STATUS_OK;
+}
+
+static const char *precision_of(const pipeline *p) {
+    const char *given = p->settings->values[SETTING_PRECISION];
+    return given ? given : "1";
+}
+
+bool turn_stages_left(const planned_runs *runs) {
+    for (size_t i = 0; i < runs->turns.count; i++) {
+        char *path = memory_format("%s/manifest.yaml", runs->turns.items[i]);
+        const bool left = access(path, F_OK) != 0;
+        free(path);
+        if (left) return true;
+    }
+    return false;
+}
+
+void turn_stages_announce(const pipeline *p, const planned_runs *runs) {
+    char what[120], most[DURATION_TEXT_BYTES];
+    snprintf(what, sizeof what, "%zu runs, to ±%s %%: at most %s", runs->taking_turns,
+             precision_of(p), duration_text((double)(SECONDS_EACH * runs->taking_turns), most));
+    p->say("estimate", "turns", what);
+}
+
+// ---- Running ----
+
+// The command of a run, for the shell. time-runs finds the tool beside itself.
+static void add_arm(const pipeline *p, const planned_run *r, strvec *command) {
+    strvec own = {0};
+    char *folder = store_folder(p->artifacts, r->seeds[0].key), *line = NULL;
+    char *file = memory_format("%s/experiment.yaml", folder);
+    planned_run_command(p, r, &r->seeds[0], file, true, &own);
+    line = shell_join(own.items, own.count);
+    strvec_add(command, line);
+    free(line);
+    free(file);
+    free(folder);
+    strvec_release(&own);
+}
+
+static status time_arms(const pipeline *p, const planned_run *const *arms, size_t count,
+                        const char *folder, void *argument, error *err) {
+    strvec command = {0};
+    status rc;
+    strvec_add(&command, "time-runs");
+    strvec_add_option(&command, "--out", folder);
+    strvec_add_option(&command, "--precision", precision_of(p));
+    strvec_add(&command, "--limit");
+    strvec_format(&command, "%zu", SECONDS_EACH * count);
+    for (size_t i = 0; i < count; i++) add_arm(p, arms[i], &command);
+    const stage s = {.name = "time", .dir = folder, .command = &command, .drop_output = true};
+    rc = stage_run(argument, &s, err);
+    strvec_release(&command);
+    return rc;
+}
+
+status turn_stages_run(pipeline *p, const planned_runs *runs, error *err) {
+    return runs->turns.count ? for_each_stage(p, runs, time_arms, p, err) : STATUS_OK;
+}

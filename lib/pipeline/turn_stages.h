@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// turn_stages.h - times the runs of a question about speed against each other: those that may be
+// compared are the arms of one stage, of time-runs.
+#ifndef LOCKSTEP_PIPELINE_TURN_STAGES_H
+#define LOCKSTEP_PIPELINE_TURN_STAGES_H
+
+#include "base/error.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/planned_runs.h"
+
+// Sets runs->turns: the folders below ARTIFACTS/turns, one for two runs or more on the same
+// data (in a reproduction: of the same report). There is none if the question is not about
+// speed, if EXECUTIONS asks for whole executions, or if LAUNCHER starts ranks, which may be on
+// other hosts.
+status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;
+// Has one of them never been filled?
+bool turn_stages_left(const planned_runs *runs);
+// Says how many runs take turns, and for how long.
+void turn_stages_announce(const pipeline *p, const planned_runs *runs);
+// Runs the stages. The experiments must be in the store.
+status turn_stages_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// turn_times.h - trainings that took turns: the steps of every turn, as time-runs writes them, and
+// the time per sample of each training.
+//
+// The trainings, *arms*, ran together for an *execution*, in which each had one turn a *round*, in
+// an order drawn anew for each round. A change of the machine meets the arms of a round alike, so
+// arms are compared within rounds. Executions differ in what a process keeps for its life, such as
+// where its memory lies; so they, not rounds, are what an interval counts.
+//
+// The estimate, for the logarithm y of the time per sample of each turn:
+//  1. The first steps of a turn, which find cold caches and a loader at rest, are left out: as many
+//     as minimise the standard error of the others' mean (MSER; White, Simulation 69, 1997), in the
+//     series of medians over all turns of the arm of the k-th step. All arms leave out the same
+//     share of a turn, the largest of these: where noise is skewed, the median of means of fewer
+//     steps is another one.
+//  2. In each execution, y = round + arm + rest is fitted by median polish (Tukey, Exploratory Data
+//     Analysis, 1977): for two arms, their difference is the median of the rounds' differences. A
+//     disturbed round counts no more than another.
+//  3. The executions' arms are averaged, and the mean of their differences has Student's t interval
+//     with executions - 1 degrees of freedom: that of a mixed model with executions as the outer
+//     level, whatever the correlation of the rounds within.
+#ifndef LOCKSTEP_RESULTS_TURN_TIMES_H
+#define LOCKSTEP_RESULTS_TURN_TIMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "data/tensor/tensor_file.h"
+#include "dist/turn_messages.h"
+#include "results/statistics.h"
+
+typedef struct turn {
+    uint32_t execution, round, arm;
+    uint32_t entries; // of the steps
+} turn;
+
+// In order of time. A round has one turn of each arm.
+typedef struct turn_log {
+    turn *turns;
+    size_t turn_count, turn_room;
+    turn_step *steps; // of all turns
+    size_t step_count, step_room;
+    double *others; // of each execution: the cores that other programs used; NAN: unknown
+    size_t execution_count, execution_room;
+} turn_log;
+
+#define TURNS_FILE "turns.st.zst"
+
+// Appends a turn, with `entries` entries of `steps`.
+void turn_log_add(turn_log *l, const turn *t, const turn_step *steps);
+// Ends an execution, after its last turn.
+void turn_log_end(turn_log *l, double others);
+// Adds the executions that ended as tensors, which are copied, and reads them back from the file
+// named `path`. STATUS_INPUT if the tensors are no such log of that many arms.
+status turn_log_store(const turn_log *l, tensor_file *f, error *err) MUST_CHECK;
+status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char *path,
+                     error *err) MUST_CHECK;
+void turn_log_release(turn_log *l);
+
+typedef struct turn_fit {
+    size_t arms, executions;
+    double *log_ns;  // per sample: [execution * arms + arm]
+    size_t *skipped; // entries left out at the beginning of each turn of an arm
+} turn_fit;
+
+// Of the executions that ended.
+void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f);
+void turn_fit_release(turn_fit *f);
+
+// The logarithm of how many times as long a sample takes arm `a` as arm `b`.
+mean_estimate turn_fit_difference(const turn_fit *f, size_t a, size_t b);
+// Seconds per sample of an arm: in one execution, and the geometric mean over all.
+double turn_fit_execution(const turn_fit *f, size_t execution, size_t arm);
+estimate turn_fit_seconds(const turn_fit *f, size_t arm);
+
+// Half the width of a difference's 95 % interval, as a fraction: 0.01 is ±1 %.
+double turn_half_width(const mean_estimate *difference);
+// Whether there are enough executions for time-runs to end before its limit: at least
+// turn_executions_least, and for every pair of arms the interval is as narrow as `precision`, or as
+// a tenth of their difference. A speed-up of 1.6 need not be known as well as one of 1.02.
+// Precision 0 is never reached. *widest: half the width of the widest interval; NULL: not wanted.
+bool turn_fit_settles(const turn_fit *f, double precision, double *widest);
+size_t turn_executions_least(double precision);
+
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "results/verify_figures.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "results/metrics.h"
+#include "results/rebuild.h"
+#include "results/steps.h"
+
+// A run, and the run rebuilt from one of its files.
+typedef struct verifying {
+    const run *r;
+    const rebuilt *b;
+    const char *folder; // of the manifest and of the file
+    manifest_findings *findings;
+    error *err;
+} verifying;
+
+// ---- Figures of the table ----
+
+static void add_difference(const verifying *v, const char *name, double value, double recomputed) {
+    manifest_finding(v->findings, "figure '%s' is %.9g in '%s/manifest.yaml', and %.9g in '%s/%s'",
+                     name, value, v->folder, recomputed, v->folder, v->b->file);
+}
+
+// A confusion matrix too large for figures is still in the manifest: every count is checked.
+static status count_members(const metric_row *m, const run *r, size_t *count, error *err) {
+    if (m->over != OVER_CONFUSION) return metric_members(m, r, count, err);
+    *count = r->confusion ? r->class_count * r->class_count : 0;
+    return STATUS_OK;
+}
+
+static status value_of(const metric_row *m, const run *r, size_t member, double *value,
+                       error *err) {
+    if (!m->value) return metric_value(m, r, member, value, err);
+    *value = m->value(r, member);
+    return STATUS_OK;
+}
+
+static status verify_member(const verifying *v, const metric_row *m, size_t member) {
+    const double recomputed = metric_recompute(m, &v->b->run, member);
+    double value;
+    status rc = value_of(m, v->r, member, &value, v->err);
+    if (rc != STATUS_OK || metric_agrees(m, value, recomputed)) return rc;
+    char *name = metric_name(m, v->r, member);
+    add_difference(v, name, value, recomputed);
+    free(name);
+    return rc;
+}
+
+static status verify_table(const verifying *v, metric_file file) {
+    size_t count, members;
+    const metric_row *table = metrics_table(&count);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (table[i].file != file) continue;
+        TRY(count_members(&table[i], v->r, &members, v->err));
+        for (size_t k = 0; k < members; k++) TRY(verify_member(v, &table[i], k));
+    }
+out:
+    return rc;
+}
+
+// ---- Other numbers of the manifest ----
+
+static status verify_number(const verifying *v, const yaml_node *node, const char *key,
+                            double recomputed) {
+    const metric_row *like = metrics_find("seconds_per_epoch"); // for its tolerance
+    double value;
+    status rc = run_number(node, key, &value, v->err);
+    if (rc == STATUS_OK && !metric_agrees(like, value, recomputed)) {
+        add_difference(v, key, value, recomputed);
+        return STATUS_OK;
+    }
+    return rc;
+}
+
+// Counts the samples of an epoch's steps.
+static double count_samples(const run *r) {
+    const size_t count = r->epoch_count ? (size_t)r->steps_per_epoch : 0;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += steps_samples(r, i);
+    return count ? sum : NAN;
+}
+
+// The index of the epoch whose model was kept: the first of the best ones, or the last.
+static size_t kept_epoch(const run *r) {
+    const bool best = strcmp(run_text(r->train, "parameters.keep"), "best") == 0;
+    size_t kept = best ? 0 : r->epoch_count - 1;
+    for (size_t i = 1; best && i < r->epoch_count; i++)
+        if (r->epochs[i].accuracy > r->epochs[kept].accuracy) kept = i;
+    return kept;
+}
+
+// Checks the choice among the epochs.
+static status verify_choice(const verifying *v) {
+    const run *r = v->r, *recomputed = &v->b->run;
+    status rc = STATUS_OK;
+    if (!r->epoch_count) return rc;
+    const size_t kept = kept_epoch(recomputed);
+    TRY(verify_number(v, r->train, "results.validation_accuracy",
+                      recomputed->epochs[kept].accuracy));
+    TRY(verify_number(v, r->train, "results.best_epoch", (double)kept + 1));
+out:
+    return rc;
+}
+
+// Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
+static status verify_training(const verifying *v) {
+    const run *r = v->r, *recomputed = &v->b->run;
+    const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
+    const char *model = run_text(r->train, "results.model");
+    status rc;
+    TRY(verify_number(v, r->train, "results.test_accuracy", last));
+    TRY(verify_choice(v));
+    TRY(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
+    for (int p = 0; r->epoch_count && p < RUN_PHASES; p++) {
+        char key[64];
+        snprintf(key, sizeof key, "results.epochs.0.phases.%s", run_phase_name(p));
+        TRY(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
+    }
+    if (*model && strcmp(model, r->model_content) != 0)
+        manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", v->folder,
+                         model, r->model_content);
+out:
+    return rc;
+}
+
+// A class missing from the list shows in the number of samples.
+static status verify_test(const verifying *v) {
+    const run *r = v->r, *recomputed = &v->b->run;
+    status rc;
+    TRY(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
+    if (r->class_count && r->test_samples != recomputed->test_samples)
+        add_difference(v, "samples of all classes", (double)r->test_samples,
+                       (double)recomputed->test_samples);
+    for (size_t i = 0; i < r->class_count; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "results.per_class.%zu.right", i);
+        TRY(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
+    }
+out:
+    return rc;
+}
+
+// ---- One run ----
+
+static status verify_file(const run *r, metric_file file, manifest_findings *f, error *err) {
+    const bool trained = file == FILE_STEPS;
+    const char *folder = trained ? r->folder : r->evaluation;
+    rebuilt b = {0};
+    const verifying v = {r, &b, folder, f, err};
+    status rc;
+    TRY(trained ? rebuild_from_steps(r, &b, err) : rebuild_from_predictions(r, &b, err));
+    TRY(run_check_content(folder, trained ? r->train : r->evaluate, b.file, b.found, err));
+    TRY(verify_table(&v, file));
+    rc = trained ? verify_training(&v) : verify_test(&v);
+out:
+    rebuilt_release(&b);
+    return rc;
+}
+
+static status verify_run(const run *r, manifest_findings *f, error *err) {
+    status rc = STATUS_OK;
+    if (r->train) TRY(verify_file(r, FILE_STEPS, f, err));
+    if (r->evaluate) TRY(verify_file(r, FILE_PREDICTIONS, f, err));
+out:
+    return rc;
+}
+
+// ---- One timing ----
+
+static status verify_timing(const timed_arms *t, manifest_findings *f, error *err) {
+    const rebuilt b = {.file = TURNS_FILE};
+    const verifying v = {NULL, &b, t->folder, f, err};
+    status rc = timed_arms_check(t, err);
+    TRY(rc);
+    TRY(verify_number(&v, t->manifest, "results.executions", (double)t->fit.executions));
+    for (size_t a = 0; a < t->fit.arms; a++) {
+        char key[64];
+        snprintf(key, sizeof key, "results.seconds_per_sample.%zu", a);
+        TRY(verify_number(&v, t->manifest, key, turn_fit_seconds(&t->fit, a).value));
+    }
+out:
+    return rc;
+}
+
+static status verify_turns(const char *folder, manifest_findings *f, error *err) {
+    timed_arms t;
+    status rc = timed_arms_read(folder, &t, err);
+    if (rc != STATUS_OK) return rc;
+    rc = verify_timing(&t, f, err);
+    timed_arms_release(&t);
+    return rc;
+}
+
+// ---- One manifest ----
+
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
+}
+
+// Does the manifest list the file that its figures come from?
+static bool lists_file(const yaml_node *root, bool train) {
+    return run_file(root, "outputs", train ? "steps.st.zst" : "predictions.st.zst") != NULL;
+}
+
+status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) {
+    run r;
+    yaml_node *root = NULL;
+    char *folder = folder_of(path);
+    status rc = STATUS_OK;
+    run_init(&r);
+    TRY(manifest_read(path, &root, err));
+    if (strcmp(run_text(root, "tool"), "time-runs") == 0) {
+        rc = verify_turns(folder, f, err);
+        goto out;
+    }
+    const bool train = strncmp(run_text(root, "tool"), "train-", 6) == 0;
+    if (!train && strcmp(run_text(root, "tool"), "evaluate") != 0) goto out;
+    if (!lists_file(root, train)) goto out;
+    *(train ? &r.train : &r.evaluate) = root;
+    *(train ? &r.folder : &r.evaluation) = folder;
+    root = NULL;
+    folder = NULL;
+    TRY(train ? run_read_train(&r, err) : run_read_evaluation(&r, err));
+    rc = verify_run(&r, f, err);
+out:
+    yaml_free(root);
+    free(folder);
+    run_release(&r);
+    return rc;
+}
+
+// ---- All runs of a report ----
+
+status verify_figures_of_results(const results *r, error *err) {
+    manifest_findings f = {0};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->list.execution_count; i++)
+        rc = verify_run(&r->list.executions[i], &f, err);
+    for (size_t i = 0; rc == STATUS_OK && !f.count && i < r->timing_count; i++)
+        rc = verify_timing(&r->timings[i], &f, err);
+    if (rc == STATUS_OK && f.count)
+        rc = error_set(err, STATUS_FINDING, "cannot report: %s", f.lines[0]);
+    manifest_findings_release(&f);
+    return rc;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "submission/run_again.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/shell_words.h"
+#include "data/manifest.h"
+#include "pipeline/data_stages.h"
+#include "submission/page.h"
+
+static const char HEAD[] = "#!/bin/sh\n"
+                           "# Runs everything in this folder again and compares the models. Usage: "
+                           "sh run-again.sh [FOLDER]\n"
+                           "#\n"
+                           "# lockstep is found on PATH, or in BIN=FOLDER; outputs go below "
+                           "FOLDER (again). DEVICE\n"
+                           "# and THREADS set the device and the threads.\n"
+                           "set -eu\n"
+                           "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
+                           "out=${1:-again}\n"
+                           "lockstep=${BIN:+$BIN/}lockstep\n"
+                           "run() {\n"
+                           "    echo \"$1\"\n"
+                           "    \"$lockstep\" \"$@\"\n"
+                           "}\n\n";
+
+static const char COMPARISON[] =
+    "\n# Are they the same models, bit for bit?\n"
+    "failed=0\n"
+    "same() {\n"
+    "    manifest=$out/$1/train/manifest.yaml\n"
+    "    if [ \"$(\"$lockstep\" manifest get \"$manifest\" results.model)\" = \"$2\" ]; then\n"
+    "        echo \"$1: the same model\"\n"
+    "    else\n"
+    "        echo \"$1: a DIFFERENT model\"\n"
+    "        failed=4\n"
+    "    fi\n"
+    "}\n";
+
+static const char OWN_DATA[] =
+    "\n# The author's own data set, which is not in this folder.\n"
+    ": \"${DATA:?must name the folder of the data set, with train.st.zst and test.st.zst}\"\n"
+    "check_data() {\n"
+    "    got=$(\"$lockstep\" tensor hash \"$DATA/$1\") || exit 3\n"
+    "    if [ \"${got%% *}\" != \"$2\" ]; then\n"
+    "        echo \"run-again.sh: '$DATA/$1' is another data set: expected the contents $2,\" \\\n"
+    "            \"got ${got%% *}\" >&2\n"
+    "        exit 3\n"
+    "    fi\n"
+    "}\n";
+
+typedef struct script {
+    const pipeline *p;
+    const planned_runs *runs;
+    const char *folder; // of the submission
+    strvec filled;      // folders that a command already fills
+    output *out;
+    error *err;
+} script;
+
+// ---- Words ----
+
+// Returns the part of `word` below `folder`; NULL if it lies elsewhere.
+static const char *below(const char *word, const char *folder) {
+    const size_t length = folder ? strlen(folder) : 0;
+    return length && strncmp(word, folder, length) == 0 && word[length] == '/' ? word + length + 1
+                                                                               : NULL;
+}
+
+// Input files lie in $here or $DATA, outputs in $out.
+static status write_word(script *s, const char *word) {
+    const struct {
+        const char *folder, *variable;
+    } places[] = {
+        {s->folder, "here"}, {data_own(&s->runs->items[0]), "DATA"}, {s->p->artifacts, "out"}};
+    const char *variable = NULL, *rest = word;
+    for (size_t i = 0; i < 3 && !variable; i++) {
+        const char *inside = below(word, places[i].folder);
+        if (!inside) continue;
+        variable = places[i].variable;
+        rest = inside;
+    }
+    char *quoted = shell_quote(rest);
+    status rc = STATUS_OK;
+    if (variable)
+        rc = output_format(s->out, s->err, " \"$%s\"/%s", variable, quoted);
+    else
+        rc = output_format(s->out, s->err, " %s", quoted);
+    free(quoted);
+    return rc;
+}
+
+// Writes a line "run TOOL ARGUMENTS MORE"; `more` is shell text.
+static status write_command(script *s, const strvec *command, const char *more) {
+    status rc = output_format(s->out, s->err, "run");
+    for (size_t i = 0; rc == STATUS_OK && i < command->count; i++)
+        rc = write_word(s, command->items[i]);
+    return rc == STATUS_OK ? output_format(s->out, s->err, "%s\n", more) : rc;
+}
+
+// ---- Commands ----
+
+// True on the first call for a folder.
+static bool is_new(script *s, const char *folder) {
+    if (strvec_has(&s->filled, folder)) return false;
+    strvec_add(&s->filled, folder);
+    return true;
+}
+
+// Checks the user's own data before anything is trained.
+static status write_check(script *s, const planned_run *r) {
+    yaml_node *root = NULL;
+    char *path = memory_format("%s/manifest.yaml", r->data);
+    status rc = manifest_read(path, &root, s->err);
+    if (rc == STATUS_OK) rc = output_format(s->out, s->err, "%s", OWN_DATA);
+    const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
+    for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
+        const yaml_node *file = outputs->items[i];
+        const char *content = yaml_text_at(file, "content");
+        if (!*content) continue;
+        char *name = shell_quote(yaml_text_at(file, "path"));
+        rc = name ? output_format(s->out, s->err, "check_data %s %s\n", name, content)
+                  : STATUS_FAILED;
+        free(name);
+    }
+    yaml_free(root);
+    free(path);
+    return rc == STATUS_OK ? output_format(s->out, s->err, "\n") : rc;
+}
+
+static status write_data(script *s, const planned_run *r) {
+    const char *source = settings_source_name(r->e.dataset);
+    strvec fetch = {0}, shard = {0};
+    char *from =
+        source ? memory_format(" ${%s:+--from \"$%s\"}", source, source) : memory_string("");
+    status rc = STATUS_OK;
+    if (!r->own && is_new(s, r->data)) {
+        data_fetch_command(r, NULL, &fetch);
+        TRY(write_command(s, &fetch, from));
+    }
+    if (r->e.virtual_shards > 1 && is_new(s, r->train)) {
+        data_shard_command(r, &shard);
+        TRY(write_command(s, &shard, ""));
+    }
+out:
+    free(from);
+    strvec_release(&shard);
+    strvec_release(&fetch);
+    return rc;
+}
+
+static status write_training(script *s, const planned_run *r, const planned_seed *seed) {
+    static const char where[] = " ${DEVICE:+--device \"$DEVICE\"}";
+    static const char wide[] =
+        " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
+    const char *artifacts = s->p->artifacts;
+    strvec train = {0}, evaluate = {0};
+    status rc;
+    strvec_add(&train, r->tool);
+    strvec_add(&train, "--experiment");
+    strvec_format(&train, "%s/experiments/%s.yaml", s->folder, r->name);
+    strvec_add(&train, "--set");
+    strvec_format(&train, "seed=%llu", (unsigned long long)seed->seed);
+    strvec_add_option(&train, "--train", r->train);
+    if (!r->e.validation.samples) strvec_add_option(&train, "--test", r->test);
+    strvec_add(&train, "--out");
+    strvec_format(&train, "%s/%s/train", artifacts, seed->own);
+    strvec_add(&evaluate, "evaluate");
+    strvec_add(&evaluate, "--model");
+    strvec_format(&evaluate, "%s/%s/train/model.st.zst", artifacts, seed->own);
+    strvec_add_option(&evaluate, "--data", r->test);
+    if (r->e.tta != TTA_NONE) strvec_add_option(&evaluate, "--tta", tta_word(r->e.tta));
+    strvec_add(&evaluate, "--out");
+    strvec_format(&evaluate, "%s/%s/%s", artifacts, seed->own, tta_folder(r->e.tta));
+    TRY(write_command(s, &train, wide));
+    TRY(write_command(s, &evaluate, where));
+out:
+    strvec_release(&evaluate);
+    strvec_release(&train);
+    return rc;
+}
+
+// Adds REPORT_FLAGS, with the path of the author's text in the submission.
+static status add_flags(script *s, strvec *command) {
+    static const char option[] = "--discussion";
+    strvec flags = {0};
+    status rc;
+    TRY(strvec_split_quoted(&flags, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
+    for (size_t i = 0; i < flags.count; i++) {
+        const char *flag = flags.items[i];
+        const bool two = strcmp(flag, option) == 0 && flags.items[i + 1];
+        if (!two && strncmp(flag, "--discussion=", sizeof option) != 0) {
+            strvec_add(command, flag);
+            continue;
+        }
+        strvec_add(command, option);
+        strvec_format(command, "%s/" PAGE_DISCUSSION, s->folder);
+        i += two;
+    }
+out:
+    strvec_release(&flags);
+    return rc;
+}
+
+static status write_report(script *s) {
+    strvec command = {0};
+    status rc;
+    strvec_add(&command, "report");
+    for (size_t i = 0; i < s->runs->count; i++)
+        for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
+            strvec_format(&command, "%s/%s", s->p->artifacts, s->runs->items[i].seeds[k].own);
+    if (s->runs->count > 1) {
+        strvec_add(&command, "--baseline");
+        strvec_format(&command, "%s/%s", s->p->artifacts, s->runs->items[0].seeds[0].own);
+    }
+    strvec_add(&command, "--out");
+    strvec_format(&command, "%s/report", s->p->artifacts);
+    TRY(add_flags(s, &command));
+    TRY(write_command(s, &command, ""));
+out:
+    strvec_release(&command);
+    return rc;
+}
+
+static status write_comparison(script *s, const strvec *models) {
+    size_t at = 0;
+    status rc = output_format(s->out, s->err, "%s", COMPARISON);
+    for (size_t i = 0; i < s->runs->count; i++)
+        for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
+            char *place = shell_quote(s->runs->items[i].seeds[k].own);
+            rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
+                       : STATUS_FAILED;
+            free(place);
+        }
+    return rc == STATUS_OK ? output_format(s->out, s->err, "exit $failed\n") : rc;
+}
+
+static status write_all(script *s, const strvec *models) {
+    const planned_runs *runs = s->runs;
+    status rc;
+    TRY(output_format(s->out, s->err, "%s", HEAD));
+    if (runs->items[0].own) TRY(write_check(s, &runs->items[0]));
+    for (size_t i = 0; i < runs->count; i++) TRY(write_data(s, &runs->items[i]));
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; k < runs->items[i].seed_count; k++)
+            TRY(write_training(s, &runs->items[i], &runs->items[i].seeds[k]));
+    TRY(write_report(s));
+    TRY(write_comparison(s, models));
+    TRY(output_commit(s->out, s->err));
+out:
+    return rc;
+}
+
+status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
+                       const strvec *models, error *err) {
+    script s = {.p = p, .runs = runs, .folder = folder, .err = err};
+    char *path = memory_format("%s/run-again.sh", folder);
+    status rc = output_open(path, &s.out, err);
+    if (rc == STATUS_OK) rc = write_all(&s, models);
+    output_free(s.out);
+    strvec_release(&s.filled);
+    if (rc == STATUS_OK && chmod(path, 0755) != 0)
+        rc = error_set(err, STATUS_FAILED, "cannot make '%s' executable", path);
+    free(path);
+    return rc;
+}
+
+char *run_again_sources(const planned_runs *runs) {
+    strvec names = {0};
+    char *text = memory_string("");
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const char *name = r->own ? "DATA" : settings_source_name(r->e.dataset);
+        if (name && !strvec_has(&names, name)) strvec_add(&names, name);
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        char *longer = memory_format("%s%s`%s=`", text, i ? " " : "", names.items[i]);
+        free(text);
+        text = longer;
+    }
+    strvec_release(&names);
+    return text;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "submission/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "data/source/archive.h"
+#include "pipeline/files.h"
+#include "submission/page.h"
+
+// No file of a submission has a longer path or name; every file system has room for these.
+enum { BUFFER_BYTES = 1 << 16, PATH_BYTES = 1000, NAME_BYTES = 200 };
+
+// Returns the length of the first folder's name in a path, with the slash; 0 if there is none.
+static size_t first_folder(const char *member) {
+    const char *slash = strchr(member, '/');
+    return slash && slash[1] ? (size_t)(slash - member) + 1 : 0;
+}
+
+static bool has_long_name(const char *path) {
+    for (const char *name = path; *name; name += strspn(name, "/")) {
+        const size_t length = strcspn(name, "/");
+        if (length > NAME_BYTES) return true;
+        name += length;
+    }
+    return false;
+}
+
+// Is there already a file in the place of one of the folders above `path`? Those from `below` on
+// are of the submission.
+static bool is_below_file(char *path, char *below) {
+    bool found = false;
+    for (char *slash = strchr(below, '/'); slash && !found; slash = strchr(slash + 1, '/')) {
+        struct stat info;
+        *slash = 0;
+        found = lstat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+        *slash = '/';
+    }
+    return found;
+}
+
+// Returns why no file can be written to `path`, the member `name` of a submission; NULL if one can.
+// So a member cannot cause a failure at run time, which would end the verification of others.
+static const char *bad_place(char *path, const char *name) {
+    struct stat info;
+    const size_t length = strlen(name);
+    if (length > PATH_BYTES || has_long_name(name)) return "its name is too long";
+    if (name[length - 1] == '/') return "it is a file named like a folder";
+    if (is_below_file(path, path + strlen(path) - length)) return "it lies in a file";
+    return lstat(path, &info) == 0 ? "it is there twice" : NULL;
+}
+
+static status write_member(archive_reader *reader, const char *path, error *err) {
+    char buffer[BUFFER_BYTES];
+    size_t got = 1;
+    output *out = NULL;
+    char *folder = memory_string(path);
+    status rc = STATUS_OK;
+    *strrchr(folder, '/') = 0;
+    TRY(output_make_folder(folder, err));
+    TRY(output_open(path, &out, err));
+    while (got) {
+        TRY(archive_reader_read(reader, buffer, sizeof buffer, &got, err));
+        if (got) TRY(output_write(out, buffer, got, err));
+    }
+    rc = output_commit(out, err);
+out:
+    output_free(out);
+    free(folder);
+    return rc;
+}
+
+static status unpack_member(archive_reader *reader, const char *archive, const char *member,
+                            const char *folder, char **root, error *err) {
+    while (strncmp(member, "./", 2) == 0) member += 2;
+    const size_t length = first_folder(member);
+    if (!*root && length) *root = memory_format("%.*s", (int)length, member);
+    if (length && !*root) return STATUS_FAILED;
+    if (!length || strncmp(member, *root, length) != 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot unpack: '%s': '%s' is not in the one folder of a submission",
+                         archive, member);
+    char *path = memory_format("%s/%s", folder, member + length);
+    const char *why = bad_place(path, member + length);
+    status rc = STATUS_OK;
+    if (why)
+        rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': member '%.200s': %s", archive,
+                       member, why);
+    else
+        rc = write_member(reader, path, err);
+    free(path);
+    return rc;
+}
+
+static status unpack_all(int fd, const char *archive, const char *folder, error *err) {
+    archive_reader *reader = NULL;
+    const char *member;
+    char *root = NULL;
+    status rc;
+    TRY(archive_reader_open(fd, archive, ARCHIVE_MEMBERS, &reader, err));
+    for (;;) {
+        TRY(archive_reader_next(reader, &member, err));
+        if (!member) break;
+        TRY(unpack_member(reader, archive, member, folder, &root, err));
+    }
+    if (!root) rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': it holds no file", archive);
+out:
+    archive_reader_free(reader);
+    free(root);
+    return rc;
+}
+
+static status unpack_archive(const char *archive, const char *folder, error *err) {
+    const int fd = open(archive, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot read submission: '%s'", archive);
+    status rc = unpack_all(fd, archive, folder, err);
+    close(fd);
+    return rc;
+}
+
+// ---- Folders ----
+
+bool unpack_is_folder(const char *path) {
+    static const char *const files[] = {PAGE_PLAN, "run-again.sh"};
+    struct stat info;
+    bool found = false;
+    char *experiments = memory_format("%s/experiments", path);
+    const bool folder = experiments && stat(experiments, &info) == 0 && S_ISDIR(info.st_mode);
+    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
+        char *file = memory_format("%s/%s", path, files[i]);
+        found = found || (file && access(file, F_OK) == 0);
+        free(file);
+    }
+    free(experiments);
+    return found;
+}
+
+static status copy_member(const FTSENT *entry, const char *from, const char *folder, error *err) {
+    const char *name = entry->fts_path + strlen(from);
+    status rc = STATUS_FAILED;
+    name += strspn(name, "/");
+    char *path = memory_format("%s/%s", folder, name);
+    const char *why = bad_place(path, name);
+    if (entry->fts_info != FTS_F) why = "it is no plain file";
+    if (why)
+        rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': file '%.200s': %s", from, name, why);
+    else {
+        char *slash = strrchr(path, '/');
+        *slash = 0;
+        rc = output_make_folder(path, err);
+        *slash = '/';
+        if (rc == STATUS_OK) rc = copy_file(entry->fts_path, path, err);
+    }
+    free(path);
+    return rc;
+}
+
+static status copy_folder(const char *from, const char *folder, error *err) {
+    char *const roots[] = {(char *)from, NULL};
+    uint64_t bytes = 0;
+    int members = 0;
+    status rc = STATUS_OK;
+    if (!unpack_is_folder(from))
+        return error_set(err, STATUS_INPUT,
+                         "cannot read submission: '%s': a folder without the plan.yaml and the "
+                         "experiments/ of a submission",
+                         from);
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
+    if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", from);
+    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
+        if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP) continue;
+        if (entry->fts_info == FTS_F) bytes += (uint64_t)entry->fts_statp->st_size;
+        if (++members > ARCHIVE_MAX_MEMBERS || bytes > ARCHIVE_MAX_BYTES)
+            rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': too many or too large files",
+                           from);
+        else
+            rc = copy_member(entry, from, folder, err);
+    }
+    fts_close(walk);
+    return rc;
+}
+
+status unpack_submission(const char *archive, const char *folder, error *err) {
+    struct stat info;
+    const bool is_folder = stat(archive, &info) == 0 && S_ISDIR(info.st_mode);
+    return is_folder ? copy_folder(archive, folder, err) : unpack_archive(archive, folder, err);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+#include "submission/verify.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/printable.h"
+#include "pipeline/command_plan.h"
+#include "pipeline/data_stages.h"
+#include "pipeline/files.h"
+#include "submission/page.h"
+#include "submission/unpack.h"
+#include "submission/verify_internal.h"
+
+// ---- Checks ----
+
+const char *check_subject_name(check_subject s) {
+    static const char *const names[CHECK_SUBJECTS] = {
+        [CHECK_FILES] = "files",           [CHECK_FIGURES] = "figures", [CHECK_REPORT] = "report",
+        [CHECK_EXPERIMENT] = "experiment", [CHECK_DATA] = "data",       [CHECK_TEST] = "test",
+        [CHECK_TRAINING] = "training"};
+    return names[s];
+}
+
+const char *check_outcome_name(check_outcome o) {
+    static const char *const names[] = {"equal", "not shown", "different"};
+    return names[o];
+}
+
+check_outcome verification_outcome(const verification *v, check_subject s) {
+    check_outcome heaviest = CHECK_EQUAL;
+    for (int k = 0; s == CHECK_SUBJECTS && k < CHECK_SUBJECTS; k++) {
+        const check_outcome one = verification_outcome(v, (check_subject)k);
+        if (one > heaviest) heaviest = one;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->checks[i].subject != s) continue;
+        count++;
+        if (v->checks[i].outcome > heaviest) heaviest = v->checks[i].outcome;
+    }
+    return s != CHECK_SUBJECTS && !count ? CHECK_NOT_SHOWN : heaviest;
+}
+
+void verification_add(verification *v, check_subject s, check_outcome o, const char *format, ...) {
+    void *checks = v->checks;
+    va_list args;
+    memory_grow(&checks, &v->capacity, v->count + 1, sizeof *v->checks);
+    v->checks = checks;
+    va_start(args, format);
+    char *text = memory_format_list(format, args);
+    va_end(args);
+    text[printable(text, true)] = 0;
+    v->checks[v->count++] = (check){s, o, text};
+}
+
+// A child has printed its message itself.
+status verification_add_failure(verification *v, check_subject s, status rc, const char *name,
+                                const error *why, error *err) {
+    const char *text = *why->message ? why->message : "a tool refused it";
+    if (rc == STATUS_OK) return rc;
+    if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why->message);
+    if (rc == STATUS_FAILED) v->failed = true;
+    verification_add(v, s, rc == STATUS_FAILED ? CHECK_NOT_SHOWN : CHECK_DIFFERENT, "%s: %s", name,
+                     text);
+    return STATUS_OK;
+}
+
+void verification_add_accuracy(verification *v, double accuracy, bool again) {
+    if (!v->accuracies || accuracy < v->lowest) v->lowest = accuracy;
+    if (!v->accuracies || accuracy > v->highest) v->highest = accuracy;
+    v->accuracies++;
+    v->recorded = v->recorded || !again;
+}
+
+void verification_release(verification *v) {
+    for (size_t i = 0; i < v->count; i++) free(v->checks[i].text);
+    free(v->checks);
+    free(v->archive);
+    free(v->author);
+    free(v->report);
+    free(v->refused);
+    strvec_release(&v->traces);
+    *v = (verification){0};
+}
+
+// ---- The experiments ----
+
+static int is_yaml(const struct dirent *entry) {
+    const size_t length = strlen(entry->d_name);
+    return length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0;
+}
+
+static status list_experiments(const char *folder, strvec *files, error *err) {
+    struct dirent **found = NULL;
+    char *experiments = memory_format("%s/experiments", folder);
+    const int count = scandir(experiments, &found, is_yaml, alphasort);
+    status rc = STATUS_OK;
+    for (int i = 0; i < count; i++) {
+        strvec_format(files, "%s/%s", experiments, found[i]->d_name);
+        free(found[i]);
+    }
+    free(found);
+    free(experiments);
+    if (!files->count) rc = error_set(err, STATUS_INPUT, "it has no experiments");
+    return rc;
+}
+
+// Makes the runs of the submission's experiments, as `make submission` would.
+static status plan_experiments(pipeline *p, const char *folder, planned_runs *runs, error *err) {
+    const settings *outer = p->settings;
+    settings own = *outer;
+    strvec files = {0};
+    status rc = list_experiments(folder, &files, err);
+    own.command = COMMAND_SUBMISSION;
+    own.names = files;
+    own.values[SETTING_SEED] = NULL;
+    p->settings = &own;
+    if (rc == STATUS_OK) rc = command_plan_make(p, runs, err);
+    p->settings = outer;
+    strvec_release(&files);
+    return rc;
+}
+
+static const yaml_node *find_entry(const yaml_node *plan, const char *name) {
+    const yaml_node *runs = yaml_find(plan, "runs");
+    for (size_t i = 0; runs && i < runs->count; i++)
+        if (strcmp(yaml_text_at(runs->items[i], "name"), name) == 0) return runs->items[i];
+    return NULL;
+}
+
+// A run in the report whose experiment is not in the submission.
+static void check_plan(const planned_runs *runs, const yaml_node *plan, verification *v) {
+    const yaml_node *entries = yaml_find(plan, "runs");
+    status rc = STATUS_OK;
+    for (size_t i = 0; entries && rc == STATUS_OK && i < entries->count; i++) {
+        const char *name = yaml_text_at(entries->items[i], "name");
+        bool there = false;
+        for (size_t k = 0; k < runs->count; k++)
+            there = there || strcmp(runs->items[k].name, name) == 0;
+        if (!there)
+            verification_add(v, CHECK_EXPERIMENT, CHECK_DIFFERENT,
+                             "%s: it has no file in experiments/", name);
+    }
+}
+
+// ---- All of it ----
+
+// Fetches and shards the data. If there are none, the checks that need them are not made.
+static status prepare_data(pipeline *p, const planned_run *r, verification *v, bool *there,
+                           error *err) {
+    error why = {0};
+    const status rc = data_prepare(p, r, &why);
+    *there = rc == STATUS_OK;
+    v->failed = v->failed || rc == STATUS_FAILED;
+    if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why.message);
+    if (rc != STATUS_OK && *why.message) log_warn(p->log, "%s", why.message);
+    return STATUS_OK;
+}
+
+// data[i]: those of run i are there.
+static status verify_runs(pipeline *p, const char *folder, const planned_runs *runs,
+                          const bool *data, verification *v, error *err) {
+    yaml_node *plan = NULL;
+    char *path = memory_format("%s/" PAGE_PLAN, folder);
+    status rc = yaml_read_file(path, &plan, err);
+    if (rc == STATUS_OK) check_plan(runs, plan, v);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const yaml_node *entry = find_entry(plan, r->name);
+        for (size_t k = 0; rc == STATUS_OK && k < r->seed_count; k++)
+            rc = submission_check_run(p, folder, r, &r->seeds[k], page_key(entry, k), data[i], v,
+                                      err);
+    }
+    yaml_free(plan);
+    free(path);
+    return rc;
+}
+
+static status verify_folder(pipeline *p, const char *folder, verification *v, error *err) {
+    planned_runs runs = {0};
+    error why = {0};
+    bool *data = NULL;
+    status rc;
+    TRY(submission_check_files(folder, v, err));
+    status planned = plan_experiments(p, folder, &runs, &why);
+    const size_t count = planned == STATUS_OK ? runs.count : 0;
+    data = memory_new(count + 1, sizeof *data);
+    for (size_t i = 0; i < count; i++) TRY(prepare_data(p, &runs.items[i], v, &data[i], err));
+    TRY(submission_check_page(p, folder, data[0] ? runs.items[0].test : NULL, v, err));
+    if (planned == STATUS_OK) planned = verify_runs(p, folder, &runs, data, v, &why);
+    rc = verification_add_failure(v, CHECK_EXPERIMENT, planned, "experiments", &why, err);
+out:
+    free(data);
+    planned_runs_release(&runs);
+    return rc;
+}
+
+// Moves the folder to ARTIFACTS/verified/NAME.
+static status keep_folder(const pipeline *p, const char *folder, const char *name, verification *v,
+                          error *err) {
+    char *place = memory_format("%s/verified", p->artifacts);
+    char *kept = memory_format("%s/verified/%s", p->artifacts, name);
+    error ignored;
+    status rc = output_make_folder(place, err);
+    if (rc == STATUS_OK) {
+        (void)!remove_tree(kept, &ignored); // there may be none
+        if (rename(folder, kept) != 0)
+            rc = error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", kept);
+    }
+    if (rc == STATUS_OK && v->report) {
+        free(v->report);
+        v->report = memory_format("%s/" PAGE_FOLDER "/report.html", kept);
+    }
+    free(kept);
+    free(place);
+    return rc;
+}
+
+status verify_archive(pipeline *p, const char *archive, const char *name, uint64_t choice,
+                      verification *v, error *err) {
+    error why = {0};
+    char *folder = NULL;
+    status rc;
+    v->choice = choice;
+    v->archive = memory_string(archive);
+    (void)printable(v->archive, true);
+    TRY(work_open(p, err));
+    folder = memory_format("%s/unpacked/%s", p->work.path, name);
+    rc = unpack_submission(archive, folder, &why);
+    if (rc == STATUS_INPUT) {
+        error ignored;
+        (void)!remove_tree(folder, &ignored); // gigabytes, if many are refused
+        v->refused = memory_string(why.message);
+        rc = STATUS_OK;
+        (void)printable(v->refused, true);
+        goto out;
+    }
+    TRY(rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message));
+    TRY(verify_folder(p, folder, v, err));
+    rc = keep_folder(p, folder, name, v, err);
+out:
+    free(folder);
+    return rc;
+}

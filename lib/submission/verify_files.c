@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Compares the files of a submission with the hashes that its manifests record.
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "data/manifest.h"
+#include "data/manifest_check.h"
+#include "data/tta.h"
+#include "submission/verify_internal.h"
+
+static const char DIGITS[] = "0123456789", KEY_DIGITS[] = "0123456789abcdef";
+
+status submission_each_folder(const char *folder, const char *characters,
+                              status (*visit)(const char *folder, void *context, error *err),
+                              void *context, error *err) {
+    struct dirent **found = NULL;
+    const int count = scandir(folder, &found, NULL, versionsort);
+    status rc = STATUS_OK;
+    if (count < 0 && errno == ENOMEM)
+        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        if (rc == STATUS_OK && name[strspn(name, characters)] == 0) {
+            char *path = memory_format("%s/%s", folder, name);
+            rc = path ? visit(path, context, err) : STATUS_FAILED;
+            free(path);
+        }
+        free(found[i]);
+    }
+    free(found);
+    return rc;
+}
+
+// ---- Traces of executions ----
+
+static void add_trace(verification *v, const char *kind, const char *hash) {
+    if (*hash) strvec_format(&v->traces, "%s %s", kind, hash);
+}
+
+static status add_record(verification *v, const yaml_node *root, error *err) {
+    const yaml_node *run = yaml_find(root, "run");
+    char hash[SHA256_TEXT_BYTES], *text = NULL;
+    status rc = STATUS_OK;
+    if (!run) return rc;
+    TRY(json_from_yaml(run, &text, err));
+    sha256_buffer(text, strlen(text), hash);
+    add_trace(v, "record", hash);
+out:
+    free(text);
+    return rc;
+}
+
+// `times` is the file of the times of its steps.
+static status add_traces(verification *v, const yaml_node *root, const char *times, error *err) {
+    const char *content = manifest_output_content(root, times);
+    status rc = add_record(v, root, err);
+    if (rc == STATUS_OK && *content) {
+        add_trace(v, "times", content);
+        return STATUS_OK;
+    }
+    return rc;
+}
+
+// ---- Files ----
+
+typedef struct files {
+    verification *v;
+    manifest_findings findings;
+    const char *folder; // of the submission
+} files;
+
+// An invalid manifest is a finding. `times` is the file of the times of its steps; NULL: none.
+static status check_manifest(files *f, const char *path, const char *times, error *err) {
+    yaml_node *root = NULL;
+    error invalid = {0};
+    status rc = manifest_read(path, &root, &invalid);
+    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", invalid.message);
+    if (rc != STATUS_OK) {
+        manifest_finding(&f->findings, "%s", invalid.message);
+        return STATUS_OK;
+    }
+    TRY(manifest_verify_text(path, &f->findings, err));
+    TRY(manifest_verify_key(path, &f->findings, err));
+    TRY(manifest_verify_packed(path, &f->findings, err));
+    if (times) rc = add_traces(f->v, root, times, err);
+out:
+    yaml_free(root);
+    return rc;
+}
+
+static status check_stage(files *f, const char *folder, const char *stage, error *err) {
+    char *path = memory_format("%s/%s/manifest.yaml", folder, stage);
+    status rc = STATUS_OK;
+    if (access(path, F_OK) == 0)
+        rc = check_manifest(f, path, strcmp(stage, "train") == 0 ? "steps.st.zst" : NULL, err);
+    free(path);
+    return rc;
+}
+
+static status check_execution(const char *folder, void *context, error *err) {
+    status rc = check_stage(context, folder, "train", err);
+    for (int view = 0; rc == STATUS_OK && view < TTA_KINDS; view++)
+        rc = check_stage(context, folder, tta_folder((tta_kind)view), err);
+    return rc;
+}
+
+static status check_run(const char *folder, void *context, error *err) {
+    return submission_each_folder(folder, DIGITS, check_execution, context, err);
+}
+
+static status check_turns(const char *folder, void *context, error *err) {
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = check_manifest(context, path, "turns.st.zst", err);
+    free(path);
+    return rc;
+}
+
+// Compares the digests of all manifests below FOLDER/NAME, whose files are not packed.
+static status check_records(files *f, const char *name, error *err) {
+    char *root = memory_format("%s/%s", f->folder, name);
+    char *const roots[] = {root, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    status rc = walk ? STATUS_OK : error_set(err, STATUS_FAILED, "cannot read '%s'", name);
+    for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
+        error invalid = {0};
+        if (entry->fts_info != FTS_F || strcmp(entry->fts_name, "manifest.yaml") != 0) continue;
+        rc = manifest_verify_text(entry->fts_path, &f->findings, &invalid);
+        if (rc == STATUS_INPUT) {
+            manifest_finding(&f->findings, "%s", invalid.message);
+            rc = STATUS_OK;
+        } else if (rc != STATUS_OK)
+            rc = error_set(err, rc, "%s", invalid.message);
+    }
+    if (walk) fts_close(walk);
+    free(root);
+    return rc;
+}
+
+static status check_all(files *f, error *err) {
+    static const char *const records[] = {"data", "machine", "report"};
+    char *runs = memory_format("%s/runs", f->folder);
+    char *turns = memory_format("%s/turns", f->folder);
+    status rc = submission_each_folder(runs, KEY_DIGITS, check_run, f, err);
+    if (rc == STATUS_OK) rc = submission_each_folder(turns, KEY_DIGITS, check_turns, f, err);
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof records / sizeof *records; i++)
+        rc = check_records(f, records[i], err);
+    free(turns);
+    free(runs);
+    return rc;
+}
+
+status submission_check_files(const char *folder, verification *v, error *err) {
+    files f = {.v = v, .folder = folder};
+    const size_t length = strlen(folder);
+    const manifest_findings *found = &f.findings;
+    status rc = check_all(&f, err);
+    for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
+        const char *line = found->lines[i];
+        const bool below = strncmp(line, folder, length) == 0 && line[length] == '/';
+        verification_add(v, CHECK_FILES, CHECK_DIFFERENT, "%s", below ? line + length + 1 : line);
+    }
+    if (rc == STATUS_OK && !found->count && found->checked)
+        verification_add(v, CHECK_FILES, CHECK_EQUAL,
+                         "%zu files have the hashes in their manifests", found->checked);
+    if (rc == STATUS_OK && !found->count && !found->checked)
+        verification_add(v, CHECK_FILES, CHECK_NOT_SHOWN,
+                         "no file of a run: packed by an earlier version?");
+    manifest_findings_release(&f.findings);
+    return rc;
+}

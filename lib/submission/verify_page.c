@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// Makes the report of a submission again, and compares it with the author's.
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/printable.h"
+#include "data/manifest.h"
+#include "pipeline/files.h"
+#include "submission/page.h"
+#include "submission/verify_internal.h"
+
+typedef struct page {
+    const char *folder;      // of the submission
+    const char *test;        // its test data; NULL: they are not here
+    char *author, *again;    // folders of both reports
+    yaml_node *mine, *other; // their manifests: ours and the author's
+    verification *v;
+} page;
+
+// ---- Files ----
+
+static status read_manifest(const char *folder, yaml_node **root, error *err) {
+    char *path = memory_format("%s/manifest.yaml", folder);
+    status rc = manifest_read(path, root, err);
+    free(path);
+    return rc;
+}
+
+static status read_text(const char *folder, const char *name, char **text, error *err) {
+    char *path = memory_format("%s/%s", folder, name);
+    status rc = read_file(path, text, err);
+    free(path);
+    return rc;
+}
+
+// ---- Figures ----
+
+// The length of a line with its newline.
+static size_t line_length(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length + (line[length] == '\n');
+}
+
+static const char *find_line(const char *text, const char *line, size_t length) {
+    for (; *text; text += line_length(text))
+        if (strncmp(text, line, length) == 0) return text;
+    return NULL;
+}
+
+// Counts the lines of `text`, and those that are not in `other`; *first is the first of these.
+static size_t count_others(const char *text, const char *other, size_t *lines, const char **first) {
+    size_t missing = 0;
+    for (*lines = 0, *first = NULL; *text; text += line_length(text), ++*lines) {
+        if (find_line(other, text, line_length(text))) continue;
+        if (!missing++) *first = text;
+    }
+    return missing;
+}
+
+// The first field of a line is the id of a figure.
+static int id_length(const char *line) {
+    return (int)strcspn(line, ",\n");
+}
+
+// The fourth field, its value.
+static const char *value_of(const char *line, int *length) {
+    const char *value = line;
+    for (int i = 0; i < 3; i++) {
+        value += strcspn(value, ",\n");
+        if (*value == ',') value++;
+    }
+    *length = (int)strcspn(value, ",\n");
+    return value;
+}
+
+// Names the first line of the author's that the files do not give, and what they give instead.
+static void edited_figures(page *p, const char *line, const char *again, size_t count,
+                           size_t lines) {
+    const int id = id_length(line);
+    int length, other_length;
+    const char *value = value_of(line, &length), *other = find_line(again, line, (size_t)id + 1);
+    const char *there = other ? value_of(other, &other_length) : NULL;
+    if (!there) {
+        verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                         "%zu of %zu lines of report.csv are not what the files give; the "
+                         "first is %.*s, which they do not give",
+                         count, lines, id, line);
+        return;
+    }
+    const bool same = length == other_length && strncmp(value, there, (size_t)length) == 0;
+    verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                     "%zu of %zu lines of report.csv are not what the files give; the first "
+                     "is %.*s: %.*s there, %.*s by the files%s",
+                     count, lines, id, line, length, value, other_length, there,
+                     same ? ", and another field" : "");
+}
+
+static void differing_figures(page *p, const char *author, const char *again) {
+    size_t lines, count;
+    const char *line;
+    count = count_others(author, again, &lines, &line);
+    if (count) {
+        edited_figures(p, line, again, count, lines);
+        return;
+    }
+    count = count_others(again, author, &lines, &line);
+    if (!count) {
+        verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                         "the lines of report.csv are in another order, or repeated");
+        return;
+    }
+    verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                     "report.csv lacks %zu of %zu lines; the first is %.*s", count, lines,
+                     id_length(line), line);
+}
+
+static status compare_figures(page *p, error *err) {
+    char *author = NULL, *again = NULL;
+    size_t lines;
+    const char *line;
+    status rc;
+    TRY(read_text(p->author, "report.csv", &author, err));
+    TRY(read_text(p->again, "report.csv", &again, err));
+    (void)count_others(again, again, &lines, &line);
+    if (strcmp(author, again) != 0)
+        differing_figures(p, author, again);
+    else
+        verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL,
+                         "%zu figures made again from the packed files", lines - 1);
+out:
+    free(author);
+    free(again);
+    return rc;
+}
+
+// ---- Text ----
+
+// Cuts the drawings: another version of gnuplot draws the same figures with other lines.
+static void cut_drawings(char *text) {
+    static const char begin[] = "<figure", end[] = "</figure>";
+    char *to = text, *at;
+    while ((at = strstr(text, begin))) {
+        char *rest = strstr(at, end);
+        memmove(to, text, (size_t)(at - text));
+        to += at - text;
+        text = rest ? rest + strlen(end) : at + strlen(at);
+    }
+    memmove(to, text, strlen(text) + 1);
+}
+
+enum { EXCERPT_BYTES = 48, EXCERPT_BEFORE = 16 };
+
+static size_t common_length(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
+// Copies the text around the place of a difference, on one line.
+static void excerpt(const char *string, size_t at, char out[EXCERPT_BYTES]) {
+    const char *begin = string + (at > EXCERPT_BEFORE ? at - EXCERPT_BEFORE : 0);
+    while ((*begin & 0xC0) == 0x80) begin++; // a character of UTF-8 is not cut
+    snprintf(out, EXCERPT_BYTES, "%s", begin);
+    for (char *c = out; *c; c++)
+        if (*c == '\n' || *c == '\t') *c = ' ';
+}
+
+static status compare_text(page *p, const char *name, bool *equal, error *err) {
+    char *author = NULL, *again = NULL;
+    status rc;
+    TRY(read_text(p->author, name, &author, err));
+    TRY(read_text(p->again, name, &again, err));
+    cut_drawings(author);
+    cut_drawings(again);
+    if (strcmp(author, again) != 0) {
+        char mine[EXCERPT_BYTES], theirs[EXCERPT_BYTES];
+        const size_t at = common_length(author, again);
+        excerpt(author, at, theirs);
+        excerpt(again, at, mine);
+        *equal = false;
+        verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
+                         "%s: its text is not what the files give: '%s' there, '%s' by the "
+                         "files",
+                         name, theirs, mine);
+    }
+out:
+    free(author);
+    free(again);
+    return rc;
+}
+
+static status compare_texts(page *p, error *err) {
+    static const char *const names[] = {"report.html", "report.md", "report.tex"};
+    bool equal = true;
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof names / sizeof *names; i++)
+        rc = compare_text(p, names[i], &equal, err);
+    if (rc == STATUS_OK && equal)
+        verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
+                         "its text is what the files give; drawings are not compared");
+    return rc;
+}
+
+// ---- Both ----
+
+static bool same(const page *p, const char *path) {
+    return strcmp(yaml_text_at(p->mine, path), yaml_text_at(p->other, path)) == 0;
+}
+
+// Without its test data a report that is made again has no pictures of wrong predictions, and lacks
+// their section.
+static void lacks_pictures(const page *p, bool *lacks) {
+    *lacks = false;
+    if (p->test) return;
+    char *drawn = memory_format("%s/figures/mistakes-1.svg", p->author);
+    *lacks = access(drawn, F_OK) == 0;
+    free(drawn);
+}
+
+// Another version may word or compute something else.
+static status compare(page *p, error *err) {
+    const char *version = yaml_text_at(p->other, "version");
+    bool lacks;
+    status rc;
+    if (!same(p, "version") || !same(p, "bits")) {
+        verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN,
+                         "made by Lockstep %s, not %s: read the report that was made again",
+                         version, yaml_text_at(p->mine, "version"));
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, "made by Lockstep %s", version);
+        return STATUS_OK;
+    }
+    TRY(compare_figures(p, err));
+    if (!same(p, "key")) {
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
+                         "its options or inputs are others, or gnuplot is missing here");
+        return STATUS_OK;
+    }
+    lacks_pictures(p, &lacks);
+    if (lacks) {
+        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
+                         "it shows test images, and the data set is not here: read the "
+                         "report that was made again");
+        return STATUS_OK;
+    }
+    rc = compare_texts(p, err);
+out:
+    return rc;
+}
+
+static void note_author(page *p) {
+    const char *author = yaml_text_at(p->other, "parameters.author");
+    const char *student = yaml_text_at(p->other, "parameters.student");
+    if (!*author && !*student) return;
+    p->v->author = memory_format("%s%s%s", author, *author && *student ? " " : "", student);
+    (void)printable(p->v->author, true);
+}
+
+static status make_again(page *p, const pipeline *pipe, error *err) {
+    strvec options = {0};
+    status rc;
+    TRY(read_manifest(p->author, &p->other, err));
+    note_author(p);
+    page_options_of_manifest(p->other, &options);
+    TRY(page_make(pipe, p->folder, &options, p->test, err));
+    TRY(read_manifest(p->again, &p->mine, err));
+    rc = compare(p, err);
+out:
+    strvec_release(&options);
+    return rc;
+}
+
+status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
+                             verification *v, error *err) {
+    page p = {.folder = folder, .test = test, .v = v};
+    error why = {0}, ignored;
+    p.author = memory_format("%s/" PAGE_FOLDER "-author", folder);
+    p.again = memory_format("%s/" PAGE_FOLDER, folder);
+    status rc = STATUS_OK;
+    // No submission has a file there; one in the archive must not stop the verification.
+    (void)!remove_tree(p.author, &ignored);
+    if (rename(p.again, p.author) != 0) {
+        if (errno == ENOENT)
+            verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, "it has no report");
+        else
+            rc = error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
+    } else
+        rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, &why),
+                                      "the report cannot be made again", &why, err);
+    if (rc == STATUS_OK && p.mine) v->report = memory_format("%s/report.html", p.again);
+    yaml_free(p.mine);
+    yaml_free(p.other);
+    free(p.author);
+    free(p.again);
+    return rc;
+}

@@ -13,7 +13,17 @@ BATS_FILES  ?= $(wildcard tests/bats/*.bats)
 CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
                $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c))
 
-$(OBJ)/tests/%: $(OBJ)/tests/%.o $(LIB)
+# A program that does not call pthread_create has one thread, and no data race to find. So these are
+# built and run under ThreadSanitizer, with the rooms below; sanitize-asan, which links all programs,
+# checks the list.
+THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench comm devices layer_kinds loader memory train_manifest trainer)
+THREADED_LIB := $(OBJ)/tests/liblockstep.a
+$(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist/% experiment/% nn/% train/% timing/%),$(LIBOBJ))
+	@mkdir -p $(@D); rm -f $@
+	$(call step,AR,$@)
+	$(Q)$(AR) rcsT $@ $^
+
+$(OBJ)/tests/%: $(OBJ)/tests/%.o $(if $(filter tsan,$(MODE)),$(THREADED_LIB),$(LIB))
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) $(TEST_LIBS) -o $@
 
@@ -76,14 +86,14 @@ with-asan:
 	@$(MAKE) --no-print-directory MODE=asan sanitize-asan
 with-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan sanitize-tsan
-# A program that does not call pthread_create has one thread, and no data race to find.
-sanitize-tsan: check-test-deps $(UNIT_TESTS)
-	@threaded=$$(for p in $(UNIT_TESTS); do ! nm -u "$$p" | grep -q ' pthread_create\(@\|$$\)' || echo "$$p"; done); \
-	    $(RUN_TESTS) $$threaded
+sanitize-tsan: check-test-deps $(THREADED)
+	@$(RUN_TESTS) $(THREADED)
 # Tests of rounding errors run kernels on large images, for minutes here; test_engine runs the same
 # kernels on small ones.
 ASAN_TESTS = $(sort $(filter-out %/test_cuda_engine %/test_long_sums %/test_winograd,$(CUDA_TESTS) $(OPS_TESTS))) $(UNIT_TESTS)
 sanitize-asan: check-test-deps $(EMULATED_SO) $(filter %/test_cuda_engine,$(CUDA_TESTS)) $(ASAN_TESTS)
+	@for p in $(filter-out $(THREADED),$(UNIT_TESTS)); do \
+	    ! nm -u "$$p" | grep -q ' pthread_create\(@\|$$\)' || { echo "make/tests.mk: THREADED lacks $${p##*/}" >&2; exit 1; }; done
 	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_CASES=FEWEST $(RUN_TESTS) \
 	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(ASAN_TESTS)
 

@@ -243,6 +243,7 @@ value() {
     local where=$WORK/artifacts
     write_experiment one.yaml name=one epochs=1
     write_experiment two.yaml name=two epochs=1 strategy=dp world_size=2
+    measured "$where"
     ARTIFACTS=$where DATA=$data/data EXECUTIONS=1 DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec '$BIN/pipeline' compare '$WORK/one.yaml' '$WORK/two.yaml'"
     [ "$("$BIN/manifest" get "$where/one-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
     [ "$("$BIN/manifest" get "$where/two-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]

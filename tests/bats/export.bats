@@ -239,7 +239,7 @@ END
     local run
     for run in run odd branches; do
         "$BIN/tensor" export --format torch --out $run/torch $run
-        succeeds "$PYTHON" "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
+        succeeds with_torch "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
     done
 }
 

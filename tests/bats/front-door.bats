@@ -11,10 +11,11 @@ TOOLS="pipeline manifest synth-cifar shard train-single train-ddp evaluate repor
 setup_file() {
     # shellcheck disable=SC2086
     are_built $TOOLS || return 0
-    # Few images: these tests check a training's inputs, not its results.
-    file_data 400 64
+    # Few and small images: these tests check a training's inputs, not its results.
+    "$BIN/synth-cifar" -q --train 400 --test 64 --shape 3,12,12 --seed 3 --out "$BATS_FILE_TMPDIR/data"
+    small_model "$BATS_FILE_TMPDIR/small.yaml"
     export FIRST=$BATS_FILE_TMPDIR/first DATA=$BATS_FILE_TMPDIR/data
-    write_experiment "$BATS_FILE_TMPDIR/tiny.yaml" epochs=2
+    write_experiment "$BATS_FILE_TMPDIR/tiny.yaml" model="$BATS_FILE_TMPDIR/small.yaml" epochs=2
     ARTIFACTS=$FIRST pipeline experiment "$BATS_FILE_TMPDIR/tiny.yaml" >"$BATS_FILE_TMPDIR/first.log" 2>&1
 }
 
@@ -302,7 +303,7 @@ stop_early() {
 
 @test "runs that are compared are trained once, and take turns to be timed" {
     local folder
-    write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
+    write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [ "$(trained)" -eq 1 ] || fail "$output"
     [[ $output == *"estimate  turns: 2 runs, to ±50 %: at most 2 min"* ]] || fail "$output"
@@ -320,7 +321,7 @@ stop_early() {
 }
 
 @test "ranks that a launcher starts, and whole executions, take no turns" {
-    write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
+    write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
     for setting in LAUNCHER=mpirun EXECUTIONS=1; do
         succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" DRY_RUN=1 "$setting"
         [[ $output != *"estimate  turns"* ]] || fail "$output"
@@ -341,7 +342,7 @@ stop_early() {
 }
 
 @test "another data set and missing data are refused, and the message gives the remedy" {
-    "$BIN/synth-cifar" -q --train 100 --test 50 --out "$WORK/mine"
+    "$BIN/synth-cifar" -q --train 100 --test 50 --shape 3,12,12 --out "$WORK/mine"
     write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
     unset DATA
     TOOL=pipeline fails_with 3 "'flowers' is not an official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
@@ -361,7 +362,7 @@ stop_early() {
 }
 
 @test "DRY_RUN=1 prints the planned runs, and runs nothing" {
-    succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic"
+    succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic; model=$BATS_FILE_TMPDIR/small.yaml"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
     [ "$(kept_runs)" -eq 1 ]

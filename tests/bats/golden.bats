@@ -16,7 +16,7 @@ setup() {
 
 @test "torchvision reproduces augment.safetensors" {
     need_torch
-    "$PYTHON" -c 'import torchvision' >/dev/null 2>&1 || skip "$PYTHON has no torchvision (make deps-torch)"
+    has_modules torchvision || skip "$PYTHON has no torchvision (make deps-torch)"
     succeeds "$PYTHON" "$GOLDEN/make_augment.py" "$WORK"
     succeeds "$PYTHON" "$ROOT/tests/python/compare_tensors.py" "$WORK/augment.safetensors" \
         "$GOLDEN/augment.safetensors" 0

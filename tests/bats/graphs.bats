@@ -12,7 +12,7 @@ setup() {
 }
 
 @test "random networks: the logits, and every tensor after a step, are PyTorch's but for roundings" {
-    succeeds "$PYTHON" "$GRAPHS" "$BIN" "$WORK/graphs" 1 16
+    succeeds with_torch "$GRAPHS" "$BIN" "$WORK/graphs" 1 16
     [[ $output == *" networks compared, 0 too far off"* ]] || fail "$output"
 }
 
@@ -24,6 +24,6 @@ setup() {
 exec "$BIN/train-single" "\$@" --set optimizer.weight_decay=0.002
 EOT
     chmod +x "$WORK/bin/train-single"
-    run "$PYTHON" "$GRAPHS" "$WORK/bin" "$WORK/graphs" 1 2
+    run with_torch "$GRAPHS" "$WORK/bin" "$WORK/graphs" 1 2
     [[ $status -eq 1 && $output == *"too far off"* && $output == *"weight: off by"* ]] || fail "$output"
 }

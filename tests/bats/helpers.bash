@@ -109,6 +109,18 @@ layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatt
 YAML
 }
 
+# measured ARTIFACTS: what make measures once on a machine, of 1, 2, 4 and 8 ranks, is there: it takes seconds. All
+# files of a call of tests/run share it.
+measured() {
+    local shared=${TESTS_SHARED:-$BATS_RUN_TMPDIR} name=allreduce-1-2-4-8
+    (
+        flock 9
+        [ -e "$shared/$name/manifest.yaml" ] || "$BIN/bench-allreduce" -q --world-size 1,2,4,8 --out "$shared/$name" >/dev/null
+    ) 9>"$shared/measuring"
+    mkdir -p "$1/machine"
+    cp -r "$shared/$name" "$1/machine"
+}
+
 # serve DIR: a web server for it (tests/python/serve.py), at $URL until stop_serving, for teardown.
 # shellcheck disable=SC2034 # for files that load this
 serve() {
@@ -157,14 +169,26 @@ need_read_only() {
     read_only "$WORK" true 2>/dev/null || skip "read-only mounts are not possible on this machine (unshare --user --mount)"
 }
 
-# need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch.
+# need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch, which
+# takes a second to import.
 need_python() {
     need_program "$PYTHON"
 }
 
 need_torch() {
     need_program "$PYTHON"
-    "$PYTHON" -c 'import torch' >/dev/null 2>&1 || skip "$PYTHON has no torch (make deps-torch)"
+    has_modules torch || skip "$PYTHON has no torch (make deps-torch)"
+}
+
+# with_torch SCRIPT ARGUMENT...: runs it in Python; the calls share one import of PyTorch, as in measured.
+with_torch() {
+    "$PYTHON" "$ROOT/tests/python/torch_server.py" "${TESTS_SHARED:-$BATS_RUN_TMPDIR}/torch" "$@"
+}
+
+# has_modules NAME...: does $PYTHON have them? Without importing them.
+has_modules() {
+    "$PYTHON" -c 'import sys; from importlib.util import find_spec
+sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@" 2>/dev/null
 }
 
 # training_of LOG: the folder of the training that runs.

@@ -62,7 +62,7 @@ EOT
 same_logits() {
     train "$1"
     evaluate --model "$WORK/run/model.st.zst" "${@:2}"
-    succeeds "$PYTHON" "$PEER" logits "$WORK/run/model.st.zst" "$WORK/data/test.st.zst" \
+    succeeds with_torch "$PEER" logits "$WORK/run/model.st.zst" "$WORK/data/test.st.zst" \
         "$WORK/evaluate/predictions.st.zst"
 }
 
@@ -70,7 +70,7 @@ same_logits() {
 checkpoint_by_torch() {
     local model=$1 theirs ours data=$WORK/data/test.st.zst
     train "$model"
-    theirs=$("$PYTHON" "$PEER" invent "$WORK/run/model.st.zst" "$data" "$WORK/theirs.safetensors")
+    theirs=$(with_torch "$PEER" invent "$WORK/run/model.st.zst" "$data" "$WORK/theirs.safetensors")
     "$PYTHON" "$READER" "$WORK/theirs.safetensors" | grep -q 'num_batches_tracked I64 \[\]' ||
         fail "the checkpoint lacks num_batches_tracked"
     zstd -q "$WORK/theirs.safetensors"

@@ -40,11 +40,11 @@ EOT
         succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" \
             --out "$folder" "${init[@]}"
     done
-    succeeds "$PYTHON" "${training[@]}" "$WORK/step-0.5/model.st.zst" "$WORK/step-1e-30/model.st.zst" \
+    succeeds with_torch "${training[@]}" "$WORK/step-0.5/model.st.zst" "$WORK/step-1e-30/model.st.zst" \
         "$WORK/few/train.st.zst" "$WORK/order" \
         "{\"batch\": $count, \"lr\": 0.5, \"momentum\": 0.85, \"nesterov\": true, \"weight_decay\": 0.001}"
     succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/step-0.5/model.st.zst" --out "$WORK/evaluate"
-    succeeds "$PYTHON" "${logits[@]}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
+    succeeds with_torch "${logits[@]}" logits "$WORK/step-0.5/model.st.zst" "$WORK/few/test.st.zst" "$WORK/evaluate/predictions.st.zst"
 }
 
 @test "airbench94: the logits, and one step of training, are PyTorch's" {
@@ -60,7 +60,7 @@ EOT
 # named MODEL PARAMETERS COUNT SEED: the network of the model file is the one that torch_models.py defines.
 named() {
     local seed=$4
-    succeeds "$PYTHON" "$ROOT/tests/python/torch_models.py" "$1" parameters "$2"
+    succeeds with_torch "$ROOT/tests/python/torch_models.py" "$1" parameters "$2"
     same_step "$ROOT/experiments/models/$1.yaml" "$3" "$1"
 }
 

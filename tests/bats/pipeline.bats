@@ -285,6 +285,7 @@ start_long() {
 
 @test "compare reports several experiments against the first one" {
     finished_run
+    measured "$ARTIFACTS"
     write_experiment "$WORK/base.yaml" single 1
     TOOL=pipeline fails_with 2 "have the same name, 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
     sed -i 's/^name: .*/name: base/' "$WORK/base.yaml"

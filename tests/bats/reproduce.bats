@@ -249,6 +249,7 @@ YAML
 
 @test "make reproduce: the runs of a report take turns; EXECUTIONS executes all in rounds" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    measured "$ARTIFACTS"
     succeeds reproduce
     local one
     one=$(readlink -f "$ARTIFACTS/c/seed-42")
@@ -262,6 +263,7 @@ YAML
 @test "QUICK=1 has a separate folder, and its report is marked as shortened" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     export QUICK=1
+    measured "$ARTIFACTS"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" LIST="$PWD/list.yaml" REPORT_FLAGS="--lang zh" reproduce
     [ ! -e "$ARTIFACTS/a" ]
     [ "$("$BIN/manifest" get "$ARTIFACTS/rows-quick/a/seed-42/train/manifest.yaml" parameters.epochs)" = 1 ]

@@ -7,9 +7,9 @@ load training
 setup_file() {
     local data=$BATS_FILE_TMPDIR
     [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/shard" ] || return 0
-    make_data "$data/610" 610
+    make_data "$data/394" 394
     make_data "$data/601" 601
-    "$BIN/shard" -q --shards 4 --in "$data/610/train.st.zst" --out "$data/610/shards"
+    "$BIN/shard" -q --shards 4 --in "$data/394/train.st.zst" --out "$data/394/shards"
 }
 
 setup() {
@@ -66,39 +66,39 @@ same_isa() {
     local model
     for model in lenet lenet-bn; do
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
-        reference e.yaml "$data/610/train.st.zst"
-        agrees train-single e.yaml "$data/610/train.st.zst" --threads 2
-        agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+        reference e.yaml "$data/394/train.st.zst"
+        agrees train-single e.yaml "$data/394/train.st.zst" --threads 2
+        agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
     done
 }
 
 @test "one shard, threads" {
     write_experiment e.yaml "$LENET_BN" virtual_shards=1 epochs=1
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/train.st.zst" --threads 2
-    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
-    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 1 --threads 2
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 2
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
+    agrees train-ddp e.yaml "$data/394/train.st.zst" --world-size 1 --threads 2
 }
 
 @test "world sizes 1, 2, 4 of four shards, with a tail of 34 of 72" {
     local model world
     for model in lenet lenet-bn; do
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
-        reference e.yaml "$data/610/train.st.zst"
+        reference e.yaml "$data/394/train.st.zst"
         for world in 1 2 4; do
-            ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+            ranks_agree e.yaml "$data/394/train.st.zst" "$world"
         done
     done
-    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
-    agrees train-dp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
+    agrees train-ddp e.yaml "$data/394/train.st.zst" --world-size 2 --threads 2
+    agrees train-dp e.yaml "$data/394/train.st.zst" --world-size 2 --threads 2
 }
 
 @test "world sizes 1, 2, 3, 4, 6, 12 of twelve shards" {
     local world
     write_experiment e.yaml "$LENET_BN" virtual_shards=12 epochs=1
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     for world in 1 2 3 4 6 12; do
-        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/394/train.st.zst" "$world"
     done
 }
 
@@ -116,14 +116,14 @@ same_isa() {
     local model world
     for model in lenet lenet-bn; do
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml" global_batch=16 epochs=1
-        reference e.yaml "$data/601/train.st.zst"
-        agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
+        reference e.yaml "$data/394/train.st.zst"
+        agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
         for world in 1 2 4; do
-            ranks_agree e.yaml "$data/601/train.st.zst" "$world"
+            ranks_agree e.yaml "$data/394/train.st.zst" "$world"
         done
     done
     export LOCKSTEP_ISA=v3
-    same_isa e.yaml "$data/601/train.st.zst"
+    same_isa e.yaml "$data/394/train.st.zst"
 }
 
 # Eight and sixteen lanes give the same bits: the kernels for 16 made this hash.
@@ -160,14 +160,14 @@ layers: [conv: {out: 18, kernel: 3, stride: 2}, relu, conv: {out: 21, kernel: 3,
          conv: {out: 33, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]
 END
     write_experiment e.yaml model=net.yaml epochs=1
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
     for world in 1 2 4; do
-        replicas_agree e.yaml "$data/610/train.st.zst" "$world"
+        replicas_agree e.yaml "$data/394/train.st.zst" "$world"
     done
-    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 2
     export LOCKSTEP_ISA=v3
-    same_isa e.yaml "$data/610/train.st.zst"
+    same_isa e.yaml "$data/394/train.st.zst"
 }
 
 # Sums over more than 64x64 positions have two levels. Shards of 12, 6 and 2 samples take the
@@ -203,20 +203,20 @@ END
 @test "a network with branches" {
     local world
     write_experiment e.yaml "model=$ROOT/tests/fixtures/residual.yaml" epochs=1
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
     for world in 1 2 4; do
-        replicas_agree e.yaml "$data/610/train.st.zst" "$world"
+        replicas_agree e.yaml "$data/394/train.st.zst" "$world"
     done
     # A stage can begin with the layer `wide`, and with the last one.
-    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2
-    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 3
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 2
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 3
     rm -rf run
-    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps 4
-    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --world-size 2
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps 4
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --resume --world-size 2
     same_model "$expected" run "resumed"
     export LOCKSTEP_ISA=v3
-    same_isa e.yaml "$data/610/train.st.zst"
+    same_isa e.yaml "$data/394/train.st.zst"
 }
 
 # Momentum of a frozen tensor stays in the state; a stage updates its own tensors.
@@ -226,24 +226,24 @@ END
         fc2.weight: {init: kaiming_uniform}, fc3.weight: {init: kaiming_normal}}'
     sed 's/name: lenet-bn/name: wide/; s/out: 6, kernel: 5/out: 24, kernel: 3/' "$ROOT/experiments/models/lenet-bn.yaml" >net.yaml
     write_experiment e.yaml model=net.yaml
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     plain=$expected
     write_experiment e.yaml model=net.yaml "$settings"
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     [ "$expected" != "$plain" ] || fail "tensors have no effect"
-    agrees train-single e.yaml "$data/610/shards" --threads 3
-    ranks_agree e.yaml "$data/610/train.st.zst" 4
-    for stop in 4 13; do
+    agrees train-single e.yaml "$data/394/shards" --threads 3
+    ranks_agree e.yaml "$data/394/train.st.zst" 4
+    for stop in 4 8; do
         rm -rf run
-        "$BIN/train-mp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 3
-        succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size 2
+        "$BIN/train-mp" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps "$stop" --world-size 3
+        succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/shards" --out run --resume --world-size 2
         same_model "$expected" run "stopped after step $stop"
     done
     # More epochs continue a finished run.
-    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --set epochs=3 --resume
-    (reference e.yaml "$data/610/train.st.zst" --set epochs=3 && same_model "$expected" run "with more epochs")
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --set epochs=3 --resume
+    (reference e.yaml "$data/394/train.st.zst" --set epochs=3 && same_model "$expected" run "with more epochs")
     export LOCKSTEP_ISA=v3
-    same_isa e.yaml "$data/610/train.st.zst"
+    same_isa e.yaml "$data/394/train.st.zst"
 }
 
 @test "all ingredients of airbench94 together" {
@@ -260,34 +260,34 @@ dataset: synthetic
 global_batch: 64
 epochs: 1.6
 END
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/shards" --threads 3 --loader-workers 2
-    ranks_agree e.yaml "$data/610/train.st.zst" 2
-    agrees train-ddp e.yaml "$data/610/shards" --world-size 4
-    for stop in 4 11; do
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/shards" --threads 3 --loader-workers 2
+    ranks_agree e.yaml "$data/394/train.st.zst" 2
+    agrees train-ddp e.yaml "$data/394/shards" --world-size 4
+    for stop in 4 8; do
         rm -rf run
-        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --stop-after-steps "$stop" --world-size 4
-        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/shards" --out run --stop-after-steps "$stop" --world-size 4
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --resume
         same_model "$expected" run "stopped after step $stop"
     done
 }
 
 @test "sharded or not, from a pipe or not" {
     write_experiment e.yaml "$LENET_BN" epochs=1
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/shards"
-    agrees train-ddp e.yaml "$data/610/shards" --world-size 4
-    agrees train-single e.yaml - <"$data/610/train.st.zst"
-    agrees train-ddp e.yaml - --world-size 2 <"$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/shards"
+    agrees train-ddp e.yaml "$data/394/shards" --world-size 4
+    agrees train-single e.yaml - <"$data/394/train.st.zst"
+    agrees train-ddp e.yaml - --world-size 2 <"$data/394/train.st.zst"
 }
 
 @test "loader workers" {
     local workers
     write_experiment e.yaml epochs=1
-    reference e.yaml "$data/610/train.st.zst" --loader-workers 0
+    reference e.yaml "$data/394/train.st.zst" --loader-workers 0
     for workers in 1 2 4; do
-        agrees train-single e.yaml "$data/610/train.st.zst" --loader-workers "$workers"
-        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --loader-workers "$workers"
+        agrees train-single e.yaml "$data/394/train.st.zst" --loader-workers "$workers"
+        agrees train-ddp e.yaml "$data/394/train.st.zst" --world-size 2 --loader-workers "$workers"
     done
 }
 
@@ -295,32 +295,32 @@ END
 @test "reflected crops, alternating flips and cutout" {
     local world
     write_experiment e.yaml epochs=3 'augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: true}, cutout: {size: 8, fill: mean}]'
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/shards" --loader-workers 3
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/shards" --loader-workers 3
     for world in 2 4; do
-        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/394/train.st.zst" "$world"
     done
     rm -rf run
-    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps 13
-    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size 2
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps 13
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/shards" --out run --resume --world-size 2
     same_model "$expected" run "resumed"
 }
 
-# Of 610 samples 100 are left out: eight steps of 510, and the tail has six.
+# Of 394 samples 100 are left out: five steps of 294, and the tail has six.
 @test "validation, the best epoch, early stopping" {
     local world stop
     write_experiment e.yaml epochs=6 'optimizer={kind: sgd, lr: 0.03, momentum: 0.9}' \
         'validation={samples: 100, seed: 4}' keep=best 'early_stopping={patience: 2}'
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-single e.yaml "$data/610/shards" --loader-workers 2
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/shards" --loader-workers 2
     for world in 2 4; do
-        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
-        agrees train-ddp e.yaml "$data/610/shards" --world-size "$world"
+        ranks_agree e.yaml "$data/394/train.st.zst" "$world"
+        agrees train-ddp e.yaml "$data/394/shards" --world-size "$world"
     done
     for stop in 5 8 16; do
         rm -rf run
-        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
-        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/610/shards" --out run --resume
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
+        succeeds "$BIN/train-single" -q --experiment e.yaml --train "$data/394/shards" --out run --resume
         same_model "$expected" run "stopped after $stop"
     done
 }
@@ -328,14 +328,14 @@ END
 @test "synchronised batch norm" {
     local world plain
     write_experiment e.yaml "$LENET_BN" epochs=1
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     plain=$expected
     write_experiment e.yaml "$LENET_BN" epochs=1 sync_batch_norm=true
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     [ "$expected" != "$plain" ] || fail "sync_batch_norm has no effect"
-    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
     for world in 1 2 4; do
-        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/394/train.st.zst" "$world"
     done
 }
 
@@ -344,14 +344,14 @@ END
 option_agrees() {
     local plain
     write_experiment e.yaml "$LENET_BN" epochs=1
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     plain=$expected
     write_experiment e.yaml "$LENET_BN" "$@"
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     [ "$expected" != "$plain" ] || fail "$* has no effect"
-    agrees train-single e.yaml "$data/610/shards" --threads 3 --loader-workers 2
-    ranks_agree e.yaml "$data/610/train.st.zst" 2
-    replicas_agree e.yaml "$data/610/train.st.zst" 4
+    agrees train-single e.yaml "$data/394/shards" --threads 3 --loader-workers 2
+    ranks_agree e.yaml "$data/394/train.st.zst" 2
+    replicas_agree e.yaml "$data/394/train.st.zst" 4
     option_resumes train-single train-ddp 4
     option_resumes train-mp train-dp 5
 }
@@ -359,9 +359,9 @@ option_agrees() {
 # option_resumes TOOL OTHER STEPS: stopped after STEPS steps, and continued by the other tool.
 option_resumes() {
     rm -rf run
-    "$BIN/$1" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$3" \
+    "$BIN/$1" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps "$3" \
         --set world_size=2
-    succeeds "$BIN/$2" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --world-size 2
+    succeeds "$BIN/$2" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --resume --world-size 2
     same_model "$expected" run "$1 until step $3, then $2"
 }
 
@@ -372,58 +372,58 @@ option_resumes() {
 @test "mixup" {
     option_agrees epochs=1 'mixup={alpha: 0.4}' 'augment=[random_crop: {padding: 2}]'
     local plain=$expected
-    agrees train-ddp e.yaml "$data/610/shards" --world-size 4 --loader-workers 3
-    reference e.yaml "$data/610/train.st.zst" --set mixup.alpha=0
+    agrees train-ddp e.yaml "$data/394/shards" --world-size 4 --loader-workers 3
+    reference e.yaml "$data/394/train.st.zst" --set mixup.alpha=0
     [ "$expected" != "$plain" ] || fail "mixup has no effect"
 }
 
 @test "rates on straight lines, and in one cycle" {
     option_agrees epochs=1 'schedule={kind: linear, points: [[0.1, 0.2], [0.5, 1], [0.9, 0.07]]}'
     write_experiment e.yaml "$LENET_BN" epochs=1 'schedule={kind: one_cycle}'
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-ddp e.yaml "$data/610/shards" --world-size 2
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-ddp e.yaml "$data/394/shards" --world-size 2
     option_resumes train-dp train-ddp 3
 }
 
 @test "an epoch that ends early" {
     option_agrees epochs=1.6
-    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 15 ]
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 10 ]
 }
 
 @test "averages of the weights: ema and lookahead" {
     option_agrees epochs=1.6 'average={kind: ema, decay: 0.9, every: 2}'
     # The model is not the weights with which training went on.
     option_agrees epochs=1.6 'average={kind: lookahead, decay: 0.95, every: 4, ramp: 3}'
-    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 15 ]
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 10 ]
 }
 
 @test "gradient clipping" {
     option_agrees epochs=1 'optimizer={kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.5}'
-    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 5
-    agrees train-single e.yaml "$data/610/train.st.zst"
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 5
+    agrees train-single e.yaml "$data/394/train.st.zst"
     # A norm that no gradient reaches changes nothing.
     write_experiment e.yaml "$LENET_BN" epochs=1
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     write_experiment e.yaml "$LENET_BN" epochs=1 'optimizer={kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 1000}'
-    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2
+    agrees train-ddp e.yaml "$data/394/train.st.zst" --world-size 2
 }
 
 # tensors.bats compares with PyTorch. At world size 5 the first stage of train-mp has frozen tensors only.
 @test "gradient clipping with tensors that are frozen from the start, and after an epoch" {
     local frozen='conv1.*: {trained_epochs: 0}, bn1.*: {trained_epochs: 0}, "*.bias": {trained_epochs: 1}'
     write_experiment e.yaml "$LENET_BN" "tensors={$frozen}"
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     local unclipped=$expected
     option_agrees 'optimizer={kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.5}' "tensors={$frozen}"
     [ "$expected" != "$unclipped" ] || fail "nothing was clipped"
-    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 5
-    option_resumes train-ddp train-mp 12
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 5
+    option_resumes train-ddp train-mp 8
 }
 
 @test "full batches only" {
     option_agrees epochs=1.7 drop_last=true
-    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 14 ]
-    [ "$("$BIN/manifest" get reference/manifest.yaml results.samples)" = 576 ]
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 9 ]
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.samples)" = 360 ]
     succeeds "$BIN/manifest" verify reference/manifest.yaml
     # V that does not divide the samples; an epoch of one step; too few samples.
     write_experiment e.yaml "$LENET_BN" epochs=2 drop_last=true virtual_shards=12 global_batch=600
@@ -439,33 +439,34 @@ option_resumes() {
 # The tree splits 6 and 7 leaves at 4, and not in the middle; up to 4 leaves the two rules agree. An
 # intentional change of the bits needs new hashes here.
 @test "batch norm over six groups, and over six shards, adds along the tree" {
+    make_data 610 610
     write_experiment e.yaml "$LENET_BN" epochs=1 virtual_shards=1 global_batch=96
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "610/train.st.zst"
     [ "$expected" = 65483858feeeab652c03e80c28fe31d2addc4b6ef15bf7c0bcd853d37e8d2e0d ] || fail "groups: $expected"
     write_experiment e.yaml "$LENET_BN" epochs=1 virtual_shards=6 sync_batch_norm=true
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "610/train.st.zst"
     [ "$expected" = 270007c907743b1573ceb9b634ace74df3b9813d499c0c0f6c8043cac3d0ab3d ] || fail "shards: $expected"
-    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 3
+    agrees train-ddp e.yaml "610/train.st.zst" --world-size 3
 }
 
 @test "stopped after any step, and resumed by another tool at another world size" {
     local stop
     write_experiment e.yaml "$LENET_BN"
-    reference e.yaml "$data/610/train.st.zst"
-    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 18 ]
-    for stop in $(seq 1 18); do
+    reference e.yaml "$data/394/train.st.zst"
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 12 ]
+    for stop in $(seq 1 12); do
         rm -rf run
         if ((stop % 2)); then
-            "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop"
+            "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps "$stop"
             unfinished run
-            "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size $((stop % 4 == 1 ? 2 : 4))
+            "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/shards" --out run --resume --world-size $((stop % 4 == 1 ? 2 : 4))
         else
             local tool=train-ddp
             [ $((stop % 4)) -ne 0 ] || tool='train-dp'
             [ $((stop % 8)) -ne 0 ] || tool='train-mp'
-            "$BIN/$tool" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
+            "$BIN/$tool" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
             unfinished run
-            "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --threads 2 --loader-workers 2
+            "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --resume --threads 2 --loader-workers 2
         fi
         same_model "$expected" run "stopped after step $stop"
     done
@@ -491,9 +492,9 @@ double f(double x) { return cos(x); }' >inexact.c
     write_experiment e.yaml "$LENET_BN" epochs=1 'optimizer={kind: adam, lr: 0.003}' 'schedule={kind: cosine}' \
         'augment=[random_affine: {degrees: 20, translate: [0.1, 0.1], scale: [0.9, 1.1]}]' \
         'tensors={conv2.weight: {init: kaiming_normal}}'
-    reference e.yaml "$data/610/train.st.zst" --test "$data/610/test.st.zst"
+    reference e.yaml "$data/394/train.st.zst" --test "$data/394/test.st.zst"
     for mask in -FMA_Usable,-FMA4_Usable -FMA,-FMA4,-AVX2 -AVX2,-AVX512F,-FMA,-FMA4,-ERMS,-SSE4_1; do
-        GLIBC_TUNABLES=glibc.cpu.hwcaps=$mask agrees train-single e.yaml "$data/610/train.st.zst" --test "$data/610/test.st.zst"
+        GLIBC_TUNABLES=glibc.cpu.hwcaps=$mask agrees train-single e.yaml "$data/394/train.st.zst" --test "$data/394/test.st.zst"
         [ "$("$BIN/manifest" get run/manifest.yaml results.test_accuracy)" = \
             "$("$BIN/manifest" get reference/manifest.yaml results.test_accuracy)" ]
     done
@@ -502,40 +503,40 @@ double f(double x) { return cos(x); }' >inexact.c
 @test "AVX2 and AVX-512" {
     has avx2 || skip "this processor, or its tools, have no AVX2"
     write_experiment e.yaml "$LENET_BN" epochs=1
-    LOCKSTEP_ISA=v3 reference e.yaml "$data/610/train.st.zst"
+    LOCKSTEP_ISA=v3 reference e.yaml "$data/394/train.st.zst"
     [ "$("$BIN/manifest" get reference/manifest.yaml run.execution.isa)" = v3 ]
     has avx512vl || skip "this processor has no AVX-512"
-    LOCKSTEP_ISA=v4 agrees train-single e.yaml "$data/610/train.st.zst"
+    LOCKSTEP_ISA=v4 agrees train-single e.yaml "$data/394/train.st.zst"
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = v4 ]
 }
 
 @test "files are equal byte for byte, also in a second run" {
     write_experiment e.yaml epochs=1
-    reference e.yaml "$data/610/train.st.zst"
-    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 4
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-ddp e.yaml "$data/394/train.st.zst" --world-size 4
     cmp reference/model.st.zst run/model.st.zst
     succeeds "$BIN/manifest" diff reference/manifest.yaml run/manifest.yaml
 }
 
 @test "different settings give different models" {
     write_experiment e.yaml epochs=1
-    reference e.yaml "$data/610/train.st.zst"
+    reference e.yaml "$data/394/train.st.zst"
     local set
     for set in seed=12 shard_seed=1 virtual_shards=2 optimizer.lr=0.02 global_batch=36; do
-        "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out other --set "$set"
+        "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out other --set "$set"
         [ "$(content other/model.st.zst)" != "$expected" ] || fail "$set has no effect"
     done
 }
 
-# The learning rate drops after the first epoch of nine steps, so step 10 is the first to differ.
+# The learning rate drops after the first epoch of six steps, so step 7 is the first to differ.
 @test "tensor diff names the first step at which two runs differ" {
     write_experiment e.yaml
     write_experiment other.yaml 'schedule={kind: multistep, milestones: [1], gamma: 0.1}'
-    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out a
-    "$BIN/train-ddp" -q --experiment other.yaml --train "$data/610/train.st.zst" --out b --world-size 2
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out a
+    "$BIN/train-ddp" -q --experiment other.yaml --train "$data/394/train.st.zst" --out b --world-size 2
     run --separate-stderr "$BIN/tensor" diff a b
     [ "$status" -eq 4 ]
-    [[ $output == *"runs differ from step 10 on:"* ]] || fail "$output"
-    "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out b --world-size 4
+    [[ $output == *"runs differ from step 7 on:"* ]] || fail "$output"
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/train.st.zst" --out b --world-size 4
     succeeds "$BIN/tensor" diff a b
 }

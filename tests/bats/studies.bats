@@ -75,6 +75,7 @@ experiment() {
 @test "make experiment runs a study and passes SET on; compare refuses a study" {
     need_tool synth-cifar shard train-ddp evaluate report
     write_study
+    measured "$ARTIFACTS"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$PWD/ranks.yaml" SET="title=x" experiment
     cmp "$ARTIFACTS"/ranks/world_size-{1,2}/seed-42/train/model.st.zst
     local report="$ARTIFACTS/ranks/report-title=x"

@@ -112,6 +112,7 @@ has() {
     local before
     before=$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)
     cd "$FILES" || return # any other folder
+    measured "$WORK/own"
     ARTIFACTS=$WORK/own EXECUTIONS=1 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
     [[ $output != *$'\n'"fetch "* && $output != "fetch "* ]] || fail "$output"
     [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data folder changed"
@@ -192,6 +193,7 @@ has() {
 @test "the turns that times come from go along, and are verified" {
     local name=submission-one-two
     export ARTIFACTS=$WORK/own
+    measured "$ARTIFACTS"
     (cd "$ROOT" && EXECUTIONS='' succeeds "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml")
     tar xzf "$ARTIFACTS/$name.tar.gz"
     [ -s "$(echo "$name"/turns/*/turns.st.zst)" ] || fail "$(find "$name")"

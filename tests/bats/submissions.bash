@@ -51,6 +51,7 @@ file_submission() {
 pack() {
     local artifacts=$1
     shift
+    measured "$artifacts"
     "$BIN/pipeline" submission ARTIFACTS="$artifacts" "$@"
 }
 

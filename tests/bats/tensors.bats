@@ -75,7 +75,7 @@ FREEZING='[["first.*", {"trained_epochs": 0}], ["norm1.weight", {"trained_epochs
     for kind in kaiming_normal kaiming_uniform xavier_uniform; do
         train "$kind" 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}, conv2.weight: {init: dirac},
             fc1.weight: {init: '"$kind"'}, norm1.bias: {init: one}, "norm2.*": {init: zero}, norm2.bias: {init: default}}'
-        succeeds "$PYTHON" "$PEER" "$kind/model.st.zst" default/model.st.zst "$train" \
+        succeeds with_torch "$PEER" "$kind/model.st.zst" default/model.st.zst "$train" \
             '[["first.weight", "whiten"], ["conv2.weight", "dirac"], ["fc1.weight", "'"$kind"'"], ["norm1.bias", "one"],
               ["norm2.weight", "zero"], ["norm2.bias", "default"], ["fc2.weight", "default"], ["fc1.bias", "default"]]' 11
     done
@@ -83,7 +83,7 @@ FREEZING='[["first.*", {"trained_epochs": 0}], ["norm1.weight", {"trained_epochs
     sed -i 's/out: 24, kernel: 2/out: 40, kernel: 3/; s/out: 32, kernel: 3/out: 20, kernel: [2, 3]/' net.yaml
     train default "$FROZEN"
     train few 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}, conv2.weight: {init: dirac}}'
-    succeeds "$PYTHON" "$PEER" few/model.st.zst default/model.st.zst "$train" \
+    succeeds with_torch "$PEER" few/model.st.zst default/model.st.zst "$train" \
         '[["first.weight", "whiten"], ["conv2.weight", "dirac"]]' 11
 }
 
@@ -107,7 +107,7 @@ FREEZING='[["first.*", {"trained_epochs": 0}], ["norm1.weight", {"trained_epochs
     "$BIN/train-single" -q --experiment e.yaml --train shards --out run --set epochs=1 \
         --set 'tensors={"*": {trained_epochs: 0}, first.weight: {init: whiten}}'
     need_torch
-    succeeds "$PYTHON" "$PEER" run/model.st.zst run/model.st.zst many/train.st.zst '[["first.weight", "whiten"]]' 11
+    succeeds with_torch "$PEER" run/model.st.zst run/model.st.zst many/train.st.zst '[["first.weight", "whiten"]]' 11
 }
 
 @test "a pattern that matches nothing, and values that do not suit: refused before anything is written" {

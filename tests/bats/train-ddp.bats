@@ -20,11 +20,6 @@ join() {
     RANK=$rank WORLD_SIZE=$size MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$BIN/train-ddp" "$@"
 }
 
-free_port() {
-    need_python
-    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-}
-
 @test "--help and --version" {
     succeeds "$BIN/train-ddp" --help
     [[ $output == *--world-size* ]]

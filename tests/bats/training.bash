@@ -77,6 +77,13 @@ write_experiment() {
 # shellcheck disable=SC2034 # for files that load this
 LENET_BN=model=$ROOT/experiments/models/lenet-bn.yaml
 
+# free_port: sets $port to one that nobody listens at.
+# shellcheck disable=SC2034 # for files that load this
+free_port() {
+    need_python
+    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+}
+
 # content FILE: its content hash.
 content() {
     "$BIN/tensor" hash "$1" | cut -d ' ' -f 1
@@ -129,6 +136,6 @@ END
 follows_torch() {
     local other others=()
     for other in "${@:2}"; do others+=("{$other}"); done
-    succeeds "$PYTHON" "$ROOT/tests/python/torch_training.py" run/model.st.zst - "$train" order.u32 \
+    succeeds with_torch "$ROOT/tests/python/torch_training.py" run/model.st.zst - "$train" order.u32 \
         "{\"batch\": 48, \"seed\": 11, $1}" "${others[@]}"
 }

@@ -237,7 +237,7 @@ chosen() {
     shift
     for pair; do set+=(--set "$pair"); done
     train run --keep-states 6 --dump-order order "${set[@]}"
-    succeeds "$PYTHON" "$ROOT/tests/python/torch_validation.py" run "$train" order \
+    succeeds with_torch "$ROOT/tests/python/torch_validation.py" run "$train" order \
         "$("$BIN/manifest" --json get run/manifest.yaml results | sed 's/^{"results"://; s/}$//')" \
         "{\"samples\": 100, \"seed\": 4, \"shards\": 3, \"order_seed\": 4, \"batch\": 72, \"epochs\": 6, $options}"
     CHOICE=${output#*best epoch }

@@ -90,6 +90,12 @@ usage() {
     read -r seconds kib <"$BENCH/usage"
 }
 
+# torch_version PYTHON: of its PyTorch, without the import, which takes a second.
+torch_version() {
+    "$1" -c 'import os, runpy; from importlib.util import find_spec
+print(runpy.run_path(os.path.join(find_spec("torch").submodule_search_locations[0], "version.py"))["__version__"])'
+}
+
 # data KIND: the folder of the data of that kind, cifar or mnist, created on first use.
 data() {
     local kind=$1 from='' tool folder=$BENCH/data/$1

@@ -13,7 +13,7 @@
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     int n = 0;
     for (int engines = 1; engines <= s->shards && engines <= 4; engines++) {
-        const bool uneven = engines == (s->shards < 3 ? 2 : 3);
+        const bool uneven = engines == (s->shards < 3 ? 2 : 3) && !is_long(s);
         if (!few_cases() || engines == 1 || uneven)
             x[n++] = (execution){suite.be, NULL, 1, engines, false};
     }

@@ -13,7 +13,8 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     int n = 0;
     x[n++] = (execution){backend_find("cpu"), NULL, 1, 1, false};
     x[n++] = (execution){suite.be, NULL, 1, 1, true};
-    if (uneven <= s->shards) x[n++] = (execution){suite.be, NULL, 1, uneven, true};
+    if (uneven <= s->shards && !(few_cases() && is_long(s)))
+        x[n++] = (execution){suite.be, NULL, 1, uneven, true};
     return n;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The random draws of docs/formats.md, "Random numbers", written from that page. Standard library only."""
+import functools
 import hashlib
 import math
 
@@ -68,8 +69,9 @@ def initial_normals(seed, layer, count):
     return result[:count]
 
 
+@functools.lru_cache(maxsize=None)
 def dropped(seed, layer, p, epoch, sample, count):
-    """For each of `count` values of a sample: does dropout make it 0?"""
+    """For each of `count` values of a sample: does dropout make it 0? A comparison asks this in each of its trainings."""
     stream = Stream(layer_seed(seed, layer), DROPOUT, epoch=epoch, sample=sample)
     return [stream.uniform(i) < p for i in range(count)]
 

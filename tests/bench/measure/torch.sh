@@ -2,19 +2,15 @@
 # Helpers for running PyTorch. Sourced by the scripts that measure it.
 # shellcheck shell=bash
 
-# imports PYTHON MODULE: whether it can. The answer is kept for the run.
-imports() {
-    local answer
-    answer=$BENCH/imports-$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
-    if [ ! -e "$answer" ]; then
-        "$1" -c "import $2, numpy" >/dev/null 2>&1 && echo yes >"$answer" || echo no >"$answer"
-    fi
-    [ "$(<"$answer")" = yes ]
+# has_modules PYTHON NAME...: whether it has them, and numpy, without importing them.
+has_modules() {
+    "$1" -c 'import sys; from importlib.util import find_spec
+sys.exit(not all(map(find_spec, sys.argv[1:])))' numpy "${@:2}" 2>/dev/null
 }
 
-# need_torch MODULE: skips if Python cannot import it.
+# need_torch: skips if Python has no PyTorch.
 need_torch() {
-    imports "$PYTHON" "$1" || skip "$PYTHON has no $1 (make deps-torch)"
+    has_modules "$PYTHON" torch || skip "$PYTHON has no torch (make deps-torch)"
 }
 
 # Kernels of OpenBLAS to try in addition to its own choice.

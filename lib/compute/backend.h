@@ -194,6 +194,7 @@ typedef struct update_result {
 enum { ENGINE_PENDING = 256 }; // at most this many results are pending
 
 typedef struct engine engine;
+typedef struct unit_list unit_list; // plan/units.h
 
 // One of several copies that are made together.
 typedef struct engine_copy {
@@ -237,6 +238,11 @@ typedef struct comm_traffic {
 typedef struct backend {
     const char *name; // "cpu"
     bool keeps_data;  // its engines hold the data set (engine_options)
+
+    // Cuts a program into units as an engine that is opened with these options runs them, for the
+    // plan of its steps (plan/step_plan.h). STATUS_USAGE, naming the layer, if it cannot run the
+    // program. units_release() the list.
+    status (*units)(const program *p, const engine_options *o, unit_list *units, error *err);
 
     // Opens an engine; `kind` determines the optimizer state that it keeps (optimizer_states).
     status (*open)(const program *p, const engine_options *o, optimizer_kind kind, engine **e,

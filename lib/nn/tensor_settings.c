@@ -73,3 +73,10 @@ void parameter_groups_rule(const parameter_groups *groups, double lr, double wei
             .frozen = epochs != TRAINED_ALWAYS && epoch >= (uint64_t)epochs};
     }
 }
+
+uint32_t parameter_groups_frozen(const parameter_groups *groups, const parameter_group *rule) {
+    uint32_t frozen = 0;
+    for (int g = 1; g < groups->count; g++)
+        if (rule[g - 1].frozen) frozen |= (uint32_t)1 << g;
+    return frozen;
+}

@@ -48,5 +48,7 @@ void parameter_groups_release(parameter_groups *groups);
 // rate `lr`: PARAMETER_GROUPS - 1 of them.
 void parameter_groups_rule(const parameter_groups *groups, double lr, double weight_decay,
                            uint64_t epoch, parameter_group *rule);
+// Returns the groups that are frozen by that: those of a batch (compute/backend.h).
+uint32_t parameter_groups_frozen(const parameter_groups *groups, const parameter_group *rule);
 
 #endif

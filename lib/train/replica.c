@@ -96,28 +96,14 @@ status replica_open(const executor_options *o, executor **out, error *err) {
     x->clips = e->optimizer.clip_norm > 0;
     clipping_init(&x->clipping, &e->model, e->parameter_groups.of_line);
     x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf);
-    engine_options options = {
-        .threads = o->threads,
-        .spin = o->spin,
-        .isa = o->isa,
-        .device = devices_index(o->devices, o->local_rank),
-        .exact = devices_exact(o->devices),
-        .shards = x->shards,
-        .local_shards = x->local_shards,
-        .shard_samples = e->global_batch / e->virtual_shards,
-        .seed = e->seed,
-        .sync_batch_norm = e->sync_batch_norm,
-        .parameter_groups = e->parameter_groups.of_line,
-        .label_smoothing = (float)e->label_smoothing,
-        .deferred = true,
-        .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
-        .exchange_context = x,
-        .trace = o->trace,
-        .track = x->track,
-        .track_name = "thread",
-    };
-    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
-    memcpy(options.std, o->normalization.std, sizeof options.std);
+    engine_options options = strategy_engine_options(o, o->local_rank);
+    options.local_shards = x->local_shards;
+    options.deferred = true;
+    options.exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL;
+    options.exchange_context = x;
+    options.trace = o->trace;
+    options.track = x->track;
+    options.track_name = "thread";
     strategy_give_data(o, &options);
     TRY(o->backend->open(&e->model.program, &options, e->optimizer.kind, &x->engine, err));
     TRY(join_engines(x, o->log, err));

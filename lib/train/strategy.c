@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train/strategy.h"
 
+#include <string.h>
+
 int strategy_world_size(const experiment *e, int wanted, int listed) {
     if (wanted) return wanted;
     return listed > 1 ? listed : e->world_size;
@@ -31,4 +33,25 @@ void strategy_give_data(const executor_options *o, engine_options *e) {
     e->images = o->data->pixels;
     e->image_count = o->data->samples;
     e->augment = o->augment;
+}
+
+engine_options strategy_engine_options(const executor_options *o, int number) {
+    const experiment *e = o->experiment;
+    engine_options options = {
+        .threads = o->threads,
+        .spin = o->spin,
+        .isa = o->isa,
+        .device = devices_index(o->devices, number),
+        .exact = devices_exact(o->devices),
+        .shards = e->virtual_shards,
+        .local_shards = e->virtual_shards,
+        .shard_samples = e->global_batch / e->virtual_shards,
+        .seed = e->seed,
+        .sync_batch_norm = e->sync_batch_norm,
+        .parameter_groups = e->parameter_groups.of_line,
+        .label_smoothing = (float)e->label_smoothing,
+    };
+    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
+    memcpy(options.std, o->normalization.std, sizeof options.std);
+    return options;
 }

@@ -140,5 +140,8 @@ static inline uint64_t strategy_busy(const phase_times *t) {
 
 // Passes the data set, if there is one, and its augmentation to an engine that trains.
 void strategy_give_data(const executor_options *o, engine_options *e);
+// Returns what the engines of all strategies have in common, for one that has all shards, on the
+// device of rank, replica or stage `number`.
+engine_options strategy_engine_options(const executor_options *o, int number);
 
 #endif

@@ -93,26 +93,14 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     NEW(p->rows, samples);
     open_track(p, o);
     snprintf(threads, sizeof threads, "replica %d thread", number);
-    engine_options options = {.threads = o->threads,
-                              .spin = o->spin,
-                              .isa = o->isa,
-                              .device = devices_index(o->devices, number),
-                              .exact = devices_exact(o->devices),
-                              .shards = x->shards,
-                              .local_shards = x->local_shards,
-                              .shard_samples = (int)shard_samples,
-                              .seed = e->seed,
-                              .sync_batch_norm = e->sync_batch_norm,
-                              .parameter_groups = e->parameter_groups.of_line,
-                              .label_smoothing = (float)e->label_smoothing,
-                              .exchange = x->replicas > 1 ? dp_exchange : NULL,
-                              .exchange_context = p,
-                              .apart = true,
-                              .trace = o->trace,
-                              .track = p->track,
-                              .track_name = threads};
-    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
-    memcpy(options.std, o->normalization.std, sizeof options.std);
+    engine_options options = strategy_engine_options(o, number);
+    options.local_shards = x->local_shards;
+    options.exchange = x->replicas > 1 ? dp_exchange : NULL;
+    options.exchange_context = p;
+    options.apart = true;
+    options.trace = o->trace;
+    options.track = p->track;
+    options.track_name = threads;
     strategy_give_data(o, &options);
     const status rc =
         o->backend->open(x->program, &options, e->optimizer.kind, &x->engines[number], err);

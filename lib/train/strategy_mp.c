@@ -308,20 +308,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
     const experiment *e = o->experiment;
     int first[MAX_STAGES + 1];
     status rc;
-    engine_options options = {.threads = o->threads,
-                              .spin = o->spin,
-                              .isa = o->isa,
-                              .device = devices_index(o->devices, 0),
-                              .exact = devices_exact(o->devices),
-                              .shards = x->shards,
-                              .local_shards = x->shards,
-                              .shard_samples = e->global_batch / e->virtual_shards,
-                              .seed = e->seed,
-                              .sync_batch_norm = e->sync_batch_norm,
-                              .parameter_groups = e->parameter_groups.of_line,
-                              .label_smoothing = (float)e->label_smoothing};
-    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
-    memcpy(options.std, o->normalization.std, sizeof options.std);
+    engine_options options = strategy_engine_options(o, 0);
     TRY(stages_cut(e, x->count, first, err));
     const size_t shard_groups = ((size_t)options.shard_samples + GROUP - 1) / GROUP;
     for (int i = 0; i < x->count; i++) TRY(open_stage(x, i, first, o, options, err));

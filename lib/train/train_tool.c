@@ -11,6 +11,7 @@
 #include "dist/launch_join.h"
 #include "experiment/catalog.h"
 #include "train/kept_states.h"
+#include "train/print_plan.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
 #include "train/train_start.h"
@@ -101,6 +102,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
         {"print-key", CLI_FLAG, &t->print_key, NULL, "print the stage key and exit", 0, 0},
         {"print-parameters", CLI_FLAG, &t->print_parameters, NULL,
          "print the whole resolved experiment and exit", 0, 0},
+        {"print-plan", CLI_FLAG, &t->print_plan, NULL,
+         "print the operations of a step, as one engine with all shards runs them, and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
@@ -293,6 +296,16 @@ out:
     return rc;
 }
 
+static status print_plan(const train_tool *t, const experiment *e, const logger *log, error *err) {
+    devices d;
+    status rc;
+    TRY(read_devices(t, &d, err));
+    TRY(devices_open(&d, 1, log, err));
+    rc = print_plan_of(e, &d, err);
+out:
+    return rc;
+}
+
 // Sets *finished if there is nothing left to do.
 static status find_finished(const train_settings *s, const experiment *e, bool *finished,
                             error *err) {
@@ -378,6 +391,10 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (t->print_parameters) {
         TRY(read_devices(t, &settings.devices, err));
         rc = print_parameters(&e, err);
+        goto out;
+    }
+    if (t->print_plan) {
+        rc = print_plan(t, &e, &log, err);
         goto out;
     }
     if (t->print_key) log.level = LOG_QUIET;

@@ -10,7 +10,7 @@
 #include "base/cli.h"
 #include "train/strategy.h"
 
-enum { TRAIN_TOOL_OPTIONS = 26 };
+enum { TRAIN_TOOL_OPTIONS = 27 };
 
 typedef struct train_tool {
     const strategy *strategy;
@@ -23,7 +23,7 @@ typedef struct train_tool {
     const char *device, *math, *reduce, *init, *checkpoint_every, *trace, *dump_order, *turns;
     int64_t threads, loader_workers, world_size, stop_after_steps, max_restarts; // -1: not given
     int64_t keep_states;                                                         // 0: not given
-    bool resume, dry_run, print_key, print_parameters;
+    bool resume, dry_run, print_key, print_parameters, print_plan;
 } train_tool;
 
 // Fills in the option table and the defaults. `t` must stay where it is.

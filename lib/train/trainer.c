@@ -217,13 +217,6 @@ static status collect(trainer *t, error *err) {
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
-static uint32_t frozen_groups(const parameter_groups *groups, const update_rule *rule) {
-    uint32_t frozen = 0;
-    for (int g = 1; g < groups->count; g++)
-        if (rule->groups[g - 1].frozen) frozen |= (uint32_t)1 << g;
-    return frozen;
-}
-
 static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     const strategy *s = t->o->strategy;
     step_result result = {0};
@@ -234,7 +227,7 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     t->batch = *loader_next(t->loader);
     const batch *b = &t->batch;
     const update_rule rule = rule_of(t);
-    t->batch.frozen = frozen_groups(&t->experiment->parameter_groups, &rule);
+    t->batch.frozen = parameter_groups_frozen(&t->experiment->parameter_groups, rule.groups);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
     status rc = s->step(t->executor, b, &rule, requests, &result, err);

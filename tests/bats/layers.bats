@@ -44,6 +44,15 @@ check() {
     [ "$status" -eq 0 ] || fail "$output"
 }
 
+@test "the plan of a step includes no executor, and no executor includes another one" {
+    check lib/compute/plan/x.h '#include "compute/cpu/engine.h"'
+    [ "$status" -eq 1 ]
+    check lib/compute/cpu/x.c '#include "compute/cuda/plan/arrays.h"'
+    [ "$status" -eq 1 ]
+    check lib/compute/cpu/x.c '#include "compute/plan/units.h"'
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
 @test "a wrapped library is included only in the file that wraps it" {
     check lib/train/x.c '#include <zstd.h>'
     [ "$status" -eq 1 ]

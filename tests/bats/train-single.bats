@@ -173,6 +173,15 @@ END
         "$BIN/train-single" --experiment p.yaml --print-parameters
 }
 
+@test "--print-plan prints the operations of a step, without any data, as docs/architecture.md shows" {
+    "$BIN/train-single" --experiment "$ROOT/experiments/R001/ddp4.yaml" --device cpu --print-plan >plan
+    [ "$(grep -c 'forward  *loss' plan)" -eq 1 ]
+    sed -n '/^#### The plan of a step/,/^####* The CUDA/p' "$ROOT/docs/architecture.md" |
+        sed -n '/^```$/,/^```$/p' | grep -v -e '^```$' -e '^\.\.\.$' >shown
+    [ "$(wc -l <shown)" -gt 20 ]
+    ! grep -vxFf plan shown || fail "docs/architecture.md shows another plan"
+}
+
 @test "--dump-order lists every sample once per epoch" {
     need_python
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --dump-order order

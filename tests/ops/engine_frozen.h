@@ -66,15 +66,14 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
     be->close(e);
 }
 
-// An engine that does not read `frozen` is shown that by one choice.
 static void check_frozen_left_out(const model_case *m, const split *s, const backend *be,
-                                  bool reads, bool exact) {
+                                  bool exact) {
     problem p;
     problem_init(&p, m, s);
     const size_t n = FREEZING_STEPS * frozen_floats(&p);
     float *untold = calloc(n, sizeof *untold), *told = calloc(n, sizeof *told);
     assert_true(untold && told);
-    for (int choice = reads ? 0 : 1; choice < (reads ? FREEZABLE_CHOICES : 2); choice++) {
+    for (int choice = 0; choice < FREEZABLE_CHOICES; choice++) {
         uint8_t *groups = freezable_groups(&p, choice);
         engine_options o = {.threads = 3,
                             .shards = s->shards,

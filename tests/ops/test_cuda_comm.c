@@ -74,6 +74,8 @@ typedef struct training {
     int size;
     bool fast;
     bool sync;                 // sync_batch_norm
+    const uint8_t *groups;     // of parameters: group 1 is frozen in some steps, and several ranks
+                               // are told; NULL: none
     const problem *other;      // trained by rank 1 instead; NULL: the same
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
     const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
@@ -136,6 +138,7 @@ static status open_engine(member *m) {
                         .shard_samples = p->s->count[0],
                         .seed = 11,
                         .sync_batch_norm = t->sync,
+                        .parameter_groups = t->groups,
                         .exchange = t->sync && t->size > 1 ? exchange : NULL,
                         .exchange_context = m,
                         .deferred = true};
@@ -161,7 +164,12 @@ static status join(member *m) {
     return rc;
 }
 
-static status step(member *m, const split *s) {
+static bool is_frozen(const training *t, int step) {
+    return t->groups && step / 3 % 2 == 1;
+}
+
+static status step(member *m, int number) {
+    const split *s = m->t->step[number];
     const problem *p = problem_of(m->t, m->rank);
     const int local = s->shards / m->t->size, first = m->rank * local;
     size_t sample = 0;
@@ -172,8 +180,17 @@ static status step(member *m, const split *s) {
                      .end_shard = first + local,
                      .pixels = p->pixels + sample,
                      .targets = p->targets + sample,
-                     .ids = p->ids + sample};
+                     .ids = p->ids + sample,
+                     .frozen = is_frozen(m->t, number) && m->t->size > 1 ? 1u << 1 : 0};
     return cuda->step(m->e, &b, &m->out->err);
+}
+
+static status update(const member *m, int number, update_result *result) {
+    const parameter_group groups[PARAMETER_GROUPS - 1] = {
+        {.lr = 0.1f, .frozen = is_frozen(m->t, number)}};
+    update_rule own = rule;
+    own.groups = groups;
+    return cuda->update(m->e, &own, result, &m->out->err);
 }
 
 static status reduce_members(member *m, const split *s) {
@@ -210,10 +227,10 @@ static status train(member *m) {
     const uint64_t begin = clock_now();
     for (int i = 0; i < t->steps && rc == STATUS_OK; i++) {
         if (t->stops && m->rank == 1 && i == 4) await_the_end_of_rank_0(m);
-        rc = step(m, t->step[i]);
+        rc = step(m, i);
         if (dies_before(m, i)) die_later(m);
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
-        if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
+        if (rc == STATUS_OK) rc = update(m, i, &results[i]);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
             rc = cuda->comm_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
@@ -428,6 +445,25 @@ static void graphs_with_reductions_are_replayed(void **state) {
     problem p;
     problem_init(&p, &cases[0], &twelve);
     same_bits_as_one(of_many_steps(&p, shared, 1), is_sanitized() ? &sizes[1] : sizes);
+    problem_release(&p);
+}
+
+// Of all layers but the last: buckets without a gradient, reduced with the others in order.
+static void frozen_layers_are_left_out(void **state) {
+    static const int sizes[] = {2, 4, 0};
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    const layer *last = &p.m.program.layers[p.m.program.count - 1];
+    uint8_t *groups = calloc(p.m.program.parameters / ARENA_ALIGNMENT + 1, 1);
+    assert_non_null(groups);
+    memset(groups, 1, last->weight / ARENA_ALIGNMENT);
+    training t = of(&p, shared, 1);
+    t.groups = groups;
+    t.steps = 9;
+    for (int i = 0; i < t.steps; i++) t.step[i] = i == 4 ? &twelve_last : &twelve;
+    same_bits_as_one(t, sizes);
+    free(groups);
     problem_release(&p);
 }
 
@@ -843,6 +879,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_has_the_bits_of_one_engine),
         cmocka_unit_test(graphs_with_reductions_are_replayed),
+        cmocka_unit_test(frozen_layers_are_left_out),
         cmocka_unit_test(full_steps_are_graphs),
         cmocka_unit_test(bucket_sizes_follow_the_layout),
         cmocka_unit_test(reductions_beside_batch_norms_that_meet),

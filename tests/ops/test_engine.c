@@ -75,7 +75,6 @@ static void test_every_kind(void **state) {
 int main(void) {
     static const struct CMUnitTest others[] = {cmocka_unit_test(test_refusals),
                                                cmocka_unit_test(test_every_kind)};
-    suite = (engine_suite){backend_find("cpu"), executions, .sums_groups = true,
-                           .leaves_out_frozen = true};
+    suite = (engine_suite){backend_find("cpu"), executions, .sums_groups = true, .quick = true};
     return run_suite("cpu engine", others, 2);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compute/units.h"
+#include "compute/plan/units.h"
 #include "nn/layer_types.h"
 #include "temporary_folder.h"
 #include "train/export/onnx.h"

@@ -133,7 +133,8 @@ static int elements_of_all(const engine *e, const unit *u, double *count) {
 // ---- Forward ----
 
 static void set_forward(engine *e, const unit *u, int s, int c, moments m, double own_count) {
-    const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
+    const size_t at =
+        (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
     const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
     const float scale = e->parameters[u->layers.norm->weight + (size_t)c] * (float)inv_std;
     const float mean = (float)m.mean, rest = (float)(m.mean - (double)mean);
@@ -150,7 +151,7 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
 
 bool batch_norm_forward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
-    const size_t stride = e->placement.norm_channels;
+    const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
@@ -191,7 +192,8 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
 // deviations from zero, the two would cancel three of a float's seven digits. What rounding took
 // from the mean is in c, too.
 static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, double count) {
-    const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
+    const size_t at =
+        (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
     const double inv_std = (double)e->norm.inv_std[at], rest = (double)e->norm.mean_rest[at];
     const double factor = (double)e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
     const float from_dy = (float)factor, from_z = (float)(-factor * inv_std * (sum.b / count));
@@ -202,7 +204,7 @@ static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, d
 
 bool batch_norm_backward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
-    const size_t stride = e->placement.norm_channels;
+    const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
@@ -237,7 +239,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
 // ---- Running statistics ----
 
 void batch_norm_inference(engine *e) {
-    for (int i = 0; i < e->placement.count; i++) {
+    for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
         for (int c = 0; c < u->layers.norm->out.channels; c++) {
@@ -260,7 +262,7 @@ static void follow(float *running, float statistic, double weight, double moment
 
 void batch_norm_update(engine *e) {
     const float *statistics = e->reduced + e->program->parameters;
-    for (int i = 0; i < e->placement.count; i++) {
+    for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
         double count[MAX_ROWS], elements = 0, with_variance = 0;

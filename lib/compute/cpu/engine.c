@@ -56,7 +56,8 @@ static void *take(engine *e, size_t count, size_t size, error *err) {
     } while (0)
 
 static status take_norm_state(engine *e, error *err) {
-    const size_t channels = e->placement.norm_channels, shards = (size_t)e->options.local_shards;
+    const size_t channels = e->placement.list.norm_channels,
+                 shards = (size_t)e->options.local_shards;
     const size_t groups = (size_t)e->group_capacity * channels, own = shards * channels;
     norm_state *n = &e->norm;
     TAKE(n->group_mean, groups);
@@ -207,19 +208,19 @@ static void cpu_close(engine *e) {
     for (size_t i = 0; i < e->given_count; i++) free(e->given[i]);
     free(e->given);
     reduction_tree_release(&e->tree);
-    sequence_release(&e->training);
-    sequence_release(&e->inference);
+    cpu_plan_release(&e->training);
+    cpu_plan_release(&e->inference);
     placement_release(&e->placement);
     free(e);
 }
 
-static status take_sequences(engine *e, error *err) {
+static status take_plans(engine *e, error *err) {
     const engine_options *o = &e->options;
-    sequence_training(&e->training, e, 0);
-    sequence_inference(&e->inference, e);
-    e->filters_by_superstep = e->placement.norms > 0 && !o->apart && !o->stage;
-    filters_place(&e->training, e->filters_by_superstep);
-    filters_place(&e->inference, false);
+    cpu_plan_training(&e->training, e, 0);
+    cpu_plan_inference(&e->inference, e);
+    e->filters_by_superstep = e->placement.list.norms > 0 && !o->apart && !o->stage;
+    cpu_plan_place_filters(&e->training, e, e->filters_by_superstep);
+    cpu_plan_place_filters(&e->inference, e, false);
     TAKE(e->training.filters, e->training.filter_floats);
     // Forward operations come first in training, too: their filters have the same places.
     if (!e->filters_by_superstep) e->inference.filters = e->training.filters;
@@ -228,9 +229,8 @@ static status take_sequences(engine *e, error *err) {
 
 static status open_parts(engine *e, error *err) {
     status rc;
-    TRY(placement_init(&e->placement, e->program, e->kernels, e->options.receives, e->options.sends,
-                       err));
-    TRY(take_sequences(e, err));
+    TRY(placement_init(&e->placement, e->program, e->kernels, &e->options, err));
+    TRY(take_plans(e, err));
     TRY(take_memory(e, err));
     TRY(take_gradients(e, err));
     take_tracks(e);
@@ -291,8 +291,8 @@ static status cpu_copy(engine *e, const engine_copy *copies, int count, error *e
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
     if (!e->filters_by_superstep)
-        filters_transform(e, &e->training, 0, e->training.operation_count, member);
-    for (int i = member; i < e->placement.count; i += members) {
+        filters_transform(e, &e->training, 0, e->training.steps.operation_count, member);
+    for (int i = member; i < e->placement.list.count; i += members) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.anchor || u->layers.anchor->kind != LAYER_CONV || u->winograd) continue;
         convolution_pack(e, u, false);
@@ -304,14 +304,14 @@ static void pack_body(void *argument, int member) {
     pack_part(argument, member);
 }
 
-// No superstep needs more memory than in the sequence of all gradients, for which it was taken.
+// No superstep needs more memory than in the plan of all gradients, for which it was taken.
 void engine_freeze(engine *e, uint32_t frozen) {
-    sequence s;
-    sequence_training(&s, e, frozen);
-    filters_place(&s, e->filters_by_superstep);
-    s.filters = e->training.filters;
-    sequence_release(&e->training);
-    e->training = s;
+    cpu_plan p;
+    cpu_plan_training(&p, e, frozen);
+    cpu_plan_place_filters(&p, e, e->filters_by_superstep);
+    p.filters = e->training.filters;
+    cpu_plan_release(&e->training);
+    e->training = p;
     e->frozen = frozen;
     if (!e->filters_by_superstep) team_run(e->team, pack_body, e);
 }
@@ -433,6 +433,7 @@ static float *const *cpu_gradients(engine *e, int *count) {
 
 static const backend cpu = {
     .name = "cpu",
+    .units = placement_units,
     .open = cpu_open,
     .close = cpu_close,
     .allocate = cpu_allocate,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
-// the order of operations; ownership.c: which thread has which groups; operations.c: one group;
-// layers.c, convolution.c: what each kind of layer does to it; batch_norm.c: statistics of a shard;
-// step.c: a whole step; exchange.c: a step in parts, which engines exchange.
+// engine.h - internals of the CPU engine, which executes a step_plan. engine.c: opening, closing,
+// and the update; cpu_plan.c: what the plan needs of the engine; ownership.c: which thread has
+// which groups; operations.c: one group; layers.c, convolution.c: what each kind of layer does to
+// it; batch_norm.c: statistics of a shard; step.c: a whole step; exchange.c: a step in parts, which
+// engines exchange.
 //
-// A step is a list of *supersteps*, as in bulk-synchronous programs. In a superstep every thread
-// runs the operations of the superstep on its own groups, one group after another, so that the
-// activations of a group stay in the cache. If images are so small that one does not fill a block
-// of Winograd's algorithm, it takes a few groups at a time, a *chunk*: each operation of the
-// superstep on all of them, then the next operation. A superstep ends where a batch norm needs the
-// other groups of its shard. Without batch norm a step is one superstep, and a thread needs memory
-// for a single group only.
+// In a superstep every thread runs the operations on its own groups, one group after another, so
+// that the activations of a group stay in the cache. If images are so small that one does not fill
+// a block of Winograd's algorithm, it takes a few groups at a time, a *chunk*: each operation of
+// the superstep on all of them, then the next operation. After a barrier the threads together run
+// the operation that joins the groups. Without batch norm a step is one superstep, and a thread
+// needs memory for a single group only.
 //
 // A thread's leaves are contiguous. Their gradient buffers go through a stack machine
 // (reduction_tree_merges): the operations of a leaf write into a new gradient buffer or, if the
@@ -21,71 +21,29 @@
 #include "compute/cpu/kernels.h"
 #include "compute/cpu/placement.h"
 #include "compute/cpu/team.h"
+#include "compute/plan/step_plan.h"
 
-enum { CACHE_LINE = 64 };
+enum {
+    CACHE_LINE = 64,
+    CHUNK = WINOGRAD_TILES // groups of a chunk, at most
+};
 
-typedef enum operation_kind {
-    OP_RECEIVE, // pipeline stages: activations and gradients from and to the neighbours
-    OP_SEND,
-    OP_RECEIVE_GRADIENT,
-    OP_SEND_GRADIENT,
-    OP_LOAD,
-    OP_ANCHOR,
-    OP_MOMENTS, // batch norm: mean and squares of the group
-    OP_EPILOGUE,
-    OP_UNFUSED,
-    OP_LOSS,
-    OP_EPILOGUE_AGAIN, // a y that was not kept
-    OP_SUM_BACKWARD,   // of an epilogue: dy becomes the gradient of the sum, and goes to its second
-                       // source
-    OP_EPILOGUE_SUMS,  // batch norm, backward: sums of the group, which are also the gradients of
-                       // its scale and shift
-    OP_STATISTICS,     // batch norm: those of the shard, if OP_EPILOGUE_SUMS is left out
-    OP_EPILOGUE_BACKWARD,
-    OP_UNFUSED_BACKWARD,
-    OP_ANCHOR_WEIGHTS,
-    OP_ANCHOR_INPUT,
-} operation_kind;
+// What a superstep needs of this engine.
+typedef struct superstep_needs {
+    int chunk;            // groups that its operations take at a time, at most
+    size_t values, added; // floats of each of these in the memory of the thread
+} superstep_needs;
 
-typedef struct operation {
-    operation_kind kind;
-    const unit *unit; // NULL for OP_LOAD
-    size_t filters;   // products by Winograd's algorithm: offset of their filters
-} operation;
-
-typedef struct range { // of a gradient buffer
-    size_t first, count;
-} range;
-
-typedef enum barrier_work {
-    BARRIER_NONE,
-    BARRIER_FORWARD,
-    BARRIER_BACKWARD,
-    BARRIER_FILTERS // only those of the next superstep
-} barrier_work;
-
-typedef struct superstep {
-    int first, end;             // operations
-    barrier_work barrier;       // joint work of the threads at its end
-    const unit *norm;           // its batch norm
-    int chunk;                  // groups that its operations take at a time, at most
-    size_t values, added;       // floats of each of these in the memory of the thread
-    int range_first, range_end; // the parts of a gradient buffer that its operations write
-} superstep;
-
-enum { CHUNK = WINOGRAD_TILES }; // groups of a chunk, at most
-
-typedef struct sequence { // of supersteps; training or inference
-    operation *operations;
-    superstep *supersteps;
-    range *ranges;
-    int operation_count, superstep_count, range_count;
-    int loss_superstep; // where backward begins, if it runs separately
-    float *filters; // transformed (filters_transform): of all operations, or of one superstep at a
-                    // time
-    size_t filter_floats;
+// The plan of a step or an inference, and what it needs.
+typedef struct cpu_plan {
+    step_plan steps;
+    superstep_needs *needs; // of each superstep
+    // For products by Winograd's algorithm: filters, transformed (filters_transform), of all
+    // operations, or of one superstep at a time; and the offset of those of each operation.
+    float *filters;
+    size_t filter_floats, *filters_at;
     size_t values_floats, added_floats; // of the largest chunk
-} sequence;
+} cpu_plan;
 
 typedef struct group {
     int shard;   // local number
@@ -126,7 +84,7 @@ struct engine {
     optimizer_kind kind;
     team *team;
     placement placement;
-    sequence training, inference;
+    cpu_plan training, inference;
     uint32_t frozen; // groups of parameters whose gradients `training` leaves out
     // Training has the filters of one superstep at a time, and inference has its own, from the
     // first call on. If not, inference has those of training.
@@ -195,20 +153,30 @@ typedef struct group_work {
     float *added, *values; // of the member's, its own part
 } group_work;
 
-// sequence.c
-phase operation_phase(operation_kind kind);
-// Without the operations that only gradients of frozen groups need (batch.frozen).
-void sequence_training(sequence *s, const engine *e, uint32_t frozen);
-void sequence_inference(sequence *s, const engine *e);
-void sequence_release(sequence *s);
+// cpu_plan.c
+void cpu_plan_training(cpu_plan *p, const engine *e, uint32_t frozen);
+void cpu_plan_inference(cpu_plan *p, const engine *e);
+void cpu_plan_release(cpu_plan *p);
+// Finds places for the filters. With `by_superstep`, all supersteps share one memory.
+void cpu_plan_place_filters(cpu_plan *p, const engine *e, bool by_superstep);
 
 // operations.c: runs operations [first, end) on a chunk of groups, and accounts for their time.
-void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end);
+void operations_run(const group_work *chunk, int count, const cpu_plan *p, int first, int end);
 
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // Distributes the leaves of local shards [first, end) over the threads.
 void ownership_assign(engine *e, int first, int end);
+
+// The unit of an operation that has one.
+static inline const unit *engine_unit(const engine *e, const operation *op) {
+    return &e->placement.units[op->unit];
+}
+
+// Is the operation a product by Winograd's algorithm?
+static inline bool is_winograd(const engine *e, const operation *op) {
+    return (op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT) && engine_unit(e, op)->winograd;
+}
 
 // The memory that a place is in.
 static inline float *group_memory(const group_work *g, place p) {
@@ -253,16 +221,13 @@ conv_task convolution_winograd_input(const group_work *g, const unit *u, const f
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db);
 void convolution_pack(const engine *e, const unit *u, bool transpose);
 
-// convolution.c: finds places for the filters of a sequence. With `by_superstep`, all supersteps
-// share one memory.
-void filters_place(sequence *s, bool by_superstep);
-// Transforms a thread's share of the filters of operations [first, end).
-void filters_transform(const engine *e, const sequence *s, int first, int end, int member);
+// convolution.c: transforms a thread's share of the filters of operations [first, end).
+void filters_transform(const engine *e, const cpu_plan *p, int first, int end, int member);
 
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
 static inline bool engine_shares_slots(const engine *e) {
-    return e->placement.norms == 0 && !e->options.apart && !e->options.stage;
+    return e->placement.list.norms == 0 && !e->options.apart && !e->options.stage;
 }
 
 // step.c
@@ -278,8 +243,11 @@ status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float 
 // exchange.c: copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
 // this engine's memory. Lanes that the source lacks become zero.
 void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
-// Runs an operation that exchanges activations, on one group.
-void exchange_operation(const group_work *g, operation_kind kind);
+// Operations that exchange activations or their gradients, on one group.
+void exchange_receive(const group_work *g);
+void exchange_send(const group_work *g);
+void exchange_receive_gradient(const group_work *g);
+void exchange_send_gradient(const group_work *g);
 // For the table:
 status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
@@ -295,7 +263,7 @@ void cpu_stage_reduce(engine *e);
 
 // engine.c: takes memory for the first `count` gradient buffers of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;
-// engine.c: builds the training sequence anew, for other frozen groups.
+// engine.c: plans training anew, for other frozen groups.
 void engine_freeze(engine *e, uint32_t frozen);
 // engine.c: takes memory for the filters of inference, once.
 status engine_take_filters(engine *e, error *err) MUST_CHECK;

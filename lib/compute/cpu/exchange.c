@@ -36,14 +36,15 @@ status cpu_forward(engine *e, const batch *b, error *err) {
                          "cannot run forward separately: the engine was not opened for it");
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
-    step_run(e, 0, e->training.loss_superstep, err);
+    step_run(e, 0, e->training.steps.backward_superstep, err);
     return STATUS_OK;
 }
 
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
     e->given_gradients = gradients;
     e->given_losses = losses;
-    step_run(e, e->training.loss_superstep, e->training.superstep_count, err);
+    const step_plan *p = &e->training.steps;
+    step_run(e, p->backward_superstep, p->superstep_count, err);
     return STATUS_OK;
 }
 
@@ -56,7 +57,7 @@ size_t cpu_logits_floats(const engine *e) {
 }
 
 void cpu_gather_logits(engine *e, float *logits) {
-    const size_t z = e->placement.units[e->placement.count - 1].z.offset;
+    const size_t z = e->placement.units[e->placement.list.count - 1].z.offset;
     for (int g = 0; g < e->group_count; g++)
         lanes_export(e, engine_slot(e, (size_t)g) + z, logits + (size_t)g * logits_block(e),
                      (size_t)e->program->classes);
@@ -94,35 +95,42 @@ static void block_to_place(const engine *e, const float *block, place p, float *
                          width);
 }
 
-static place output_place(const engine *e) {
-    return e->placement.units[e->placement.count - 1].y;
+static const unit *last_unit(const engine *e) {
+    return &e->placement.units[e->placement.list.count - 1];
 }
 
-void exchange_operation(const group_work *g, operation_kind kind) {
-    const engine *e = g->e;
-    const place input = e->placement.input, output = output_place(e);
-    const size_t in = (size_t)g->index * block_floats(input),
-                 out = (size_t)g->index * block_floats(output);
-    switch (kind) {
-    case OP_RECEIVE: block_to_place(e, e->stage_in + in, input, g->memory); break;
-    case OP_RECEIVE_GRADIENT:
-        block_to_place(e, e->stage_in + out, e->placement.units[e->placement.count - 1].dy,
-                       g->memory);
-        break;
-    case OP_SEND: // no unit here reads it, so it has no border
-        lanes_export(e, g->memory + output.offset, e->stage_out + out, shape_size(output.size));
-        break;
-    default:
-        lanes_export(e, g->memory + e->placement.input_gradient.offset, e->stage_out + in,
-                     shape_size(input.size));
-        break;
-    }
+// Returns a group's block among those of all groups.
+static size_t block_of(const group_work *g, place p) {
+    return (size_t)g->index * block_floats(p);
+}
+
+void exchange_receive(const group_work *g) {
+    const place input = g->e->placement.input;
+    block_to_place(g->e, g->e->stage_in + block_of(g, input), input, g->memory);
+}
+
+// No unit here reads the output, so it has no border.
+void exchange_send(const group_work *g) {
+    const place output = last_unit(g->e)->y;
+    lanes_export(g->e, g->memory + output.offset, g->e->stage_out + block_of(g, output),
+                 shape_size(output.size));
+}
+
+void exchange_receive_gradient(const group_work *g) {
+    const unit *last = last_unit(g->e);
+    block_to_place(g->e, g->e->stage_in + block_of(g, last->y), last->dy, g->memory);
+}
+
+void exchange_send_gradient(const group_work *g) {
+    const place dx = g->e->placement.input_gradient;
+    lanes_export(g->e, g->memory + dx.offset, g->e->stage_out + block_of(g, dx),
+                 shape_size(dx.size));
 }
 
 // ---- A pipeline stage: a step ----
 
 size_t cpu_stage_floats(const engine *e, bool output) {
-    return block_floats(output ? output_place(e) : e->placement.input);
+    return block_floats(output ? last_unit(e)->y : e->placement.input);
 }
 
 static void run_shards(engine *e, int first_shard, int end_shard, int first, int end, error *err) {
@@ -136,7 +144,7 @@ status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_sha
     if (rc != STATUS_OK) return rc;
     e->stage_in = in;
     e->stage_out = out;
-    run_shards(e, first_shard, end_shard, 0, e->training.loss_superstep, err);
+    run_shards(e, first_shard, end_shard, 0, e->training.steps.backward_superstep, err);
     return STATUS_OK;
 }
 
@@ -145,8 +153,8 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     e->given_gradients = e->given_losses = NULL;
     e->stage_in = dout;
     e->stage_out = din;
-    run_shards(e, first_shard, end_shard, e->training.loss_superstep, e->training.superstep_count,
-               err);
+    const step_plan *p = &e->training.steps;
+    run_shards(e, first_shard, end_shard, p->backward_superstep, p->superstep_count, err);
     return STATUS_OK;
 }
 

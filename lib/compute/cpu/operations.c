@@ -49,22 +49,15 @@ static float *input_gradient(const group_work *g, const unit *u) {
     return u->layers.source.adds ? g->added : g->memory + u->dx.offset;
 }
 
-static void add_input_gradient(const group_work *g, const unit *u) {
-    if (u->layers.first || !u->layers.source.adds) return;
+static void add_gradient(const group_work *g, const unit *u) {
     g->e->kernels->add(g->memory + u->dx.offset, g->added,
                        shape_size(u->dx.size) * (size_t)g->e->kernels->lanes);
 }
 
-// The gradient of the input of the layer that begins a unit, and of its parameters if it is
-// unfused.
-static void run_input(const group_work *g, const unit *u, const layer *l) {
-    cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
-    add_input_gradient(g, u);
-}
-
 static void run_anchor_input(const group_work *g, const unit *u) {
-    if (u->layers.anchor) {
-        run_input(g, u, u->layers.anchor);
+    const layer *l = u->layers.anchor;
+    if (l) {
+        cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
         return;
     }
     pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
@@ -94,7 +87,7 @@ static epilogue_task epilogue(const group_work *g, const unit *u) {
         t.shift = e->norm.run_shift + u->layers.norm_channel;
         return t;
     }
-    const size_t channels = e->placement.norm_channels;
+    const size_t channels = e->placement.list.norm_channels;
     const size_t shard = (size_t)g->group->shard * channels + u->layers.norm_channel;
     const size_t own = (size_t)g->index * channels + u->layers.norm_channel;
     t.scale = e->norm.scale + shard;
@@ -117,11 +110,10 @@ static epilogue_task epilogue_gradient(const group_work *g, const unit *u) {
     return t;
 }
 
-static void run_sum_backward(const group_work *g, const unit *u) {
+// Of a sum: the kernels of an epilogue without one include their activation.
+static void run_epilogue_activation(const group_work *g, const unit *u) {
     const view y = place_view(u->y, g->memory);
-    float *dy = g->memory + u->dy.offset;
-    if (u->layers.relu) g->e->kernels->relu_backward(&y, dy);
-    pass_gradient(g, dy, u->layers.second, u->second_dx);
+    g->e->kernels->relu_backward(&y, g->memory + u->dy.offset);
 }
 
 // Writes or adds `values` (NULL: zeros) to a part of the group's gradient buffer.
@@ -137,7 +129,7 @@ static void run_statistics(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const size_t channels = (size_t)u->layers.norm->out.channels;
     const size_t shard =
-        (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
+        (size_t)g->group->shard * e->placement.list.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
     put_gradients(g, e->program->parameters + u->layers.norm->mean,
                   leads ? e->norm.weighted_mean + shard : NULL, channels);
@@ -152,12 +144,11 @@ static void run_epilogue_sums(const group_work *g, const unit *u) {
     const size_t channels = (size_t)u->layers.norm->out.channels;
     put_gradients(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
     put_gradients(g, u->layers.norm->bias, t.sum_dy, channels);
-    run_statistics(g, u);
 }
 
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const size_t own = (size_t)g->index * e->placement.norm_channels + u->layers.norm_channel;
+    const size_t own = (size_t)g->index * e->placement.list.norm_channels + u->layers.norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
@@ -192,66 +183,78 @@ static void fetch_images(const engine *e, const group *next) {
             __builtin_prefetch(e->batch->pixels[next->first + n] + i, 0, 2);
 }
 
-static void run_operation(const group_work *g, const operation *op) {
+static void run_load(const group_work *g) {
     const engine *e = g->e;
+    const view x = place_view(e->placement.input, g->memory);
+    e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
+    if (g->next) fetch_images(e, g->next);
+}
+
+static void run_epilogue(const group_work *g, const unit *u) {
+    const epilogue_task t = epilogue(g, u);
+    g->e->kernels->epilogue_forward(&t);
+}
+
+static void run_epilogue_backward(const group_work *g, const unit *u) {
+    const epilogue_task t = epilogue_gradient(g, u);
+    g->e->kernels->epilogue_backward(&t);
+}
+
+static void run_operation(const group_work *g, const operation *op) {
+    const unit *u = op->unit == NO_UNIT ? NULL : engine_unit(g->e, op);
     switch (op->kind) {
-    case OP_RECEIVE:
-    case OP_SEND:
-    case OP_RECEIVE_GRADIENT:
-    case OP_SEND_GRADIENT: exchange_operation(g, op->kind); break;
-    case OP_LOAD: {
-        const view x = place_view(e->placement.input, g->memory);
-        e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
-        if (g->next) fetch_images(e, g->next);
-        break;
-    }
-    case OP_ANCHOR: run_anchor(g, op->unit); break;
-    case OP_MOMENTS: run_moments(g, op->unit); break;
+    case OP_LOAD: run_load(g); break;
+    case OP_RECEIVE: exchange_receive(g); break;
+    case OP_SEND: exchange_send(g); break;
+    case OP_RECEIVE_GRADIENT: exchange_receive_gradient(g); break;
+    case OP_SEND_GRADIENT: exchange_send_gradient(g); break;
+    case OP_ANCHOR: run_anchor(g, u); break;
+    case OP_MOMENTS: run_moments(g, u); break;
     case OP_EPILOGUE:
-    case OP_EPILOGUE_AGAIN: {
-        const epilogue_task t = epilogue(g, op->unit);
-        e->kernels->epilogue_forward(&t);
+    case OP_EPILOGUE_AGAIN: run_epilogue(g, u); break;
+    case OP_UNFUSED: cpu_layers[u->layers.unfused->kind].forward(g, u); break;
+    case OP_LOSS: run_loss(g, u); break;
+    case OP_EPILOGUE_ACTIVATION: run_epilogue_activation(g, u); break;
+    case OP_EPILOGUE_SECOND:
+        pass_gradient(g, g->memory + u->dy.offset, u->layers.second, u->second_dx);
         break;
-    }
-    case OP_UNFUSED: cpu_layers[op->unit->layers.unfused->kind].forward(g, op->unit); break;
-    case OP_LOSS: run_loss(g, op->unit); break;
-    case OP_SUM_BACKWARD: run_sum_backward(g, op->unit); break;
-    case OP_EPILOGUE_SUMS: run_epilogue_sums(g, op->unit); break;
-    case OP_STATISTICS: run_statistics(g, op->unit); break;
-    case OP_EPILOGUE_BACKWARD: {
-        const epilogue_task t = epilogue_gradient(g, op->unit);
-        e->kernels->epilogue_backward(&t);
+    case OP_EPILOGUE_SUMS: run_epilogue_sums(g, u); break;
+    case OP_STATISTICS: run_statistics(g, u); break;
+    case OP_EPILOGUE_BACKWARD: run_epilogue_backward(g, u); break;
+    case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, u); break;
+    case OP_ANCHOR_INPUT: run_anchor_input(g, u); break;
+    case OP_UNFUSED_BACKWARD:
+        cpu_layers[u->layers.unfused->kind].backward(g, u, input_gradient(g, u));
         break;
-    }
-    case OP_UNFUSED_BACKWARD: run_input(g, op->unit, op->unit->layers.unfused); break;
-    case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, op->unit); break;
-    case OP_ANCHOR_INPUT: run_anchor_input(g, op->unit); break;
+    case OP_ADD_GRADIENT: add_gradient(g, u); break;
+    case OP_NORM:
+    case OP_NORM_BACKWARD:
+    case OP_BARRIER:
+    case OPERATION_KINDS: break; // of all threads together: step.c
     }
 }
 
 // Products by Winograd's algorithm, on all groups of a chunk at once.
 static void run_winograd(const group_work *chunk, int count, const operation *op,
                          const float *filters) {
+    const unit *u = engine_unit(chunk->e, op);
     conv_task tasks[CHUNK] = {0};
-    const bool forward = op->kind == OP_ANCHOR;
     for (int i = 0; i < count; i++)
-        tasks[i] = forward ? convolution_winograd(&chunk[i], op->unit, filters)
-                           : convolution_winograd_input(&chunk[i], op->unit, filters,
-                                                        input_gradient(&chunk[i], op->unit));
+        tasks[i] = op->kind == OP_ANCHOR ? convolution_winograd(&chunk[i], u, filters)
+                                         : convolution_winograd_input(&chunk[i], u, filters,
+                                                                      input_gradient(&chunk[i], u));
     chunk->e->kernels->winograd(tasks, count);
-    for (int i = 0; i < count && !forward; i++) add_input_gradient(&chunk[i], op->unit);
 }
 
-void operations_run(const group_work *chunk, int count, const sequence *s, int first, int end) {
+void operations_run(const group_work *chunk, int count, const cpu_plan *p, int first, int end) {
     for (int i = first; i < end; i++) {
-        const operation *op = &s->operations[i];
-        const bool products = op->kind == OP_ANCHOR || op->kind == OP_ANCHOR_INPUT;
-        if (products && op->unit->winograd)
-            run_winograd(chunk, count, op, s->filters + op->filters);
+        const operation *op = &p->steps.operations[i];
+        if (is_winograd(chunk->e, op))
+            run_winograd(chunk, count, op, p->filters + p->filters_at[i]);
         else
             for (int k = 0; k < count; k++) run_operation(&chunk[k], op);
         // Reads the clock at each change of phase, not for each operation.
-        if (i + 1 == end || operation_phase(op->kind) != operation_phase(op[1].kind))
-            member_mark(chunk->member, operation_phase(op->kind));
+        if (i + 1 == end || operation_phase(op) != operation_phase(&op[1]))
+            member_mark(chunk->member, operation_phase(op));
     }
 }

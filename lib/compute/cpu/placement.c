@@ -5,6 +5,57 @@
 
 #include "base/memory.h"
 
+// ---- Units ----
+
+static int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+// Winograd's algorithm and linear layers read no padding.
+static bool needs_border(const layer *l) {
+    return l->kind == LAYER_CONV && !winograd_pays(l);
+}
+
+// Zero columns that the readers of a unit's y (or of the input) need around it.
+static int border_around(const unit_list *list, int of) {
+    int border = 0;
+    for (int i = of + 1; i < list->count; i++) {
+        const unit_layers *u = &list->units[i];
+        if (u->source.unit == of && u->anchor && needs_border(u->anchor))
+            border = max_int(border, u->anchor->pad_w);
+    }
+    return border;
+}
+
+// A single reader of a y may write to it, unless backward reads it: the ReLU of an epilogue with a
+// sum goes by its output.
+static bool works_in_place(const unit_list *list, int index) {
+    const unit_layers *u = &list->units[index];
+    if (u->anchor || u->unfused || u->sum || u->source.unit == UNIT_INPUT) return false;
+    const unit_layers *source = &list->units[u->source.unit];
+    return units_readers(list, u->source.unit) == 1 && !(source->plus && source->relu);
+}
+
+// Not if that would take long, as with GELU, or save little, as with pooling.
+static bool computes_again(const unit_list *list, int index) {
+    const unit_layers *u = &list->units[index];
+    if (list->norms == 0 || index + 1 == list->count || u->unfused || u->smooth || u->pool ||
+        u->plus)
+        return false;
+    const unit_layers *next = &list->units[index + 1];
+    return next->anchor && next->source.unit == index && units_readers(list, index) == 1 &&
+           border_around(list, index) == 0;
+}
+
+status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
+    status rc = units_init(list, p, o->receives, o->sends, err);
+    for (int i = 0; i < list->count; i++)
+        list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
+                                                .again = computes_again(list, i),
+                                                .activation_with_epilogue = true};
+    return rc;
+}
+
 // ---- Places ----
 
 // Kernels may read this many floats past the last place, but never use them.
@@ -24,26 +75,6 @@ static place put(placement *p, shape size, int border) {
 
 static size_t floats_of(const placement *p, shape s) {
     return shape_size(s) * (size_t)p->lanes;
-}
-
-static int max_int(int a, int b) {
-    return a > b ? a : b;
-}
-
-// Winograd's algorithm and linear layers read no padding.
-static bool needs_border(const layer *l) {
-    return l->kind == LAYER_CONV && !winograd_pays(l);
-}
-
-// Zero columns that the readers of a unit's y (or of the input) need around it.
-static int border_around(const placement *p, int of) {
-    int border = 0;
-    for (int i = of + 1; i < p->count; i++) {
-        const unit_layers *l = &p->units[i].layers;
-        if (l->source.unit == of && l->anchor && needs_border(l->anchor))
-            border = max_int(border, l->anchor->pad_w);
-    }
-    return border;
 }
 
 // Zero columns around dz that the input gradient of a convolution reads.
@@ -68,36 +99,6 @@ static bool needs_choices(const unit_layers *u) {
     return u->pool || (u->unfused && layer_traits_of(u->unfused)->has_choices);
 }
 
-static int readers_of(const placement *p, int of) {
-    int readers = 0;
-    for (int i = 0; i < p->count; i++) {
-        const unit_layers *l = &p->units[i].layers;
-        readers += l->source.unit == of;
-        readers += unit_has_second(l) && l->second.unit == of;
-    }
-    return readers;
-}
-
-// A single reader of a y may write to it, unless backward reads it: the ReLU of an epilogue with a
-// sum goes by its output.
-static bool works_in_place(const placement *p, int index) {
-    const unit_layers *l = &p->units[index].layers;
-    if (l->anchor || l->unfused || l->sum || l->source.unit == UNIT_INPUT) return false;
-    const unit_layers *source = &p->units[l->source.unit].layers;
-    return readers_of(p, l->source.unit) == 1 && !(source->plus && source->relu);
-}
-
-// Not if that would take long, as with GELU, or save little, as with pooling.
-static bool computes_again(const placement *p, int index) {
-    const unit_layers *l = &p->units[index].layers;
-    if (p->norms == 0 || index + 1 == p->count || l->unfused || l->smooth || l->pool || l->plus)
-        return false;
-    const unit_layers *next = &p->units[index + 1].layers;
-    return next->anchor && next->source.unit == index &&
-           !(next->plus && next->second.unit == index) && readers_of(p, index) == 1 &&
-           border_around(p, index) == 0;
-}
-
 // A place without borders at `offset`.
 static place place_at(const placement *p, shape size, size_t offset) {
     const size_t row = (size_t)size.width * (size_t)p->lanes;
@@ -108,11 +109,10 @@ static place place_at(const placement *p, shape size, size_t offset) {
 static void place_values(placement *p, int index, bool bordered) {
     unit *u = &p->units[index];
     const unit_layers *l = &u->layers;
-    const int around_z = border_of_gradient(u), around_y = border_around(p, index);
-    u->in_place = works_in_place(p, index);
-    if (!l->unfused && !u->in_place && bordered == (around_z > 0)) u->z = put(p, l->z, around_z);
-    u->again = computes_again(p, index);
-    if (u->again) {
+    const int around_z = border_of_gradient(u), around_y = border_around(&p->list, index);
+    if (!l->unfused && !l->options.in_place && bordered == (around_z > 0))
+        u->z = put(p, l->z, around_z);
+    if (l->options.again) {
         u->y = place_at(p, l->y, 0);
         u->y.in_thread = true;
     } else if (!l->last && bordered == (around_y > 0)) {
@@ -125,7 +125,7 @@ static void place_sources(placement *p, int index) {
     unit *u = &p->units[index];
     u->x = y_of(p, u->layers.source);
     if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
-    if (u->in_place) u->z = place_at(p, u->layers.z, u->x.offset);
+    if (u->layers.options.in_place) u->z = place_at(p, u->layers.z, u->x.offset);
     if (!u->layers.last && needs_choices(&u->layers)) {
         u->choices = p->bytes;
         p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
@@ -167,11 +167,11 @@ static place dy_of(const placement *p, unit_source s) {
 
 // Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
 static void place_gradients(placement *p, bool sends) {
-    bool *written = memory_new((size_t)p->count, sizeof *written);
-    if (sends) place_gradient(p, written, p->count - 1, p->count - 1);
-    for (int i = p->count - 1; i >= 0; i--) {
+    bool *written = memory_new((size_t)p->list.count, sizeof *written);
+    if (sends) place_gradient(p, written, p->list.count - 1, p->list.count - 1);
+    for (int i = p->list.count - 1; i >= 0; i--) {
         unit *u = &p->units[i];
-        if (u->in_place) {
+        if (u->layers.options.in_place) {
             unit *source = &p->units[u->layers.source.unit];
             source->dy = place_at(p, source->layers.y, u->z.offset);
             written[u->layers.source.unit] = true;
@@ -222,36 +222,32 @@ static void place_weights(placement *p, unit *u, const kernels *k) {
     u->packed_transposed = take_packed(p, parts * u->packed_transposed_part);
 }
 
-status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
-                      bool sends, error *err) {
-    unit_list list;
+status placement_init(placement *p, const program *prog, const kernels *k, const engine_options *o,
+                      error *err) {
     *p = (placement){.lanes = k->lanes};
-    status rc = units_init(&list, prog, receives, sends, err);
+    const status rc = placement_units(prog, o, &p->list, err);
     if (rc != STATUS_OK) return rc;
-    p->units = memory_new((size_t)list.count, sizeof *p->units);
-    p->count = list.count;
-    p->norms = list.norms;
-    p->norm_channels = list.norm_channels;
-    for (int i = 0; i < p->count; i++) p->units[i].layers = list.units[i];
-    p->input = put(p, prog->input, border_around(p, UNIT_INPUT));
-    if (receives) p->input_gradient = put(p, prog->input, 0);
-    for (int i = 0; i < p->count; i++) place_values(p, i, true);
-    for (int i = 0; i < p->count; i++) place_values(p, i, false);
-    for (int i = 0; i < p->count; i++) {
+    p->units = memory_new((size_t)p->list.count, sizeof *p->units);
+    for (int i = 0; i < p->list.count; i++) p->units[i].layers = p->list.units[i];
+    p->input = put(p, prog->input, border_around(&p->list, UNIT_INPUT));
+    if (o->receives) p->input_gradient = put(p, prog->input, 0);
+    for (int i = 0; i < p->list.count; i++) place_values(p, i, true);
+    for (int i = 0; i < p->list.count; i++) place_values(p, i, false);
+    for (int i = 0; i < p->list.count; i++) {
         place_sources(p, i);
         place_weights(p, &p->units[i], k);
     }
-    place_gradients(p, sends);
+    place_gradients(p, o->sends);
     // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
-    units_release(&list);
     return rc;
 }
 
 size_t placement_values(const placement *p, const unit *u) {
-    return u->again ? (floats_of(p, u->layers.y) + GROUP - 1) / GROUP * GROUP + SLACK : 0;
+    return u->layers.options.again ? (floats_of(p, u->layers.y) + GROUP - 1) / GROUP * GROUP + SLACK
+                                   : 0;
 }
 
 size_t placement_added(const placement *p, const unit *u) {
@@ -261,6 +257,7 @@ size_t placement_added(const placement *p, const unit *u) {
 }
 
 void placement_release(placement *p) {
+    units_release(&p->list);
     free(p->units);
     *p = (placement){0};
 }

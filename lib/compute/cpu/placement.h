@@ -6,7 +6,8 @@
 // need zeros around them come first: their memory is not shared, so that the zeros stay.
 //
 // With batch norm, a step keeps the values of all its groups. A y that only the next convolution or
-// linear layer reads is not kept: its epilogue runs again before the weight gradient of that layer.
+// linear layer reads is not kept: its epilogue runs again before the weight gradient of that layer,
+// into the memory of the thread.
 #ifndef LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 #define LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 
@@ -15,7 +16,7 @@
 
 #include "base/error.h"
 #include "compute/cpu/kernels.h"
-#include "compute/units.h"
+#include "compute/plan/units.h"
 
 // The place of an activation in the memory of a group or thread: offset in floats of element
 // (0, 0, 0), and the strides.
@@ -29,8 +30,6 @@ typedef struct unit {
     unit_layers layers;
     place x, z, y, dy, dx;                      // x, dx: the y and dy of its source
     place second, second_dx;                    // sum: likewise, of its second source
-    bool in_place;                              // z is x, which nothing else reads, and dx is dz
-    bool again;                                 // y is in the memory of the thread, see above
     size_t end;                                 // of the places without borders of the units so far
     size_t choices;                             // max pool, dropout: offset in bytes after floats
     bool winograd;                              // conv: by Winograd's algorithm
@@ -40,21 +39,23 @@ typedef struct unit {
 } unit;
 
 typedef struct placement {
-    unit *units;
-    int count;
+    unit_list list;
+    unit *units;                 // list.count of them
     int lanes;                   // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
-    int norms;                   // units with batch norm
-    size_t norm_channels;        // channels of all batch norms together
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
 } placement;
 
-// Fails with STATUS_USAGE, naming the layer, if this backend cannot run the program. `receives`:
-// the input gradient is needed; `sends`: the program does not end in logits.
-status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
-                      bool sends, error *err) MUST_CHECK;
+// Cuts a program into units and decides how they run (backend.h). Neither the instruction set nor
+// the lanes have an effect.
+status placement_units(const program *p, const engine_options *o, unit_list *list,
+                       error *err) MUST_CHECK;
+
+// Fails as placement_units does.
+status placement_init(placement *p, const program *prog, const kernels *k, const engine_options *o,
+                      error *err) MUST_CHECK;
 void placement_release(placement *p);
 
 // Return the floats that an operation on a group of this unit needs in the memory of the thread:

@@ -5,9 +5,12 @@
 
 #include "compute/cpu/engine.h"
 
+// Of a superstep, the parts that it writes.
 static void merge_top(const engine *e, const team_member *m, const superstep *s, int top) {
-    for (int i = s->range_first; i < s->range_end; i++) {
-        const range r = e->training.ranges[i];
+    const step_plan *p = &e->training.steps;
+    const operation *first = &p->operations[s->first], *last = &p->operations[s->end - 1];
+    for (int i = first->first_range; i < last->end_range; i++) {
+        const gradient_range r = p->ranges[i];
         e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
     }
 }
@@ -28,8 +31,10 @@ static group_work work_of(engine *e, int member, int leaf) {
 }
 
 // A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
-static void run_superstep(engine *e, int member, const superstep *s) {
+static void run_superstep(engine *e, int member, int number) {
     team_member *m = &e->members[member];
+    const superstep *s = &e->training.steps.supersteps[number];
+    const superstep_needs *needs = &e->training.needs[number];
     group_work chunk[CHUNK];
     int top = -1, count = 0;
     for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
@@ -39,9 +44,9 @@ static void run_superstep(engine *e, int member, const superstep *s) {
         *w = work_of(e, member, leaf);
         w->gradients = m->stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
-        w->added = m->added + (size_t)count * s->added;
-        w->values = m->values + (size_t)count * s->values;
-        if (++count < s->chunk && merges < 2 && w->next) continue;
+        w->added = m->added + (size_t)count * needs->added;
+        w->values = m->values + (size_t)count * needs->values;
+        if (++count < needs->chunk && merges < 2 && w->next) continue;
         operations_run(chunk, count, &e->training, s->first, s->end);
         count = 0;
         if (merges < 2) continue; // nothing to add, so no time to account for
@@ -88,18 +93,19 @@ static bool hand_over(engine *e, int member) {
 static void transform_filters(engine *e, int member, const superstep *s) {
     if (!e->filters_by_superstep) return;
     filters_transform(e, &e->training, s->first, s->end, member);
-    member_mark(&e->members[member], operation_phase(e->training.operations[s->end - 1].kind));
+    member_mark(&e->members[member], operation_phase(&e->training.steps.operations[s->end - 1]));
 }
 
-// The joint work of all threads after a superstep, and the filters of the next one: from here on no
-// thread reads those of this one.
-static bool pass_barrier(engine *e, int member, const superstep *s) {
-    if (s->barrier == BARRIER_NONE) return true;
+// The operation that joins the groups after a superstep, and the filters of the next one: from here
+// on no thread reads those of this one.
+static bool join_groups(engine *e, int member, const superstep *s) {
+    if (!s->joins) return true;
+    const operation *op = &e->training.steps.operations[s->end];
     team_barrier(e->team);
     member_mark(&e->members[member], PHASE_WAIT);
     transform_filters(e, member, s + 1);
-    if (s->barrier == BARRIER_FORWARD) return batch_norm_forward(e, s->norm, member);
-    if (s->barrier == BARRIER_BACKWARD) return batch_norm_backward(e, s->norm, member);
+    if (op->kind == OP_NORM) return batch_norm_forward(e, engine_unit(e, op), member);
+    if (op->kind == OP_NORM_BACKWARD) return batch_norm_backward(e, engine_unit(e, op), member);
     team_barrier(e->team);
     return true;
 }
@@ -108,16 +114,16 @@ static void step_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    transform_filters(e, member, &e->training.supersteps[e->first_superstep]);
+    const step_plan *p = &e->training.steps;
+    transform_filters(e, member, &p->supersteps[e->first_superstep]);
     if (e->filters_by_superstep) team_barrier(e->team);
     for (int i = e->first_superstep; i < e->end_superstep; i++) {
-        const superstep *s = &e->training.supersteps[i];
-        run_superstep(e, member, s);
-        const bool well = pass_barrier(e, member, s);
+        run_superstep(e, member, i);
+        const bool well = join_groups(e, member, &p->supersteps[i]);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
-    if (e->end_superstep < e->training.superstep_count) return;
+    if (e->end_superstep < p->superstep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
     if (!hand_over(e, member)) join_gradients(e, member);
@@ -143,7 +149,7 @@ status cpu_step(engine *e, const batch *b, error *err) {
     status rc = cpu_begin(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->given_gradients = e->given_losses = NULL;
-    step_run(e, 0, e->training.superstep_count, err);
+    step_run(e, 0, e->training.steps.superstep_count, err);
     return STATUS_OK;
 }
 
@@ -160,7 +166,7 @@ static void infer_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const superstep *s = &e->inference.supersteps[0];
+    const superstep *s = &e->inference.steps.supersteps[0];
     if (e->filters_by_superstep && e->inference_is_old) {
         filters_transform(e, &e->inference, s->first, s->end, member);
         team_barrier(e->team);
@@ -176,7 +182,7 @@ static void infer_body(void *argument, int member) {
                                  .memory = engine_slot(e, (size_t)member),
                                  .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
-        store_logits(&work, &e->placement.units[e->placement.count - 1],
+        store_logits(&work, &e->placement.units[e->placement.list.count - 1],
                      e->infer_logits + first * (size_t)e->program->classes);
     }
     member_mark(m, PHASE_FORWARD);

@@ -28,7 +28,7 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_clock_open(&e->clock, d, err));
     TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
     TRY(cuda_place(p, d, err));
-    cuda_sequence(p);
+    cuda_plan_steps(p);
     TRY(cuda_take_norms(&e->norm, p, d, err));
     TRY(cuda_take_inputs(&e->input, p, d, err));
     TRY(cuda_take_model(&e->model, p, d, err));
@@ -165,6 +165,7 @@ static bool cuda_launches_early(const engine *e) {
 const backend cuda_backend = {
     .name = "cuda",
     .keeps_data = true,
+    .units = cuda_units,
     .open = cuda_open,
     .close = cuda_close,
     .allocate = cuda_allocate,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "compute/backend.h"
+#include "compute/plan/units.h"
 
 enum { DEVICE_NAME_BYTES = 128, DEVICE_DRIVER_BYTES = 64, DEVICE_LIBRARIES_BYTES = 64 };
 
@@ -68,9 +69,9 @@ typedef struct gpu_monitor gpu_monitor;
 // its size changes the ABI number by itself.
 enum {
     CUDA_LIBRARY_REVISION = 6,
-    CUDA_LIBRARY_ABI =
-        (int)((CUDA_LIBRARY_REVISION << 20) + sizeof(backend) + sizeof(engine_options) +
-              sizeof(batch) + sizeof(program) + sizeof(layer) + sizeof(device_info))
+    CUDA_LIBRARY_ABI = (int)((CUDA_LIBRARY_REVISION << 20) + sizeof(backend) +
+                             sizeof(engine_options) + sizeof(batch) + sizeof(program) +
+                             sizeof(layer) + sizeof(unit_layers) + sizeof(device_info))
 };
 
 typedef struct cuda_library {

@@ -27,20 +27,35 @@ static size_t first_parameter(const unit_layers *u, size_t none) {
     return first && layer_weights(first) > 0 ? first->weight : none;
 }
 
-// Returns the index of the last operation that makes gradients of this unit's parameters.
-static int completing_operation(const cuda_plan *p, const cuda_unit *u) {
-    int last = 0;
-    for (int i = p->backward_first; i < p->operation_count; i++) {
-        const operation *op = &p->operations[i];
-        if (op->unit == u && op->kind != OP_ANCHOR_INPUT && op->kind != OP_ADD_GRADIENT) last = i;
-    }
+// Returns the index of the last operation that writes gradients of the parameters [first, end).
+static int completing_operation(const cuda_plan *p, size_t first, size_t end) {
+    const step_plan *steps = &p->training;
+    int last = steps->backward;
+    for (int i = last; i < steps->operation_count; i++)
+        for (int k = steps->operations[i].first_range; k < steps->operations[i].end_range; k++) {
+            const gradient_range *r = &steps->ranges[k];
+            if (r->first < end && r->first + r->count > first && r->first < p->program->parameters)
+                last = i;
+        }
     return last;
 }
 
-static status add_bucket(cuda_comm *c, size_t first, size_t end, int behind, error *err) {
+// Buckets stay in order, even if nothing writes the gradients of one because they are frozen.
+static void find_completing_operations(cuda_comm *c) {
+    int behind = 0;
+    for (int i = 0; i < c->bucket_count; i++) {
+        const slices *s = &c->buckets[i].slices;
+        const int last = completing_operation(c->plan, s->first, s->end);
+        if (last > behind) behind = last;
+        c->buckets[i].behind = behind;
+    }
+    c->frozen = c->plan->frozen;
+}
+
+static status add_bucket(cuda_comm *c, size_t first, size_t end, error *err) {
     bucket *b = &c->buckets[c->bucket_count++];
     status rc;
-    *b = (bucket){.slices = cuda_slices(first, end, c->ranks.size), .behind = behind};
+    *b = (bucket){.slices = cuda_slices(first, end, c->ranks.size)};
     TRY(cuda_check(c->device, cudaEventCreate(&b->begun), "creating an event", err));
     TRY(cuda_check(c->device, cudaEventCreate(&b->done), "creating an event", err));
 out:
@@ -58,10 +73,11 @@ static status cut_gradients(cuda_comm *c, error *err) {
         complete = first_parameter(&p->units.units[i], complete);
         const size_t first = (complete + unit - 1) / unit * unit;
         if (first >= end || end - first < least || first < least) continue;
-        TRY(add_bucket(c, first, end, completing_operation(p, &p->placed[i]), err));
+        TRY(add_bucket(c, first, end, err));
         end = first;
     }
-    rc = add_bucket(c, 0, end, p->operation_count - 1, err);
+    TRY(add_bucket(c, 0, end, err));
+    find_completing_operations(c);
 out:
     return rc;
 }
@@ -131,6 +147,7 @@ out:
 status cuda_reduce_bucket_behind(cuda_comm *c, int behind, bool forked, error *err) {
     const cuda_device *d = c->device;
     status rc = STATUS_OK;
+    if (c->frozen != c->plan->frozen) find_completing_operations(c);
     for (int i = 0; i < c->bucket_count; i++) {
         if (c->buckets[i].behind != behind) continue;
         TRY(cuda_wait_for(d, serial(c), d->stream, err));

@@ -85,6 +85,7 @@ struct cuda_comm {
     // For reductions that are part of a step, from the end of the gradient buffer to its beginning.
     bucket *buckets;
     int bucket_count;
+    uint32_t frozen;     // groups of parameters, in the plan that they are for
     cudaStream_t stream; // concurrent with backward
     // The graphs were captured with these: a transport's calls fix the number of terms.
     bool captured_exact;

@@ -28,13 +28,14 @@ static int items_left_out(const engine *e) {
 }
 
 static int item_count(const engine *e) {
-    return 1 + e->plan.operation_count + (int)(sizeof behind / sizeof *behind) - items_left_out(e);
+    return 1 + e->plan.training.operation_count + (int)(sizeof behind / sizeof *behind) -
+           items_left_out(e);
 }
 
 static item item_at(const engine *e, int n) {
     if (n == 0) return (item){ITEM_INPUT, 0};
-    if (n <= e->plan.operation_count) return (item){ITEM_OPERATION, n - 1};
-    return (item){behind[n - 1 - e->plan.operation_count + items_left_out(e)], 0};
+    if (n <= e->plan.training.operation_count) return (item){ITEM_OPERATION, n - 1};
+    return (item){behind[n - 1 - e->plan.training.operation_count + items_left_out(e)], 0};
 }
 
 // ---- Running ----
@@ -49,7 +50,7 @@ static status send_input(engine *e, error *err) {
 static status run_step(engine *e, error *err) {
     status rc;
     TRY(send_input(e, err));
-    TRY(cuda_run_operations(e, 0, e->plan.operation_count, false, err));
+    TRY(cuda_run_operations(e, 0, e->plan.training.operation_count, false, err));
     TRY(cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err));
     TRY(cuda_run_update(e, err));
 out:
@@ -71,14 +72,16 @@ static status run_item(engine *e, const void *task, error *err) {
 
 // ---- Names ----
 
-static const char *what_it_does(const operation *op) {
-    switch (op->kind) {
+static const char *forward_of(const unit_options *o) {
+    if (o->moments_with_anchor)
+        return o->epilogue_with_anchor ? "forward with moments and tail" : "forward with moments";
+    return o->epilogue_with_anchor ? "forward with tail" : "forward";
+}
+
+static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
+    switch (kind) {
     case OP_LOAD: return "load";
-    case OP_ANCHOR:
-        return op->unit->makes_moments && op->unit->makes_epilogue ? "forward with moments and tail"
-               : op->unit->makes_moments                           ? "forward with moments"
-               : op->unit->makes_epilogue                          ? "forward with tail"
-                                                                   : "forward";
+    case OP_ANCHOR: return forward_of(&u->layers.options);
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
     case OP_EPILOGUE: return "tail";
@@ -90,27 +93,29 @@ static const char *what_it_does(const operation *op) {
     case OP_NORM_BACKWARD: return "factors";
     case OP_EPILOGUE_BACKWARD: return "tail gradient";
     case OP_ANCHOR_WEIGHTS: return "weight gradient";
-    case OP_ANCHOR_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
+    case OP_ANCHOR_INPUT: return u->sums_of ? "input gradient with sums" : "input gradient";
     case OP_UNFUSED_BACKWARD: return "gradient";
     case OP_ADD_GRADIENT: return "sum of input gradients";
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
-    case OP_EXCHANGE:
-    case OP_LOSS_SUM: break;
+    case OP_STATISTICS:
+    case OP_EPILOGUE_AGAIN:
+    case OP_BARRIER:
+    case OPERATION_KINDS: break;
     }
     return "exchange";
 }
 
 // Returns the layer that an operation is named after; NULL if it belongs to none. An epilogue,
 // which may cover several layers, belongs to its unit's first one.
-static const layer *layer_of(const operation *op) {
-    if (!op->unit || op->kind == OP_LOSS) return NULL;
-    const unit_layers *l = &op->unit->layers;
+static const layer *layer_of(const cuda_unit *u, operation_kind kind) {
+    if (!u || kind == OP_LOSS) return NULL;
+    const unit_layers *l = &u->layers;
     if (l->unfused) return l->unfused;
-    const bool norms = op->kind == OP_MOMENTS || op->kind == OP_NORM ||
-                       op->kind == OP_EPILOGUE_SUMS || op->kind == OP_NORM_BACKWARD;
+    const bool norms = kind == OP_MOMENTS || kind == OP_NORM || kind == OP_EPILOGUE_SUMS ||
+                       kind == OP_NORM_BACKWARD;
     return norms || !l->anchor ? l->norm : l->anchor;
 }
 
@@ -123,9 +128,11 @@ static void name_item(const engine *e, const item *i, operation_profile *p) {
         snprintf(p->name, sizeof p->name, "%s", names[i->kind]);
         return;
     }
-    const operation *op = &e->plan.operations[i->operation];
-    const layer *l = layer_of(op);
-    snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "", what_it_does(op));
+    const operation *op = &e->plan.training.operations[i->operation];
+    const cuda_unit *u = cuda_unit_of(&e->plan, op);
+    const layer *l = layer_of(u, op->kind);
+    snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "",
+             what_it_does(u, op->kind));
 }
 
 // ---- Counting ----
@@ -169,42 +176,44 @@ static double passed_bytes(const engine *e, unit_source to, shape z) {
 }
 
 // A copy, or a sum of two values.
-static void count_sum(const engine *e, const operation *op, operation_profile *p) {
-    const unit_layers *l = &op->unit->layers;
-    if (op->kind == OP_ANCHOR)
+static void count_sum(const engine *e, const cuda_unit *u, operation_kind kind,
+                      operation_profile *p) {
+    const unit_layers *l = &u->layers;
+    if (kind == OP_ANCHOR)
         p->bytes = (l->sum ? 3.0 : 2.0) * sizeof(float) * values(e, l->z);
     else
         p->bytes = passed_bytes(e, l->source, l->z) + passed_bytes(e, l->second, l->z);
 }
 
 // An anchor's forward, weight gradient and input gradient have the same number of multiply-adds.
-static void count_anchor(const engine *e, const operation *op, operation_profile *p) {
-    const unit_layers *u = &op->unit->layers;
-    const layer *l = u->anchor;
-    const double z = sizeof(float) * values(e, u->z);
-    if (!l) {
-        count_sum(e, op, p);
+static void count_anchor(const engine *e, const cuda_unit *u, operation_kind kind,
+                         operation_profile *p) {
+    const unit_layers *l = &u->layers;
+    const double z = sizeof(float) * values(e, l->z);
+    if (!l->anchor) {
+        count_sum(e, u, kind, p);
         return;
     }
-    const bool epilogue = op->kind == OP_ANCHOR && op->unit->makes_epilogue;
-    const double times = op->kind == OP_ANCHOR_WEIGHTS ? local_shards(e) : 1;
-    p->bytes = sizeof(float) * values(e, l->in) + times * parameter_bytes(l);
-    p->bytes += !epilogue ? z : u->norm ? 2 * z + epilogue_bytes(e, u) : epilogue_bytes(e, u);
-    if (op->kind == OP_ANCHOR_INPUT && op->unit->sums_of)
-        p->bytes += from_epilogue_bytes(e, &op->unit->sums_of->layers);
-    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, epilogue && u->pool) *
+    const bool epilogue = kind == OP_ANCHOR && l->options.epilogue_with_anchor;
+    const double times = kind == OP_ANCHOR_WEIGHTS ? local_shards(e) : 1;
+    p->bytes = sizeof(float) * values(e, l->anchor->in) + times * parameter_bytes(l->anchor);
+    p->bytes += !epilogue ? z : l->norm ? 2 * z + epilogue_bytes(e, l) : epilogue_bytes(e, l);
+    if (kind == OP_ANCHOR_INPUT && u->sums_of)
+        p->bytes += from_epilogue_bytes(e, &u->sums_of->layers);
+    p->flop = 2 * (double)layer_weights(l->anchor) * positions_of(u, epilogue && l->pool) *
               e->plan.lanes * local_shards(e);
 }
 
 // Forward: z and y with the argmaxes; the sums of gradients: the same with dy for y. Backward
 // writes dz, and reads z if there is a norm. Without a norm it reads y if that shows which values
 // passed the ReLU.
-static void count_epilogue(const engine *e, const operation *op, operation_profile *p) {
-    const unit_layers *l = &op->unit->layers;
+static void count_epilogue(const engine *e, const cuda_unit *u, operation_kind kind,
+                           operation_profile *p) {
+    const unit_layers *l = &u->layers;
     const double z = sizeof(float) * values(e, l->z);
     p->bytes = z + epilogue_bytes(e, l);
-    if (op->kind == OP_EPILOGUE && l->plus) p->bytes += z;
-    if (op->kind != OP_EPILOGUE_BACKWARD) return;
+    if (kind == OP_EPILOGUE && l->plus) p->bytes += z;
+    if (kind != OP_EPILOGUE_BACKWARD) return;
     if (l->norm)
         p->bytes += z;
     else if (l->relu && !l->pool && !l->plus)
@@ -212,49 +221,49 @@ static void count_epilogue(const engine *e, const operation *op, operation_profi
 }
 
 // Two doubles, and three or four floats, of every channel and shard, and the norm's parameters.
-static void count_norm(const engine *e, const operation *op, operation_profile *p) {
-    const double channels = op->unit->layers.norm->out.channels;
+static void count_norm(const engine *e, const cuda_unit *u, operation_kind kind,
+                       operation_profile *p) {
+    const double channels = u->layers.norm->out.channels;
     const double floats =
-        op->kind == OP_NORM ? 6 : 5; // 4 and two of the gradient buffer; 3 and two read
+        kind == OP_NORM ? 6 : 5; // 4 and two of the gradient buffer; 3 and two read
     p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
                2 * channels * sizeof(float);
 }
 
-static void count_unfused(const engine *e, const operation *op, operation_profile *p) {
-    const layer *l = op->unit->layers.unfused;
+static void count_unfused(const engine *e, const cuda_unit *u, operation_profile *p) {
+    const layer *l = u->layers.unfused;
     p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) +
                (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
 }
 
 static void count_operation(const engine *e, const operation *op, operation_profile *p) {
     const double samples = e->plan.lanes * local_shards(e);
+    const cuda_unit *u = cuda_unit_of(&e->plan, op);
     switch (op->kind) {
     case OP_LOAD: p->bytes = (1 + sizeof(float)) * values(e, e->plan.program->input); break;
     case OP_ANCHOR:
     case OP_ANCHOR_WEIGHTS:
-    case OP_ANCHOR_INPUT: count_anchor(e, op, p); break;
-    case OP_MOMENTS: p->bytes = sizeof(float) * values(e, op->unit->layers.z); break;
+    case OP_ANCHOR_INPUT: count_anchor(e, u, op->kind, p); break;
+    case OP_MOMENTS: p->bytes = sizeof(float) * values(e, u->layers.z); break;
     case OP_NORM:
-    case OP_NORM_BACKWARD: count_norm(e, op, p); break;
+    case OP_NORM_BACKWARD: count_norm(e, u, op->kind, p); break;
     case OP_EPILOGUE:
     case OP_EPILOGUE_SUMS:
-    case OP_EPILOGUE_BACKWARD: count_epilogue(e, op, p); break;
+    case OP_EPILOGUE_BACKWARD: count_epilogue(e, u, op->kind, p); break;
     case OP_UNFUSED:
-    case OP_UNFUSED_BACKWARD: count_unfused(e, op, p); break;
-    case OP_EPILOGUE_ACTIVATION:
-        p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.z);
-        break;
-    case OP_EPILOGUE_SECOND:
-        p->bytes = passed_bytes(e, op->unit->layers.second, op->unit->layers.z);
-        break;
-    case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, op->unit->layers.x); break;
+    case OP_UNFUSED_BACKWARD: count_unfused(e, u, p); break;
+    case OP_EPILOGUE_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, u->layers.z); break;
+    case OP_EPILOGUE_SECOND: p->bytes = passed_bytes(e, u->layers.second, u->layers.z); break;
+    case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, u->layers.x); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->plan.program->classes + 1); break;
     case OP_RECEIVE:
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
-    case OP_EXCHANGE:
-    case OP_LOSS_SUM: break;
+    case OP_STATISTICS:
+    case OP_EPILOGUE_AGAIN:
+    case OP_BARRIER:
+    case OPERATION_KINDS: break;
     }
 }
 
@@ -262,7 +271,7 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
     const double arrays = optimizer_states(e->plan.kind);
     switch (i->kind) {
     case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(&e->input, !e->input.data_set); break;
-    case ITEM_OPERATION: count_operation(e, &e->plan.operations[i->operation], p); break;
+    case ITEM_OPERATION: count_operation(e, &e->plan.training.operations[i->operation], p); break;
     case ITEM_REDUCE:
         p->bytes = sizeof(float) * (double)gradient_floats(e->plan.program) *
                    (local_shards(e) + e->shards.cover_count);

@@ -3,7 +3,6 @@
 //
 // Every activation has separate memory: backward needs all of a step's activations, and a device
 // has room. (The CPU's engine keeps those of a group in its cache instead.)
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -15,15 +14,28 @@ void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
     p->options = *o;
     p->kind = kind;
     p->sums_by = cuda_arithmetic(o->exact);
-    p->lanes = (o->shard_samples + LANE_ROUND - 1) / LANE_ROUND * LANE_ROUND;
+    p->lanes = cuda_lanes(o);
     p->groups = (p->lanes + GROUP - 1) / GROUP;
 }
 
 void cuda_plan_close(cuda_plan *p) {
     units_release(&p->units);
     free(p->placed);
-    free(p->operations);
-    free(p->inference);
+    step_plan_release(&p->training);
+    step_plan_release(&p->inference);
+}
+
+void cuda_plan_steps(cuda_plan *p) {
+    const engine_options *o = &p->options;
+    step_plan_training(&p->training, p->program, &p->units, o, p->frozen);
+    step_plan_inference(&p->inference, p->program, &p->units);
+    p->graphable = !(o->sync_batch_norm && o->exchange) && !o->stage;
+}
+
+void cuda_plan_freeze(cuda_plan *p, uint32_t frozen) {
+    step_plan_release(&p->training);
+    step_plan_training(&p->training, p->program, &p->units, &p->options, frozen);
+    p->frozen = frozen;
 }
 
 size_t cuda_block_floats(const cuda_plan *p, bool output) {
@@ -40,52 +52,6 @@ static status take_activation(const cuda_plan *p, shape s, float **memory, cuda_
     return cuda_take(d, values(p, s) * sizeof(float), memory, err);
 }
 
-// Up to this number, a channel of a linear layer is small enough for one block to do its epilogue.
-enum { EPILOGUE_LANES_MOST = 1024 };
-
-// An epilogue can go with the product unless it needs results from all shards, or from all blocks
-// of a channel: that is, without batch norm, or after the batch norm of a linear layer, which has
-// few elements; there the block that finishes the moments makes it.
-static void place_product(cuda_plan *p, cuda_unit *u) {
-    const unit_layers *l = &u->layers;
-    const bool linear = l->anchor && l->anchor->kind == LAYER_LINEAR;
-    const bool few = linear && p->lanes <= EPILOGUE_LANES_MOST && !p->options.sync_batch_norm;
-    const bool fuses = p->sums_by->fuses && l->anchor && layer_groups(l->anchor) == 1;
-    const bool simple = !l->plus && !l->smooth; // what products know of epilogues
-    u->ours = l->anchor && !(linear && fuses && cuda_linear_by_blas(l->anchor, p->lanes));
-    p->uses_blas |= l->anchor && !u->ours;
-    u->fuses = u->ours && fuses;
-    u->makes_moments = u->fuses && l->norm;
-    u->fuses_epilogue = u->fuses && !l->last && simple;
-    u->makes_epilogue = u->fuses_epilogue && (!l->norm || few);
-}
-
-static bool has_one_reader(const unit_list *l, int unit) {
-    int readers = 0;
-    for (int i = unit + 1; i < l->count; i++) {
-        const unit_layers *u = &l->units[i];
-        readers += u->source.unit == unit;
-        readers += unit_has_second(u) && u->second.unit == unit;
-    }
-    return readers == 1;
-}
-
-// The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
-// rows are the norm's channels, that is, without a flatten in between, and if it makes all of dy.
-static void place_sums(const cuda_plan *p, cuda_unit *u) {
-    const layer *l = u->layers.anchor;
-    const int source = u->layers.source.unit;
-    if (!u->fuses || source == UNIT_INPUT || !has_one_reader(&p->units, source)) return;
-    cuda_unit *front = &p->placed[source];
-    if (!front->layers.norm || front->layers.plus || front->layers.smooth) return;
-    const shape x = u->layers.x, y = front->layers.y;
-    const bool same = x.channels == y.channels && x.height == y.height && x.width == y.width;
-    const bool strided = l->kind == LAYER_CONV && (l->stride_h > 1 || l->stride_w > 1);
-    if (!same || strided) return;
-    u->sums_of = front;
-    front->has_sums = true;
-}
-
 static const float *value_of(const cuda_plan *p, unit_source s) {
     return s.unit == UNIT_INPUT ? p->input : p->placed[s.unit].y;
 }
@@ -97,6 +63,8 @@ static float *gradient_of(const cuda_plan *p, unit_source s) {
 static void place_sources(const cuda_plan *p, cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const bool adds = l->source.gradient && l->source.adds;
+    const cuda_unit *source = l->source.unit == UNIT_INPUT ? NULL : &p->placed[l->source.unit];
+    if (source && source->layers.options.sums_with_reader) u->sums_of = source;
     u->x = value_of(p, l->source);
     u->dx = adds ? p->added : gradient_of(p, l->source);
     u->dx_total = adds ? gradient_of(p, l->source) : NULL;
@@ -110,8 +78,8 @@ static status place_unit(cuda_plan *p, int index, cuda_device *d, error *err) {
     const unit_layers *l = &p->units.units[index];
     status rc = STATUS_OK;
     u->layers = *l;
-    place_product(p, u);
-    place_sums(p, u);
+    u->ours = l->anchor && cuda_is_ours(p->sums_by, l->anchor, p->lanes);
+    p->uses_blas |= l->anchor && !u->ours;
     place_sources(p, u);
     if (!l->unfused) TRY(take_activation(p, l->z, &u->z, d, err));
     if (l->last) return rc;
@@ -147,27 +115,6 @@ out:
     return rc;
 }
 
-// A point's filters begin at an int (exact_conv.cu), and a dimension of a grid has all parts of the
-// channels of all shards (conv_task).
-static status check_layers(const cuda_plan *p, error *err) {
-    const engine_options *o = &p->options;
-    for (int i = 0; i < p->program->count; i++) {
-        const layer *l = &p->program->layers[i];
-        const long long filters = (long long)l->in.channels * l->out.channels;
-        if (l->kind == LAYER_CONV && layer_groups(l) > MAX_GRID_YZ / o->local_shards)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': %d groups of channels in %d shards are more "
-                             "than %d; use --device cpu",
-                             l->name, layer_groups(l), o->local_shards, (int)MAX_GRID_YZ);
-        if (o->exact && winograd_pays(l) && 36 * filters > INT_MAX)
-            return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': it has too many channels; use --math fast or "
-                             "--device cpu",
-                             l->name);
-    }
-    return STATUS_OK;
-}
-
 // For the largest x whose gradient is added to another one.
 static status take_added(cuda_plan *p, cuda_device *d, error *err) {
     size_t most = 0;
@@ -181,8 +128,7 @@ static status take_added(cuda_plan *p, cuda_device *d, error *err) {
 status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
     const engine_options *o = &p->options;
     status rc;
-    TRY(check_layers(p, err));
-    TRY(units_init(&p->units, p->program, o->receives, o->sends, err));
+    TRY(cuda_units(p->program, o, &p->units, err));
     p->placed = memory_new((size_t)p->units.count, sizeof *p->placed);
     TRY(take_activation(p, p->program->input, &p->input, d, err));
     if (o->receives) TRY(take_activation(p, p->program->input, &p->input_gradient, d, err));

@@ -178,32 +178,27 @@ static void groups_of(const step_shards *s, const int *at, int first, int end, s
     *count = (size_t)(end < shards ? at[end] : s->groups) - *first_group;
 }
 
-status cuda_exchange_operation(const engine *e, const cut *c, operation_kind kind, error *err) {
+status cuda_receive_blocks(const engine *e, const cut *c, bool output, error *err) {
+    const size_t floats = cuda_block_floats(&e->plan, output);
+    const blocks_task t = {floats / GROUP, e->input.device.first_group,
+                           output ? cuda_last_unit(&e->plan)->dy : e->plan.input,
+                           (float *)e->arguments.stage_in}; // only read
+    cuda_blocks_import(cuda_main(&e->device), c, &t);
+    return cuda_check(&e->device, cudaGetLastError(), "exchanging activations", err);
+}
+
+status cuda_send_blocks(const engine *e, const cut *c, bool output, error *err) {
     const cuda_device *d = &e->device;
-    const cuda_unit *last = cuda_last_unit(&e->plan);
-    const bool output = kind == OP_SEND || kind == OP_RECEIVE_GRADIENT;
     const size_t floats = cuda_block_floats(&e->plan, output);
     float *const blocks = e->exchange.blocks;
+    const blocks_task t = {floats / GROUP, e->input.device.first_group,
+                           output ? cuda_last_unit(&e->plan)->y : e->plan.input_gradient, blocks};
     size_t first, count;
-    blocks_task t = {floats / GROUP, e->input.device.first_group, NULL, blocks};
-    status rc = STATUS_OK;
+    status rc;
     groups_of(&e->shards, e->input.host.first_group, c->first, c->end, &first, &count);
-    switch (kind) {
-    case OP_RECEIVE:
-    case OP_RECEIVE_GRADIENT:
-        t.activation = output ? last->dy : e->plan.input;
-        t.blocks = (float *)e->arguments.stage_in;
-        // only read
-        cuda_blocks_import(cuda_main(d), c, &t);
-        break;
-    default:
-        t.activation = output ? last->y : e->plan.input_gradient;
-        cuda_blocks_export(cuda_main(d), c, &t);
-        TRY(cuda_enqueue_copy(d, e->arguments.stage_out + first * floats, blocks + first * floats,
-                              count * floats * sizeof(float), cudaMemcpyDefault,
-                              "exchanging activations", err));
-        break;
-    }
+    cuda_blocks_export(cuda_main(d), c, &t);
+    TRY(copy(d, e->arguments.stage_out + first * floats, blocks + first * floats, count * floats,
+             err));
     rc = cuda_check(d, cudaGetLastError(), "exchanging activations", err);
 out:
     return rc;

@@ -15,7 +15,7 @@ void cuda_forget_graphs(engine *e) {
 }
 
 static status enqueue_step(engine *e, piece p, error *err) {
-    const int end = e->plan.operation_count, middle = e->plan.backward_first;
+    const int end = e->plan.training.operation_count, middle = e->plan.training.backward;
     const bool reducing = p == PIECE_REDUCED_STEP_AND_UPDATE;
     const launch_stream s = cuda_main(&e->device);
     status rc;

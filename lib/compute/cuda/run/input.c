@@ -20,6 +20,12 @@ static status fit_counts(engine *e, const batch *b, error *err) {
     return rc;
 }
 
+static void fit_frozen(engine *e, uint32_t frozen) {
+    if (frozen == e->plan.frozen) return;
+    cuda_plan_freeze(&e->plan, frozen);
+    e->graphs.old = true;
+}
+
 static void describe_shards(step_shards *s, const step_input *h) {
     const int first = s->leaves[s->first], end = s->leaves[s->end];
     s->groups = 0;
@@ -115,6 +121,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     const uint64_t begin = clock_now();
     e->clock.inside += begin - asked; // the device was working during that time
     TRY(fit_counts(e, b, err));
+    fit_frozen(e, b->frozen);
     describe_shards(&e->shards, &e->input.host);
     write_samples(e, b);
     const uint64_t end = clock_now();

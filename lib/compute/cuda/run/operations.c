@@ -11,10 +11,11 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
     return t;
 }
 
-// Gathers the rows of all V shards from those of each engine: through the host, by the caller's
-// exchange.
+// Gathers the rows of all V shards from those of each engine, if there are several: through the
+// host, by the caller's exchange.
 static status exchange_rows(const engine *e, const cuda_unit *u, error *err) {
     const engine_options *o = &e->plan.options;
+    if (!o->exchange) return STATUS_OK;
     const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
     const size_t own = (size_t)cuda_own_shards(&e->shards) * row, all = (size_t)o->shards * row;
     const norm_arrays *n = &e->norm;
@@ -53,13 +54,21 @@ static status run_product(const engine *e, const cut *c, const cuda_unit *u, err
 
 static status run_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const launch_stream s = cuda_main(&e->device);
-    if (!u->makes_moments && !u->makes_epilogue) return run_product(e, c, u, err);
-    if (u->makes_moments) {
+    const unit_options *o = &u->layers.options;
+    if (!o->moments_with_anchor && !o->epilogue_with_anchor) return run_product(e, c, u, err);
+    if (o->moments_with_anchor) {
         const norm_task n = norm_of(e, u);
-        cuda_conv_moments(s, c, &u->conv, &n, u->makes_epilogue ? &u->epilogue : NULL);
+        cuda_conv_moments(s, c, &u->conv, &n, o->epilogue_with_anchor ? &u->epilogue : NULL);
     } else {
         cuda_conv_epilogue(s, c, &u->conv, &u->epilogue);
     }
+    return STATUS_OK;
+}
+
+// Scale and shift are known beforehand.
+static status run_inference_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (!u->layers.options.inference_epilogue_with_anchor) return run_product(e, c, u, err);
+    cuda_conv_epilogue(cuda_main(&e->device), c, &u->conv, &u->inference_epilogue);
     return STATUS_OK;
 }
 
@@ -135,38 +144,58 @@ static void run_loss(const engine *e, const cut *c) {
 
 // ---- All of them ----
 
-static status run_operation(const engine *e, const cut *c, const operation *op, error *err) {
+// With sync_batch_norm: the moments or sums of all shards are those of each, exchanged.
+static status run_norm(const engine *e, const cut *c, const cuda_unit *u,
+                       void (*run)(launch_stream s, const cut *c, const norm_task *t), error *err) {
+    const norm_task t = norm_of(e, u);
+    const status rc = exchange_rows(e, u, err);
+    if (rc == STATUS_OK) run(cuda_main(&e->device), c, &t);
+    return rc;
+}
+
+static void run_moments(const engine *e, const cut *c, const cuda_unit *u) {
+    const norm_task t = norm_of(e, u);
+    e->plan.sums_by->moments(cuda_main(&e->device), c, &t);
+}
+
+static status run_operation(const engine *e, const cut *c, const operation *op, bool training,
+                            error *err) {
     const launch_stream s = cuda_main(&e->device);
-    const arithmetic *sums_by = e->plan.sums_by;
-    const cuda_unit *u = op->unit;
-    const norm_task norm = u ? norm_of(e, u) : (norm_task){0};
+    const cuda_unit *u = cuda_unit_of(&e->plan, op);
+    status rc = STATUS_OK;
     switch (op->kind) {
-    case OP_LOAD: run_load(e, c, true); break;
+    case OP_LOAD: run_load(e, c, training); break;
     case OP_LOSS: run_loss(e, c); break;
-    case OP_LOSS_SUM: run_loss_sum(e, c); break;
-    case OP_RECEIVE:
-    case OP_SEND:
-    case OP_RECEIVE_GRADIENT:
-    case OP_SEND_GRADIENT: return cuda_exchange_operation(e, c, op->kind, err);
-    case OP_ANCHOR: return run_anchor(e, c, u, err);
+    case OP_RECEIVE: return cuda_receive_blocks(e, c, false, err);
+    case OP_SEND: return cuda_send_blocks(e, c, true, err);
+    case OP_RECEIVE_GRADIENT: // a stage without the loss writes 0
+        TRY(cuda_receive_blocks(e, c, true, err));
+        run_loss_sum(e, c);
+        break;
+    case OP_SEND_GRADIENT: return cuda_send_blocks(e, c, false, err);
+    case OP_ANCHOR: return training ? run_anchor(e, c, u, err) : run_inference_anchor(e, c, u, err);
     case OP_ANCHOR_WEIGHTS: return run_anchor_weights(e, c, u, err);
     case OP_ANCHOR_INPUT: return run_anchor_input(e, c, u, err);
-    case OP_EXCHANGE: return exchange_rows(e, u, err);
-    case OP_MOMENTS: sums_by->moments(s, c, &norm); break;
-    case OP_NORM: cuda_norm_forward(s, c, &norm); break;
-    case OP_NORM_BACKWARD: cuda_norm_backward(s, c, &norm); break;
-    case OP_EPILOGUE: cuda_epilogue(s, c, &u->epilogue); break;
+    case OP_MOMENTS: run_moments(e, c, u); break;
+    case OP_NORM: return run_norm(e, c, u, cuda_norm_forward, err);
+    case OP_NORM_BACKWARD: return run_norm(e, c, u, cuda_norm_backward, err);
+    case OP_EPILOGUE: cuda_epilogue(s, c, training ? &u->epilogue : &u->inference_epilogue); break;
     case OP_EPILOGUE_ACTIVATION: cuda_epilogue_activation(s, c, &u->epilogue); break;
     case OP_EPILOGUE_SECOND: pass_to_second(e, c, u, u->dy); break;
-    case OP_EPILOGUE_SUMS: sums_by->epilogue_sums(s, c, &u->epilogue_gradient); break;
+    case OP_EPILOGUE_SUMS: e->plan.sums_by->epilogue_sums(s, c, &u->epilogue_gradient); break;
     case OP_EPILOGUE_BACKWARD: cuda_epilogue_backward(s, c, &u->epilogue_gradient); break;
-    case OP_UNFUSED: cuda_unfused(e, c, u, true); break;
+    case OP_UNFUSED: cuda_unfused(e, c, u, training); break;
     case OP_UNFUSED_BACKWARD: cuda_unfused_backward(e, c, u); break;
     case OP_ADD_GRADIENT:
         cuda_sum(s, c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total);
         break;
+    case OP_STATISTICS:
+    case OP_EPILOGUE_AGAIN:
+    case OP_BARRIER:
+    case OPERATION_KINDS: break; // not in this engine's plans
     }
-    return STATUS_OK;
+out:
+    return rc;
 }
 
 // Weight gradients run concurrently with the rest of backward, one after another on a separate
@@ -174,8 +203,8 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
 // inputs. cuBLAS's products stay on the main stream: they are large enough to fill a device, and
 // cuBLAS promises the same bits only if a handle and its workspace serve one stream ("Results
 // reproducibility" in its manual).
-static bool runs_aside(const operation *op) {
-    return op->kind == OP_ANCHOR_WEIGHTS && op->unit->ours;
+static bool runs_aside(const engine *e, const operation *op) {
+    return op->kind == OP_ANCHOR_WEIGHTS && cuda_unit_of(&e->plan, op)->ours;
 }
 
 // Returns the mark for the end of a phase.
@@ -193,14 +222,14 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
     bool forked = false; // is there work on the side stream to wait for?
     status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
-        const operation *op = &e->plan.operations[i];
-        const phase p = cuda_operation_phase(op->kind);
-        const bool aside = runs_aside(op);
+        const operation *op = &e->plan.training.operations[i];
+        const phase p = operation_phase(op);
+        const bool aside = runs_aside(e, op);
         if (aside) TRY(cuda_wait_for(d, cuda_aside(d), d->stream, err));
-        TRY(run_operation(e, &c, op, err));
+        TRY(run_operation(e, &c, op, true, err));
         forked |= aside;
         if (reducing) TRY(reduce_behind(&e->place, i, forked, err));
-        if (i + 1 < end && cuda_operation_phase(op[1].kind) == p) continue;
+        if (i + 1 < end && operation_phase(&op[1]) == p) continue;
         if (forked) TRY(cuda_wait_for(d, cuda_main(d), d->side, err));
         forked = false;
         if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), cuda_main(d));
@@ -235,13 +264,6 @@ status cuda_run_update(engine *e, error *err) {
 
 // ---- Inference ----
 
-// Scale and shift are known beforehand, so a product that can make the epilogue always does.
-static status run_inference_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->fuses_epilogue) return run_product(e, c, u, err);
-    cuda_conv_epilogue(cuda_main(&e->device), c, &u->conv, &u->inference_epilogue);
-    return STATUS_OK;
-}
-
 void cuda_prepare_inference(const engine *e) {
     for (int i = 0; i < e->plan.units.count; i++) {
         const unit_layers *u = &e->plan.units.units[i];
@@ -255,22 +277,11 @@ void cuda_prepare_inference(const engine *e) {
     }
 }
 
-static status run_inference_operation(const engine *e, const cut *c, const operation *op,
-                                      error *err) {
-    switch (op->kind) {
-    case OP_LOAD: run_load(e, c, false); break;
-    case OP_ANCHOR: return run_inference_anchor(e, c, op->unit, err);
-    case OP_EPILOGUE: cuda_epilogue(cuda_main(&e->device), c, &op->unit->inference_epilogue); break;
-    default: cuda_unfused(e, c, op->unit, false); break;
-    }
-    return STATUS_OK;
-}
-
 status cuda_run_inference(const engine *e, error *err) {
     const cut c = cuda_cut(e);
     status rc = STATUS_OK;
-    for (int i = 0; i < e->plan.inference_count; i++)
-        TRY(run_inference_operation(e, &c, &e->plan.inference[i], err));
+    for (int i = 0; i < e->plan.inference.operation_count; i++)
+        TRY(run_operation(e, &c, &e->plan.inference.operations[i], false, err));
     rc = cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an inference", err);
 out:
     return rc;

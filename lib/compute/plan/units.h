@@ -14,8 +14,8 @@
 //
 // A layer ends its unit if more than one layer reads its output. If several units read y, its
 // gradient is the sum of their dx, added in the reverse order of the units.
-#ifndef LOCKSTEP_COMPUTE_UNITS_H
-#define LOCKSTEP_COMPUTE_UNITS_H
+#ifndef LOCKSTEP_COMPUTE_PLAN_UNITS_H
+#define LOCKSTEP_COMPUTE_PLAN_UNITS_H
 
 #include <stdbool.h>
 
@@ -30,6 +30,20 @@ typedef struct unit_source {
     bool gradient; // its gradient is needed
     bool adds;     // a later unit reads it too: add to the gradient that this one has written
 } unit_source;
+
+// How an engine runs a unit, as far as the list of its operations depends on it (step_plan.h).
+// units_init leaves all of them false: then each operation does a single thing.
+typedef struct unit_options {
+    bool in_place; // z is x, which nothing else reads, and dx is dz: no OP_ANCHOR, OP_ANCHOR_INPUT
+    bool again;    // y is not kept: OP_EPILOGUE_AGAIN before the weight gradients of its reader
+    // Operations that are part of another one:
+    bool moments_with_anchor;
+    bool norm_with_moments;  // and OP_NORM_BACKWARD with the sums
+    bool statistics_forward; // OP_STATISTICS, with the norm
+    bool epilogue_with_anchor, inference_epilogue_with_anchor;
+    bool activation_with_epilogue; // backward, of GELU and SiLU
+    bool sums_with_reader; // OP_EPILOGUE_SUMS, with OP_ANCHOR_INPUT of the unit that reads y
+} unit_options;
 
 typedef struct unit_layers {
     unit_source source;   // of x
@@ -47,6 +61,7 @@ typedef struct unit_layers {
     shape x, z, y;        // x: the shape that the unit's first layer reads its input as
     int norm_index;       // which batch norm, from 0
     size_t norm_channel;  // channels of the preceding batch norms
+    unit_options options;
 } unit_layers;
 
 static inline bool unit_has_second(const unit_layers *u) {
@@ -71,6 +86,9 @@ typedef struct unit_list {
 // logits.
 status units_init(unit_list *u, const program *p, bool receives, bool sends, error *err) MUST_CHECK;
 void units_release(unit_list *u);
+
+// Returns the number of operands of units that are the y of this one; or the input.
+int units_readers(const unit_list *u, int unit);
 
 // Finds the part [*first, *end) of the parameter arena that holds the tensors of the program's
 // layers: all of it, or for a pipeline stage its own part; empty if there are none.

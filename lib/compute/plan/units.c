@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "compute/units.h"
+#include "compute/plan/units.h"
 
 #include <stdlib.h>
 
@@ -206,6 +206,16 @@ out:
 void units_release(unit_list *l) {
     free(l->units);
     *l = (unit_list){0};
+}
+
+int units_readers(const unit_list *l, int unit) {
+    int readers = 0;
+    for (int i = unit + 1; i < l->count; i++) {
+        const unit_layers *u = &l->units[i];
+        readers += u->source.unit == unit;
+        readers += unit_has_second(u) && u->second.unit == unit;
+    }
+    return readers;
 }
 
 void units_own_part(const program *p, size_t *first, size_t *end) {

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include "compute/plan/step_plan.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+const operation_traits operation_kind_traits[OPERATION_KINDS] = {
+    [OP_LOAD] = {.name = "load", .phase = PHASE_LOAD},
+    [OP_RECEIVE] = {.name = "receive", .phase = PHASE_COPY},
+    [OP_ANCHOR] = {.name = "anchor", .phase = PHASE_FORWARD},
+    [OP_MOMENTS] = {.name = "moments", .phase = PHASE_FORWARD},
+    [OP_NORM] = {.name = "norm", .phase = PHASE_FORWARD, .joins = true},
+    [OP_EPILOGUE] = {.name = "epilogue", .phase = PHASE_FORWARD},
+    [OP_UNFUSED] = {.name = "unfused", .phase = PHASE_FORWARD},
+    [OP_SEND] = {.name = "send", .phase = PHASE_COPY},
+    [OP_LOSS] = {.name = "loss", .phase = PHASE_FORWARD},
+    [OP_RECEIVE_GRADIENT] = {.name = "receive gradient", .phase = PHASE_COPY},
+    [OP_EPILOGUE_ACTIVATION] = {.name = "activation gradient", .phase = PHASE_BACKWARD},
+    [OP_EPILOGUE_SECOND] = {.name = "gradient of second", .phase = PHASE_BACKWARD},
+    [OP_EPILOGUE_SUMS] = {.name = "sums", .phase = PHASE_BACKWARD},
+    [OP_STATISTICS] = {.name = "statistics", .phase = PHASE_BACKWARD},
+    [OP_NORM_BACKWARD] = {.name = "norm gradient", .phase = PHASE_BACKWARD, .joins = true},
+    [OP_BARRIER] = {.name = "barrier", .phase = PHASE_BACKWARD, .joins = true},
+    [OP_EPILOGUE_BACKWARD] = {.name = "epilogue gradient", .phase = PHASE_BACKWARD},
+    [OP_EPILOGUE_AGAIN] = {.name = "epilogue again", .phase = PHASE_BACKWARD},
+    [OP_ANCHOR_WEIGHTS] = {.name = "weight gradient", .phase = PHASE_BACKWARD},
+    [OP_ANCHOR_INPUT] = {.name = "input gradient", .phase = PHASE_BACKWARD},
+    [OP_UNFUSED_BACKWARD] = {.name = "unfused gradient", .phase = PHASE_BACKWARD},
+    [OP_ADD_GRADIENT] = {.name = "add gradient", .phase = PHASE_BACKWARD},
+    [OP_SEND_GRADIENT] = {.name = "send gradient", .phase = PHASE_COPY},
+};
+
+// ---- The list ----
+
+// At most.
+enum { OPERATIONS_OF_UNIT = 14, RANGES_OF_UNIT = 8, OPERATIONS_OF_ENDS = 8, RANGES_OF_ENDS = 1 };
+
+static void plan_new(step_plan *plan, const program *p, const unit_list *units) {
+    const size_t count = (size_t)units->count;
+    const size_t operations = count * OPERATIONS_OF_UNIT + OPERATIONS_OF_ENDS;
+    const size_t ranges = count * RANGES_OF_UNIT + RANGES_OF_ENDS;
+    *plan = (step_plan){.program = p,
+                        .units = units,
+                        .operations = memory_new(operations, sizeof *plan->operations),
+                        .supersteps = memory_new(operations, sizeof *plan->supersteps),
+                        .ranges = memory_new(ranges, sizeof *plan->ranges)};
+}
+
+void step_plan_release(step_plan *plan) {
+    free(plan->operations);
+    free(plan->supersteps);
+    free(plan->ranges);
+    *plan = (step_plan){0};
+}
+
+static void close_superstep(step_plan *plan, bool joins) {
+    const int count = plan->superstep_count;
+    const superstep *last = count ? &plan->supersteps[count - 1] : NULL;
+    const int first = last ? last->end + last->joins : 0;
+    plan->supersteps[plan->superstep_count++] =
+        (superstep){first, plan->operation_count - joins, joins};
+}
+
+static void add(step_plan *plan, operation_kind kind, int unit) {
+    const int ranges = plan->range_count;
+    plan->operations[plan->operation_count++] = (operation){kind, unit, ranges, ranges};
+    if (operation_kind_traits[kind].joins) close_superstep(plan, true);
+}
+
+// Parts that the last operation writes.
+static void writes(step_plan *plan, size_t first, size_t count) {
+    if (count == 0) return;
+    plan->ranges[plan->range_count++] = (gradient_range){first, count};
+    plan->operations[plan->operation_count - 1].end_range = plan->range_count;
+}
+
+static void writes_tensors(step_plan *plan, const layer *l) {
+    writes(plan, l->weight, layer_weights(l));
+    writes(plan, l->bias, layer_biases(l));
+}
+
+static void writes_statistics(step_plan *plan, const layer *norm) {
+    const size_t buffers = plan->program->parameters;
+    writes(plan, buffers + norm->mean, layer_statistics(norm));
+    writes(plan, buffers + norm->variance, layer_statistics(norm));
+}
+
+// ---- Forward ----
+
+static void add_norm(step_plan *plan, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    if (!u->options.moments_with_anchor) add(plan, OP_MOMENTS, i);
+    if (!u->options.norm_with_moments) add(plan, OP_NORM, i);
+    if (u->options.statistics_forward) writes_statistics(plan, u->norm);
+}
+
+static void add_forward(step_plan *plan, int i, bool training) {
+    const unit_layers *u = &plan->units->units[i];
+    const unit_options *o = &u->options;
+    if (u->unfused) {
+        add(plan, OP_UNFUSED, i);
+        return;
+    }
+    if (!o->in_place) add(plan, OP_ANCHOR, i);
+    if (u->norm && training) add_norm(plan, i);
+    if (!u->last && !(training ? o->epilogue_with_anchor : o->inference_epilogue_with_anchor))
+        add(plan, OP_EPILOGUE, i);
+}
+
+// ---- What backward needs ----
+
+// What frozen groups leave to backward.
+typedef struct demand {
+    const unit_list *units;
+    const engine_options *options;
+    uint32_t frozen; // groups
+    bool *wanted;    // units whose tensors, or those of units below, are trained
+    int lowest;      // of these; INT_MAX: none
+} demand;
+
+static bool is_group_trained(const demand *d, size_t offset) {
+    const uint8_t *groups = d->options->parameter_groups;
+    return !(d->frozen >> (groups ? groups[offset / ARENA_ALIGNMENT] : 0) & 1);
+}
+
+static bool is_trained(const demand *d, const layer *l) {
+    return l && ((layer_weights(l) && is_group_trained(d, l->weight)) ||
+                 (layer_biases(l) && is_group_trained(d, l->bias)));
+}
+
+static bool is_wanted(const demand *d, unit_source source) {
+    return source.unit == UNIT_INPUT ? d->options->receives : d->wanted[source.unit];
+}
+
+// Is the gradient of an operand of the unit needed?
+static bool wants_input(const demand *d, const unit_layers *u) {
+    return is_wanted(d, u->source) || (unit_has_second(u) && is_wanted(d, u->second));
+}
+
+static void demand_init(demand *d, const unit_list *units, const engine_options *o,
+                        uint32_t frozen) {
+    *d = (demand){.units = units, .options = o, .frozen = frozen, .lowest = INT_MAX};
+    d->wanted = memory_new((size_t)units->count, sizeof *d->wanted);
+    for (int i = 0; i < units->count; i++) {
+        const unit_layers *u = &units->units[i];
+        d->wanted[i] = wants_input(d, u) || is_trained(d, u->anchor) || is_trained(d, u->norm) ||
+                       is_trained(d, u->unfused);
+        if (d->wanted[i] && i < d->lowest) d->lowest = i;
+    }
+}
+
+// ---- Backward ----
+
+// Of a unit whose gradient nothing needs. Its barrier stays, so that no superstep has more
+// operations, which need memory, than if nothing is frozen.
+static void add_statistics(step_plan *plan, const demand *d, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    if (!u->norm || u->options.statistics_forward) return;
+    add(plan, OP_STATISTICS, i);
+    writes_statistics(plan, u->norm);
+    if (d->lowest < i) add(plan, OP_BARRIER, i);
+}
+
+static void add_norm_backward(step_plan *plan, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    if (!u->options.sums_with_reader) {
+        add(plan, OP_EPILOGUE_SUMS, i);
+        writes_tensors(plan, u->norm);
+    }
+    if (!u->options.statistics_forward) {
+        add(plan, OP_STATISTICS, i);
+        writes_statistics(plan, u->norm);
+    }
+    if (!u->options.norm_with_moments) add(plan, OP_NORM_BACKWARD, i);
+}
+
+static void add_epilogue_backward(step_plan *plan, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    const bool smooth = u->smooth && !u->options.activation_with_epilogue;
+    if (smooth || (u->plus && u->relu)) add(plan, OP_EPILOGUE_ACTIVATION, i);
+    if (u->plus && u->second.gradient) add(plan, OP_EPILOGUE_SECOND, i);
+    if (u->norm) add_norm_backward(plan, i);
+    if (!u->last) add(plan, OP_EPILOGUE_BACKWARD, i);
+}
+
+static void add_weights(step_plan *plan, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    const int source = u->source.unit;
+    if (source != UNIT_INPUT && plan->units->units[source].options.again)
+        add(plan, OP_EPILOGUE_AGAIN, source);
+    add(plan, OP_ANCHOR_WEIGHTS, i);
+    writes_tensors(plan, u->anchor);
+}
+
+static void add_input(step_plan *plan, int i) {
+    const unit_list *l = plan->units;
+    const unit_layers *u = &l->units[i];
+    const unit_layers *source = u->source.unit == UNIT_INPUT ? NULL : &l->units[u->source.unit];
+    add(plan, OP_ANCHOR_INPUT, i);
+    if (source && source->options.sums_with_reader) writes_tensors(plan, source->norm);
+}
+
+static bool has_input_gradient(const unit_layers *u) {
+    return u->source.gradient || (u->sum && u->second.gradient);
+}
+
+static void add_backward(step_plan *plan, const demand *d, int i) {
+    const unit_layers *u = &plan->units->units[i];
+    const bool by_itself = u->anchor || u->unfused; // sums and copies add while they pass it on
+    if (!d->wanted[i]) {
+        add_statistics(plan, d, i);
+        return;
+    }
+    if (u->unfused) {
+        if (!u->source.gradient && layer_weights(u->unfused) == 0) return;
+        add(plan, OP_UNFUSED_BACKWARD, i);
+        writes_tensors(plan, u->unfused);
+    } else {
+        add_epilogue_backward(plan, i);
+        if (is_trained(d, u->anchor)) add_weights(plan, i);
+        if (u->options.in_place || !wants_input(d, u) || !has_input_gradient(u)) return;
+        add_input(plan, i);
+    }
+    if (by_itself && u->source.gradient && u->source.adds) add(plan, OP_ADD_GRADIENT, i);
+}
+
+// ---- All of it ----
+
+void step_plan_training(step_plan *plan, const program *p, const unit_list *units,
+                        const engine_options *o, uint32_t frozen) {
+    const int last = units->count - 1;
+    demand d;
+    demand_init(&d, units, o, frozen);
+    plan_new(plan, p, units);
+    add(plan, o->receives ? OP_RECEIVE : OP_LOAD, NO_UNIT);
+    for (int i = 0; i <= last; i++) add_forward(plan, i, true);
+    if (o->sends) add(plan, OP_SEND, NO_UNIT);
+    if (o->apart || o->stage) close_superstep(plan, false);
+    plan->backward = plan->operation_count;
+    plan->backward_superstep = plan->superstep_count;
+    add(plan, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, o->sends ? NO_UNIT : last);
+    if (!o->sends) writes(plan, p->parameters + p->buffers, GRADIENT_TAIL);
+    for (int i = last; i >= 0; i--) add_backward(plan, &d, i);
+    if (o->receives) add(plan, OP_SEND_GRADIENT, NO_UNIT);
+    close_superstep(plan, false);
+    free(d.wanted);
+}
+
+void step_plan_inference(step_plan *plan, const program *p, const unit_list *units) {
+    plan_new(plan, p, units);
+    add(plan, OP_LOAD, NO_UNIT);
+    for (int i = 0; i < units->count; i++) add_forward(plan, i, false);
+    close_superstep(plan, false);
+}

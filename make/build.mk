@@ -15,7 +15,8 @@ step  = @printf '%-5s %s\n' '$(1)' '$(2)'
 endif
 
 # ---- Flags -----------------------------------------------------------------------------------------------------
-WARNINGS_ANY := -Wall -Wextra -Wshadow -Wconversion -Wvla
+# -Wswitch-enum: a default does not swallow a new kind.
+WARNINGS_ANY := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wswitch-enum
 WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
 # -ffp-contract=off: a multiply and an add may only become one rounding where the source says fma().
 ARITH     := -ffp-contract=off -fno-fast-math

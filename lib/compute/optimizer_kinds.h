@@ -23,7 +23,7 @@ typedef enum hyperparameter {
 
 // Their keys, which are those of torch.optim, in the order of a resolved experiment: ROW(the first
 // hyperparameter, key, type, lowest and highest value, is this one excluded?). A type of
-// experiment/fields.h: NUMBER, FLAG, or PAIR for two hyperparameters.
+// experiment/experiment_fields.h: NUMBER, FLAG, or PAIR for two hyperparameters.
 #define OPTIMIZER_KEYS(ROW)                                \
     ROW(MOMENTUM, "momentum", NUMBER, 0, 1, .below = true) \
     ROW(NESTEROV, "nesterov", FLAG, 0, 1)                  \

@@ -18,7 +18,7 @@ typedef struct optimizer {
 } optimizer;
 
 // The schedules as one table: ROW(kind, the values of its schedule_traits). Their keys are in
-// experiment/fields.c.
+// experiment/experiment_fields.c.
 #define SCHEDULES(ROW)                       \
     ROW(CONSTANT, "constant", false, true)   \
     ROW(MULTISTEP, "multistep", false, true) \

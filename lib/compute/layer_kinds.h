@@ -35,8 +35,8 @@ typedef enum layer_kind {
     LAYER_KINDS
 } layer_kind;
 
-// Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it begins
-// one.
+// Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it
+// begins one.
 typedef enum layer_role {
     ROLE_NONE, // no engine can run it
     ROLE_ANCHOR,

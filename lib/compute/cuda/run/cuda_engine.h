@@ -117,8 +117,8 @@ float *cuda_reduced(engine *e);
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                   error *err) MUST_CHECK;
 
-// exchange.c: operations of a step that receive and send a stage's data. `output`: of its output, or
-// that one's gradient; else of its input.
+// exchange.c: operations of a step that receive and send a stage's data. `output`: of its output,
+// or that one's gradient; else of its input.
 status cuda_receive_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;
 status cuda_send_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;
 // For the table:

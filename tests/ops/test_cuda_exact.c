@@ -187,7 +187,6 @@ static void test_winograd(void **state) {
 
 // ---- The experiments' models that engine_cases.h lacks ----
 
-// The last ones are wider, and otherwise like others: no case of few.
 static model_case experiment_models[] = {
     {.name = "airbench94", .path = "experiments/models/airbench94.yaml"},
     {.name = "wrn-16-4", .path = "experiments/models/wrn-16-4.yaml"},
@@ -197,7 +196,7 @@ static model_case experiment_models[] = {
     {.name = "resnet18", .path = "experiments/models/resnet18.yaml"},
     {.name = "airbench95", .path = "experiments/models/airbench95.yaml"},
 };
-enum { EXPERIMENTS = sizeof experiment_models / sizeof *experiment_models, WIDER = 2 };
+enum { EXPERIMENTS = sizeof experiment_models / sizeof *experiment_models };
 
 static void test_experiment(void **state) {
     static const split s = {.shards = 1, .count = {1}};
@@ -207,7 +206,7 @@ static void test_experiment(void **state) {
 
 // Too slow for the sanitizers, whose FEWEST cases have every kernel anyway.
 static size_t experiments_left_out(void) {
-    return is_sanitized() ? EXPERIMENTS : few_cases() ? WIDER : 0;
+    return is_sanitized() ? EXPERIMENTS : 0;
 }
 
 #define EXPERIMENT(i, model)                                         \

@@ -141,7 +141,7 @@ $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
-$(EXPERIMENTS_LINK): | experiments
+$(EXPERIMENTS_LINK): | experiments check-build
 	@mkdir -p $(@D); ln -sfnr experiments $@
 $(BUILD)/share/lockstep/%: share/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }

@@ -137,7 +137,7 @@ static status run_steps(const backend *be, engine *e, work *w, pass measured, er
     status rc = STATUS_OK;
     for (int i = -1; i < w->steps; i++) {
         memset(spent, 0, sizeof spent);
-        TRY(be->step(e, &b, err));
+        TRY(be->run(e, &b, NULL, err));
         TRY(be->update(e, &rule, &result, err));
         if (spent[measured] == 0)
             return error_set(err, STATUS_USAGE, "the step has no such pass of the layer");

@@ -44,7 +44,7 @@ static void plan_step(planned *p, const char *layers, const engine_options *o, b
     load(&p->m, layers);
     const program *of = &p->m.program;
     const status rc = cpu ? backend_find("cpu")->units(of, o, &p->units, &err)
-                          : units_init(&p->units, of, o->receives, o->sends, &err);
+                          : units_init(&p->units, of, o->receives, engine_has_logits(o), &err);
     if (rc != STATUS_OK) fail_msg("%s", err.message);
     step_plan_training(&p->plan, of, &p->units, &p->options, frozen);
 }
@@ -220,15 +220,18 @@ static void test_stage(void **state) {
     release(&p);
 }
 
-static void test_apart(void **state) {
+// The logits leave as they are: they have no epilogue.
+static void test_replica(void **state) {
     (void)state;
-    engine_options apart = plain;
-    apart.apart = true;
+    engine_options replica = plain;
+    replica.sends = true;
     planned p;
-    plan_step(&p, normed, &apart, true, 0);
+    plan_step(&p, normed, &replica, true, 0);
     check_whole(&p.plan);
     assert_int_equal(p.plan.supersteps[p.plan.backward_superstep].first, p.plan.backward);
-    assert_int_equal(p.plan.operations[p.plan.backward].kind, OP_LOSS);
+    assert_int_equal(p.plan.operations[p.plan.backward - 2].kind, OP_ANCHOR);
+    assert_int_equal(p.plan.operations[p.plan.backward - 1].kind, OP_SEND);
+    assert_int_equal(p.plan.operations[p.plan.backward].kind, OP_RECEIVE_GRADIENT);
     release(&p);
 }
 
@@ -328,7 +331,7 @@ int main(void) {
         cmocka_unit_test(test_plain),     cmocka_unit_test(test_batch_norm),
         cmocka_unit_test(test_residual),  cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_inference), cmocka_unit_test(test_stage),
-        cmocka_unit_test(test_apart),     cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_replica),   cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_fused),     cmocka_unit_test(test_text)};
     return cmocka_run_group_tests_name("plans of steps", tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
-    for (int s = e->run_first; s < e->run_end; s++) {
+    for (int s = e->part.first_shard; s < e->part.end_shard; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         double total = e->counts[e->counts_first + s] * positions(u);
         for (int c = part.first; c < part.end; c++) {
@@ -177,7 +177,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
         for (int c = part.first; c < part.end; c++) {
             const rows r = all_rows(e, u, c, count);
             const moments m = tree_moments(&r, 0, shards);
-            for (int s = e->run_first; s < e->run_end; s++)
+            for (int s = e->part.first_shard; s < e->part.end_shard; s++)
                 set_forward(e, u, s, c, m, e->counts[e->counts_first + s] * positions(u));
         }
     }
@@ -206,7 +206,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
-    for (int s = e->run_first; s < e->run_end; s++) {
+    for (int s = e->part.first_shard; s < e->part.end_shard; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
             const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
@@ -229,7 +229,8 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
         for (int c = part.first; c < part.end; c++) {
             const rows r = all_rows(e, u, c, NULL);
             const two_sums sum = tree_sums(&r, 0, shards);
-            for (int s = e->run_first; s < e->run_end; s++) set_backward(e, u, s, c, sum, total);
+            for (int s = e->part.first_shard; s < e->part.end_shard; s++)
+                set_backward(e, u, s, c, sum, total);
         }
     }
     team_barrier(e->team);

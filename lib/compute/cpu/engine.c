@@ -129,8 +129,7 @@ static status take_memory(engine *e, error *err) {
     TAKE(e->counts, shards);
     status rc = measure_tree(e, shard_groups, err);
     if (rc != STATUS_OK) return rc;
-    TAKE(e->cover, (size_t)e->cover_size);
-    TAKE(e->terms_node, threads * (size_t)e->cover_size + shards);
+    TAKE(e->terms_node, threads * (size_t)e->cover_size);
     TAKE(e->terms, threads * (size_t)e->cover_size);
     TAKE(e->members, threads);
     for (size_t t = 0; t < threads; t++) {
@@ -146,11 +145,12 @@ static status take_memory(engine *e, error *err) {
 }
 
 // One gradient buffer for each node of the widest cover of the local leaves: a single one if all
-// leaves are local. A stage keeps one per shard.
+// leaves are local. A stage keeps those of each range: a cover has at most a node per shard.
 static status take_gradients(engine *e, error *err) {
     int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
     if (e->options.stage) widest = e->options.shards;
     e->gradients_room = widest;
+    TAKE(e->cover, (size_t)widest);
     TAKE(e->gradients, (size_t)widest);
     for (int i = 0; i < widest; i++) TAKE(e->gradients[i], gradient_floats(e->program));
     // A single gradient buffer is already the sum and needs no second buffer.
@@ -218,7 +218,7 @@ static status take_plans(engine *e, error *err) {
     const engine_options *o = &e->options;
     cpu_plan_training(&e->training, e, 0);
     cpu_plan_inference(&e->inference, e);
-    e->filters_by_superstep = e->placement.list.norms > 0 && !o->apart && !o->stage;
+    e->filters_by_superstep = e->placement.list.norms > 0 && !engine_runs_in_parts(o);
     cpu_plan_place_filters(&e->training, e, e->filters_by_superstep);
     cpu_plan_place_filters(&e->inference, e, false);
     TAKE(e->training.filters, e->training.filter_floats);
@@ -407,27 +407,18 @@ static status cpu_update(engine *e, const update_rule *rule, update_result *resu
 
 // ---- The table ----
 
-static const reduction_tree *cpu_tree(const engine *e) {
-    return &e->tree;
-}
-static const int *cpu_shard_leaves(const engine *e) {
-    return e->shard_leaves;
+static engine_tree cpu_tree(const engine *e) {
+    return (engine_tree){&e->tree, e->shard_leaves};
 }
 static float *cpu_reduced(engine *e) {
     return e->reduced;
 }
-static const char *cpu_isa(const engine *e) {
-    return e->kernels->isa;
-}
-static int cpu_threads(const engine *e) {
-    return team_size(e->team);
-}
-static size_t cpu_memory(const engine *e) {
-    return e->allocated;
+static engine_description cpu_describe(const engine *e) {
+    return (engine_description){.isa = e->kernels->isa, .memory = e->allocated};
 }
 
 static float *const *cpu_gradients(engine *e, int *count) {
-    *count = e->cover_count;
+    *count = e->gradients_end;
     return e->gradients;
 }
 
@@ -440,26 +431,16 @@ static const backend cpu = {
     .copy = cpu_copy,
     .write = cpu_write,
     .read = cpu_read,
-    .step = cpu_step,
+    .run = cpu_run,
     .tree = cpu_tree,
-    .shard_leaves = cpu_shard_leaves,
     .gradients = cpu_gradients,
-    .forward = cpu_forward,
-    .logits_floats = cpu_logits_floats,
-    .gather_logits = cpu_gather_logits,
     .loss = cpu_loss,
-    .backward = cpu_backward,
-    .stage_floats = cpu_stage_floats,
-    .stage_forward = cpu_stage_forward,
-    .stage_backward = cpu_stage_backward,
-    .stage_reduce = cpu_stage_reduce,
+    .reduce = cpu_reduce,
     .reduced = cpu_reduced,
     .update = cpu_update,
     .infer = cpu_infer,
     .times = cpu_times,
-    .isa = cpu_isa,
-    .threads = cpu_threads,
-    .memory = cpu_memory,
+    .describe = cpu_describe,
 };
 
 const backend *backend_find(const char *name) {

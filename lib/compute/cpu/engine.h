@@ -2,8 +2,8 @@
 // engine.h - internals of the CPU engine, which executes a step_plan. engine.c: opening, closing,
 // and the update; cpu_plan.c: what the plan needs of the engine; ownership.c: which thread has
 // which groups; operations.c: one group; layers.c, convolution.c: what each kind of layer does to
-// it; batch_norm.c: statistics of a shard; step.c: a whole step; exchange.c: a step in parts, which
-// engines exchange.
+// it; batch_norm.c: statistics of a shard; step.c: a whole step; exchange.c: what crosses
+// between engines.
 //
 // In a superstep every thread runs the operations on its own groups, one group after another, so
 // that the activations of a group stay in the cache. If images are so small that one does not fill
@@ -111,19 +111,16 @@ struct engine {
     int first_leaf;             // of this engine
     int *cover;                 // nodes of the tree
     float **gradients;
-    int cover_count, gradients_room;
+    int gradients_room;
     int *terms_node; // the threads' own covers, in order
     float **terms;
     int term_count;
     float *reduced;
 
-    int first_superstep, end_superstep;          // the supersteps that the threads run
-    const float *given_gradients, *given_losses; // backward() alone; else NULL
-    int run_first, run_end;                      // the local shards being processed
-    int gradients_first;                         // index of their first gradient buffer
-    const float *stage_in;                       // stages: input and output of this run
-    float *stage_out;
-    size_t own_first, own_end; // the part of the parameter arena that this engine updates
+    int first_superstep, end_superstep; // the supersteps that the threads run
+    run_part part;                      // of the step; its range: the local shards being processed
+    int gradients_first, gradients_end; // the gradient buffers of that range
+    size_t own_first, own_end;          // the part of the parameter arena that this engine updates
     const update_rule *rule;
     const uint8_t *const *infer_pixels;
     size_t infer_samples;
@@ -165,7 +162,8 @@ void operations_run(const group_work *chunk, int count, const cpu_plan *p, int f
 
 // ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
-// Distributes the leaves of local shards [first, end) over the threads.
+// Distributes the leaves of local shards [first, end) over the threads. Ranges come in order, the
+// first of them from shard 0 on.
 void ownership_assign(engine *e, int first, int end);
 
 // The unit of an operation that has one.
@@ -227,39 +225,20 @@ void filters_transform(const engine *e, const cpu_plan *p, int first, int end, i
 // Returns true if a group is finished before the next one begins. Then all groups of a thread share
 // one slot.
 static inline bool engine_shares_slots(const engine *e) {
-    return e->placement.list.norms == 0 && !e->options.apart && !e->options.stage;
+    return e->placement.list.norms == 0 && !engine_runs_in_parts(&e->options);
 }
 
-// step.c
-// Prepares the engine for the steps of a batch.
-status cpu_begin(engine *e, const batch *b, error *err) MUST_CHECK;
-// Runs supersteps [first, end) on all threads, on the leaves that ownership_assign gave them.
-void step_run(engine *e, int first, int end, error *err);
-// For the table:
-status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
+// step.c, for the table:
+status cpu_run(engine *e, const batch *b, const run_part *part, error *err) MUST_CHECK;
+status cpu_reduce(engine *const *engines, int count, bool exact, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// exchange.c: copies `rows` elements of a group from a block of the interface, [rows][GROUP], to
-// this engine's memory. Lanes that the source lacks become zero.
-void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
-// Operations that exchange activations or their gradients, on one group.
-void exchange_receive(const group_work *g);
-void exchange_send(const group_work *g);
-void exchange_receive_gradient(const group_work *g);
-void exchange_send_gradient(const group_work *g);
+// exchange.c: copies this group's block from those of the part's input, or to those of its output.
+void exchange_receive(const group_work *g, place to);
+void exchange_send(const group_work *g, place from);
 // For the table:
-status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
-status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
-size_t cpu_logits_floats(const engine *e);
-void cpu_gather_logits(engine *e, float *logits);
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses);
-size_t cpu_stage_floats(const engine *e, bool output);
-status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
-                         float *out, error *err) MUST_CHECK;
-status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
-                          error *err) MUST_CHECK;
-void cpu_stage_reduce(engine *e);
 
 // engine.c: takes memory for the first `count` gradient buffers of a thread's stack.
 status engine_take_stack(engine *e, team_member *m, int count, error *err) MUST_CHECK;

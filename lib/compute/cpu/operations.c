@@ -153,25 +153,35 @@ static void run_moments(const group_work *g, const unit *u) {
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
 
-// The gradient of the logits: computed here from the loss, or given.
+// Writes the tail of the group's gradient buffer.
+static void put_loss(const group_work *g, float loss) {
+    const program *p = g->e->program;
+    const float tail[GRADIENT_TAIL] = {[TAIL_LOSS] = loss};
+    put_gradients(g, p->parameters + p->buffers, tail, GRADIENT_TAIL);
+}
+
 static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const program *p = e->program;
-    const size_t classes = (size_t)p->classes;
-    float *logits = g->memory + u->z.offset, tail_values[GRADIENT_TAIL] = {0};
-    if (e->given_gradients) {
-        lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
-        tail_values[TAIL_LOSS] = e->given_losses[g->index];
-    } else {
-        const loss_task t = {.classes = p->classes,
-                             .samples = g->samples,
-                             .smoothing = e->options.label_smoothing,
-                             .logits = logits,
-                             .targets = e->batch->targets + g->group->first};
-        tail_values[TAIL_LOSS] = e->kernels->loss(&t);
-    }
+    const loss_task t = {.classes = e->program->classes,
+                         .samples = g->samples,
+                         .smoothing = e->options.label_smoothing,
+                         .logits = g->memory + u->z.offset,
+                         .targets = e->batch->targets + g->group->first};
+    const float loss = e->kernels->loss(&t);
     scale_logits(g, u);
-    put_gradients(g, p->parameters + p->buffers, tail_values, GRADIENT_TAIL);
+    put_loss(g, loss);
+}
+
+// No unit here reads the output.
+static void run_send(const group_work *g, const unit *u) {
+    exchange_send(g, u->layers.last ? u->z : u->y);
+}
+
+static void run_receive_gradient(const group_work *g, const unit *u) {
+    const float *losses = g->e->part.losses;
+    exchange_receive(g, u->layers.last ? u->z : u->dy);
+    scale_logits(g, u);
+    put_loss(g, losses ? losses[g->index] : 0);
 }
 
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is
@@ -204,10 +214,10 @@ static void run_operation(const group_work *g, const operation *op) {
     const unit *u = op->unit == NO_UNIT ? NULL : engine_unit(g->e, op);
     switch (op->kind) {
     case OP_LOAD: run_load(g); break;
-    case OP_RECEIVE: exchange_receive(g); break;
-    case OP_SEND: exchange_send(g); break;
-    case OP_RECEIVE_GRADIENT: exchange_receive_gradient(g); break;
-    case OP_SEND_GRADIENT: exchange_send_gradient(g); break;
+    case OP_RECEIVE: exchange_receive(g, g->e->placement.input); break;
+    case OP_SEND: run_send(g, u); break;
+    case OP_RECEIVE_GRADIENT: run_receive_gradient(g, u); break;
+    case OP_SEND_GRADIENT: exchange_send(g, g->e->placement.input_gradient); break;
     case OP_ANCHOR: run_anchor(g, u); break;
     case OP_MOMENTS: run_moments(g, u); break;
     case OP_EPILOGUE:

@@ -53,8 +53,8 @@ void ownership_assign(engine *e, int first, int end) {
     const int threads = team_size(e->team);
     const int first_leaf = e->shard_leaves[e->counts_first + first];
     const int leaves = e->shard_leaves[e->counts_first + end] - first_leaf;
-    e->run_first = first;
-    e->run_end = end;
+    e->part.first_shard = first;
+    e->part.end_shard = end;
     e->term_count = 0;
     for (int t = 0; t < threads; t++) {
         team_member *m = &e->members[t];
@@ -65,8 +65,10 @@ void ownership_assign(engine *e, int first, int end) {
         for (int k = 0; k < n; k++) e->terms[e->term_count + k] = m->stack[k];
         e->term_count += n;
     }
-    e->gradients_first = e->options.stage ? first : 0;
-    e->cover_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
+    e->gradients_first = first == 0 ? 0 : e->gradients_end;
+    e->gradients_end =
+        e->gradients_first + reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves,
+                                                  e->cover + e->gradients_first);
 }
 
 // Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the

@@ -48,7 +48,7 @@ static bool computes_again(const unit_list *list, int index) {
 }
 
 status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
-    status rc = units_init(list, p, o->receives, o->sends, err);
+    status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
     for (int i = 0; i < list->count; i++)
         list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
                                                 .again = computes_again(list, i),
@@ -166,9 +166,9 @@ static place dy_of(const placement *p, unit_source s) {
 }
 
 // Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
-static void place_gradients(placement *p, bool sends) {
+static void place_gradients(placement *p, bool logits) {
     bool *written = memory_new((size_t)p->list.count, sizeof *written);
-    if (sends) place_gradient(p, written, p->list.count - 1, p->list.count - 1);
+    if (!logits) place_gradient(p, written, p->list.count - 1, p->list.count - 1);
     for (int i = p->list.count - 1; i >= 0; i--) {
         unit *u = &p->units[i];
         if (u->layers.options.in_place) {
@@ -237,7 +237,7 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
         place_sources(p, i);
         place_weights(p, &p->units[i], k);
     }
-    place_gradients(p, o->sends);
+    place_gradients(p, engine_has_logits(o));
     // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;

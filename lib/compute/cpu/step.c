@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "compute/cpu/engine.h"
 
 // Of a superstep, the parts that it writes.
@@ -63,19 +64,19 @@ static void join_gradients(engine *e, int member) {
     const size_t first = lines * (size_t)member / members * GROUP;
     size_t end = lines * ((size_t)member + 1) / members * GROUP;
     if (end > n) end = n;
-    for (int k = 0, t = 0; k < e->cover_count; k++) {
+    for (int k = e->gradients_first, t = 0; k < e->gradients_end; k++) {
         const int last = e->tree.nodes[e->cover[k]].end, start = t;
         while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
         reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
                                 (const float *const *)e->terms + start, t - start, first,
-                                e->gradients[e->gradients_first + k] + first, end - first);
+                                e->gradients[k] + first, end - first);
     }
 }
 
 // If there is a single gradient buffer, from one thread, the thread and the engine swap buffers.
 // Returns false if there are more.
 static bool hand_over(engine *e, int member) {
-    if (e->term_count != 1 || e->cover_count != 1) return false;
+    if (e->term_count != 1 || e->gradients_end - e->gradients_first != 1) return false;
     if (member != 0) return true;
     for (int t = 0; t < team_size(e->team); t++) {
         team_member *m = &e->members[t];
@@ -130,26 +131,84 @@ static void step_body(void *argument, int member) {
     member_mark(m, PHASE_BACKWARD);
 }
 
-void step_run(engine *e, int first, int end, error *err) {
-    e->first_superstep = first;
-    e->end_superstep = end;
+// The ranges of a step are adjacent, so that each has gradient buffers of its own.
+static status take_part(engine *e, const run_part *part, error *err) {
+    const int shards = e->counts_end - e->counts_first, expected = e->part.end_shard;
+    const bool all = part->first_shard == 0 && part->end_shard == shards;
+    const bool next = part->first_shard == 0 || part->first_shard == expected;
+    if (!next || part->end_shard > shards || (!e->options.stage && !all))
+        return error_set(err, STATUS_FAILED,
+                         "cannot run shards %d to %d of %d: they do not follow the earlier ones",
+                         part->first_shard, part->end_shard, shards);
+    ownership_assign(e, part->first_shard, part->end_shard);
+    e->part = *part;
+    return STATUS_OK;
+}
+
+status cpu_run(engine *e, const batch *b, const run_part *part, error *err) {
+    const step_plan *p = &e->training.steps;
+    status rc;
+    TRY(step_plan_check_part(&e->options, part, err));
+    TRY(ownership_prepare(e, b, err));
+    if (b->frozen != e->frozen) engine_freeze(e, b->frozen);
+    e->batch = b;
+    if (part) TRY(take_part(e, part, err));
+    e->first_superstep = part && part->backward ? p->backward_superstep : 0;
+    e->end_superstep = part && !part->backward ? p->backward_superstep : p->superstep_count;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
-}
-
-status cpu_begin(engine *e, const batch *b, error *err) {
-    status rc = ownership_prepare(e, b, err);
-    if (rc == STATUS_OK && b->frozen != e->frozen) engine_freeze(e, b->frozen);
-    e->batch = b;
+    rc = e->failed;
+out:
     return rc;
 }
 
-status cpu_step(engine *e, const batch *b, error *err) {
-    status rc = cpu_begin(e, b, err);
-    if (rc != STATUS_OK) return rc;
-    e->given_gradients = e->given_losses = NULL;
-    step_run(e, 0, e->training.steps.superstep_count, err);
+// ---- The sum of gradient buffers ----
+
+typedef struct sum_terms {
+    int count;
+    int *node; // of the tree
+    const float **vector;
+} sum_terms;
+
+static sum_terms list_terms(engine *const *engines, int count) {
+    sum_terms t = {.count = 0};
+    size_t room = 0;
+    for (int i = 0; i < count; i++) room += (size_t)engines[i]->gradients_end;
+    t.node = memory_new(room, sizeof *t.node);
+    t.vector = memory_new(room, sizeof *t.vector);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < engines[i]->gradients_end; k++) {
+            t.node[t.count] = engines[i]->cover[k];
+            t.vector[t.count++] = engines[i]->gradients[k];
+        }
+    return t;
+}
+
+static void sum_along_tree(const engine *e, const sum_terms *t, size_t first, size_t end) {
+    reduction_tree_sum_part(&e->tree, e->tree.count - 1, t->node, t->vector, t->count, first,
+                            e->reduced + first, end - first);
+}
+
+// The usual way: one engine after another.
+static void sum_in_order(const sum_terms *t, float *out, size_t n) {
+    memmove(out, t->vector[0], n * sizeof *out);
+    for (int k = 1; k < t->count; k++) reduction_add(out, t->vector[k], out, n);
+}
+
+status cpu_reduce(engine *const *engines, int count, bool exact, error *err) {
+    const engine *e = engines[0];
+    const size_t n = gradient_floats(e->program);
+    const sum_terms t = list_terms(engines, count);
+    (void)err;
+    if (!exact) {
+        sum_in_order(&t, e->reduced, n);
+    } else if (t.count != 1 || t.vector[0] != e->reduced) {
+        sum_along_tree(e, &t, e->own_first, e->own_end);
+        sum_along_tree(e, &t, e->program->parameters, n);
+    }
+    free(t.node);
+    free(t.vector);
     return STATUS_OK;
 }
 

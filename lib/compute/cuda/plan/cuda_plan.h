@@ -77,9 +77,6 @@ int cuda_lanes(const engine_options *o); // samples of a shard in memory
 // Is the anchor a product of conv.cu? If not, it is of cuBLAS.
 bool cuda_is_ours(const arithmetic *sums_by, const layer *anchor, int lanes);
 
-// Returns the floats of one block that a stage receives or sends (backend.h).
-size_t cuda_block_floats(const cuda_plan *p, bool output);
-
 // Returns the unit of an operation; NULL: it has none.
 static inline const cuda_unit *cuda_unit_of(const cuda_plan *p, const operation *op) {
     return op->unit == NO_UNIT ? NULL : &p->placed[op->unit];

@@ -38,10 +38,6 @@ void cuda_plan_freeze(cuda_plan *p, uint32_t frozen) {
     p->frozen = frozen;
 }
 
-size_t cuda_block_floats(const cuda_plan *p, bool output) {
-    return shape_size(output ? cuda_last_unit(p)->layers.y : p->program->input) * GROUP;
-}
-
 // Returns the number of values of an activation.
 static size_t values(const cuda_plan *p, shape s) {
     return (size_t)p->options.local_shards * shape_size(s) * (size_t)p->lanes;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What crosses between engines: activations, logits and their gradients, as blocks of
-// [features][GROUP]; and the loss of logits from several engines.
-#include <string.h>
+#include "compute/cpu/exchange.h"
 
-#include "compute/cpu/engine.h"
+#include <string.h>
 
 // ---- Rows of GROUP samples, whatever an engine's own number of lanes ----
 
@@ -51,7 +49,7 @@ void exchange_send(const group_work *g, place from) {
 
 // ---- The loss ----
 
-void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
+void exchange_loss(const execution *e, const batch *whole, float *logits, float *losses) {
     const sample_target *targets = whole->targets;
     const kernels *k = kernels_find(e->kernels->isa, GROUP);
     for (int v = 0; v < whole->shards; v++)

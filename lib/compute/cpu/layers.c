@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The layers that begin a unit, on one group of samples: builds the tasks of their kernels.
+#include "compute/cpu/layers.h"
+
 #include <math.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/convolution.h"
 
 // ---- Anchors; convolution.c has the other ----
 

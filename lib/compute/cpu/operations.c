@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step on one group: builds the tasks of the kernels from units and places.
+#include "compute/cpu/operations.h"
+
 #include <string.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/convolution.h"
+#include "compute/cpu/exchange.h"
+#include "compute/cpu/layers.h"
 
 // z = x, or x plus the second source.
 static void run_sum(const group_work *g, const unit *u) {
@@ -71,7 +75,7 @@ static void run_anchor_weights(const group_work *g, const unit *u) {
 }
 
 static epilogue_task epilogue(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     epilogue_task t = {.z = place_view(u->z, g->memory),
                        .y = place_view(u->y, group_memory(g, u->y)),
                        .argmax = group_choices(g, u),
@@ -126,7 +130,7 @@ static void put_gradients(const group_work *g, size_t at, const float *values, s
 
 // A shard's statistics enter the sum once, with its first group.
 static void run_statistics(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const size_t channels = (size_t)u->layers.norm->out.channels;
     const size_t shard =
         (size_t)g->group->shard * e->placement.list.norm_channels + u->layers.norm_channel;
@@ -138,7 +142,7 @@ static void run_statistics(const group_work *g, const unit *u) {
 }
 
 static void run_epilogue_sums(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const epilogue_task t = epilogue_gradient(g, u);
     e->kernels->epilogue_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
@@ -147,7 +151,7 @@ static void run_epilogue_sums(const group_work *g, const unit *u) {
 }
 
 static void run_moments(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const size_t own = (size_t)g->index * e->placement.list.norm_channels + u->layers.norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
@@ -161,7 +165,7 @@ static void put_loss(const group_work *g, float loss) {
 }
 
 static void run_loss(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const loss_task t = {.classes = e->program->classes,
                          .samples = g->samples,
                          .smoothing = e->options.label_smoothing,
@@ -184,9 +188,11 @@ static void run_receive_gradient(const group_work *g, const unit *u) {
     put_loss(g, losses ? losses[g->index] : 0);
 }
 
+enum { CACHE_LINE = 64 };
+
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is
 // processed.
-static void fetch_images(const engine *e, const group *next) {
+static void fetch_images(const execution *e, const group *next) {
     const size_t bytes = shape_size(e->program->input);
     for (int n = 0; n < next->samples; n++)
         for (size_t i = 0; i < bytes; i += CACHE_LINE)
@@ -194,7 +200,7 @@ static void fetch_images(const engine *e, const group *next) {
 }
 
 static void run_load(const group_work *g) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const view x = place_view(e->placement.input, g->memory);
     e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
     if (g->next) fetch_images(e, g->next);
@@ -211,7 +217,7 @@ static void run_epilogue_backward(const group_work *g, const unit *u) {
 }
 
 static void run_operation(const group_work *g, const operation *op) {
-    const unit *u = op->unit == NO_UNIT ? NULL : engine_unit(g->e, op);
+    const unit *u = op->unit == NO_UNIT ? NULL : unit_of(g->e, op);
     switch (op->kind) {
     case OP_LOAD: run_load(g); break;
     case OP_RECEIVE: exchange_receive(g, g->e->placement.input); break;
@@ -247,7 +253,7 @@ static void run_operation(const group_work *g, const operation *op) {
 // Products by Winograd's algorithm, on all groups of a chunk at once.
 static void run_winograd(const group_work *chunk, int count, const operation *op,
                          const float *filters) {
-    const unit *u = engine_unit(chunk->e, op);
+    const unit *u = unit_of(chunk->e, op);
     conv_task tasks[CHUNK] = {0};
     for (int i = 0; i < count; i++)
         tasks[i] = op->kind == OP_ANCHOR ? convolution_winograd(&chunk[i], u, filters)

@@ -228,6 +228,7 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
     const status rc = placement_units(prog, o, &p->list, err);
     if (rc != STATUS_OK) return rc;
     p->units = memory_new((size_t)p->list.count, sizeof *p->units);
+    p->shares_slots = p->list.norms == 0 && !engine_runs_in_parts(o);
     for (int i = 0; i < p->list.count; i++) p->units[i].layers = p->list.units[i];
     p->input = put(p, prog->input, border_around(&p->list, UNIT_INPUT));
     if (o->receives) p->input_gradient = put(p, prog->input, 0);

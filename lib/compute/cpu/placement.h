@@ -44,6 +44,8 @@ typedef struct placement {
     int lanes;                   // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
+    // A group is finished before the next one begins: all groups of a thread share one memory.
+    bool shares_slots;
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
 } placement;

@@ -37,7 +37,7 @@ const operation_traits operation_kind_traits[OPERATION_KINDS] = {
 // At most.
 enum { OPERATIONS_OF_UNIT = 14, RANGES_OF_UNIT = 8, OPERATIONS_OF_ENDS = 8, RANGES_OF_ENDS = 1 };
 
-static void plan_new(step_plan *plan, const program *p, const unit_list *units) {
+static void new_plan(step_plan *plan, const program *p, const unit_list *units) {
     const size_t count = (size_t)units->count;
     const size_t operations = count * OPERATIONS_OF_UNIT + OPERATIONS_OF_ENDS;
     const size_t ranges = count * RANGES_OF_UNIT + RANGES_OF_ENDS;
@@ -233,7 +233,7 @@ void step_plan_training(step_plan *plan, const program *p, const unit_list *unit
     const int last = units->count - 1;
     demand d;
     demand_init(&d, units, o, frozen);
-    plan_new(plan, p, units);
+    new_plan(plan, p, units);
     add(plan, o->receives ? OP_RECEIVE : OP_LOAD, NO_UNIT);
     for (int i = 0; i <= last; i++) add_forward(plan, i, true);
     if (o->sends) add(plan, OP_SEND, last);
@@ -255,7 +255,7 @@ status step_plan_check_part(const engine_options *o, const run_part *part, error
 }
 
 void step_plan_inference(step_plan *plan, const program *p, const unit_list *units) {
-    plan_new(plan, p, units);
+    new_plan(plan, p, units);
     add(plan, OP_LOAD, NO_UNIT);
     for (int i = 0; i < units->count; i++) add_forward(plan, i, false);
     close_superstep(plan, false);

@@ -64,10 +64,12 @@ static inline cut cuda_cut(const engine *e) {
     return (cut){e->shards.run_first, e->shards.run_end, e->plan.lanes, e->input.device.count};
 }
 
-// step.c: wait for the reductions under way; and then for the device. Nothing may wait for the
-// engine's stream by other means while a reduction is under way.
-status cuda_finish_reductions(const comm_place *p, error *err) MUST_CHECK;
-status cuda_sync(const engine *e, error *err) MUST_CHECK;
+// Waits for the reductions under way, and then for the device. Nothing may wait for the engine's
+// stream by other means while a reduction is under way.
+static inline status cuda_sync(const engine *e, error *err) {
+    const status rc = cuda_finish_reductions(&e->place, err);
+    return rc == STATUS_OK ? cuda_device_sync(&e->device, err) : rc;
+}
 
 // operations.c: enqueues work on the local shards [run_first, run_end). `reducing`: and reduces
 // each bucket after the operation that completes it.

@@ -5,17 +5,6 @@
 #include "base/clock.h"
 #include "compute/cuda/run/cuda_engine.h"
 
-// ---- Waiting ----
-
-status cuda_finish_reductions(const comm_place *p, error *err) {
-    return p->under_way ? p->hooks->finish(p->comm, err) : STATUS_OK;
-}
-
-status cuda_sync(const engine *e, error *err) {
-    const status rc = cuda_finish_reductions(&e->place, err);
-    return rc == STATUS_OK ? cuda_device_sync(&e->device, err) : rc;
-}
-
 // ---- A step ----
 
 // For an engine that has all shards, the next call is usually the update; for one whose ranks

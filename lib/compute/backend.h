@@ -314,9 +314,9 @@ typedef struct backend {
     // gradient buffer then never leaves the device.
     //
     // `part` is NULL, or for an engine that runs in parts, each part of the step: forward of one
-    // range of shards after the other, which together are all of them, and then backward of the
-    // same ranges in the same order. An engine that is not a stage has a single range. Then the
-    // gradient buffers are those of all ranges, and reduce() sums them.
+    // range of shards after the other, which together are all that have samples, and then backward
+    // of the same ranges in the same order. An engine that is not a stage has a single range. A
+    // stage's gradient buffers are those of its ranges, and only for reduce().
     status (*run)(engine *e, const batch *b, const run_part *part, error *err);
     engine_tree (*tree)(const engine *e);
     // Returns the gradient buffers in host memory, for reading and writing. If they could not be

@@ -27,8 +27,8 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_device_open(d, o->device, o->serial_launches, err));
     TRY(cuda_clock_open(&e->clock, d, err));
     TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
+    TRY(cuda_plan_steps(p, err));
     TRY(cuda_place(p, d, err));
-    cuda_plan_steps(p);
     TRY(cuda_take_norms(&e->norm, p, d, err));
     TRY(cuda_take_inputs(&e->input, p, d, err));
     TRY(cuda_take_model(&e->model, p, d, err));

@@ -63,8 +63,8 @@ typedef struct cuda_plan {
 // The steps of making a plan, in this order; then cuda_make_tasks() (arrays.h). cuda_plan_close()
 // is called even after a failure.
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, optimizer_kind kind);
-status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // units and their memory
-void cuda_plan_steps(cuda_plan *p);
+status cuda_plan_steps(cuda_plan *p, error *err) MUST_CHECK;            // units, and their order
+status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // their memory
 void cuda_plan_close(cuda_plan *p);
 
 // Plans training anew, for other frozen groups.

@@ -15,6 +15,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
 #include "pipeline/store.h"
+#include "train/train_tools.h"
 
 typedef struct options {
     cli_list set;
@@ -175,7 +176,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     const options *o = options_of_main;
     const cli_list *given = call->operands;
     settings s = {0};
-    pipeline p = {.log = call->log, .settings = &s, .work.lock = -1};
+    pipeline p = {.log = call->log, .settings = &s, .find_tool = train_tools_find, .work.lock = -1};
     planned_runs runs = {0};
     const char *artifacts = o->artifacts ? o->artifacts : getenv("ARTIFACTS");
     status rc;

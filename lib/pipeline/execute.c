@@ -13,6 +13,7 @@
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
 #include "pipeline/store_links.h"
+#include "pipeline/tool.h"
 
 // ---- Checking ----
 
@@ -26,7 +27,7 @@ static status check_seed(const pipeline *p, const planned_run *r, const planned_
     strvec_format(&command, "%s/train", folder);
     strvec_add(&command, "--dry-run");
     strvec_add(&command, "-q");
-    TRY(stage_program(p, &command, &line, err));
+    TRY(tool_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
     free(ignored);

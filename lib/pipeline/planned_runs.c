@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "pipeline/child.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/run_names.h"
-#include "pipeline/stage.h"
+#include "pipeline/tool.h"
 
 // ---- One run ----
 
@@ -114,9 +113,8 @@ out:
 // Has the tool check its command line (DEVICE, MATH, THREADS), without the data.
 static status check_settings(const pipeline *p, const planned_run *r, error *err) {
     const char *threads = p->settings->values[SETTING_THREADS];
-    strvec command = {0}, line = {0};
+    strvec command = {0};
     char *ignored = NULL;
-    status rc;
     if (!r->device.count && !threads) return STATUS_OK;
     strvec_add(&command, r->tool);
     strvec_add_option(&command, "--experiment", r->file);
@@ -124,11 +122,9 @@ static status check_settings(const pipeline *p, const planned_run *r, error *err
     strvec_add_all(&command, &r->device);
     strvec_add_option(&command, "--threads", threads);
     strvec_add(&command, "--print-parameters");
-    TRY(stage_program(p, &command, &line, err));
-    TRY(child_output(&line, &ignored, err));
-out:
+    status rc = tool_ask(p, &command, &ignored, err);
+    if (rc != STATUS_OK) tool_complain(&command, err);
     free(ignored);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }
@@ -260,7 +256,7 @@ static status find_keys(pipeline *p, planned_run *r, error *err) {
         strvec command = {0};
         planned_seed *s = &r->seeds[i];
         planned_run_command(p, r, s, r->file, false, &command);
-        rc = stage_key(p, &command, s->key, err);
+        rc = tool_key(p, &command, s->key, err);
         strvec_release(&command);
     }
     return rc;

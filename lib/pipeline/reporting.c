@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/reporting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/output.h"
-#include "pipeline/child.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 
 // ---- The cost of an all-reduce ----
 
@@ -117,25 +118,24 @@ out:
 // `report` parses its options before it opens folders, and /dev/null is not a folder: only a wrong
 // option gives STATUS_USAGE.
 status reporting_check_flags(const pipeline *p, error *err) {
-    strvec command = {0}, line = {0};
-    char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
+    strvec command = {0};
+    error refusal = {0};
+    char *ignored = NULL, *discussion = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
     strvec_add(&command, "report");
     strvec_add(&command, "/dev/null");
     strvec_add_option(&command, "--out", "/dev/null/report");
     TRY(strvec_split_quoted(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
-    TRY(stage_program(p, &command, &line, err));
-    if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
-        rc = child_output(&line, &answer, err); // it prints the message itself
+    if (tool_ask(p, &command, &ignored, &refusal) == STATUS_USAGE) {
+        tool_complain(&command, &refusal);
+        TRY(error_set(err, STATUS_USAGE, "%s", ""));
+    }
     const char *path = strvec_option_value(&command, "--discussion");
     if (rc == STATUS_OK && path) rc = read_file(path, &discussion, err);
 out:
     free(discussion);
-    free(answer);
-    free(said);
     free(ignored);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }
@@ -169,14 +169,18 @@ out:
 static status print_summary(const pipeline *p, const planned_runs *runs, const strvec *command,
                             error *err) {
     const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
-    strvec line = {0};
-    status rc;
-    TRY(stage_program(p, command, &line, err));
-    strvec_add(&line, "--summary");
-    if (question) strvec_add(&line, "--answer");
-    rc = child_run(&line, err);
-out:
-    strvec_release(&line);
+    strvec words = {0};
+    char *summary = NULL;
+    strvec_add_all(&words, command);
+    strvec_add(&words, "--summary");
+    if (question) strvec_add(&words, "--answer");
+    status rc = tool_ask(p, &words, &summary, err);
+    if (rc == STATUS_OK)
+        puts(summary);
+    else
+        tool_complain(command, err);
+    free(summary);
+    strvec_release(&words);
     return rc;
 }
 

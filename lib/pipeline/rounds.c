@@ -14,8 +14,8 @@
 #include "data/tensor/tensor_file.h"
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
-#include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 #include "pipeline/turn_stages.h"
 
 // ---- Estimates ----
@@ -73,7 +73,7 @@ static status draw(measuring *m, const planned_run *r, int samples, char **folde
     strvec_format(&command, "--train=%d", samples);
     strvec_format(&command, "--test=%d", samples);
     strvec_add_option(&command, "--out", *folder);
-    TRY(stage_program(m->p, &command, &line, err));
+    TRY(tool_program(m->p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
     strvec_add(&m->p->done, *folder);
 out:
@@ -84,29 +84,50 @@ out:
     return rc;
 }
 
-static status trial_command(const measuring *m, const planned_run *r, const char *drawn,
-                            strvec *line, error *err) {
+static void trial_command(const measuring *m, const planned_run *r, const char *drawn,
+                          strvec *command) {
     // A trial has fewer samples than a validation may leave out.
     static const char *const other[] = {
         "epochs=2",        "dataset=synthetic", "schedule=null",       "repeats=1",
         "validation=null", "keep=null",         "early_stopping=null", "stop_at=null"};
-    strvec command = {0};
-    status rc;
-    strvec_add(&command, r->tool);
-    strvec_add(&command, "-q");
-    strvec_add_option(&command, "--experiment", r->file);
-    for (size_t i = 0; i < r->set.count; i++) strvec_add_option(&command, "--set", r->set.items[i]);
+    strvec_add(command, r->tool);
+    strvec_add(command, "-q");
+    strvec_add_option(command, "--experiment", r->file);
+    for (size_t i = 0; i < r->set.count; i++) strvec_add_option(command, "--set", r->set.items[i]);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        strvec_add_option(&command, "--set", other[i]);
-    strvec_format(&command, "--train=%s/train.st.zst", drawn);
-    strvec_format(&command, "--test=%s/test.st.zst", drawn);
-    strvec_format(&command, "--out=%s/tried", m->p->work.path);
-    strvec_add_all(&command, &r->device);
-    strvec_add_option(&command, "--threads", m->p->settings->values[SETTING_THREADS]);
-    TRY(stage_program(m->p, &command, line, err));
-out:
-    strvec_release(&command);
-    return rc;
+        strvec_add_option(command, "--set", other[i]);
+    strvec_format(command, "--train=%s/train.st.zst", drawn);
+    strvec_format(command, "--test=%s/test.st.zst", drawn);
+    strvec_format(command, "--out=%s/tried", m->p->work.path);
+    strvec_add_all(command, &r->device);
+    strvec_add_option(command, "--threads", m->p->settings->values[SETTING_THREADS]);
+}
+
+// The key of the trial; NULL if it is impossible, and `why` is the reason.
+static char *trial_key(const measuring *m, const strvec *command, char why[256]) {
+    error failure = {0};
+    strvec question = {0};
+    char *key = NULL;
+    strvec_add_all(&question, command);
+    strvec_add(&question, "--print-key");
+    if (tool_ask(m->p, &question, &key, &failure) != STATUS_OK)
+        snprintf(why, 256, "%s: %.200s", command->items[0], failure.message);
+    strvec_release(&question);
+    return key;
+}
+
+// Trains; false if it fails, and `why` is the reason.
+static bool run_trial(const measuring *m, const strvec *command, char why[256]) {
+    error failure = {0};
+    strvec line = {0};
+    char *ignored = NULL, *said = NULL;
+    status rc = tool_program(m->p, command, &line, &failure);
+    if (rc == STATUS_OK) rc = child_try(&line, &ignored, &said, &failure);
+    if (rc != STATUS_OK) snprintf(why, 256, "%.255s", said && *said ? said : failure.message);
+    free(ignored);
+    free(said);
+    strvec_release(&line);
+    return rc == STATUS_OK;
 }
 
 static const rate *find_rate(const measuring *m, const char *key) {
@@ -139,33 +160,22 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
 // If no trial is possible, *found is NULL and `why` the reason.
 static status try_samples(measuring *m, const planned_run *r, int samples, const rate **found,
                           char why[256], error *err) {
-    strvec line = {0};
-    char *drawn = NULL, *key = NULL, *said = NULL, *ignored = NULL;
+    strvec command = {0};
+    char *drawn = NULL, *key = NULL;
     status rc;
     *found = NULL;
+    *why = 0;
     TRY(draw(m, r, samples, &drawn, err));
-    TRY(trial_command(m, r, drawn, &line, err));
-    strvec_add(&line, "--print-key");
-    rc = child_try(&line, &key, &said, err);
-    if (rc == STATUS_OK && (*found = find_rate(m, key))) goto out;
-    if (rc == STATUS_OK) {
-        free(said);
-        free(line.items[--line.count]); // --print-key
-        line.items[line.count] = NULL;
-        rc = child_try(&line, &ignored, &said, err);
-    }
-    snprintf(why, 256, "%s", rc == STATUS_OK ? "" : said ? said : "");
-    if (rc == STATUS_OK) {
-        TRY(keep_rate(m, &key, samples, err));
-        *found = &m->rates[m->count - 1];
-    }
-    rc = STATUS_OK;
+    trial_command(m, r, drawn, &command);
+    key = trial_key(m, &command, why);
+    if (key) *found = find_rate(m, key);
+    if (!key || *found || !run_trial(m, &command, why)) goto out;
+    TRY(keep_rate(m, &key, samples, err));
+    *found = &m->rates[m->count - 1];
 out:
-    free(ignored);
-    free(said);
     free(key);
     free(drawn);
-    strvec_release(&line);
+    strvec_release(&command);
     return rc;
 }
 

@@ -14,70 +14,15 @@
 #include "base/output.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
+#include "pipeline/tool.h"
 
 enum { WHY_BYTES = 512 };
-
-status stage_program(const pipeline *p, const strvec *command, strvec *program, error *err) {
-    strvec_format(program, "%s/%s", p->bin, command->items[0]);
-    if (access(program->items[program->count - 1], X_OK) != 0)
-        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
-                         program->items[program->count - 1]);
-    for (size_t i = 1; i < command->count; i++) strvec_add(program, command->items[i]);
-    return STATUS_OK;
-}
 
 void stage_add_devices(strvec *command, const yaml_node *root, const char *device) {
     const char *backend = yaml_text_at(root, "parameters.backend");
     const char *kind = *backend ? backend : "cpu";
     strvec_add_option(command, "--device", device ? device : kind);
     if (*backend) strvec_add_option(command, "--math", "fast");
-}
-
-// ---- Keys ----
-
-// `device` is added as --device; NULL: none.
-static status query_key(const pipeline *p, const strvec *command, const char *device, char **key,
-                        error *err) {
-    strvec program = {0};
-    status rc;
-    *key = NULL;
-    TRY(stage_program(p, command, &program, err));
-    strvec_add_option(&program, "--device", device);
-    strvec_add(&program, "--print-key");
-    TRY(child_output(&program, key, err));
-out:
-    strvec_release(&program);
-    return rc;
-}
-
-// Does this tool's key depend on the kind of device, and is the kind not given?
-static bool is_automatic(const pipeline *p, const char *tool) {
-    const char *device = p->settings->values[SETTING_DEVICE];
-    const char *math = p->settings->values[SETTING_MATH];
-    return math && strcmp(math, "fast") == 0 && (!device || strcmp(device, "auto") == 0) &&
-           (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
-}
-
-// Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
-// for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
-// search.
-static status automatic_key(pipeline *p, const strvec *command, char **key, error *err) {
-    char *on_gpu = NULL;
-    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
-    if (rc != STATUS_OK || p->automatic) return rc;
-    rc = query_key(p, command, "cuda", &on_gpu, err);
-    if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
-    free(on_gpu);
-    return rc;
-}
-
-status stage_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES], error *err) {
-    char *text = NULL;
-    status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
-                                                   : query_key(p, command, NULL, &text, err);
-    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
-    free(text);
-    return rc;
 }
 
 // ---- Why a stage runs again ----
@@ -214,7 +159,7 @@ static status start(const pipeline *p, const stage *s, error *err) {
     char *ignored = NULL;
     status rc = STATUS_OK;
     if (s->launcher) strvec_add_all(&program, s->launcher);
-    TRY(stage_program(p, s->command, &program, err));
+    TRY(tool_program(p, s->command, &program, err));
     if (s->more) strvec_add_all(&program, s->more);
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
                                     : child_run(&program, err);
@@ -267,7 +212,7 @@ status stage_run(pipeline *p, const stage *s, error *err) {
     if (s->key)
         snprintf(key, sizeof key, "%s", s->key);
     else
-        TRY(stage_key(p, s->command, key, err));
+        TRY(tool_key(p, s->command, key, err));
     TRY(lock(p, s, &held, err));
     TRY(run_locked(p, s, key, held >= 0, err));
 out:

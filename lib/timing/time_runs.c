@@ -491,7 +491,7 @@ status time_runs_key(const time_options *o, manifest *m, error *err) {
     if (rc == STATUS_STOPPED) rc = say_stopped(&s, err);
     close_session(&s);
     timing_release(&t);
-    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
+    return rc == STATUS_OK ? manifest_print_key(m, stdout, err) : rc;
 }
 
 void timing_release(timing *t) {

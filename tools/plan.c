@@ -14,6 +14,7 @@
 #include "pipeline/command_plan.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
+#include "pipeline/resolve.h"
 #include "pipeline/store.h"
 #include "train/train_tools.h"
 
@@ -185,7 +186,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     TRY(command_plan_make(&p, &runs, err));
     TRY(check_is_study(given, &runs, err));
     TRY(check_out(o->out, given, &runs, err));
-    TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
+    TRY(resolve_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
     TRY(write_plan(o, &p, &runs, err));
 out:
     planned_runs_release(&runs);

@@ -9,6 +9,7 @@
 
 #include "base/cli.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "data/shard_tool.h"
@@ -116,6 +117,12 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
+// At a terminal, where a moving line may stand.
+static void say_over(const char *stage, const char *which, const char *what) {
+    progress_line("");
+    say(stage, which, what);
+}
+
 // With --json, standard output holds nothing but the answer.
 static void say_nothing(const char *stage, const char *which, const char *what) {
     (void)stage, (void)which, (void)what;
@@ -198,8 +205,12 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
                        const logger *log, error *err) {
     pipeline_command command;
     settings given = {0};
+    const bool terminal = !o->json && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     pipeline p = {.log = log,
-                  .say = o->json ? say_nothing : say,
+                  .say = o->json    ? say_nothing
+                         : terminal ? say_over
+                                    : say,
+                  .terminal = terminal,
                   .ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? ask : NULL,
                   .find_tool = find_tool,
                   .json = o->json,

@@ -137,7 +137,7 @@ static status fetch(pipeline *p, const planned_run *r, error *err) {
     if (r->own) return rc;
     if (!is_synthetic(r) && !dataset_find(r->e.dataset)) return unknown(r, err);
     data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command);
-    const stage s = {.name = "fetch", .dir = r->data, .command = &command};
+    const stage s = {.name = "fetch", .dir = r->data, .title = r->e.dataset, .command = &command};
     TRY(stage_run(p, &s, err));
 out:
     strvec_release(&command);
@@ -155,11 +155,13 @@ void data_shard_command(const planned_run *r, strvec *command) {
 
 static status shard(pipeline *p, const planned_run *r, error *err) {
     strvec command = {0};
+    char *title = memory_format("%s in %d parts", r->e.dataset, r->e.virtual_shards);
     status rc;
     data_shard_command(r, &command);
-    const stage s = {.name = "shard", .dir = r->train, .command = &command};
+    const stage s = {.name = "shard", .dir = r->train, .title = title, .command = &command};
     TRY(stage_run(p, &s, err));
 out:
+    free(title);
     strvec_release(&command);
     return rc;
 }

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "pipeline/change.h"
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
@@ -57,8 +59,15 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
 
 // ---- One execution ----
 
+// How far the executions of this call are, for a person at the terminal.
+typedef struct execution_course {
+    int rounds, all, done; // executions that were missing at the beginning, and those made
+    uint64_t began;
+} execution_course;
+
 typedef struct execution_work {
     pipeline *p;
+    const execution_course *course;
     const planned_runs *runs;
     const planned_run *r;
     const planned_seed *seed;
@@ -75,9 +84,34 @@ typedef struct execution_work {
     char *folder;             // of the execution
     char *file;               // the experiment in the store
     char *shown;              // the folder's name in messages
+    char *title, *place;      // at a terminal: the run, and how far the call is
 } execution_work;
 
+// "ddp4, seed 43": the seed if the run has several.
+static char *title_of(const execution_work *w) {
+    if (w->r->seed_count < 2) return memory_string(w->r->name);
+    return memory_format("%s, seed %llu", w->r->name, (unsigned long long)w->seed->seed);
+}
+
+// "round 2 of 3, run 7 of 15", of those that are more than one; NULL: neither is.
+static char *place_of(const execution_work *w) {
+    const execution_course *c = w->course;
+    text place = {0};
+    if (c->rounds > 1) text_format(&place, "round %d of %d", w->round + 1, c->rounds);
+    if (c->all > 1 && c->done < c->all)
+        text_format(&place, "%srun %d of %d", place.length ? ", " : "", c->done + 1, c->all);
+    return place.length ? text_take(&place) : NULL;
+}
+
+// The seconds that the executions after this one will take, if they take as long as those before.
+static double seconds_after(const execution_course *c) {
+    if (!c->done || c->done >= c->all) return 0;
+    return (double)(clock_now() - c->began) * 1e-9 / c->done * (c->all - c->done - 1);
+}
+
 static void open_work(execution_work *w) {
+    w->title = title_of(w);
+    w->place = place_of(w);
     w->folder = store_execution_folder(w->p->artifacts, w->seed->key, w->number);
     char *run = store_folder(w->p->artifacts, w->seed->key);
     w->file = memory_format("%s/experiment.yaml", run);
@@ -90,6 +124,8 @@ static void close_work(execution_work *w) {
     free(w->folder);
     free(w->file);
     free(w->shown);
+    free(w->title);
+    free(w->place);
 }
 
 // Stores the experiment as it is run, with only this seed and all settings included.
@@ -150,6 +186,9 @@ static status run_train(execution_work *w, error *err) {
     const stage s = {.name = "train",
                      .dir = dir,
                      .shown = shown,
+                     .title = w->title,
+                     .place = w->place,
+                     .after = seconds_after(w->course),
                      .key = w->seed->key,
                      .reason = w->reason,
                      .command = &command,
@@ -180,8 +219,14 @@ static status run_evaluate(execution_work *w, error *err) {
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
-    const stage s = {
-        .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
+    const stage s = {.name = "evaluate",
+                     .dir = dir,
+                     .shown = shown,
+                     .title = w->title,
+                     .place = w->place,
+                     .command = &command,
+                     .quiet = !w->current,
+                     .drop_output = w->p->terminal};
     TRY(stage_run(w->p, &s, err));
 out:
     strvec_release(&command);
@@ -303,10 +348,12 @@ static status find_reason(execution_work *w, const execution_set *s, char *why, 
 }
 
 static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
-                        const planned_seed *seed, int round, int wanted, error *err) {
+                        const planned_seed *seed, int round, int wanted, execution_course *course,
+                        error *err) {
     char why[512];
     execution_set s;
     execution_work w = {.p = p,
+                        .course = course,
                         .runs = runs,
                         .r = r,
                         .seed = seed,
@@ -327,11 +374,19 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
     // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
+    course->done += !is_there;
     counting_release(&s);
     return rc;
 }
 
 status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+    execution_course course = {.rounds = rounds, .began = clock_now()};
+    for (size_t i = 0; i < runs->count; i++) {
+        int missing;
+        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
+        if (rc != STATUS_OK) return rc;
+        course.all += missing;
+    }
     for (int round = 0; round < rounds; round++) {
         size_t seeds = 1;
         for (size_t k = 0; k < seeds; k++) {
@@ -340,7 +395,7 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
                 const int wanted = counting_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
-                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, err);
+                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, &course, err);
                 if (rc != STATUS_OK) return rc;
             }
         }

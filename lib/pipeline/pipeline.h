@@ -27,7 +27,8 @@ typedef struct pipeline {
     bool (*ask)(const char *question);
     // Finds a tool that answers in this process; NULL: it is started instead.
     cli_function *(*find_tool)(const char *name);
-    bool json; // listings are JSON
+    bool json;     // listings are JSON
+    bool terminal; // a person watches: every stage leaves one line, about what came out
 
     // State of this call; zeroed at the start, released by pipeline_release.
     strvec done;           // folders that stages of this call have handled

@@ -22,7 +22,8 @@ static void say_planned(const pipeline *p, const planned_runs *runs) {
         char *shown = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
         char *what =
             memory_format("planned: %s, run %.*s, data %s", r->tool, 12, r->seeds[0].key, r->train);
-        p->say("run", shown, what);
+        if (p->terminal) snprintf(what, strlen(what) + 1, "planned: %s", r->tool);
+        p->say("run", p->terminal ? r->name : shown, what);
         free(what);
         free(shown);
     }

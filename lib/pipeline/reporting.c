@@ -84,7 +84,11 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
     if (rc == STATUS_OK) strvec_add_option(&command, "--world-size", ranks);
     if (rc == STATUS_OK) strvec_add_option(&command, "--out", dir);
     // The report has its table.
-    const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
+    const stage s = {.name = "measure",
+                     .dir = dir,
+                     .title = "all-reduce",
+                     .command = &command,
+                     .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
     strvec_release(&command);
     free(ranks);
@@ -196,7 +200,7 @@ static status check_keys(const pipeline *p, const planned_runs *runs, error *err
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     strvec command = {0}, stage_words = {0};
     char *collectives = reporting_collectives(p, runs);
-    char *html = NULL;
+    char *html = NULL, *title = NULL;
     status rc = STATUS_OK;
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
@@ -204,13 +208,16 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(report_command(p, runs, collectives, &command, err));
     strvec_add_all(&stage_words, &command);
     strvec_add_option(&stage_words, "--out", runs->report);
-    const stage s = {.name = "report", .dir = runs->report, .command = &stage_words};
+    title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
+    const stage s = {
+        .name = "report", .dir = runs->report, .title = title, .command = &stage_words};
     TRY(stage_run(p, &s, err));
     TRY(print_summary(p, runs, &command, err));
     html = memory_format("%s/report.html", runs->report);
     p->say("report:", html, NULL);
 out:
     free(html);
+    free(title);
     strvec_release(&stage_words);
     strvec_release(&command);
     free(collectives);

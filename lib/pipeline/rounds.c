@@ -294,7 +294,7 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     else
         snprintf(what, sizeof what, "%.9g epoch%s, %s%s", r->e.epochs, plural, time,
                  e->left < 1 ? " left" : "");
-    if (e->left > 0) p->say("estimate", place, what);
+    if (e->left > 0) p->say("estimate", p->terminal ? r->name : place, what);
     free(place);
 }
 

@@ -9,11 +9,16 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/output.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
+#include "pipeline/stage_result.h"
 #include "pipeline/tool.h"
 
 enum { WHY_BYTES = 512 };
@@ -27,9 +32,9 @@ void stage_add_devices(strvec *command, const yaml_node *root, const char *devic
 
 // ---- Why a stage runs again ----
 
-static bool has_item(const yaml_node *list, const char *text) {
+static bool has_item(const yaml_node *list, const char *word) {
     for (size_t i = 0; list && i < list->count; i++)
-        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, text) == 0)
+        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, word) == 0)
             return true;
     return false;
 }
@@ -110,8 +115,54 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
 
 // ---- Running ----
 
+static const char *name_of(const pipeline *p, const stage *s) {
+    return p->terminal && s->title ? s->title : s->shown ? s->shown : s->dir;
+}
+
 static void say(const pipeline *p, const stage *s, const char *what) {
-    if (!s->quiet) p->say(s->name, s->shown ? s->shown : s->dir, what);
+    if (!s->quiet) p->say(s->name, name_of(p, s), what);
+}
+
+// At a terminal a moving line, which the tool's own one replaces; it knows its place from the
+// environment (base/progress.h).
+static void say_running(const pipeline *p, const stage *s, const char *reason) {
+    char message[WHY_BYTES + 16], after[32], label[256], line[PROGRESS_LINE_BYTES];
+    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
+    if (!p->terminal || s->quiet) {
+        say(p, s, message);
+        return;
+    }
+    snprintf(after, sizeof after, "%.0f", s->after);
+    snprintf(label, sizeof label, "%s%s%s", name_of(p, s), s->place ? ", " : "",
+             s->place ? s->place : "");
+    setenv("LOCKSTEP_PLACE", label, 1);
+    setenv("LOCKSTEP_SECONDS_AFTER", after, 1);
+    snprintf(line, sizeof line, "%-9s %.200s", s->name, label);
+    progress_line(line);
+}
+
+// At a terminal, the line that stays: the time, what came out, and why the stage ran, if there is
+// room for that.
+static void say_done(const pipeline *p, const stage *s, uint64_t began, const char *reason) {
+    enum { LEAST_REASON = 16 };
+    const size_t columns = (size_t)progress_columns(), head = text_columns(name_of(p, s)) + 12;
+    const size_t room = columns > head ? columns - head : 0;
+    const double seconds = (double)(clock_now() - began) * 1e-9;
+    char span[DURATION_TEXT_BYTES];
+    text what = {0};
+    if (!p->terminal || s->quiet) return;
+    unsetenv("LOCKSTEP_PLACE");
+    unsetenv("LOCKSTEP_SECONDS_AFTER");
+    if (seconds < 10)
+        text_format(&what, "%.1f s", seconds);
+    else
+        text_append(&what, duration_text(seconds, span));
+    stage_result_append(s->dir, &what);
+    if (*reason && text_columns(text_string(&what)) + LEAST_REASON < room)
+        text_format(&what, " (%s)", reason);
+    text_cut_columns(&what, room);
+    say(p, s, text_string(&what));
+    text_release(&what);
 }
 
 status stage_check_place(const pipeline *p, error *err) {
@@ -170,13 +221,13 @@ out:
 }
 
 static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
-    char message[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;
     const char *reason = s->reason ? s->reason : why;
-    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
-    say(p, s, message);
+    const uint64_t began = clock_now();
+    say_running(p, s, reason);
     status rc = start(p, s, err);
+    if (rc == STATUS_OK) say_done(p, s, began, reason);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)

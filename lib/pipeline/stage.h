@@ -18,6 +18,9 @@ typedef struct stage {
     const char *name;       // its task: "train"
     const char *dir;        // the folder that it fills
     const char *shown;      // the folder's name in messages; NULL: `dir`
+    const char *title;      // what it works on, at a terminal: "ddp4, seed 43"; NULL: `shown`
+    const char *place;      // while it runs there: "run 7 of 15"; NULL: none
+    double after;           // seconds of work expected after it, for the terminal; 0: not known
     const char *key;        // NULL: from the tool
     const char *reason;     // why it runs, for the user; NULL: determined from the folder
     const strvec *command;  // the tool's name, without a folder, and its arguments

@@ -18,7 +18,7 @@
 #include "train/train_start.h"
 #include "train/trainer_lengths.h"
 
-enum { OPTIONS = 27 };
+enum { OPTIONS = 28 };
 
 typedef struct train_tool {
     const strategy *strategy;
@@ -30,6 +30,7 @@ typedef struct train_tool {
     const char *experiment, *train, *test, *out;
     cli_list set, init_except;
     const char *device, *math, *reduce, *init, *checkpoint_every, *trace, *dump_order, *turns;
+    const char *tensorboard;
     int64_t threads, loader_workers, world_size, stop_after_steps, max_restarts; // -1: not given
     int64_t keep_states;                                                         // 0: not given
     bool resume, dry_run, print_key, print_parameters, print_plan;
@@ -117,6 +118,8 @@ static void init(train_tool *t, const strategy *s) {
          1000},
         {"trace", CLI_STRING, &t->trace, "FILE.json",
          "write a timeline of every thread, for Perfetto", 0, 0},
+        {"tensorboard", CLI_STRING, &t->tensorboard, "DIR",
+         "write the curves while they grow, as an event file for TensorBoard", 0, 0},
         {"dump-order", CLI_STRING, &t->dump_order, "FILE",
          "write the sample ids in training order (U32)", 0, 0},
         {"print-key", CLI_FLAG, &t->print_key, NULL, "print the stage key and exit", 0, 0},
@@ -238,6 +241,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .init = t->init,
         .init_except = t->init_except,
         .trace = t->trace,
+        .tensorboard = t->tensorboard,
         .dump_order = t->dump_order,
         .isa = getenv("LOCKSTEP_ISA"),
         .command = typed_command(),
@@ -281,10 +285,10 @@ out:
 
 // Nothing is written, so nothing can be resumed.
 static status read_turns(const train_tool *t, train_settings *s, turn_taker *turns, error *err) {
-    if (t->out || t->resume || t->dry_run || t->max_restarts)
+    if (t->out || t->resume || t->dry_run || t->max_restarts || t->tensorboard)
         return error_set(err, STATUS_USAGE,
                          "cannot take turns: '--turns': it writes nothing; leave out --out, "
-                         "--resume, --dry-run and --max-restarts");
+                         "--resume, --dry-run, --tensorboard and --max-restarts");
     s->turns = turns;
     return turn_taker_parse(t->turns, turns, err);
 }

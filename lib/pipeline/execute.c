@@ -172,6 +172,13 @@ static void find_launcher(const execution_work *w, strvec *launcher) {
 static void find_more(const execution_work *w, strvec *more) {
     if (w->resume) strvec_add(more, "--resume");
     strvec_add_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
+    const char *board = w->p->settings->values[SETTING_TENSORBOARD];
+    if (!board) return;
+    strvec_add(more, "--tensorboard");
+    if (w->current)
+        strvec_format(more, "%s/%s", board, w->seed->place);
+    else
+        strvec_format(more, "%s/%s/%d", board, w->seed->place, w->number);
 }
 
 static status run_train(execution_work *w, error *err) {

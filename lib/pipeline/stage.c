@@ -151,8 +151,6 @@ static void say_done(const pipeline *p, const stage *s, uint64_t began, const ch
     char span[DURATION_TEXT_BYTES];
     text what = {0};
     if (!p->terminal || s->quiet) return;
-    unsetenv("LOCKSTEP_PLACE");
-    unsetenv("LOCKSTEP_SECONDS_AFTER");
     if (seconds < 10)
         text_format(&what, "%.1f s", seconds);
     else
@@ -227,6 +225,8 @@ static status run(const pipeline *p, const stage *s, const char *key, const char
     const uint64_t began = clock_now();
     say_running(p, s, reason);
     status rc = start(p, s, err);
+    unsetenv("LOCKSTEP_PLACE");
+    unsetenv("LOCKSTEP_SECONDS_AFTER");
     if (rc == STATUS_OK) say_done(p, s, began, reason);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);

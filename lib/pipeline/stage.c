@@ -128,7 +128,8 @@ static void say(const pipeline *p, const stage *s, const char *what) {
 static void say_running(const pipeline *p, const stage *s, const char *reason) {
     char message[WHY_BYTES + 16], after[32], label[256], line[PROGRESS_LINE_BYTES];
     snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
-    if (!p->terminal || s->quiet) {
+    // A launcher's ranks do not see the terminal, and would write after the line.
+    if (!p->terminal || s->quiet || (s->launcher && s->launcher->count)) {
         say(p, s, message);
         return;
     }

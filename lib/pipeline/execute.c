@@ -14,6 +14,7 @@
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
+#include "pipeline/store.h"
 #include "pipeline/store_links.h"
 #include "pipeline/tool.h"
 
@@ -44,10 +45,10 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const planned_run *r = &runs->items[i];
         const int wanted = counting_wanted(r, rounds);
         execution_set s;
-        status rc = counting_find(p, runs, r, &r->seeds[0], wanted, &s, err);
-        if (rc != STATUS_OK) return rc;
+        status rc = STATUS_OK;
+        counting_find(p, runs, r, &r->seeds[0], wanted, &s);
         const bool there = (int)s.count >= wanted;
-        const int number = store_next_number(&s.list);
+        const int number = store_next_number(s.list);
         counting_release(&s);
         if (!there) rc = stage_check_place(p, err);
         // Seeds differ in nothing that could fail: check only the first.
@@ -70,7 +71,7 @@ typedef struct execution_work {
     const execution_course *course;
     const planned_runs *runs;
     const planned_run *r;
-    const planned_seed *seed;
+    planned_seed *seed;
     int round, wanted;
     int number;   // of the execution
     bool begun;   // it exists, but is not finished
@@ -244,25 +245,22 @@ out:
 
 // Equal keys promise equal bits: two executions of one key that differ are reported in every call.
 static status compare_models(const execution_work *w, error *err) {
+    const execution_list *list = &w->seed->kept;
     const execution *first = NULL;
     const char *hash = NULL;
-    execution_list list;
-    status rc = store_read(w->p->artifacts, w->seed->key, &list, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && i < list.count; i++) {
-        const execution *x = &list.items[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const execution *x = &list->items[i];
         const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
-            rc = error_set(err, STATUS_FINDING,
-                           "two executions of one key end in different models: '%s' in %.12s…, "
-                           "'%s' in %.12s…: please report this with both folders",
-                           first->folder, hash, x->folder, own);
+            return error_set(err, STATUS_FINDING,
+                             "two executions of one key end in different models: '%s' in %.12s…, "
+                             "'%s' in %.12s…: please report this with both folders",
+                             first->folder, hash, x->folder, own);
         if (hash || !*own) continue;
         first = x;
         hash = own;
     }
-    store_release(&list);
-    return rc;
+    return STATUS_OK;
 }
 
 static status link_to(const execution_work *w, error *err) {
@@ -278,6 +276,7 @@ static status run_execution(execution_work *w, error *err) {
     if (w->round_name) TRY(store_note(w->folder, "round", w->round_name, err));
     TRY(run_evaluate(w, err));
     if (w->later) TRY(link_to(w, err));
+    TRY(planned_seed_look(w->p, w->seed, err));
     TRY(compare_models(w, err));
 out:
     close_work(w);
@@ -288,15 +287,15 @@ out:
 
 // Chooses this round's execution: one that counts, one that was stopped, or a new one.
 static void choose(execution_work *w, const execution_set *s) {
-    w->number = store_next_number(&s->list);
+    w->number = store_next_number(s->list);
     if ((size_t)w->round < s->count) {
-        w->number = s->list.items[s->counting[w->round]].number;
+        w->number = s->list->items[s->counting[w->round]].number;
         return;
     }
-    for (size_t i = 0; i < s->list.count; i++) {
-        const execution *x = &s->list.items[i];
+    for (size_t i = 0; i < s->list->count; i++) {
+        const execution *x = &s->list->items[i];
         // A training that lacks only its evaluation is not repeated.
-        if (x->finished || !(w->p->settings->resume || x->train)) continue;
+        if (counting_is_finished(w->r, x) || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
         w->begun = true;
         w->remade = x->complete;
@@ -311,9 +310,9 @@ static const yaml_node *first_manifest(const execution_list *list) {
     return NULL;
 }
 
-static bool any_unfinished(const execution_set *s) {
-    for (size_t i = 0; i < s->list.count; i++)
-        if (!s->list.items[i].finished) return true;
+static bool any_unfinished(const planned_run *r, const execution_set *s) {
+    for (size_t i = 0; i < s->list->count; i++)
+        if (!counting_is_finished(r, &s->list->items[i])) return true;
     return false;
 }
 
@@ -327,10 +326,10 @@ static bool may_go_on(const execution_work *w) {
 // newest one decides.
 static void find_reason_to_add(const execution_work *w, const execution_set *s, char *why,
                                size_t size) {
-    const execution *newest = &s->list.items[s->list.count - 1];
+    const execution *newest = &s->list->items[s->list->count - 1];
     if (s->count)
         snprintf(why, size, "execution %d, to time it again", w->number);
-    else if (any_unfinished(s))
+    else if (any_unfinished(w->r, s))
         snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
         snprintf(why, size, "execution %d: execution %d %s", w->number, newest->number,
@@ -343,7 +342,7 @@ static status find_reason(execution_work *w, const execution_set *s, char *why, 
                           error *err) {
     *why = 0;
     if ((size_t)w->round < s->count || w->remade) return STATUS_OK;
-    if (s->list.count == 0)
+    if (s->list->count == 0)
         return change_describe(w->p, w->r, w->seed, may_go_on(w), &w->resume, why, size, err);
     if (w->resume)
         snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
@@ -354,8 +353,19 @@ static status find_reason(execution_work *w, const execution_set *s, char *why, 
     return STATUS_OK;
 }
 
+// Other runs of this call, and other calls, may have made the execution that seemed missing.
+static status find_executions(const execution_work *w, execution_set *s, error *err) {
+    counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
+    if ((size_t)w->round < s->count) return STATUS_OK;
+    counting_release(s);
+    *s = (execution_set){0};
+    status rc = planned_seed_look(w->p, w->seed, err);
+    if (rc == STATUS_OK) counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
+    return rc;
+}
+
 static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
-                        const planned_seed *seed, int round, int wanted, execution_course *course,
+                        planned_seed *seed, int round, int wanted, execution_course *course,
                         error *err) {
     char why[512];
     execution_set s;
@@ -367,33 +377,28 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
                         .round = round,
                         .wanted = wanted,
                         .current = round == 0};
-    status rc = counting_find(p, runs, r, seed, wanted, &s, err);
+    status rc = find_executions(&w, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s);
+    const bool is_there = (size_t)round < s.count;
     // One that goes on from a state, or was trained before, is not timed in this round.
-    if ((size_t)round >= s.count && !w.resume && !w.begun)
-        w.round_name = counting_round(runs, r, &s);
-    w.trained = first_manifest(&s.list);
+    if (!is_there && !w.resume && !w.begun) w.round_name = counting_round(runs, r, &s);
+    w.trained = first_manifest(s.list);
     rc = find_reason(&w, &s, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
-    const bool is_there = (size_t)round < s.count;
     // A training that fails does not take the link from a finished run.
     w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
+    counting_release(&s);
     // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
     course->done += !is_there;
-    counting_release(&s);
     return rc;
 }
 
 status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
     execution_course course = {.rounds = rounds, .began = clock_now()};
-    for (size_t i = 0; i < runs->count; i++) {
-        int missing;
-        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
-        if (rc != STATUS_OK) return rc;
-        course.all += missing;
-    }
+    for (size_t i = 0; i < runs->count; i++)
+        course.all += counting_missing_of(p, runs, &runs->items[i], rounds);
     for (int round = 0; round < rounds; round++) {
         size_t seeds = 1;
         for (size_t k = 0; k < seeds; k++) {

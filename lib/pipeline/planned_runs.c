@@ -5,6 +5,11 @@
 
 #include "base/memory.h"
 
+status planned_seed_look(const pipeline *p, planned_seed *s, error *err) {
+    store_release(&s->kept);
+    return store_read(p->artifacts, s->key, &s->kept, err);
+}
+
 void planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
                          const char *file, bool complete, strvec *command) {
     strvec_add(command, r->tool);
@@ -30,6 +35,7 @@ static void release(planned_run *r) {
     for (size_t i = 0; r->seeds && i < (size_t)r->e.repeats; i++) {
         free(r->seeds[i].place);
         free(r->seeds[i].own);
+        store_release(&r->seeds[i].kept);
     }
     free(r->seeds);
     experiment_release(&r->e);

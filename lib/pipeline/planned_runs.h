@@ -14,6 +14,7 @@
 #include "experiment/experiment.h"
 #include "pipeline/owned_names.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/store.h"
 
 // One seed of an experiment. Each seed has a folder in the store.
 typedef struct planned_seed {
@@ -21,6 +22,7 @@ typedef struct planned_seed {
     char *place; // of its link, below ARTIFACTS: "ddp4-epochs=3/seed-42"
     char *own;   // in a submission, whose experiment file has these settings: "ddp4/seed-42"
     char key[SHA256_TEXT_BYTES];
+    execution_list kept; // its executions in the store, as they were when last read
 } planned_seed;
 
 typedef struct planned_run {
@@ -56,6 +58,9 @@ typedef struct planned_runs {
 } planned_runs;
 
 void planned_runs_release(planned_runs *runs);
+
+// Reads the seed's executions again.
+status planned_seed_look(const pipeline *p, planned_seed *s, error *err) MUST_CHECK;
 
 // Writes the command of a training to `command`: its tool and arguments, without --out. `file` is
 // the experiment file; the assignments are added unless the file is `complete`.

@@ -268,8 +268,11 @@ status resolve_data_and_keys(pipeline *p, planned_runs *runs, bool distinct, err
         rc = data_prepare(p, &runs->items[i], err);
     if (rc == STATUS_OK) rc = find_all_keys(p, runs, false, distinct, err);
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
-        put_keys(&runs->items[i]);
-        show_own(&runs->items[i]);
+        planned_run *r = &runs->items[i];
+        put_keys(r);
+        show_own(r);
+        for (size_t k = 0; rc == STATUS_OK && k < r->seed_count; k++)
+            rc = planned_seed_look(p, &r->seeds[k], err);
     }
     return rc;
 }

@@ -19,7 +19,8 @@ status resolve_runs(const pipeline *p, planned_runs *runs, const char *question,
 // Finds the keys of the runs whose data exist; the other keys stay "". With `distinct`, two runs
 // with the same key are an error.
 status resolve_keys(pipeline *p, planned_runs *runs, bool distinct, error *err) MUST_CHECK;
-// Fetches and shards the runs' data, finds their keys, and puts these into the plan.
+// Fetches and shards the runs' data, finds their keys, puts these into the plan, and reads the
+// runs' executions.
 status resolve_data_and_keys(pipeline *p, planned_runs *runs, bool distinct, error *err) MUST_CHECK;
 
 #endif

@@ -232,21 +232,18 @@ static bool read_times(const execution_list *list, run_estimate *e) {
 }
 
 static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, error *err) {
-    execution_list list;
+    const execution_list *list = &r->seeds[0].kept;
     const rate *found = NULL;
     const int left_out = r->e.validation.samples;
     const double samples = recorded(r->data, "results.train_samples") - left_out;
     const double tests = recorded(r->data, "results.test_samples");
     *e = (run_estimate){.train = NAN, .evaluate = NAN, .left = 1};
-    status rc = store_read(m->p->artifacts, r->seeds[0].key, &list, err);
-    if (rc != STATUS_OK) return rc;
-    if (list.count && list.items[0].saved && m->p->settings->resume)
-        e->left = share_left(&list.items[0], r, samples);
-    if (list.count && list.items[0].finished) e->left = 0;
-    const bool known = read_times(&list, e);
-    store_release(&list);
+    if (list->count && list->items[0].saved && m->p->settings->resume)
+        e->left = share_left(&list->items[0], r, samples);
+    if (list->count && list->items[0].finished) e->left = 0;
+    const bool known = read_times(list, e);
     if (known || e->left == 0) return STATUS_OK;
-    rc = find_rate_of(m, r, &found, e->why, err);
+    status rc = find_rate_of(m, r, &found, e->why, err);
     if (rc != STATUS_OK || !found) return rc;
     const double batch = r->e.global_batch;
     const double seen = r->e.drop_last ? floor(samples / batch) * batch : samples;
@@ -300,30 +297,26 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
 
 // Estimates the time of all missing executions; for a stopped one, of the rest. *unknown: runs
 // without an estimate.
-static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                            int rounds, double *seconds, size_t *unknown, error *err) {
-    *seconds = 0;
+static double estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                            int rounds, size_t *unknown) {
+    double seconds = 0;
     *unknown = 0;
     for (size_t i = 0; i < runs->count; i++) {
-        int missing;
-        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
-        if (rc != STATUS_OK) return rc;
+        const int missing = counting_missing_of(p, runs, &runs->items[i], rounds);
         *unknown += isnan(e[i].train) && missing;
         if (isnan(e[i].train) || !missing) continue;
         const double done = e[i].left > 0 ? 1 - e[i].left : 0;
-        *seconds += (e[i].train + e[i].evaluate) * (missing - done);
+        seconds += (e[i].train + e[i].evaluate) * (missing - done);
     }
-    return STATUS_OK;
+    return seconds;
 }
 
-static status say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                      int rounds, error *err) {
+static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                    int rounds) {
     char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
     const double seconds = estimate_round(runs, e);
-    double all;
     size_t unknown;
-    status rc = estimate_left(p, runs, e, rounds, &all, &unknown, err);
-    if (rc != STATUS_OK) return rc;
+    const double all = estimate_left(p, runs, e, rounds, &unknown);
     duration_text(seconds, round);
     duration_text(all, time);
     int most = 0; // several seeds may reduce the rounds
@@ -343,7 +336,6 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
         snprintf(what, sizeof what, "more than %s: %zu of %zu runs not measured", time, unknown,
                  runs->count);
     p->say("estimate", "all", what);
-    return STATUS_OK;
 }
 
 static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
@@ -372,7 +364,7 @@ static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) 
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
         p->say("estimate", "finished", finished);
-        rc = say_all(p, runs, e, rounds, err);
+        say_all(p, runs, e, rounds);
     }
     free(e);
     return rc;
@@ -381,10 +373,9 @@ static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) 
 status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     const settings *s = p->settings;
     const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
-    int missing;
+    status rc = STATUS_OK;
     *rounds = s->executions ? s->executions : 1;
-    status rc = counting_missing(p, runs, *rounds, &missing, err);
-    if (rc != STATUS_OK) return rc;
+    const int missing = counting_missing(p, runs, *rounds);
     if (!asks && !s->dry_run) return rc;
     if (missing) rc = announce(p, runs, *rounds, err);
     if (rc != STATUS_OK) return rc;

@@ -121,6 +121,7 @@ setup() {
 
 @test "Markdown and LaTeX link the figures, which are separate files" {
     need_program gnuplot
+    real_pdfs
     a_run a
     succeeds "$REPORT" a --out out
     says out/report.md '![loss](figures/loss.svg)'
@@ -189,6 +190,7 @@ setup() {
 
 @test "drawings with whiskers are valid files, too" {
     need_program gnuplot
+    real_pdfs
     thrice a
     thrice b name=slow epochs=4,2,2.02,1.98,2
     succeeds "$REPORT" a b --baseline a --out out

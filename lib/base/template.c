@@ -31,6 +31,7 @@ typedef struct value {
     const yaml_node *node;
     const char *id; // of the figure that it comes from; NULL: none
     value_form form;
+    bool optional; // nothing, for a "?" in its path: its members are nothing, too
 } value;
 
 // A name and its value; those of a block are dropped at its end.
@@ -141,11 +142,12 @@ static status look_up_member(renderer *r, value base, const char *key, bool opti
         found = yaml_find(base.node, key);
         if (!found && r->host->member)
             found = r->host->member(r->host->context, base.node, key, &known);
-    } else if (base.kind != VALUE_NOTHING || !optional) {
+    } else if (base.kind != VALUE_NOTHING || !(optional || base.optional)) {
         return wrong(r, "only a mapping has a member, here", key);
     }
-    if (!found && !known && !optional) return no_member(r, base.node, key);
+    if (!found && !known && !optional && !base.optional) return no_member(r, base.node, key);
     *v = of_node(found);
+    v->optional = optional || base.optional;
     return STATUS_OK;
 }
 
@@ -425,12 +427,13 @@ static size_t private_use(const char *at) {
     return any ? 3 : 0;
 }
 
-// Does the text, at the beginning of a line, look like a heading, list, quotation or rule?
+// Does the text, at the beginning of a line, look like a heading, an item of a list, or a rule?
 static bool begins_block(const char *line) {
-    const size_t digits = strspn(line, "0123456789");
-    if (strchr("#>+-=", *line)) return *line != 0;
-    return digits && (line[digits] == '.' || line[digits] == ')') &&
-           (line[digits + 1] == ' ' || !line[digits + 1]);
+    size_t sign = strspn(line, "0123456789");
+    if (sign) return (line[sign] == '.' || line[sign] == ')') && strchr(" ", line[sign + 1]);
+    if (!*line || !strchr("#+-=", *line)) return false;
+    while (line[sign] == *line) sign++;
+    return !line[sign] || line[sign] == ' ';
 }
 
 void template_escape(text *out, const char *shown) {
@@ -594,8 +597,10 @@ static status find_template(renderer *r, const char *name, const known_template 
             *found = r->templates[i];
             return STATUS_OK;
         }
-    const char *place = name, *source = r->host->find(r->host->context, name, &place);
-    if (!source) return wrong(r, "there is no template", name);
+    error own = {0};
+    const char *place = name, *source = r->host->find(r->host->context, name, &place, &own);
+    if (!source)
+        return error_set(r->err, STATUS_INPUT, "%s:%d: %s", r->place, r->line, own.message);
     known_template *t = memory_new(1, sizeof *t);
     void *templates = r->templates;
     t->name = memory_string(name);
@@ -643,9 +648,7 @@ static status render_use(renderer *r, const part *p, text *out) {
     for (size_t i = 0; rc == STATUS_OK && i < p->argument_count; i++)
         r->variables[before + i].name = p->arguments[i].name;
     if (rc == STATUS_OK) rc = render_template(r, name.text, before, &written);
-    // Within a line, the line break at the end of the other template does not count.
-    if (!p->alone && written.length && written.data[written.length - 1] == '\n')
-        written.data[--written.length] = 0;
+    if (!p->alone) template_flatten(&written);
     text_append(out, text_string(&written));
 out:
     r->variable_count = before;

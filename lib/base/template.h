@@ -8,7 +8,9 @@
 //     {{if run.simulated}} … {{elif runs | size > 1}} … {{else}} … {{end}}
 //     {{each r in runs if r.accuracy}} … {{between}}, {{else}} … {{end}}
 //     {{let first = runs[0]}}             a name for a value, to the end of the block
-//     {{use "verdict" of=comparison}}     another template, which has only the names given to it
+//     {{use "verdict" of=comparison}}     another template, which has the names of the tree and
+//     those
+//                                         given to it; within a line, its lines are joined
 //     {{# a comment}}
 //
 // Expressions, from the loosest to the tightest: or; and; not; == != < <= > >=; + -; * /; |
@@ -32,9 +34,10 @@
 // the beginning of a line. `{{use}}` writes Markdown.
 //
 // Lines: blanks at the beginning of a line do not count. A line that holds nothing but tags without
-// output is left out. A line break within a paragraph is a blank, or nothing beside a character of
-// Chinese punctuation or between two Chinese characters. Several empty lines count as one. A column
-// of a table without any value below its head is dropped, except the first.
+// output is left out; a "\" at the end of a line joins the next one to it. A line break within a
+// paragraph is a blank, or nothing beside a character of Chinese punctuation or between two Chinese
+// characters. Several empty lines count as one. A column of a table without any value below its
+// head is dropped, except the first.
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
 
@@ -43,8 +46,9 @@
 #include "base/yaml_tree.h"
 
 typedef struct template_host {
-    // Returns the text of a template, and in *place its name for messages; NULL if there is none.
-    const char *(*find)(void *context, const char *name, const char **place);
+    // Returns the text of a template, and in *place its name for messages; NULL with `err` filled
+    // if it cannot be read.
+    const char *(*find)(void *context, const char *name, const char **place, error *err);
     // Returns a member that a mapping lacks, or NULL. Sets *known if the member may be absent.
     const yaml_node *(*member)(void *context, const yaml_node *mapping, const char *key,
                                bool *known);

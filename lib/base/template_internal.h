@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 enum { TEMPLATE_DEPTH = 64, TEMPLATE_ARGUMENTS = 8 };
 
@@ -89,5 +90,8 @@ struct part {
 status template_read(const char *source, const char *place, part_list *parts,
                      error *err) MUST_CHECK;
 void template_parts_release(part_list *parts);
+
+// Makes one line of several, as a paragraph would be joined.
+void template_flatten(text *markdown);
 
 #endif

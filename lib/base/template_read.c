@@ -409,7 +409,9 @@ static const char *silent_line(const char *at) {
     }
 }
 
+// A "\\" at the end of a line takes the line break with it.
 static void add_text(blocks *b, const char *from, const char *to, int line) {
+    if (to - from > 1 && to[-1] == '\n' && to[-2] == '\\') to -= 2;
     if (from < to) add_part(b->into, PART_TEXT, line)->text = copy(from, (size_t)(to - from));
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/template.h"
+#include "base/template_internal.h"
 
 // ---- Lines ----
 
@@ -49,6 +50,7 @@ static bool joins(const text *out, const char *next) {
     if (strncmp(last, "\xee\x80\x82", 3) == 0 && last > out->data)
         last = last_character(out->data, (size_t)(last - out->data));
     next = first_seen(next);
+    if (*next && strchr(",.;:!?)", *next)) return true;
     return is_wide_punctuation(last) || is_wide_punctuation(next) ||
            (is_wide(last) && is_wide(next));
 }
@@ -57,6 +59,22 @@ static bool joins(const text *out, const char *next) {
 static bool is_prose(const char *line) {
     return *line && !strchr("\n#|>-+*`<", *line) && strncmp(line, "![", 2) != 0 &&
            !(*line >= '0' && *line <= '9');
+}
+
+// Was the last line prose, too?
+static bool ends_prose(const text *out) {
+    const char *at = out->data + out->length - 1;
+    while (at > out->data && at[-1] != '\n') at--;
+    return *at != '|' && *at != '#' && !is_fence(at) && strncmp(at, "<!--", 4) != 0 &&
+           strncmp(at, "![", 2) != 0;
+}
+
+// Replaces the line feed at the end by what is between this line and the next one.
+static void join(text *out, const char *next) {
+    if (joins(out, next))
+        out->data[--out->length] = 0;
+    else
+        out->data[out->length - 1] = ' ';
 }
 
 // ---- Tables ----
@@ -137,13 +155,26 @@ void template_tidy(text *markdown) {
             line++;
             continue;
         }
-        if (!fenced && n > 1 && !doubled && is_prose(line) && joins(&out, line))
-            out.data[--out.length] = 0;
+        if (!fenced && n > 1 && !doubled && is_prose(line) && ends_prose(&out)) join(&out, line);
         text_bytes(&out, line, length);
         text_append(&out, "\n");
         line = next_line(line);
     }
     while (out.length > 1 && out.data[out.length - 1] == '\n' && out.data[out.length - 2] == '\n')
         out.data[--out.length] = 0;
+    text_replace_by(markdown, &out);
+}
+
+void template_flatten(text *markdown) {
+    text out = {0};
+    for (const char *line = text_string(markdown); *line; line = next_line(line)) {
+        const size_t length = line_length(line);
+        if (!length) continue;
+        if (out.length) {
+            text_append(&out, "\n");
+            join(&out, line);
+        }
+        text_bytes(&out, line, length);
+    }
     text_replace_by(markdown, &out);
 }

@@ -114,6 +114,8 @@ bool document_next_span(const block *b, const char **at, span *s);
 
 void document_to_html(const document *d, text *out);
 void document_to_markdown(const document *d, text *out);
+// Only the blocks from `first` on, without the title.
+void document_blocks_to_markdown(const document *d, size_t first, text *out);
 void document_to_latex(const document *d, text *out);
 // Writes text for a terminal: tables in columns, without drawings and small print.
 void document_to_plain(const document *d, text *out);

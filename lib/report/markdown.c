@@ -120,6 +120,10 @@ static bool ends_list(const document *d, size_t i) {
     return !next || next->kind != BLOCK_ITEM || !next->number != !d->blocks[i].number;
 }
 
+void document_blocks_to_markdown(const document *d, size_t first, text *out) {
+    for (size_t i = first; i < d->count; i++) write_block(out, &d->blocks[i], ends_list(d, i));
+}
+
 void document_to_markdown(const document *d, text *out) {
     bool headed = false;
     text_append(out, "# ");

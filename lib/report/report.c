@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "base/filter.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "report/document.h"
+#include "report/page.h"
 #include "report/plot.h"
 #include "report/sections.h"
 #include "results/reproduction.h"
@@ -100,12 +102,7 @@ out:
 static status compose_results(const results *r, document *d, error *err) {
     const bool draws_accuracy = r->plan.count || any_speedup(r);
     status rc = STATUS_OK;
-    if (r->plan.count) {
-        TRY(section_plan(r, d, true, err));
-        section_prediction(r, d);
-    } else {
-        TRY(section_first(r, d, err));
-    }
+    if (r->plan.count) section_prediction(r, d);
     TRY(section_curves(r, d, draws_accuracy, err));
     TRY(section_time_split(r, d, err));
     TRY(section_strategy(r, d, err));
@@ -121,14 +118,31 @@ out:
     return rc;
 }
 
-static status compose(const results *r, const report_options *o, document *d, error *err) {
+// A page under construction: the blocks that C still writes go into `d`, where their drawings stay.
+typedef struct composition {
+    const results *r;
+    const report_options *o;
+    document d;
+} composition;
+
+static status compose_chart(composition *c, error *err) {
+    return section_chart(c->r, &c->d, err);
+}
+
+static status compose_plan(composition *c, error *err) {
+    return section_plan(c->r, &c->d, true, err);
+}
+
+static status compose_reproduction(composition *c, error *err) {
+    return section_reproduction(c->r, &c->d, err);
+}
+
+static status compose_sections(composition *c, error *err) {
+    const results *r = c->r;
+    document *d = &c->d;
     status rc = STATUS_OK;
-    char *title = make_title(r, o->title);
-    document_init(d, title, language_name(r->options.language));
-    free(title);
-    section_byline(r, o, d);
-    TRY(r->reproduction ? section_reproduction(r, d, err) : compose_results(r, d, err));
-    if (o->discussion) TRY(section_discussion(r, o->discussion, d, err));
+    if (!r->reproduction) TRY(compose_results(r, d, err));
+    if (c->o->discussion) TRY(section_discussion(r, c->o->discussion, d, err));
     section_environment(r, d);
     if (r->reproduction) {
         section_manifests(r, d);
@@ -136,8 +150,45 @@ static status compose(const results *r, const report_options *o, document *d, er
         section_files(r, d);
         section_commands(r, d);
     }
-    document_end(d);
 out:
+    return rc;
+}
+
+static status compose_part(void *context, const char *name, text *out, error *err) {
+    static const struct {
+        const char *name;
+        status (*compose)(composition *c, error *err);
+    } parts[] = {{"chart", compose_chart},
+                 {"plan", compose_plan},
+                 {"reproduction", compose_reproduction},
+                 {"sections", compose_sections}};
+    composition *c = context;
+    const size_t before = c->d.count;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(parts[i].name, name) != 0) continue;
+        const status rc = parts[i].compose(c, err);
+        document_end(&c->d);
+        document_blocks_to_markdown(&c->d, before, out);
+        return rc;
+    }
+    return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
+}
+
+static status compose(composition *c, text *markdown, text *json, error *err) {
+    page_templates *t = NULL;
+    facts f = {0};
+    char *written = NULL;
+    status rc;
+    document_init(&c->d, "", language_name(c->r->options.language));
+    TRY(facts_make(&f, c->r, c->o, err));
+    TRY(page_templates_open(&t, c->r->options.language, c->o->templates, err));
+    TRY(page_write(t, "page", &f, compose_part, c, markdown, err));
+    TRY(json_from_yaml(f.root, &written, err));
+    text_format(json, "%s\n", written);
+out:
+    page_templates_close(t);
+    facts_release(&f);
+    free(written);
     return rc;
 }
 
@@ -155,24 +206,23 @@ out:
     return rc;
 }
 
-static status write_outputs(const results *r, const document *d, const char *folder, manifest *m,
-                            error *err) {
+static status write_outputs(const results *r, const document *d, const text *markdown,
+                            const text *json, const char *folder, manifest *m, error *err) {
     status rc;
-    text html, markdown = {0}, latex, csv;
+    text html, latex, csv;
     text_init(&html);
     text_init(&latex);
     text_init(&csv);
     document_to_html(d, &html);
-    document_to_markdown(d, &markdown);
     document_to_latex(d, &latex);
     figures_to_csv(&r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
-    TRY(write_output(folder, "report.md", &markdown, m, err));
+    TRY(write_output(folder, "report.md", markdown, m, err));
+    TRY(write_output(folder, "report.json", json, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
     TRY(write_output(folder, "report.tex", &latex, m, err));
 out:
     text_release(&html);
-    text_release(&markdown);
     text_release(&latex);
     text_release(&csv);
     return rc;
@@ -226,17 +276,20 @@ out:
 
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
-    document d = {0};
+    composition c = {.r = r, .o = o};
+    text markdown = {0}, json = {0};
     char *figures_folder = memory_format("%s/figures", folder);
-    status rc = STATUS_OK;
-    TRY(compose(r, o, &d, err));
-    TRY(write_outputs(r, &d, folder, m, err));
-    TRY(write_figures(&d, figures_folder, m, err));
+    status rc;
+    TRY(compose(&c, &markdown, &json, err));
+    TRY(write_outputs(r, &c.d, &markdown, &json, folder, m, err));
+    TRY(write_figures(&c.d, figures_folder, m, err));
     if (o->figures && strcmp(o->figures, figures_folder) != 0)
-        TRY(write_figures(&d, o->figures, m, err));
+        TRY(write_figures(&c.d, o->figures, m, err));
 out:
     free(figures_folder);
-    document_release(&d);
+    text_release(&markdown);
+    text_release(&json);
+    document_release(&c.d);
     return rc;
 }
 

@@ -12,6 +12,7 @@ typedef struct report_options {
     const char *title;            // NULL: derived from the runs
     const char *author, *student; // a name, and a student number; NULL: none
     const char *discussion;       // a Markdown file with the author's text; NULL: none
+    const char *templates;        // a folder with templates that replace those of the same name
     const char *figures;          // a folder for additional copies of the drawings; NULL: none
 } report_options;
 

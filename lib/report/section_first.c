@@ -403,7 +403,7 @@ void write_evidence(const results *r, document *d) {
 
 // ---- Chart and table ----
 
-static status chart(const results *r, document *d, error *err) {
+status section_chart(const results *r, document *d, error *err) {
     char axis[256];
     if (!any_speedup(r)) return section_accuracy_figure(r, d, err);
     snprintf(axis, sizeof axis, say(r, "times as fast as %s"), r->groups[0].name);
@@ -514,7 +514,7 @@ void section_byline(const results *r, const report_options *o, document *d) {
 status section_first(const results *r, document *d, error *err) {
     status rc = write_results(r, d, err);
     write_evidence(r, d);
-    if (rc == STATUS_OK) rc = chart(r, d, err);
+    if (rc == STATUS_OK) rc = section_chart(r, d, err);
     if (r->list.count == 1)
         table_of_facts(r, d, &r->list.runs[0]);
     else

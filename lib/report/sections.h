@@ -74,6 +74,7 @@ void head_cells(const results *r, document *d, const wording *columns, size_t co
 void section_byline(const results *r, const report_options *o, document *d);
 void write_footnote(const results *r, document *d);
 // The first screen of runs without a plan: the answer, a chart and a table.
+status section_chart(const results *r, document *d, error *err) MUST_CHECK;
 status section_first(const results *r, document *d, error *err) MUST_CHECK;
 // Adds the evidence for the answer: bits, executions, like for like.
 void write_evidence(const results *r, document *d);

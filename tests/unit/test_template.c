@@ -30,12 +30,13 @@ static const char data[] =
 
 static const char names_data[] = "strategy: {ddp4: DistributedDataParallel}\n";
 
-static const char *find(void *context, const char *name, const char **place) {
+static const char *find(void *context, const char *name, const char **place, error *err) {
     (void)place;
     if (strcmp(name, "main") == 0) return context;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
+    (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
     return NULL;
 }
 
@@ -153,7 +154,7 @@ static void escaping(void **state) {
 static void lines(void **state) {
     (void)state;
     gives("{{# says \"nothing }}\na\n{{if yes_it_is}}\n  b\n{{end}}\n{{if zero}}\nc\n{{end}}\nd\n",
-          "a\nb\nd\n");
+          "a b d\n");
     gives("a\n\n{{if zero}}\nb\n{{end}}\n\n\nc\n\n", "a\n\nc\n");
     gives("{{use \"one\" run=runs[0]}}\n{{use \"one\" run=runs[1]}}\n", "<single>\n<ddp4>\n");
     gives("用时\n更短。\n{{runs[0].name}} 快\nx\n", "用时更短。single 快\nx\n");

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// facts.h - everything that a report shows, as data: report.json (schema lockstep.report/1,
+// docs/formats.md), from which templates write the page. No value holds a sentence.
+#ifndef LOCKSTEP_REPORT_FACTS_H
+#define LOCKSTEP_REPORT_FACTS_H
+
+#include "base/yaml_tree.h"
+#include "report/report.h"
+
+typedef struct facts {
+    const results *results;
+    yaml_node *root;
+    const yaml_node *figures; // in it: in the order of results' figures
+} facts;
+
+// `r` must outlive the facts. STATUS_INPUT if a manifest that only they need cannot be read.
+status facts_make(facts *f, const results *r, const report_options *o, error *err) MUST_CHECK;
+void facts_release(facts *f);
+
+// Returns the figure that KEY means for a mapping with a name: NAME.KEY; of an experiment also that
+// of its only run, or the mean over its repeats. NULL: none. *known: KEY is the name of a metric.
+const yaml_node *facts_figure(const facts *f, const yaml_node *mapping, const char *key,
+                              bool *known);
+
+// ---- The parts, for the files of this one ----
+
+yaml_node *facts_number(double value);      // null if it is not known
+yaml_node *facts_count(int64_t value);      // null below 0
+yaml_node *facts_string(const char *value); // null if it is empty
+// Why the times of a run are simulated: more ranks than devices.
+yaml_node *facts_crowd(const run *one);
+// A comparison whose figures belong to `owner`.
+yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner);
+// The steps of a ladder, or the variants of a study.
+yaml_node *facts_plan(const results *r);
+
+#endif

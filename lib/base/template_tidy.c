@@ -57,8 +57,11 @@ static bool joins(const text *out, const char *next) {
 
 // Lines that begin a block of their own are never joined to the one before.
 static bool is_prose(const char *line) {
-    return *line && !strchr("\n#|>-+*`<", *line) && strncmp(line, "![", 2) != 0 &&
-           !(*line >= '0' && *line <= '9');
+    const size_t digits = strspn(line, "0123456789");
+    const bool numbered =
+        digits && (line[digits] == '.' || line[digits] == ')') && line[digits + 1] == ' ';
+    return *line && !strchr("\n#|>+*`<", *line) && strncmp(line, "- ", 2) != 0 &&
+           strncmp(line, "![", 2) != 0 && !numbered;
 }
 
 // Was the last line prose, too?

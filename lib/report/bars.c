@@ -78,17 +78,19 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
                                    .hatched = hatched};
         return plot_stacked(&stacked, svg, b->err);
     }
-    const plot_values ranged = {.id = b->id,
-                                .title = b->title,
-                                .x = b->axis,
-                                .names = label,
-                                .value = value,
-                                .low = value + n,
-                                .high = value + 2 * n,
-                                .count = n,
-                                .hatched = hatched,
-                                .reference = b->reference};
-    return plot_whiskers(&ranged, svg, b->err);
+    plot_interval *rows = memory_new(n, sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (plot_interval){
+            .name = label[i], .value = value[i], .low = value[n + i], .high = value[2 * n + i]};
+    const plot_intervals ranged = {.id = b->id,
+                                   .title = b->title,
+                                   .x = b->axis,
+                                   .rows = rows,
+                                   .count = n,
+                                   .reference = b->reference};
+    const status rc = plot_intervals_draw(&ranged, svg, b->err);
+    free(rows);
+    return rc;
 }
 
 status bars_draw(const bars *b, const results *r, document *d) {

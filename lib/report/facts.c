@@ -350,7 +350,7 @@ static const char *kind_of(const results *r) {
 }
 
 status facts_make(facts *f, const results *r, const report_options *o, error *err) {
-    yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures);
+    yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures), *part;
     status rc;
     *f = (facts){.results = r, .root = root, .figures = figures};
     put_string(root, "schema", "lockstep.report/1");
@@ -365,9 +365,13 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_put(root, "days", days_node(&r->list));
     TRY(put_runs(root, &r->list, err));
     yaml_put(root, "experiments", experiment_nodes(r));
-    yaml_put(root, "plan", facts_plan(r));
+    rc = facts_plan(r, &part, err);
+    yaml_put(root, "plan", part);
+    if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    rc = facts_charts(r, &part, err);
+    yaml_put(root, "charts", part);
 out:
     yaml_put(root, "figures", figures);
     if (rc != STATUS_OK) facts_release(f);

@@ -32,6 +32,8 @@ yaml_node *facts_crowd(const run *one);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner);
 // The steps of a ladder, or the variants of a study.
-yaml_node *facts_plan(const results *r);
+status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
+// All charts (charts.h), by name; null where there is nothing to draw.
+status facts_charts(const results *r, yaml_node **charts, error *err) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "report/effects.h"
 #include "report/facts.h"
 
 // ---- Verdicts ----
@@ -96,6 +97,37 @@ static yaml_node *list_of(const planned *one, const char *key) {
     return list && list->kind == YAML_SEQUENCE ? yaml_copy(list) : yaml_new(YAML_SEQUENCE);
 }
 
+// A published figure as written: "72.80", "55–65". Digits beyond use are rounded away.
+static yaml_node *published_text(const yaml_node *entry, const char *key) {
+    const yaml_node *own = yaml_find(entry, key);
+    text out = {0};
+    if (own) effect_append_figure(&out, own);
+    yaml_node *node = facts_string(text_string(&out));
+    text_release(&out);
+    return node;
+}
+
+// The figures that each source published for a run: the entry that the walk uses.
+static yaml_node *published_of_item(const planned *one) {
+    static const char *const keys[] = {"accuracy", "seconds_per_epoch", "total_seconds"};
+    const yaml_node *list = yaml_find(one->entry, "published");
+    const double epochs = yaml_number_at(one->entry, "published_epochs");
+    yaml_node *all = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
+        const char *source = run_text(list->items[i], "source");
+        if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        yaml_put(node, "source", facts_string(source));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            yaml_put(node, keys[k], published_text(list->items[i], keys[k]));
+        // If it was another number of them than here.
+        yaml_put(node, "other_epochs",
+                 facts_number(epochs == one->runs.runs[0]->planned_epochs ? (double)NAN : epochs));
+        yaml_append(all, node);
+    }
+    return all;
+}
+
 static yaml_node *changes_of(const planned *one) {
     const yaml_node *changes = yaml_find(one->entry, "changes");
     yaml_node *list = yaml_new(YAML_SEQUENCE);
@@ -143,16 +175,92 @@ static yaml_node *item_node(const results *r, const plan *p, const planned *one)
     yaml_put(node, "values", values_of(p, one));
     yaml_put(node, "kept", facts_string(run_text(one->entry, "kept")));
     yaml_put(node, "because", facts_string(run_text(one->entry, "because")));
-    yaml_put(node, "published", list_of(one, "published"));
+    yaml_put(node, "published", published_of_item(one));
     yaml_put(node, "compared",
              one->compared ? facts_comparison(r, &one->step, one->name) : facts_string(NULL));
     return node;
 }
 
-yaml_node *facts_plan(const results *r) {
+// Variants with the same model, seed by seed, differ in time alone.
+static bool is_of_time(const plan *p) {
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].compared && !p->items[i].step.identical) return false;
+    return true;
+}
+
+// The variant with the best accuracy; the count if none is known.
+static size_t find_best(const results *r) {
     const plan *p = &r->plan;
-    if (!p->count) return facts_string(NULL);
-    yaml_node *node = yaml_new(YAML_MAPPING), *items = yaml_new(YAML_SEQUENCE);
+    size_t best = p->count;
+    double most = -INFINITY;
+    for (size_t i = 0; i < p->count; i++) {
+        const double own = results_group_value(r, &p->items[i].runs, "accuracy");
+        if (own > most) most = own, best = i;
+    }
+    return best;
+}
+
+// Adds to each variant whether it can be told from the best one, with a verdict corrected for all
+// of them. The best one is chosen by the same figures, so those that differ do so too often; those
+// that cannot be told from it are the answer.
+static status put_best(const results *r, yaml_node *items, error *err) {
+    const plan *p = &r->plan;
+    const size_t best = p->ladder ? p->count : find_best(r);
+    comparison *all = memory_new(p->count, sizeof *all),
+               **family = memory_new(p->count, sizeof *family);
+    size_t count = 0;
+    status rc = STATUS_OK;
+    for (size_t i = 0; best < p->count && rc == STATUS_OK && i < p->count; i++) {
+        if (i == best) continue;
+        rc = compare(&p->items[i].runs, &p->items[best].runs, &p->varied, r->options.language,
+                     &all[i], err);
+        family[count++] = &all[i];
+    }
+    compare_together(family, rc == STATUS_OK ? count : 0);
+    for (size_t i = 0; i < p->count; i++) {
+        const bool other = best < p->count && i != best;
+        yaml_put(items->items[i], "best", yaml_new_boolean(i == best));
+        yaml_put(items->items[i], "against_best",
+                 other && rc == STATUS_OK ? verdict_node(&all[i].accuracy) : facts_string(NULL));
+        if (other) comparison_release(&all[i]);
+    }
+    free(all);
+    free(family);
+    return rc;
+}
+
+// The variant that is certainly faster than the first one, by the largest factor; the count if
+// there is none.
+static size_t find_fastest(const plan *p) {
+    size_t fastest = p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        const comparison *c = &p->items[i].step;
+        if (!p->items[i].compared || !verdict_is_difference(&c->time) || c->speedup.value <= 1)
+            continue;
+        if (fastest == p->count || c->speedup.value > p->items[fastest].step.speedup.value)
+            fastest = i;
+    }
+    return fastest;
+}
+
+// Whether loading or computing bounds the time of a step; null: no times.
+static yaml_node *bound_of(const results *r, const planned *one) {
+    static const char *const bounds[LOAD_BOUNDS] = {[LOAD_BOUND_LOADER] = "loader",
+                                                    [LOAD_BOUND_COMPUTE] = "compute",
+                                                    [LOAD_BOUND_UNDECIDED] = "undecided",
+                                                    [LOAD_BOUND_UNKNOWN] = ""};
+    const figure *f = results_figure(r, one->name, "load_share");
+    const load_bound b =
+        f ? load_bound_of(f->value, (interval){f->low, f->high}) : LOAD_BOUND_UNKNOWN;
+    return facts_string(bounds[b]);
+}
+
+status facts_plan(const results *r, yaml_node **made, error *err) {
+    const plan *p = &r->plan;
+    *made = p->count ? yaml_new(YAML_MAPPING) : facts_string(NULL);
+    if (!p->count) return STATUS_OK;
+    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
+    const size_t fastest = find_fastest(p);
     yaml_put(node, "title", facts_string(run_text(p->head, "title")));
     yaml_put(node, "from", facts_string(p->from));
     yaml_put(node, "to", facts_string(p->to));
@@ -160,8 +268,14 @@ yaml_node *facts_plan(const results *r) {
     yaml_put(node, "vary",
              p->vary && p->vary->kind == YAML_SEQUENCE ? yaml_copy(p->vary)
                                                        : yaml_new(YAML_SEQUENCE));
-    for (size_t i = 0; i < p->count; i++) yaml_append(items, item_node(r, p, &p->items[i]));
+    for (size_t i = 0; i < p->count; i++) {
+        yaml_node *item = item_node(r, p, &p->items[i]);
+        yaml_put(item, "fastest", yaml_new_boolean(i == fastest));
+        yaml_put(item, "bound", bound_of(r, &p->items[i]));
+        yaml_append(items, item);
+    }
+    yaml_put(node, "of_time", yaml_new_boolean(is_of_time(p)));
     yaml_put(node, "items", items);
     yaml_put(node, "all", p->ladder ? facts_comparison(r, &p->all, "all") : facts_string(NULL));
-    return node;
+    return put_best(r, items, err);
 }

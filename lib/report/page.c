@@ -90,6 +90,13 @@ status page_write(page_templates *t, const char *name, const facts *f, page_inse
     return template_render(&host, name, f->root, out, err);
 }
 
+const char *page_word(void *templates, const char *table, const char *word) {
+    const page_templates *t = templates;
+    const yaml_node *names = yaml_find(t->names, table),
+                    *found = names ? yaml_find(names, word) : NULL;
+    return found && found->kind == YAML_SCALAR ? found->text : word;
+}
+
 status page_templates_open(page_templates **made, language l, const char *own, error *err) {
     page_templates *t = *made = memory_new(1, sizeof *t);
     char *share = NULL, *names = NULL;

@@ -14,6 +14,10 @@ typedef struct page_templates page_templates;
 status page_templates_open(page_templates **t, language l, const char *own, error *err) MUST_CHECK;
 void page_templates_close(page_templates *t);
 
+// Returns the word for `word` in a table of the language's names.yaml; `word` itself if there is
+// none. A chart_word (charts.h).
+const char *page_word(void *templates, const char *table, const char *word);
+
 // Writes Markdown for {{insert "NAME"}}.
 typedef status (*page_insert)(void *context, const char *name, text *out, error *err);
 

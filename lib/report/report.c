@@ -13,6 +13,7 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "report/charts.h"
 #include "report/document.h"
 #include "report/page.h"
 #include "report/plot.h"
@@ -122,11 +123,29 @@ out:
 typedef struct composition {
     const results *r;
     const report_options *o;
+    page_templates *templates;
+    facts facts;
     document d;
 } composition;
 
-static status compose_chart(composition *c, error *err) {
-    return section_chart(c->r, &c->d, err);
+// Draws a chart of the facts. Its drawing has the chart's name without "_".
+static status insert_chart(composition *c, const char *name, text *out, error *err) {
+    const yaml_node *charts = yaml_find(c->facts.root, "charts"), *chart = yaml_find(charts, name);
+    char *id = memory_string(name), *svg = NULL, *to = id;
+    status rc = STATUS_OK;
+    for (const char *from = id; *from; from++)
+        if (*from != '_') *to++ = *from;
+    *to = 0;
+    if (!chart)
+        rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
+    else if (chart->kind == YAML_MAPPING)
+        rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
+    if (svg) {
+        document_figure(&c->d, id, svg, "");
+        text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    }
+    free(id);
+    return rc;
 }
 
 static status compose_plan(composition *c, error *err) {
@@ -158,12 +177,14 @@ static status compose_part(void *context, const char *name, text *out, error *er
     static const struct {
         const char *name;
         status (*compose)(composition *c, error *err);
-    } parts[] = {{"chart", compose_chart},
-                 {"plan", compose_plan},
+    } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
                  {"sections", compose_sections}};
+    static const char chart[] = "chart ";
     composition *c = context;
     const size_t before = c->d.count;
+    if (strncmp(name, chart, strlen(chart)) == 0)
+        return insert_chart(c, name + strlen(chart), out, err);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(parts[i].name, name) != 0) continue;
         const status rc = parts[i].compose(c, err);
@@ -175,21 +196,23 @@ static status compose_part(void *context, const char *name, text *out, error *er
 }
 
 static status compose(composition *c, text *markdown, text *json, error *err) {
-    page_templates *t = NULL;
-    facts f = {0};
     char *written = NULL;
     status rc;
     document_init(&c->d, "", language_name(c->r->options.language));
-    TRY(facts_make(&f, c->r, c->o, err));
-    TRY(page_templates_open(&t, c->r->options.language, c->o->templates, err));
-    TRY(page_write(t, "page", &f, compose_part, c, markdown, err));
-    TRY(json_from_yaml(f.root, &written, err));
+    TRY(facts_make(&c->facts, c->r, c->o, err));
+    TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
+    TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
+    TRY(json_from_yaml(c->facts.root, &written, err));
     text_format(json, "%s\n", written);
 out:
-    page_templates_close(t);
-    facts_release(&f);
     free(written);
     return rc;
+}
+
+static void close_composition(composition *c) {
+    page_templates_close(c->templates);
+    facts_release(&c->facts);
+    document_release(&c->d);
 }
 
 static status write_output(const char *folder, const char *name, const text *content, manifest *m,
@@ -289,7 +312,7 @@ out:
     free(figures_folder);
     text_release(&markdown);
     text_release(&json);
-    document_release(&c.d);
+    close_composition(&c);
     return rc;
 }
 

@@ -165,7 +165,8 @@ static status put_repeated_images(yaml_node *node, const run *one, error *err) {
     return rc;
 }
 
-static status run_node(const run *one, yaml_node **made, error *err) {
+static status run_node(const results *r, size_t at, yaml_node **made, error *err) {
+    const run *one = &r->list.runs[at];
     yaml_node *node = *made = yaml_new(YAML_MAPPING);
     put_string(node, "name", one->name);
     put_string(node, "experiment", one->experiment);
@@ -192,16 +193,18 @@ static status run_node(const run *one, yaml_node **made, error *err) {
     put_count(node, "test_samples", one->test_samples);
     put_string(node, "model_hash", one->model_content);
     put_string(node, "test_views", one->views);
-    return put_repeated_images(node, one, err);
+    facts_put_classes(node, r, at);
+    const status rc = facts_put_devices(node, r, one, err);
+    return rc == STATUS_OK ? put_repeated_images(node, one, err) : rc;
 }
 
-static status put_runs(yaml_node *root, const run_list *list, error *err) {
+static status put_runs(yaml_node *root, const results *r, error *err) {
     yaml_node *runs = yaml_new(YAML_SEQUENCE);
     status rc = STATUS_OK;
     yaml_put(root, "runs", runs);
-    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
+    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
         yaml_node *node;
-        rc = run_node(&list->runs[i], &node, err);
+        rc = run_node(r, i, &node, err);
         yaml_append(runs, node);
     }
     return rc;
@@ -343,6 +346,14 @@ static yaml_node *days_node(const run_list *list) {
 
 // ---- The whole ----
 
+// The activities of a DataParallel step, in order.
+static yaml_node *activity_nodes(void) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < EXECUTION_ACTIVITIES; i++)
+        yaml_append(list, yaml_new_string(execution_activity(i)));
+    return list;
+}
+
 static const char *kind_of(const results *r) {
     if (r->reproduction) return "reproduction";
     if (r->plan.count) return r->plan.ladder ? "ladder" : "study";
@@ -357,13 +368,14 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     put_string(root, "lockstep", cli_version());
     put_string(root, "language", language_name(r->options.language));
     put_string(root, "kind", kind_of(r));
+    yaml_put(root, "activities", activity_nodes());
     put_string(root, "title", o ? o->title : NULL);
     put_string(root, "author", o ? o->author : NULL);
     put_string(root, "student", o ? o->student : NULL);
     put_boolean(root, "discussed", o && o->discussion);
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));
-    TRY(put_runs(root, &r->list, err));
+    TRY(put_runs(root, r, err));
     yaml_put(root, "experiments", experiment_nodes(r));
     rc = facts_plan(r, &part, err);
     yaml_put(root, "plan", part);
@@ -372,6 +384,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_put(root, "turns", turns_node(r));
     rc = facts_charts(r, &part, err);
     yaml_put(root, "charts", part);
+    if (rc == STATUS_OK && !r->reproduction) rc = facts_put_mistakes(root, part, r, err);
 out:
     yaml_put(root, "figures", figures);
     if (rc != STATUS_OK) facts_release(f);

@@ -31,6 +31,15 @@ yaml_node *facts_string(const char *value); // null if it is empty
 yaml_node *facts_crowd(const run *one);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner);
+// Adds `execution` and `gpus` to the node of a run.
+status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
+// Adds `classes`, `confusion` and `same_predictions` to the node of a run.
+void facts_put_classes(yaml_node *node, const results *r, size_t at);
+// Adds `mistakes`, and their charts to `charts`.
+status facts_put_mistakes(yaml_node *root, yaml_node *charts, const results *r,
+                          error *err) MUST_CHECK;
+// The time of a step by device.
+yaml_node *facts_use_chart(const results *r);
 // The steps of a ladder, or the variants of a study.
 status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
 // All charts (charts.h), by name; null where there is nothing to draw.

@@ -159,19 +159,6 @@ static status compose_time(composition *c, error *err) {
     return section_time_split(c->r, &c->d, err);
 }
 
-static status compose_strategy(composition *c, error *err) {
-    return section_strategy(c->r, &c->d, err);
-}
-
-static status compose_gpus(composition *c, error *err) {
-    return section_gpus(c->r, &c->d, err);
-}
-
-static status compose_classes(composition *c, error *err) {
-    section_classes(c->r, &c->d);
-    return section_mistakes(c->r, &c->d, err);
-}
-
 static status compose_comparison(composition *c, error *err) {
     (void)err;
     section_comparison(c->r, &c->d);
@@ -215,9 +202,6 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
                  {"prediction", compose_prediction},
                  {"curves", compose_curves},
                  {"time", compose_time},
-                 {"strategy", compose_strategy},
-                 {"gpus", compose_gpus},
-                 {"classes", compose_classes},
                  {"comparison", compose_comparison},
                  {"published", compose_published},
                  {"summary", compose_summary},

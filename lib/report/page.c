@@ -74,9 +74,10 @@ static const yaml_node *member(void *context, const yaml_node *mapping, const ch
     return facts_figure(((page_render *)context)->facts, mapping, key, known);
 }
 
-static status insert(void *context, const char *name, text *out, error *err) {
+static status insert(void *context, const yaml_node *root, const char *name, text *out,
+                     error *err) {
     const page_render *r = context;
-    return r->insert(r->context, name, out, err);
+    return r->insert(r->context, root, name, out, err);
 }
 
 status page_write(page_templates *t, const char *name, const facts *f, page_insert inserts,

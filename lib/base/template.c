@@ -336,12 +336,21 @@ static bool is_equal(renderer *r, value a, value b) {
                                 : !(a.number < b.number || a.number > b.number);
 }
 
+static status join(renderer *r, value a, value b, value *v) {
+    const char *x = text_of(r, a), *y = text_of(r, b);
+    if (!x || !y) return wrong(r, "cannot join a list or a mapping to a text:", "+");
+    *v = string(keep(r, memory_format("%s%s", x, y)));
+    return STATUS_OK;
+}
+
 static status compute(renderer *r, binary_operator o, value a, value b, value *v) {
     a = plain(a);
     b = plain(b);
     *v = (value){0};
     // What is unknown is neither less nor more, and gives nothing.
     if (a.kind == VALUE_NOTHING || b.kind == VALUE_NOTHING) return STATUS_OK;
+    if (o == OPERATOR_ADD && (a.kind == VALUE_TEXT || b.kind == VALUE_TEXT))
+        return join(r, a, b, v);
     const char *other = text_of(r, a.kind != VALUE_NUMBER ? a : b);
     if (a.kind != VALUE_NUMBER || b.kind != VALUE_NUMBER)
         return wrong(r, "only numbers can be compared and computed, not", other ? other : "a list");
@@ -650,8 +659,21 @@ static status render_template(renderer *r, const char *name, size_t first, text 
     return rc;
 }
 
+// The argument `root` of a `use` takes the place of the tree.
+static status take_root(renderer *r, size_t first) {
+    for (size_t i = first; i < r->variable_count; i++) {
+        if (strcmp(r->variables[i].name, "root") != 0) continue;
+        const value v = r->variables[i].value;
+        if (v.kind != VALUE_NODE || v.node->kind != YAML_MAPPING)
+            return wrong(r, "needs a mapping: argument", "root");
+        r->root = v.node;
+    }
+    return STATUS_OK;
+}
+
 static status render_use(renderer *r, const part *p, text *out) {
     const size_t before = r->variable_count;
+    const yaml_node *root_before = r->root;
     text written = {0};
     value name, v;
     status rc;
@@ -664,10 +686,12 @@ static status render_use(renderer *r, const part *p, text *out) {
     }
     for (size_t i = 0; rc == STATUS_OK && i < p->argument_count; i++)
         r->variables[before + i].name = p->arguments[i].name;
+    if (rc == STATUS_OK) rc = take_root(r, before);
     if (rc == STATUS_OK) rc = render_template(r, name.text, before, &written);
     if (!p->alone) template_flatten(&written);
     text_append(out, text_string(&written));
 out:
+    r->root = root_before;
     r->variable_count = before;
     text_release(&written);
     return rc;
@@ -693,7 +717,7 @@ static status render_part(renderer *r, const part *p, text *out) {
         rc = evaluate(r, p->value, &v);
         if (rc != STATUS_OK) return rc;
         if (!r->host->insert || v.kind != VALUE_TEXT) return wrong(r, "nothing to", "insert");
-        return r->host->insert(r->host->context, v.text, out, r->err);
+        return r->host->insert(r->host->context, r->root, v.text, out, r->err);
     }
     return STATUS_OK;
 }

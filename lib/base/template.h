@@ -9,15 +9,15 @@
 //     {{each r in runs if r.accuracy}} … {{between}}, {{else}} … {{end}}
 //     {{let first = runs[0]}}             a name for a value, to the end of the block
 //     {{use "verdict" of=comparison}}     another template, which has the names of the tree and
-//     those
-//                                         given to it; within a line, its lines are joined
+//                                         those given to it; within a line, its lines are joined;
+//                                         root=VALUE: a mapping that takes the tree's place in it
 //     {{define ratio}} … {{end}}          a part of this file, used as "FILE.ratio"; writes nothing
 //     {{# a comment}}
 //
 // Expressions, from the loosest to the tightest: or; and; not; == != < <= > >=; + -; * /; |
 // filters; paths such as runs[0].name, numbers, "text", true, false, nothing, (…). A path that
 // leads nowhere is an error, as it is a slip; after `?` it is nothing: step.published?. Nothing,
-// "", false, 0, and an empty list count as false. A mapping with a key `value` counts and computes
+// "", false, 0, and an empty list count as false. `+` joins if one side is a text. A mapping with a key `value` counts and computes
 // as that value, and is written as its `text`: that is how figures are stored.
 //
 // `each` also gives `loop`: loop.number (from 1), loop.first, loop.last. `between` is written
@@ -53,8 +53,8 @@ typedef struct template_host {
     // Returns a member that a mapping lacks, or NULL. Sets *known if the member may be absent.
     const yaml_node *(*member)(void *context, const yaml_node *mapping, const char *key,
                                bool *known);
-    // Writes Markdown for {{insert "NAME"}}; NULL: there is no such tag.
-    status (*insert)(void *context, const char *name, text *out, error *err);
+    // Writes Markdown for {{insert "NAME"}} in the tree `root`; NULL: there is no such tag.
+    status (*insert)(void *context, const yaml_node *root, const char *name, text *out, error *err);
     const yaml_node *names; // TABLE → word → text; NULL: none
     void *context;
 } template_host;

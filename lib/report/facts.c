@@ -169,7 +169,7 @@ static status put_repeated_images(yaml_node *node, const run *one, error *err) {
     return rc;
 }
 
-static status run_node(const run *one, yaml_node **made, error *err) {
+static status run_node(const results *r, const run *one, yaml_node **made, error *err) {
     yaml_node *node = *made = yaml_new(YAML_MAPPING);
     put_string(node, "name", one->name);
     put_string(node, "experiment", one->experiment);
@@ -196,16 +196,17 @@ static status run_node(const run *one, yaml_node **made, error *err) {
     put_count(node, "test_samples", one->test_samples);
     put_string(node, "model_hash", one->model_content);
     put_string(node, "test_views", one->views);
+    facts_run_details(node, r, one);
     return put_repeated_images(node, one, err);
 }
 
-static status put_runs(yaml_node *root, const run_list *list, error *err) {
+static status put_runs(yaml_node *root, const results *r, error *err) {
     yaml_node *runs = yaml_new(YAML_SEQUENCE);
     status rc = STATUS_OK;
     yaml_put(root, "runs", runs);
-    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
+    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
         yaml_node *node;
-        rc = run_node(&list->runs[i], &node, err);
+        rc = run_node(r, &r->list.runs[i], &node, err);
         yaml_append(runs, node);
     }
     return rc;
@@ -221,6 +222,7 @@ static yaml_node *experiment_node(const results *r, size_t at) {
     put_string(node, "model_hash", g->count == 1 ? g->runs[0]->model_content : "");
     put_count(node, "shards", g->runs[0]->virtual_shards);
     put_boolean(node, "simulated", seed_group_is_simulated(g));
+    yaml_put(node, "target", facts_target(g->runs, g->count));
     yaml_put(node, "compared", c ? facts_comparison(r, c, g->name) : facts_string(NULL));
     return node;
 }
@@ -272,6 +274,7 @@ static yaml_node *evidence_node(const results *r) {
     put_count(node, "executions", (int64_t)r->list.execution_count);
     put_count(node, "disturbed_executions", disturbed);
     put_count(node, "timed_by_turns", timed);
+    yaml_put(node, "disturbance", facts_disturbance(&r->list));
     put_boolean(node, "simulated", simulated);
     put_boolean(node, "same_model", r->list.count > 1 && all_identical(&r->list));
     put_boolean(node, "shards_differ", shards_differ(r));
@@ -367,13 +370,20 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     put_boolean(root, "discussed", o && o->discussion);
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));
-    TRY(put_runs(root, &r->list, err));
+    TRY(put_runs(root, r, err));
     yaml_put(root, "experiments", experiment_nodes(r));
     rc = facts_plan(r, &part, err);
     yaml_put(root, "plan", part);
     if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    yaml_put(root, "rules", facts_rules());
+    rc = facts_published(r, &part, err);
+    yaml_put(root, "published", part);
+    if (rc != STATUS_OK) goto out;
+    yaml_put(root, "environment", facts_environment(&r->list));
+    yaml_put(root, "files", facts_files(&r->list));
+    yaml_put(root, "commands", facts_commands(&r->list));
     rc = facts_charts(r, &part, err);
     yaml_put(root, "charts", part);
 out:

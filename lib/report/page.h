@@ -18,8 +18,9 @@ void page_templates_close(page_templates *t);
 // none. A chart_word (charts.h).
 const char *page_word(void *templates, const char *table, const char *word);
 
-// Writes Markdown for {{insert "NAME"}}.
-typedef status (*page_insert)(void *context, const char *name, text *out, error *err);
+// Writes Markdown for {{insert "NAME"}} in `root`: the facts, or those of a part of them.
+typedef status (*page_insert)(void *context, const yaml_node *root, const char *name, text *out,
+                              error *err);
 
 // Renders the template `name` over the facts.
 status page_write(page_templates *t, const char *name, const facts *f, page_insert insert,

@@ -99,26 +99,6 @@ out:
     return rc;
 }
 
-// Composes all sections before the discussion.
-static status compose_results(const results *r, document *d, error *err) {
-    const bool draws_accuracy = r->plan.count || any_speedup(r);
-    status rc = STATUS_OK;
-    if (r->plan.count) section_prediction(r, d);
-    TRY(section_curves(r, d, draws_accuracy, err));
-    TRY(section_time_split(r, d, err));
-    TRY(section_strategy(r, d, err));
-    TRY(section_gpus(r, d, err));
-    section_classes(r, d);
-    TRY(section_mistakes(r, d, err));
-    section_comparison(r, d);
-    if (!r->plan.count) section_prediction(r, d);
-    TRY(section_published(r, d, err));
-    section_repeats(r, d);
-    section_summary(r, d);
-out:
-    return rc;
-}
-
 // A page under construction: the blocks that C still writes go into `d`, where their drawings stay.
 typedef struct composition {
     const results *r;
@@ -128,14 +108,23 @@ typedef struct composition {
     document d;
 } composition;
 
-// Draws a chart of the facts. Its drawing has the chart's name without "_".
-static status insert_chart(composition *c, const char *name, text *out, error *err) {
-    const yaml_node *charts = yaml_find(c->facts.root, "charts"), *chart = yaml_find(charts, name);
-    char *id = memory_string(name), *svg = NULL, *to = id;
-    status rc = STATUS_OK;
+// Returns the id of a drawing: the chart's name without "_", in a part of the page after the name
+// of the part.
+static char *drawing_id(const yaml_node *root, const char *name) {
+    const char *part = yaml_text_at(root, "part");
+    char *id = memory_format("%s%s%s", part, *part ? "-" : "", name), *to = id;
     for (const char *from = id; *from; from++)
         if (*from != '_') *to++ = *from;
     *to = 0;
+    return id;
+}
+
+// Draws a chart of the facts.
+static status insert_chart(composition *c, const yaml_node *root, const char *name, text *out,
+                           error *err) {
+    const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
+    char *id = drawing_id(root, name), *svg = NULL;
+    status rc = STATUS_OK;
     if (!chart)
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
     else if (chart->kind == YAML_MAPPING)
@@ -156,35 +145,89 @@ static status compose_reproduction(composition *c, error *err) {
     return section_reproduction(c->r, &c->d, err);
 }
 
-static status compose_sections(composition *c, error *err) {
-    const results *r = c->r;
-    document *d = &c->d;
-    status rc = STATUS_OK;
-    if (!r->reproduction) TRY(compose_results(r, d, err));
-    if (c->o->discussion) TRY(section_discussion(r, c->o->discussion, d, err));
-    section_environment(r, d);
-    if (r->reproduction) {
-        section_manifests(r, d);
-    } else {
-        section_files(r, d);
-        section_commands(r, d);
-    }
-out:
-    return rc;
+static status compose_prediction(composition *c, error *err) {
+    (void)err;
+    section_prediction(c->r, &c->d);
+    return STATUS_OK;
 }
 
-static status compose_part(void *context, const char *name, text *out, error *err) {
+static status compose_curves(composition *c, error *err) {
+    return section_curves(c->r, &c->d, c->r->plan.count || any_speedup(c->r), err);
+}
+
+static status compose_time(composition *c, error *err) {
+    return section_time_split(c->r, &c->d, err);
+}
+
+static status compose_strategy(composition *c, error *err) {
+    return section_strategy(c->r, &c->d, err);
+}
+
+static status compose_gpus(composition *c, error *err) {
+    return section_gpus(c->r, &c->d, err);
+}
+
+static status compose_classes(composition *c, error *err) {
+    section_classes(c->r, &c->d);
+    return section_mistakes(c->r, &c->d, err);
+}
+
+static status compose_comparison(composition *c, error *err) {
+    (void)err;
+    section_comparison(c->r, &c->d);
+    return STATUS_OK;
+}
+
+static status compose_published(composition *c, error *err) {
+    return section_published(c->r, &c->d, err);
+}
+
+static status compose_summary(composition *c, error *err) {
+    (void)err;
+    section_repeats(c->r, &c->d);
+    section_summary(c->r, &c->d);
+    return STATUS_OK;
+}
+
+static status compose_discussion(composition *c, error *err) {
+    return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
+}
+
+static status compose_files(composition *c, error *err) {
+    (void)err;
+    section_environment(c->r, &c->d);
+    if (c->r->reproduction) {
+        section_manifests(c->r, &c->d);
+    } else {
+        section_files(c->r, &c->d);
+        section_commands(c->r, &c->d);
+    }
+    return STATUS_OK;
+}
+
+static status compose_part(void *context, const yaml_node *root, const char *name, text *out,
+                           error *err) {
     static const struct {
         const char *name;
         status (*compose)(composition *c, error *err);
     } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
-                 {"sections", compose_sections}};
+                 {"prediction", compose_prediction},
+                 {"curves", compose_curves},
+                 {"time", compose_time},
+                 {"strategy", compose_strategy},
+                 {"gpus", compose_gpus},
+                 {"classes", compose_classes},
+                 {"comparison", compose_comparison},
+                 {"published", compose_published},
+                 {"summary", compose_summary},
+                 {"discussion", compose_discussion},
+                 {"files", compose_files}};
     static const char chart[] = "chart ";
     composition *c = context;
     const size_t before = c->d.count;
     if (strncmp(name, chart, strlen(chart)) == 0)
-        return insert_chart(c, name + strlen(chart), out, err);
+        return insert_chart(c, root, name + strlen(chart), out, err);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(parts[i].name, name) != 0) continue;
         const status rc = parts[i].compose(c, err);

@@ -35,6 +35,7 @@ static const char *find(void *context, const char *name, const char **place, err
     if (strcmp(name, "main") == 0) return context;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
     if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
+    if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
@@ -89,6 +90,8 @@ static void values(void **state) {
     gives("{{1 + 2 * 3}} {{(1 + 2) * 3}} {{-ratio}} {{1 / 4}} {{1 / 0}}.\n",
           "7 9 -0.64125 0.25 .\n");
     gives("{{unknown + 1}}{{unknown < 1}}.\n", ".\n");
+    gives("{{'a' + 1}} {{runs[0].name + '-' + runs[1].name}}{{'a' + unknown}}.\n",
+          "a1 single-ddp4.\n");
     gives("{{no?}}{{runs[0].no?}}{{unknown?.no?}}.\n", ".\n");
     gives("{{runs[0].seconds}}.\n", ".\n"); // the host knows it
 }
@@ -139,6 +142,7 @@ static void lists(void **state) {
     gives("{{use \"one\" run=runs[1]}} and {{use \"one\" run=runs[0]}}.\n",
           "<ddp4> and <single>.\n");
     gives("{{use \"file.x\" a=1}}{{use \"file\"}}\n", "[1] file\n");
+    gives("{{use \"part\" root=runs[1] given=2}} {{title}}.\n", "ddp42 A \\& B.\n");
     gives("{{let outer = 1}}{{use \"outer names\"}}.\n", ".\n"); // only the names given to it
 }
 
@@ -187,13 +191,15 @@ static void mistakes(void **state) {
     is_refused("{{title | shout}}", "there is no filter 'shout'");
     is_refused("{{title | fixed 2}}", "needs a number: filter 'fixed'");
     is_refused("{{title | name \"no\"}}", "there is no table of names 'no'");
-    is_refused("{{title + 1}}", "only numbers can be compared");
+    is_refused("{{title - 1}}", "only numbers can be compared");
     is_refused("{{runs}}", "cannot write a list");
     is_refused("{{each r in title}}{{end}}", "needs a list");
     is_refused("{{use \"no\"}}", "there is no template 'no'");
     is_refused("{{use \"self\"}}", "use each other without an end");
     is_refused("{{use \"file.y\"}}", "no template defines 'file.y'");
     is_refused("{{if 1}}{{define x}}{{end}}{{end}}", "'define' within a block");
+    is_refused("{{use \"one\" root=runs run=runs[0]}}", "needs a mapping: argument 'root'");
+    is_refused("{{title + runs}}", "cannot join");
     is_refused("{{insert \"x\"}}", "nothing to 'insert'");
     is_refused("{{zero.x}}", "only a mapping has a member");
     is_refused("{{(1}}", "expected ')'");

@@ -197,6 +197,7 @@ static status run_node(const results *r, size_t at, yaml_node **made, error *err
     put_count(node, "test_samples", one->test_samples);
     put_string(node, "model_hash", one->model_content);
     put_string(node, "test_views", one->views);
+    facts_run_details(node, r, one);
     facts_put_classes(node, r, at);
     const status rc = facts_put_devices(node, r, one, err);
     return rc == STATUS_OK ? put_repeated_images(node, one, err) : rc;
@@ -224,6 +225,7 @@ static yaml_node *experiment_node(const results *r, size_t at) {
     put_string(node, "model_hash", g->count == 1 ? g->runs[0]->model_content : "");
     put_count(node, "shards", g->runs[0]->virtual_shards);
     put_boolean(node, "simulated", seed_group_is_simulated(g));
+    yaml_put(node, "target", facts_target(g->runs, g->count));
     yaml_put(node, "compared", c ? facts_comparison(r, c, g->name) : facts_string(NULL));
     return node;
 }
@@ -275,6 +277,7 @@ static yaml_node *evidence_node(const results *r) {
     put_count(node, "executions", (int64_t)r->list.execution_count);
     put_count(node, "disturbed_executions", disturbed);
     put_count(node, "timed_by_turns", timed);
+    yaml_put(node, "disturbance", facts_disturbance(&r->list));
     put_boolean(node, "simulated", simulated);
     put_boolean(node, "same_model", r->list.count > 1 && all_identical(&r->list));
     put_boolean(node, "shards_differ", shards_differ(r));
@@ -386,6 +389,13 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    yaml_put(root, "rules", facts_rules());
+    rc = facts_published(r, &part, err);
+    yaml_put(root, "published", part);
+    if (rc != STATUS_OK) goto out;
+    yaml_put(root, "environment", facts_environment(&r->list));
+    yaml_put(root, "files", facts_files(&r->list));
+    yaml_put(root, "commands", facts_commands(&r->list));
     rc = facts_charts(r, &part, err);
     yaml_put(root, "charts", part);
     if (rc == STATUS_OK && !r->reproduction) rc = facts_put_mistakes(root, part, r, err);

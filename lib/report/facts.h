@@ -40,6 +40,24 @@ status facts_put_mistakes(yaml_node *root, yaml_node *charts, const results *r,
                           error *err) MUST_CHECK;
 // The time of a step by device.
 yaml_node *facts_use_chart(const results *r);
+// What the details of a page say about a run.
+void facts_run_details(yaml_node *node, const results *r, const run *one);
+// The accuracy that runs of one experiment are to reach, and how many did; null without one.
+yaml_node *facts_target(const run *const *runs, size_t count);
+// What other programs took from the runs; null: nothing.
+yaml_node *facts_disturbance(const run_list *list);
+// The limits of verdicts.
+yaml_node *facts_rules(void);
+// Properties of machines and executions; the executions of a run that do not count; all files; all
+// commands.
+yaml_node *facts_environment(const run_list *list);
+yaml_node *facts_excluded(const results *r, const run *one);
+yaml_node *facts_files(const run_list *list);
+yaml_node *facts_commands(const run_list *list);
+// Published figures beside ours.
+status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;
+// Published figures along a ladder.
+status facts_walks(const results *r, yaml_node **walks, error *err) MUST_CHECK;
 // The steps of a ladder, or the variants of a study.
 status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
 // All charts (charts.h), by name; null where there is nothing to draw.

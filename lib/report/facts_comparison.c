@@ -287,7 +287,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     const plan *p = &r->plan;
     *made = p->count ? yaml_new(YAML_MAPPING) : facts_string(NULL);
     if (!p->count) return STATUS_OK;
-    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
+    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE), *walks;
     const size_t fastest = find_fastest(p);
     yaml_put(node, "title", facts_string(run_text(p->head, "title")));
     yaml_put(node, "from", facts_string(p->from));
@@ -307,5 +307,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
     yaml_put(node, "items", items);
     yaml_put(node, "all", p->ladder ? facts_comparison(r, &p->all, "all") : facts_string(NULL));
-    return put_best(r, items, err);
+    const status rc = facts_walks(r, &walks, err);
+    yaml_put(node, "walks", walks);
+    return rc != STATUS_OK ? rc : put_best(r, items, err);
 }

@@ -69,8 +69,12 @@ static double own_speedup(const results *r, const seed_group *g) {
 
 // ---- Rows ----
 
-// Appends a value as printed.
-static status append_value(text *out, const yaml_node *node, const published_kind *k, error *err) {
+const char *published_key_name(published_key key) {
+    return kinds[key].key;
+}
+
+status published_append_value(text *out, const yaml_node *node, published_key key, error *err) {
+    const published_kind *k = &kinds[key];
     interval ends;
     status rc = published_value(node, k->key, &ends, err);
     if (rc != STATUS_OK) return rc;
@@ -88,23 +92,47 @@ status published_append(text *out, const seed_group *g, published_key key, error
         const yaml_node *node = yaml_find(entry, kinds[key].key);
         if (!node) continue;
         if (out->length) text_append(out, "; ");
-        status rc = append_value(out, node, &kinds[key], err);
+        status rc = published_append_value(out, node, key, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
 }
 
-void published_own_cell(const results *r, document *d, const seed_group *g, published_key key) {
+// Writes a value in the style of its metric, or as seconds.
+static void write_own(published_own *own, const metric_style *style, bool simulated) {
+    const double shown = own->value * (style ? style->scale : 1);
+    const char *sign = style ? style->sign : "", *mark = simulated ? SIMULATED_MARK : "";
+    char number[TIME_TEXT];
+    if (!isfinite(shown)) return;
+    if (style && style->format)
+        snprintf(number, sizeof number, style->format, shown);
+    else
+        snprintf(number, sizeof number, "%.*f", seconds_digits(shown), shown);
+    snprintf(own->text, sizeof own->text, "%.40s%s%s", number, sign, mark);
+}
+
+void published_own_figure(const results *r, const seed_group *g, published_key key,
+                          published_own *own) {
     const published_kind *k = &kinds[key];
+    const figure *f = k->metric ? results_group_figure(r, g, k->metric) : NULL;
+    *own = (published_own){.value = (double)NAN, .id = f ? f->id : ""};
     if (!k->metric) {
-        cell_number(d, "%.2f", own_speedup(r, g));
-    } else if (k->scale == 0) {
-        cell_group(r, d, g, k->metric);
-    } else {
-        const figure *f = results_group_figure(r, g, k->metric);
-        cell_time(d, g->runs[0], f ? k->scale * f->value : NAN);
-        cell_shows(d, 0, f);
+        own->value = own_speedup(r, g);
+        if (!isnan(own->value)) snprintf(own->text, sizeof own->text, "%.2f", own->value);
+    } else if (f && k->scale == 0) {
+        own->value = f->value;
+        write_own(own, &f->row->style, f->simulated);
+    } else if (f && run_has_time(g->runs[0])) {
+        own->value = k->scale * f->value;
+        write_own(own, NULL, g->runs[0]->simulated);
     }
+}
+
+void published_own_cell(const results *r, document *d, const seed_group *g, published_key key) {
+    published_own own;
+    published_own_figure(r, g, key, &own);
+    document_cell(d, CELL_NUMBER, "%s", own.text);
+    if (*own.id) document_cell_id(d, 0, own.id);
 }
 
 static status published_rows(const results *r, document *d, const seed_group *g,
@@ -113,7 +141,7 @@ static status published_rows(const results *r, document *d, const seed_group *g,
         const yaml_node *node = yaml_find(entry, kinds[i].key);
         if (!node) continue;
         text value = {0};
-        status rc = append_value(&value, node, &kinds[i], err);
+        status rc = published_append_value(&value, node, (published_key)i, err);
         document_cell(d, CELL_STRONG, "%s", g->name);
         document_cell(d, CELL_TEXT, "%s", say(r, kinds[i].label));
         document_cell(d, CELL_NUMBER, "%s", text_string(&value));

@@ -26,11 +26,26 @@ typedef enum published_key {
 // Returns the list `published` of the run's experiment, or NULL.
 const yaml_node *published_of(const run *one);
 
+// Returns the key of an entry: "accuracy".
+const char *published_key_name(published_key key);
+// Appends a published figure as printed, in percent if it is one: "63.70 %". STATUS_INPUT if it is
+// none.
+status published_append_value(text *out, const yaml_node *node, published_key key,
+                              error *err) MUST_CHECK;
+
 // Appends every published figure of that kind for the group, as "63.70 %" or "78–82 %", separated
 // by semicolons. Appends nothing if there is none.
 status published_append(text *out, const seed_group *g, published_key key, error *err) MUST_CHECK;
 
-// Appends a cell with our figure of that kind: the mean over the runs of the group.
+// Our figure of that kind: the mean over the runs of the group.
+typedef struct published_own {
+    double value;   // NAN: unknown
+    const char *id; // of the figure that it is or is computed from
+    char text[64];  // as printed; "" if unknown
+} published_own;
+void published_own_figure(const results *r, const seed_group *g, published_key key,
+                          published_own *own);
+// Appends a cell with it.
 void published_own_cell(const results *r, document *d, const seed_group *g, published_key key);
 
 #endif

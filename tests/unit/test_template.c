@@ -34,8 +34,8 @@ static const char *find(void *context, const char *name, const char **place, err
     (void)place;
     if (strcmp(name, "main") == 0) return context;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
-    if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
+    if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
@@ -144,8 +144,8 @@ static void lists(void **state) {
     gives("{{let n = runs[1].name}}{{if n}}{{let n = 5}}{{n}}{{end}} {{n}}\n", "5 ddp4\n");
     gives("{{use \"one\" run=runs[1]}} and {{use \"one\" run=runs[0]}}.\n",
           "<ddp4> and <single>.\n");
-    gives("{{use \"part\" root=runs[1] given=2}} {{title}}.\n", "ddp42 A \\& B.\n");
     gives("{{use \"file.x\" a=1}}{{use \"file\"}}\n", "[1] file\n");
+    gives("{{use \"part\" root=runs[1] given=2}} {{title}}.\n", "ddp42 A \\& B.\n");
     gives("{{let outer = 1}}{{use \"outer names\"}}.\n", ".\n"); // only the names given to it
 }
 
@@ -200,10 +200,10 @@ static void mistakes(void **state) {
     is_refused("{{each r in title}}{{end}}", "needs a list");
     is_refused("{{use \"no\"}}", "there is no template 'no'");
     is_refused("{{use \"self\"}}", "use each other without an end");
-    is_refused("{{use \"one\" root=runs run=runs[0]}}", "needs a mapping: argument 'root'");
-    is_refused("{{title + runs}}", "cannot join");
     is_refused("{{use \"file.y\"}}", "no template defines 'file.y'");
     is_refused("{{if 1}}{{define x}}{{end}}{{end}}", "'define' within a block");
+    is_refused("{{use \"one\" root=runs run=runs[0]}}", "needs a mapping: argument 'root'");
+    is_refused("{{title + runs}}", "cannot join");
     is_refused("{{insert \"x\"}}", "nothing to 'insert'");
     is_refused("{{zero.x}}", "only a mapping has a member");
     is_refused("{{(1}}", "expected ')'");

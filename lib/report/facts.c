@@ -389,6 +389,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    facts_put_predictions(root, r);
     yaml_put(root, "rules", facts_rules());
     rc = facts_published(r, &part, err);
     yaml_put(root, "published", part);

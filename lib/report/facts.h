@@ -38,6 +38,8 @@ void facts_put_classes(yaml_node *node, const results *r, size_t at);
 // Adds `mistakes`, and their charts to `charts`.
 status facts_put_mistakes(yaml_node *root, yaml_node *charts, const results *r,
                           error *err) MUST_CHECK;
+// Adds `predictions`, and the `collectives` that they are made from.
+void facts_put_predictions(yaml_node *root, const results *r);
 // The time of a step by device.
 yaml_node *facts_use_chart(const results *r);
 // What the details of a page say about a run.

@@ -145,12 +145,6 @@ static status compose_reproduction(composition *c, error *err) {
     return section_reproduction(c->r, &c->d, err);
 }
 
-static status compose_prediction(composition *c, error *err) {
-    (void)err;
-    section_prediction(c->r, &c->d);
-    return STATUS_OK;
-}
-
 static status compose_curves(composition *c, error *err) {
     return section_curves(c->r, &c->d, c->r->plan.count || any_speedup(c->r), err);
 }
@@ -199,7 +193,6 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
         status (*compose)(composition *c, error *err);
     } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
-                 {"prediction", compose_prediction},
                  {"curves", compose_curves},
                  {"time", compose_time},
                  {"comparison", compose_comparison},

@@ -85,8 +85,6 @@ void section_repeats(const results *r, document *d);
 status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures were measured on other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
-// Predicted and measured scaling; nothing without measured collectives.
-void section_prediction(const results *r, document *d);
 void section_comparison(const results *r, document *d);
 // Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;

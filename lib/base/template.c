@@ -600,7 +600,7 @@ static status render_each(renderer *r, const part *p, text *out) {
     return render_items(r, p, list.node, out);
 }
 
-static status find_template(renderer *r, const char *name, const known_template **found) {
+static status read_file(renderer *r, const char *name, const known_template **found) {
     for (size_t i = 0; i < r->template_count; i++)
         if (strcmp(r->templates[i]->name, name) == 0) {
             *found = r->templates[i];
@@ -621,6 +621,22 @@ static status find_template(renderer *r, const char *name, const known_template 
     return template_read(source, t->place, &t->parts, r->err);
 }
 
+// Finds FILE, or in it what FILE.NAME defines.
+static status find_template(renderer *r, const char *name, const known_template **found,
+                            const part_list **parts) {
+    const char *dot = strchr(name, '.');
+    char *file = memory_format("%.*s", (int)(dot ? dot - name : (int)strlen(name)), name);
+    const status rc = read_file(r, file, found);
+    free(file);
+    if (rc != STATUS_OK) return rc;
+    *parts = dot ? NULL : &(*found)->parts;
+    for (size_t i = 0; dot && i < (*found)->parts.count; i++) {
+        const part *p = &(*found)->parts.items[i];
+        if (p->kind == PART_DEFINE && strcmp(p->text, dot + 1) == 0) *parts = &p->body;
+    }
+    return *parts ? STATUS_OK : wrong(r, "no template defines", name);
+}
+
 // Renders a template whose names are the variables from `first` on.
 static status render_template(renderer *r, const char *name, size_t first, text *out) {
     const char *place = r->place;
@@ -629,12 +645,13 @@ static status render_template(renderer *r, const char *name, size_t first, text 
     const known_template *t = NULL;
     if (r->depth == USE_DEPTH)
         return wrong(r, "templates that use each other without an end:", name);
-    status rc = find_template(r, name, &t);
+    const part_list *parts = NULL;
+    status rc = find_template(r, name, &t, &parts);
     if (rc != STATUS_OK) return rc;
     r->depth++;
     r->first_variable = first;
     r->place = t->place;
-    rc = render(r, &t->parts, out);
+    rc = render(r, parts, out);
     r->depth--;
     r->first_variable = first_before;
     r->place = place;
@@ -687,6 +704,7 @@ static status render_part(renderer *r, const part *p, text *out) {
     if (out->length > OUTPUT_MAX) return wrong(r, "too much text: more than", "64 MiB");
     switch (p->kind) {
     case PART_TEXT: text_append(out, p->text); break;
+    case PART_DEFINE: break;
     case PART_VALUE: return write_value(r, p->value, out);
     case PART_IF: return render_if(r, p, out);
     case PART_EACH: return render_each(r, p, out);

@@ -11,6 +11,7 @@
 //     {{use "verdict" of=comparison}}     another template, which has the names of the tree and
 //                                         those given to it; within a line, its lines are joined;
 //                                         root=VALUE: a mapping that takes the tree's place in it
+//     {{define ratio}} … {{end}}          a part of this file, used as "FILE.ratio"; writes nothing
 //     {{# a comment}}
 //
 // Expressions, from the loosest to the tightest: or; and; not; == != < <= > >=; + -; * /; |

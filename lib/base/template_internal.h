@@ -59,7 +59,8 @@ typedef enum part_kind {
     PART_EACH,
     PART_LET,
     PART_USE,
-    PART_INSERT
+    PART_INSERT,
+    PART_DEFINE // `text` is the name, `body` the template
 } part_kind;
 
 typedef struct part part;

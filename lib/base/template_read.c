@@ -314,6 +314,13 @@ static status read_let(blocks *b, reader *r) {
     return read_expression(r, 0, &p->value);
 }
 
+static status read_define(blocks *b, reader *r) {
+    if (b->count) return wrong(r, "'define' within a block");
+    part *p = add_part(b->into, PART_DEFINE, r->line);
+    p->text = take_word(r);
+    return p->text ? open(b, r, false) : wrong(r, "expected a name");
+}
+
 static status read_use(blocks *b, reader *r, bool alone) {
     part *p = add_part(b->into, PART_USE, r->line);
     status rc = read_atom(r, &p->value);
@@ -351,7 +358,8 @@ static status read_tag(blocks *b, reader *r, bool alone) {
     } else if (take(r, "each")) {
         rc = read_each(b, r);
     } else if (take(r, "else")) {
-        if (!b->count) return wrong(r, "'else' without a block");
+        if (!b->count || open_part(b)->kind == PART_DEFINE)
+            return wrong(r, "'else' without 'if' or 'each'");
         b->into = &open_part(b)->otherwise;
     } else if (take(r, "between")) {
         if (!b->count || open_part(b)->kind != PART_EACH)
@@ -361,6 +369,8 @@ static status read_tag(blocks *b, reader *r, bool alone) {
         rc = read_end(b, r);
     } else if (take(r, "let")) {
         rc = read_let(b, r);
+    } else if (take(r, "define")) {
+        rc = read_define(b, r);
     } else if (take(r, "use")) {
         rc = read_use(b, r, alone);
     } else if (take(r, "insert")) {
@@ -388,7 +398,7 @@ static const char *tag_end(const char *at) {
 // Does this tag write nothing at its place?
 static bool is_silent(const char *tag) {
     static const char *const words[] = {"if",  "elif", "each", "between", "else",
-                                        "end", "let",  "use",  "insert"};
+                                        "end", "let",  "use",  "insert",  "define"};
     reader r = {.at = tag + 2, .end = tag + strlen(tag)};
     if (take(&r, "#")) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -74,7 +74,7 @@ static bool ends_prose(const text *out) {
 
 // Replaces the line feed at the end by what is between this line and the next one.
 static void join(text *out, const char *next) {
-    if (joins(out, next))
+    if (joins(out, next) || out->data[out->length - 2] == ' ')
         out->data[--out->length] = 0;
     else
         out->data[out->length - 1] = ' ';

@@ -230,9 +230,10 @@ static status draw_cloud(const chart_reader *c, char **svg, error *err) {
                                  .y_low = yaml_number_at(item, "y.low"),
                                  .y_high = yaml_number_at(item, "y.high")};
     }
+    const char *key = yaml_text_at(c->chart, "key"); // of an experiment: what the x axis is
     const plot_cloud p = {.id = c->id,
                           .title = c->title,
-                          .x = c->x,
+                          .x = *key ? key : c->x,
                           .y = c->y,
                           .points = points,
                           .count = count,

@@ -47,20 +47,24 @@ static void put_boolean(yaml_node *node, const char *key, bool value) {
 // ---- Figures ----
 
 // Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
-static void append_value(text *out, double value, const metric_style *style) {
-    const double shown = value * style->scale;
-    if (style->format)
-        text_format(out, style->format, shown);
+// An interval has the digits of its value.
+static void append_value(text *out, double shown, const figure *f) {
+    const metric_style *style = &f->row->style;
+    const int digits = fabs(style->scale * f->value) < 0.99995 ? 4 : 2;
+    if (!style->format)
+        text_format(out, "%.*f", digits, style->scale * shown);
+    else if (strcmp(style->format, "+") == 0)
+        text_format(out, "%+.*f", digits, style->scale * shown);
     else
-        text_format(out, "%.*f", shown < 0.99995 ? 4 : 2, shown);
+        text_format(out, style->format, style->scale * shown);
 }
 
 // As the page shows it: "64.12 %", "0.3912†".
-static yaml_node *shown_value(const figure *f, const metric_style *style) {
+static yaml_node *shown_value(const figure *f) {
     text out = {0};
     if (isfinite(f->value)) {
-        append_value(&out, f->value, style);
-        text_append(&out, style->sign);
+        append_value(&out, f->value, f);
+        text_append(&out, f->row->style.sign);
         if (f->simulated) text_append(&out, "†");
     }
     yaml_node *node = json_new_string(text_string(&out));
@@ -68,13 +72,13 @@ static yaml_node *shown_value(const figure *f, const metric_style *style) {
     return node;
 }
 
-static yaml_node *shown_range(const figure *f, const metric_style *style) {
+static yaml_node *shown_range(const figure *f) {
     text out = {0};
     if (isfinite(f->low) && isfinite(f->high)) {
         text_append(&out, "[");
-        append_value(&out, f->low, style);
+        append_value(&out, f->low, f);
         text_append(&out, ", ");
-        append_value(&out, f->high, style);
+        append_value(&out, f->high, f);
         text_append(&out, "]");
     }
     yaml_node *node = json_new_string(text_string(&out));
@@ -91,8 +95,8 @@ static yaml_node *figure_node(const figure *f) {
     put_number(node, "deviation", f->deviation);
     put_string(node, "unit", f->row->unit);
     put_boolean(node, "simulated", f->simulated);
-    yaml_put(node, "text", shown_value(f, &f->row->style));
-    yaml_put(node, "range", shown_range(f, &f->row->style));
+    yaml_put(node, "text", shown_value(f));
+    yaml_put(node, "range", shown_range(f));
     put_string(node, "note", f->note);
     put_string(node, "source", f->source);
     return node;

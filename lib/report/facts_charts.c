@@ -273,7 +273,7 @@ static const char *number_key(const plan *p, double *values) {
         key = name;
     }
     for (size_t i = 0; key && i < p->count; i++)
-        values[i] = yaml_number_at(yaml_find(p->items[i].entry, "values"), key);
+        values[i] = strtod(yaml_find(yaml_find(p->items[i].entry, "values"), key)->text, NULL);
     return key;
 }
 

@@ -161,6 +161,26 @@ static yaml_node *values_of(const plan *p, const planned *one) {
     return list;
 }
 
+// Of a control, whose learning rate was scaled with the batch: the step that it is compared with,
+// if that one lost accuracy and the control gives some of it back. `most`: at least half. null: the
+// rate is not the cause, or there is no verdict.
+static yaml_node *cause_of(const plan *p, const planned *control) {
+    const planned *batch = NULL;
+    for (size_t i = 0; control->role == PLANNED_CONTROL && i < p->count; i++)
+        if (&p->items[i].runs == control->step.baseline) batch = &p->items[i];
+    if (!batch || !batch->compared) return facts_string(NULL);
+    const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
+    const double back = control->step.accuracy_difference, lost = -batch->step.accuracy_difference;
+    if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0) || !(lost > 0))
+        return facts_string(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "most", yaml_new_boolean(back >= lost / 2));
+    yaml_put(node, "step", facts_string(batch->name));
+    yaml_put(node, "one_seed",
+             yaml_new_boolean(verdict_is_of_models(came) || verdict_is_of_models(went)));
+    return node;
+}
+
 static yaml_node *item_node(const results *r, const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
     yaml_put(node, "name", facts_string(one->name));
@@ -176,9 +196,17 @@ static yaml_node *item_node(const results *r, const plan *p, const planned *one)
     yaml_put(node, "kept", facts_string(run_text(one->entry, "kept")));
     yaml_put(node, "because", facts_string(run_text(one->entry, "because")));
     yaml_put(node, "published", published_of_item(one));
+    yaml_put(node, "cause", cause_of(p, one));
     yaml_put(node, "compared",
              one->compared ? facts_comparison(r, &one->step, one->name) : facts_string(NULL));
     return node;
+}
+
+static bool varies(const plan *p, const char *key) {
+    for (size_t i = 0; p->vary && i < p->vary->count; i++)
+        if (p->vary->items[i]->kind == YAML_SCALAR && strcmp(p->vary->items[i]->text, key) == 0)
+            return true;
+    return false;
 }
 
 // Variants with the same model, seed by seed, differ in time alone.
@@ -275,6 +303,8 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
         yaml_append(items, item);
     }
     yaml_put(node, "of_time", yaml_new_boolean(is_of_time(p)));
+    yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
+    yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
     yaml_put(node, "items", items);
     yaml_put(node, "all", p->ladder ? facts_comparison(r, &p->all, "all") : facts_string(NULL));
     const status rc = facts_walks(r, &walks, err);

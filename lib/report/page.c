@@ -33,12 +33,16 @@ static status read_template(const char *path, char **content, error *err) {
     return rc;
 }
 
-// Returns the path of a template: in the user's folder if it is there; free() it.
+// Returns the path of a template: in the user's folder, in that of the language, or in the one above
+// it, if it has no words. free() it.
 static char *path_of(const page_templates *t, const char *name) {
-    char *path = t->own ? memory_format("%s/%s.md", t->own, name) : NULL;
-    if (path && access(path, F_OK) == 0) return path;
-    free(path);
-    return memory_format("%s/%s.md", t->folder, name);
+    const char *const folders[] = {t->own, t->folder};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *path = folders[i] ? memory_format("%s/%s.md", folders[i], name) : NULL;
+        if (path && access(path, F_OK) == 0) return path;
+        free(path);
+    }
+    return memory_format("%s/../%s.md", t->folder, name);
 }
 
 // What is rendered: the context of a template_host.

@@ -427,13 +427,17 @@ status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) {
     write_preamble(&script, HEIGHT, c->x);
     text_append(&script, "unset key\nset ylabel ");
     quote(&script, c->y);
-    text_append(&script, "\nset offsets graph 0.06, graph 0.06, 0, 0\n");
+    text_append(&script, "\n");
     const double height = most > least ? most - least : 1;
     text_format(&script, "set yrange [%.6g:%.6g]\nset ytics %g\n", least - height / 20,
                 most + height / 8, round_step(height / 5));
     if (c->percent) text_append(&script, "set format y '%g %%'\n");
     if (c->log) text_append(&script, "set logscale x\n");
-    if (!c->joined) text_format(&script, "set xrange [0:%.6g]\n", 1.05 * high);
+    if (c->log)
+        text_format(&script, "set xrange [%.6g:%.6g]\n", low / 1.5, high * 1.5);
+    else
+        text_format(&script, "set xrange [%.6g:%.6g]\n", c->joined ? low - (high - low) / 20 : 0,
+                    high + (high - low) / 20);
     for (size_t i = 0; i < c->count; i++)
         write_point(&script, &c->points[i], c->joined ? 0 : i, middle);
     write_points_of(&script, c);

@@ -41,6 +41,7 @@ PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->pre
 
 // clang-format off
 #define SECONDS {NULL, 1, ""}
+#define CHANGE  {"+", 1, ""}
 #define PART    {"%.4f", 1, ""}
 #define TIMES   {"%.2f", 1, "×"}
 #define POINTS  {"%+.2f", 100, ""}
@@ -52,9 +53,9 @@ static const joint_metric table[] = {
     {{"accuracy_difference", "fraction", WORD("Accuracy difference"), POINTS, .kind = METRIC_JOINT},
      JOINT_COMPARISON, .part = "accuracy", .value = accuracy},
 
-    {{"seconds_per_epoch_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+    {{"seconds_per_epoch_effect", "s", WORD("Effect"), CHANGE, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
      .value = seconds, .always = true},
-    {{"total_seconds_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP,
+    {{"total_seconds_effect", "s", WORD("Effect"), CHANGE, .kind = METRIC_JOINT}, JOINT_STEP,
      .part = "total_seconds", .value = total, .always = true},
     {{"time_ratio", "x", WORD("Times as fast"), TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
      .value = speedup, .always = true},

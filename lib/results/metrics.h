@@ -45,7 +45,7 @@ typedef enum metric_file { FILE_NONE, FILE_STEPS, FILE_PREDICTIONS, FILE_TURNS }
 
 // How a cell shows the value: in `format`, after multiplication by `scale`, followed by `sign`.
 typedef struct metric_style {
-    const char *format; // NULL: seconds, with as many digits as needed
+    const char *format; // NULL: seconds, with as many digits as needed; "+": the same with a sign
     double scale;
     const char *sign;
 } metric_style;

@@ -34,6 +34,7 @@ static const char *find(void *context, const char *name, const char **place, err
     (void)place;
     if (strcmp(name, "main") == 0) return context;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
+    if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
     if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
@@ -140,6 +141,7 @@ static void lists(void **state) {
     gives("{{let n = runs[1].name}}{{if n}}{{let n = 5}}{{n}}{{end}} {{n}}\n", "5 ddp4\n");
     gives("{{use \"one\" run=runs[1]}} and {{use \"one\" run=runs[0]}}.\n",
           "<ddp4> and <single>.\n");
+    gives("{{use \"file.x\" a=1}}{{use \"file\"}}\n", "[1] file\n");
     gives("{{use \"part\" root=runs[1] given=2}} {{title}}.\n", "ddp42 A \\& B.\n");
     gives("{{let outer = 1}}{{use \"outer names\"}}.\n", ".\n"); // only the names given to it
 }
@@ -161,7 +163,7 @@ static void lines(void **state) {
           "a b d\n");
     gives("a\n\n{{if zero}}\nb\n{{end}}\n\n\nc\n\n", "a\n\nc\n");
     gives("{{use \"one\" run=runs[0]}}\n{{use \"one\" run=runs[1]}}\n", "<single>\n<ddp4>\n");
-    gives("用时\n更短。\n{{runs[0].name}} 快\nx\n", "用时更短。single 快\nx\n");
+    gives("用时\n更短。\n{{runs[0].name}} 快\nx\n", "用时更短。single 快 x\n");
     gives("用时。\n\n另一段\n| a |\n", "用时。\n\n另一段\n| a |\n");
 }
 
@@ -183,7 +185,7 @@ static void mistakes(void **state) {
     is_refused("{{if title}}x", "main:1: this block has no {{end}}");
     is_refused("{{title", "a tag without an end");
     is_refused("{{end}}", "'end' without a block");
-    is_refused("{{else}}", "'else' without a block");
+    is_refused("{{else}}", "'else' without 'if' or 'each'");
     is_refused("{{if title}}{{between}}{{end}}", "'between' without 'each'");
     is_refused("{{title title}}", "expected the end of the tag before 'title'");
     is_refused("{{title | shout}}", "there is no filter 'shout'");
@@ -194,6 +196,8 @@ static void mistakes(void **state) {
     is_refused("{{each r in title}}{{end}}", "needs a list");
     is_refused("{{use \"no\"}}", "there is no template 'no'");
     is_refused("{{use \"self\"}}", "use each other without an end");
+    is_refused("{{use \"file.y\"}}", "no template defines 'file.y'");
+    is_refused("{{if 1}}{{define x}}{{end}}{{end}}", "'define' within a block");
     is_refused("{{use \"one\" root=runs run=runs[0]}}", "needs a mapping: argument 'root'");
     is_refused("{{title + runs}}", "cannot join");
     is_refused("{{insert \"x\"}}", "nothing to 'insert'");

@@ -77,7 +77,7 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) $(foreach v,$(VARIANTS),$(KERNELS:%.c=$(OB
 
 # The other parts add their targets to this one.
 .PHONY: all
-SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*.* share/report/*/*))
+SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*.* share/report/*.md share/report/*/*))
 # The tools find the experiments of this checkout from any folder, as installed ones find theirs.
 EXPERIMENTS_LINK := $(BUILD)/share/lockstep/experiments
 all: $(BINARIES) $(SHARED) $(EXPERIMENTS_LINK) ## Build every tool into build/bin, the CUDA backend if nvcc and a driver are found, MPI if mpicc is found

@@ -371,7 +371,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures), *part;
     status rc;
     *f = (facts){.results = r, .root = root, .figures = figures};
-    put_string(root, "schema", "lockstep.report/1");
+    put_string(root, "schema", "lockstep.facts/1");
     put_string(root, "lockstep", cli_version());
     put_string(root, "language", language_name(r->options.language));
     put_string(root, "kind", kind_of(r));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// facts.h - everything that a report shows, as data: report.json (schema lockstep.report/1,
+// facts.h - everything that a report shows, as data: report.json (schema lockstep.facts/1,
 // docs/formats.md), from which templates write the page. No value holds a sentence.
 #ifndef LOCKSTEP_REPORT_FACTS_H
 #define LOCKSTEP_REPORT_FACTS_H

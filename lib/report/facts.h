@@ -37,6 +37,8 @@ void facts_run_details(yaml_node *node, const results *r, const run *one);
 yaml_node *facts_target(const run *const *runs, size_t count);
 // What other programs took from the runs; null: nothing.
 yaml_node *facts_disturbance(const run_list *list);
+// What the threads of all runs wait for at the end of their work, a word; NULL: unknown.
+const char *facts_wait(const results *r);
 // The limits of verdicts.
 yaml_node *facts_rules(void);
 // Properties of machines and executions; the executions of a run that do not count; all files; all

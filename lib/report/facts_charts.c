@@ -366,6 +366,7 @@ static void put_split(yaml_node *charts, const results *r) {
     }
     yaml_put(chart, "parts", names);
     yaml_put(chart, "colours", numbers);
+    yaml_put(chart, "wait", facts_string(facts_wait(r)));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");

@@ -60,12 +60,27 @@ static const char *wait_of(const run *one) {
     return one->gpus > 0 ? "gpu" : "threads";
 }
 
+static bool has_split(const results *r, const run *one) {
+    return one->train && !isnan(results_value(r, one->name, "sample.sum"));
+}
+
+const char *facts_wait(const results *r) {
+    const char *shared = NULL;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        if (!has_split(r, one)) continue;
+        if (shared && strcmp(shared, wait_of(one)) != 0) return "several";
+        shared = wait_of(one);
+    }
+    return shared;
+}
+
 // Whether the parts of a step add up to its time; null if they are unknown. The parts themselves
 // are the figures RUN.sample.PHASE.
 static yaml_node *split_of(const results *r, const run *one) {
-    const double sum = one->train ? results_value(r, one->name, "sample.sum") : (double)NAN;
-    const double off = sum / results_value(r, one->name, "sample.wall") - 1;
-    if (isnan(sum)) return facts_string(NULL);
+    if (!has_split(r, one)) return facts_string(NULL);
+    const double off =
+        results_value(r, one->name, "sample.sum") / results_value(r, one->name, "sample.wall") - 1;
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "off", facts_number(off));
     yaml_put(node, "adds_up", yaml_new_boolean(fabs(off) <= tolerance));

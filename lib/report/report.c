@@ -146,31 +146,12 @@ static status compose_reproduction(composition *c, error *err) {
     return section_reproduction(c->r, &c->d, err);
 }
 
-static status compose_prediction(composition *c, error *err) {
-    (void)err;
-    section_prediction(c->r, &c->d);
-    return STATUS_OK;
-}
-
 static status compose_curves(composition *c, error *err) {
     return section_curves(c->r, &c->d, c->r->plan.count || any_speedup(c->r), err);
 }
 
 static status compose_time(composition *c, error *err) {
     return section_time_split(c->r, &c->d, err);
-}
-
-static status compose_strategy(composition *c, error *err) {
-    return section_strategy(c->r, &c->d, err);
-}
-
-static status compose_gpus(composition *c, error *err) {
-    return section_gpus(c->r, &c->d, err);
-}
-
-static status compose_classes(composition *c, error *err) {
-    section_classes(c->r, &c->d);
-    return section_mistakes(c->r, &c->d, err);
 }
 
 static status compose_comparison(composition *c, error *err) {
@@ -213,12 +194,8 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
         status (*compose)(composition *c, error *err);
     } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
-                 {"prediction", compose_prediction},
                  {"curves", compose_curves},
                  {"time", compose_time},
-                 {"strategy", compose_strategy},
-                 {"gpus", compose_gpus},
-                 {"classes", compose_classes},
                  {"comparison", compose_comparison},
                  {"published", compose_published},
                  {"summary", compose_summary},

@@ -85,8 +85,6 @@ void section_repeats(const results *r, document *d);
 status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures were measured on other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
-// Predicted and measured scaling; nothing without measured collectives.
-void section_prediction(const results *r, document *d);
 void section_comparison(const results *r, document *d);
 // Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;
@@ -104,14 +102,9 @@ status section_accuracy_figure(const results *r, document *d, error *err) MUST_C
 status section_time_split(const results *r, document *d, error *err) MUST_CHECK;
 // The time lost by DataParallel, pipelines and DistributedDataParallel, for runs that have any.
 status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
-// The activity of several GPUs during training, from the driver; nothing if no run has such
-// figures.
-status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // Only the drawing.
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
 void section_classes(const results *r, document *d);
-// The test images that each model got wrong with the highest probability, if they are still there.
-status section_mistakes(const results *r, document *d, error *err) MUST_CHECK;
 // Returns the name of a class in the report's language, if it is one of CIFAR-10's.
 const char *class_label(const results *r, const char *name);
 // Of runs with equal predictions only the first is shown.

@@ -33,9 +33,9 @@ static const char NOTES[] =
     "both (train/, evaluate/), a folder of such folders numbered 1, 2, 3 (executions\n"
     "of one run), or an experiment folder of seed-* folders. Runs with the same key\n"
     "count as one: their times are pooled if they were executed under the same\n"
-    "conditions. --out writes report.html, report.md, report.csv, report.tex,\n"
-    "figures/ and manifest.yaml; --why, --check, --answer and --summary also work\n"
-    "without it.\n"
+    "conditions. --out writes report.html, report.md, report.json, report.csv,\n"
+    "report.tex, figures/ and manifest.yaml; --why, --check, --answer and --summary\n"
+    "also work without it.\n"
     "\n"
     "--why FIGURE explains a figure: how it is computed, from which files, and where\n"
     "their inputs came from. Its DIR may be the folder of a report, or a file in it:\n"
@@ -248,6 +248,8 @@ int main(int argc, char **argv) {
         {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
         {"discussion", CLI_STRING, &o.page.discussion, "FILE",
          "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
+        {"template", CLI_STRING, &o.page.templates, "DIR",
+         "own templates: page.md and others in it replace those of the same name", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
          0},

@@ -280,6 +280,19 @@ static status filter_short(renderer *r, value *v, value given) {
     return STATUS_OK;
 }
 
+static status filter_bare(renderer *r, value *v, value given) {
+    static const char mark[] = "†";
+    const char *id = plain(*v).id, *whole = text_of(r, *v);
+    (void)given;
+    if (!whole) return wrong(r, "needs a text: filter", "bare");
+    const char *end = strstr(whole, mark);
+    *v = end && !end[strlen(mark)]
+             ? string(keep(r, memory_format("%.*s", (int)(end - whole), whole)))
+             : string(whole);
+    v->id = id;
+    return STATUS_OK;
+}
+
 static status filter_code(renderer *r, value *v, value given) {
     (void)r;
     (void)given;
@@ -310,8 +323,8 @@ static const struct {
 } filters[] = {
     {"fixed", filter_fixed},     {"signed", filter_signed},   {"percent", filter_percent},
     {"digits", filter_digits},   {"grouped", filter_grouped}, {"abs", filter_abs},
-    {"size", filter_size},       {"short", filter_short},     {"code", filter_code},
-    {"literal", filter_literal}, {"name", filter_name}};
+    {"size", filter_size},       {"short", filter_short},     {"bare", filter_bare},
+    {"code", filter_code},       {"literal", filter_literal}, {"name", filter_name}};
 
 static status run_filter(renderer *r, const char *name, value given, value *v) {
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)

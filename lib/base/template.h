@@ -28,6 +28,7 @@
 //     signed N    N decimals and a sign: +1.50    digits N    N digits at most: 0.0123
 //     grouped     1,234,567                       abs         without its sign
 //     size        of a list                       short       the first 12 characters
+//     bare        the text of a figure without "†", where its row or column is marked
 //     code        `as code`                       literal     for fenced code: nothing is escaped
 //     name TABLE  the word for it in the table TABLE of the language's names; itself if none
 //
@@ -38,7 +39,7 @@
 // output is left out; a "\" at the end of a line joins the next one to it. A line break within a
 // paragraph is a blank, or nothing beside a character of Chinese punctuation or between two Chinese
 // characters. Several empty lines count as one. A column of a table without any value below its
-// head is dropped, except the first.
+// head is dropped, except the first; so is a table without any row.
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Markdown as templates leave it, made tidy: lines joined where no blank belongs between them,
-// empty lines and empty columns dropped.
+// empty lines, empty columns and empty tables dropped.
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static const char *next_line(const char *line) {
     return *line ? line + 1 : line;
 }
 
-// Writes the table that begins here, and returns its end.
+// Writes the table that begins here, unless it has no row below its head, and returns its end.
 static const char *write_table(text *out, const char *table) {
     const size_t columns = look_at_row(table, NULL, 0);
     bool *used = memory_new(columns ? columns : 1, sizeof *used);
@@ -134,8 +134,7 @@ static const char *write_table(text *out, const char *table) {
     used[0] = true;
     for (; *end == '|'; end = next_line(end), rows++)
         if (rows > 1) (void)look_at_row(end, used, columns);
-    for (size_t i = 0; rows < 3 && i < columns; i++) used[i] = true;
-    for (const char *row = table; row < end; row = next_line(row))
+    for (const char *row = table; rows != 2 && row < end; row = next_line(row))
         write_row(out, row, used, columns);
     free(used);
     return end;

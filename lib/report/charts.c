@@ -40,8 +40,9 @@ yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *la
     return item;
 }
 
-void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *owner,
-                     const char *prefix, const char *const *metrics, size_t count) {
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
+                     const char *owner, const char *prefix, const char *const *metrics,
+                     size_t count) {
     yaml_node *values = yaml_new(YAML_SEQUENCE);
     bool any = false, simulated = false;
     for (size_t i = 0; i < count; i++) {
@@ -58,6 +59,7 @@ void chart_add_stack(yaml_node *chart, const results *r, const char *label, cons
         return;
     }
     yaml_node *item = chart_add(chart, label);
+    if (*part) yaml_put(item, "part", yaml_new_string(part));
     yaml_put(item, "values", values);
     yaml_put(item, "simulated", yaml_new_boolean(simulated));
 }
@@ -80,7 +82,7 @@ static char *word_of(const chart_reader *c, const char *what) {
     return found;
 }
 
-// Returns the label of a row: as given, or the names of factors.
+// Returns the label of a row: as given, or the names of factors; then the word for its `part`.
 static char *label_of(const chart_reader *c, const yaml_node *item) {
     const yaml_node *factors = yaml_find(item, "factors");
     text out = {0};
@@ -89,6 +91,8 @@ static char *label_of(const chart_reader *c, const yaml_node *item) {
         if (i) text_append(&out, " + ");
         text_append(&out, c->word(c->context, "factors", factors->items[i]->text));
     }
+    const char *part = yaml_text_at(item, "part");
+    if (*part) text_format(&out, ", %s", c->word(c->context, "parts", part));
     text_append(&out, ""); // so that there is a string
     return text_take(&out);
 }
@@ -166,6 +170,7 @@ static status draw_stacked(const chart_reader *c, char **svg, error *err) {
     bool *hatched = memory_new(count, sizeof *hatched);
     int *colour = memory_new(n, sizeof *colour);
     const char **names = memory_new(n, sizeof *names);
+    const double given = yaml_number_at(c->chart, "scale"), scale = isnan(given) ? 1 : given;
     const bool coloured = read_numbers(c->chart, "colours", colours) == n;
     for (size_t k = 0; k < n; k++) {
         names[k] = c->word(c->context, "parts", parts->items[k]->text);
@@ -173,6 +178,7 @@ static status draw_stacked(const chart_reader *c, char **svg, error *err) {
     }
     for (size_t i = 0; i < count; i++) {
         read_numbers(c->items->items[i], "values", values + i * n);
+        for (size_t k = 0; k < n; k++) values[i * n + k] *= scale;
         hatched[i] = is_set(c->items->items[i], "simulated");
     }
     const plot_bars bars = {.id = c->id,
@@ -269,6 +275,14 @@ static status draw_walk(const chart_reader *c, char **svg, error *err) {
     return rc;
 }
 
+static status draw_pictures(const chart_reader *c, char **svg, error *err) {
+    text out = {0};
+    (void)err;
+    chart_draw_pictures(c->items, c->id, c->title, c->word, c->context, &out);
+    *svg = text_take(&out);
+    return STATUS_OK;
+}
+
 status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
                   char **svg, error *err) {
     static const struct {
@@ -278,7 +292,8 @@ status chart_draw(const yaml_node *chart, const char *id, chart_word word, void 
                  {"stacked", draw_stacked},
                  {"intervals", draw_intervals},
                  {"points", draw_cloud},
-                 {"walk", draw_walk}};
+                 {"walk", draw_walk},
+                 {"pictures", draw_pictures}};
     chart_reader c = {.chart = chart, .id = id, .word = word, .context = context};
     const char *kind = yaml_text_at(chart, "kind");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -7,6 +7,7 @@
 #define LOCKSTEP_REPORT_CHARTS_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/yaml_tree.h"
 #include "results/results.h"
 
@@ -15,9 +16,13 @@ typedef const char *(*chart_word)(void *context, const char *table, const char *
 
 // Draws a chart into a new string; NULL if gnuplot is not installed (plot.h). `id`: letters, unique
 // in the page. Words: `charts` has WORDS.title, WORDS.x and WORDS.y, `factors` the names of
-// factors, `parts` those of the parts of a bar.
+// factors, `parts` those of the parts of a bar, `classes` those of classes.
 status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
                   char **svg, error *err) MUST_CHECK;
+
+// For chart_draw: the items of a chart of pictures.
+void chart_draw_pictures(const yaml_node *items, const char *id, const char *title, chart_word word,
+                         void *context, text *out);
 
 // ---- For building ----
 
@@ -29,8 +34,10 @@ yaml_node *chart_add(yaml_node *chart, const char *label);
 // undecided.
 yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *label,
                               const char *owner, const char *metric, bool pale);
-// Adds OWNER.PREFIXmetric of each part as a bar of a stacked chart; nothing if none is known.
-void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *owner,
-                     const char *prefix, const char *const *metrics, size_t count);
+// Adds OWNER.PREFIXmetric of each part as a bar of a stacked chart; nothing if none is known. Its
+// label is followed by the word for `part`, if that is not "".
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
+                     const char *owner, const char *prefix, const char *const *metrics,
+                     size_t count);
 
 #endif

@@ -169,7 +169,8 @@ static status put_repeated_images(yaml_node *node, const run *one, error *err) {
     return rc;
 }
 
-static status run_node(const results *r, const run *one, yaml_node **made, error *err) {
+static status run_node(const results *r, size_t at, yaml_node **made, error *err) {
+    const run *one = &r->list.runs[at];
     yaml_node *node = *made = yaml_new(YAML_MAPPING);
     put_string(node, "name", one->name);
     put_string(node, "experiment", one->experiment);
@@ -197,7 +198,9 @@ static status run_node(const results *r, const run *one, yaml_node **made, error
     put_string(node, "model_hash", one->model_content);
     put_string(node, "test_views", one->views);
     facts_run_details(node, r, one);
-    return put_repeated_images(node, one, err);
+    facts_put_classes(node, r, at);
+    const status rc = facts_put_devices(node, r, one, err);
+    return rc == STATUS_OK ? put_repeated_images(node, one, err) : rc;
 }
 
 static status put_runs(yaml_node *root, const results *r, error *err) {
@@ -206,7 +209,7 @@ static status put_runs(yaml_node *root, const results *r, error *err) {
     yaml_put(root, "runs", runs);
     for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
         yaml_node *node;
-        rc = run_node(r, &r->list.runs[i], &node, err);
+        rc = run_node(r, i, &node, err);
         yaml_append(runs, node);
     }
     return rc;
@@ -350,6 +353,14 @@ static yaml_node *days_node(const run_list *list) {
 
 // ---- The whole ----
 
+// The activities of a DataParallel step, in order.
+static yaml_node *activity_nodes(void) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < EXECUTION_ACTIVITIES; i++)
+        yaml_append(list, yaml_new_string(execution_activity(i)));
+    return list;
+}
+
 static const char *kind_of(const results *r) {
     if (r->reproduction) return "reproduction";
     if (r->plan.count) return r->plan.ladder ? "ladder" : "study";
@@ -360,10 +371,11 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures), *part;
     status rc;
     *f = (facts){.results = r, .root = root, .figures = figures};
-    put_string(root, "schema", "lockstep.report/1");
+    put_string(root, "schema", "lockstep.facts/1");
     put_string(root, "lockstep", cli_version());
     put_string(root, "language", language_name(r->options.language));
     put_string(root, "kind", kind_of(r));
+    yaml_put(root, "activities", activity_nodes());
     put_string(root, "title", o ? o->title : NULL);
     put_string(root, "author", o ? o->author : NULL);
     put_string(root, "student", o ? o->student : NULL);
@@ -377,6 +389,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    facts_put_predictions(root, r);
     yaml_put(root, "rules", facts_rules());
     rc = facts_published(r, &part, err);
     yaml_put(root, "published", part);
@@ -386,6 +399,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_put(root, "commands", facts_commands(&r->list));
     rc = facts_charts(r, &part, err);
     yaml_put(root, "charts", part);
+    if (rc == STATUS_OK && !r->reproduction) rc = facts_put_mistakes(root, part, r, err);
 out:
     yaml_put(root, "figures", figures);
     if (rc != STATUS_OK) facts_release(f);

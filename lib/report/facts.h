@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// facts.h - everything that a report shows, as data: report.json (schema lockstep.report/1,
+// facts.h - everything that a report shows, as data: report.json (schema lockstep.facts/1,
 // docs/formats.md), from which templates write the page. No value holds a sentence.
 #ifndef LOCKSTEP_REPORT_FACTS_H
 #define LOCKSTEP_REPORT_FACTS_H
@@ -31,6 +31,17 @@ yaml_node *facts_string(const char *value); // null if it is empty
 yaml_node *facts_crowd(const run *one);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner);
+// Adds `execution` and `gpus` to the node of a run.
+status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
+// Adds `classes`, `confusion` and `same_predictions` to the node of a run.
+void facts_put_classes(yaml_node *node, const results *r, size_t at);
+// Adds `mistakes`, and their charts to `charts`.
+status facts_put_mistakes(yaml_node *root, yaml_node *charts, const results *r,
+                          error *err) MUST_CHECK;
+// Adds `predictions`, and the `collectives` that they are made from.
+void facts_put_predictions(yaml_node *root, const results *r);
+// The time of a step by device.
+yaml_node *facts_use_chart(const results *r);
 // What the details of a page say about a run.
 void facts_run_details(yaml_node *node, const results *r, const run *one);
 // The accuracy that runs of one experiment are to reach, and how many did; null without one.

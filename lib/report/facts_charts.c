@@ -371,7 +371,7 @@ static void put_split(yaml_node *charts, const results *r) {
         const run *one = &r->list.runs[i];
         char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");
         if (one->train && !isnan(results_value(r, one->name, "sample.sum")))
-            chart_add_stack(chart, r, label, one->name, "", metrics, RUN_PHASES);
+            chart_add_stack(chart, r, label, "", one->name, "", metrics, RUN_PHASES);
         free(label);
     }
     put_chart(charts, "split", chart);
@@ -389,5 +389,6 @@ status facts_charts(const results *r, yaml_node **made, error *err) {
     put_study_curve(charts, r);
     put_study_times(charts, r);
     put_split(charts, r);
+    put_chart(charts, "use", facts_use_chart(r));
     return rc;
 }

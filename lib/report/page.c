@@ -33,8 +33,8 @@ static status read_template(const char *path, char **content, error *err) {
     return rc;
 }
 
-// Returns the path of a template: in the user's folder, in that of the language, or in the one above
-// it, if it has no words. free() it.
+// Returns the path of a template: in the user's folder, in that of the language, or in the one
+// above it, if it has no words. free() it.
 static char *path_of(const page_templates *t, const char *name) {
     const char *const folders[] = {t->own, t->folder};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {

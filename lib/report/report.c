@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -145,25 +146,6 @@ static status compose_reproduction(composition *c, error *err) {
     return section_reproduction(c->r, &c->d, err);
 }
 
-static status compose_prediction(composition *c, error *err) {
-    (void)err;
-    section_prediction(c->r, &c->d);
-    return STATUS_OK;
-}
-
-static status compose_strategy(composition *c, error *err) {
-    return section_strategy(c->r, &c->d, err);
-}
-
-static status compose_gpus(composition *c, error *err) {
-    return section_gpus(c->r, &c->d, err);
-}
-
-static status compose_classes(composition *c, error *err) {
-    section_classes(c->r, &c->d);
-    return section_mistakes(c->r, &c->d, err);
-}
-
 static status compose_discussion(composition *c, error *err) {
     return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
 }
@@ -175,10 +157,6 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
         status (*compose)(composition *c, error *err);
     } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
-                 {"prediction", compose_prediction},
-                 {"strategy", compose_strategy},
-                 {"gpus", compose_gpus},
-                 {"classes", compose_classes},
                  {"discussion", compose_discussion}};
     static const char chart[] = "chart ";
     composition *c = context;
@@ -277,6 +255,29 @@ static status write_figures(const document *d, const char *folder, manifest *m, 
     return rc;
 }
 
+static int is_template(const struct dirent *entry) {
+    const size_t length = strlen(entry->d_name);
+    return length > 3 && strcmp(entry->d_name + length - 3, ".md") == 0;
+}
+
+// Records the author's own templates: another text in them is another report.
+static status record_templates(const char *folder, manifest *m, error *err) {
+    struct dirent **found;
+    const int count = scandir(folder, &found, is_template, alphasort);
+    status rc = STATUS_OK;
+    if (count < 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot read the templates in '%s'", folder);
+    if (count == 0) rc = error_set(err, STATUS_INPUT, "no template (*.md) in '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = memory_format("%s/%s", folder, found[i]->d_name);
+        if (rc == STATUS_OK) rc = results_record_file(m, path, err);
+        free(path);
+        free(found[i]);
+    }
+    free(found);
+    return rc;
+}
+
 status report_record(const results *r, const report_options *o, manifest *m, error *err) {
     const char *title = o->title ? o->title : "", *name = language_name(r->options.language);
     yaml_node *parameters = manifest_parameters(m);
@@ -288,6 +289,7 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
     if (o->student) yaml_put(parameters, "student", yaml_new_string(o->student));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
+    if (o->templates) TRY(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
     // If gnuplot or rsvg-convert is installed later, the report is made again.
     if (!filter_exists("gnuplot")) yaml_put(parameters, "gnuplot", yaml_new_boolean(false));

@@ -285,7 +285,6 @@ status section_reproduction(const results *r, document *d, error *err) {
     for (size_t i = 0; i < r->reproduction->count; i++)
         TRY(section_report(r, d, &r->reproduction->reports[i], err));
     section_repeats(r, d);
-    section_prediction(r, d);
 out:
     return rc;
 }

@@ -82,8 +82,6 @@ void write_evidence(const results *r, document *d);
 bool any_speedup(const results *r);
 void section_repeats(const results *r, document *d);
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
-// Predicted and measured scaling; nothing without measured collectives.
-void section_prediction(const results *r, document *d);
 // Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;
 // Sections of a plan; without drawings, and with narrower tables, unless `draw`.
@@ -99,14 +97,9 @@ status section_curves(const results *r, document *d, bool accuracy, error *err) 
 status section_accuracy_figure(const results *r, document *d, error *err) MUST_CHECK;
 // The time lost by DataParallel, pipelines and DistributedDataParallel, for runs that have any.
 status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
-// The activity of several GPUs during training, from the driver; nothing if no run has such
-// figures.
-status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // Only the drawing.
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
 void section_classes(const results *r, document *d);
-// The test images that each model got wrong with the highest probability, if they are still there.
-status section_mistakes(const results *r, document *d, error *err) MUST_CHECK;
 // Returns the name of a class in the report's language, if it is one of CIFAR-10's.
 const char *class_label(const results *r, const char *name);
 // Of runs with equal predictions only the first is shown.

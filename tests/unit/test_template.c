@@ -116,6 +116,9 @@ static void filters(void **state) {
           "3 0 `0123456789ab`\n");
     gives("{{runs[1].name | name \"strategy\"}} {{runs[0].name | name \"strategy\"}}\n",
           "DistributedDataParallel single\n");
+    gives("{{'1.5†' | bare}} {{'† 1' | bare}} {{runs[0].accuracy | bare}}.\n",
+          "1.5 † 1 \xee\x80\x80single.accuracy\xee\x80\x81"
+          "50.00 %\xee\x80\x82.\n");
     gives("{{unknown | fixed 2}}{{unknown | percent 1}}.\n", ".\n");
 }
 
@@ -175,6 +178,7 @@ static void columns(void **state) {
         "| Run | A |\n| --- | ---: |\n| **single** |  |\n| **ddp4** | ddp4 |\n| **dp4** | dp4 |\n");
     gives("| a\\|b | c |\n| --- | --- |\n|  | `x` |\n",
           "| a\\|b | c |\n| --- | --- |\n|  | `x` |\n");
+    gives("a\n\n| x | y |\n| --- | --- |\n{{each r in none}}\n| {{r}} | 1 |\n{{end}}\n", "a\n");
     gives("```\n| a | b |\n| - | - |\n| x | |\n```\n", "```\n| a | b |\n| - | - |\n| x | |\n```\n");
 }
 

@@ -12,7 +12,8 @@
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
                                                   "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
 enum { WIDTH = DRAWING_WIDTH, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
-enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for a second one
+// Characters of a name that leaves room for a second one, or for two more.
+enum { HALF_LEGEND = 18, THIRD_LEGEND = 12 };
 
 // In single quotes gnuplot takes every character literally; a quote is doubled.
 static void quote(text *out, const char *string) {
@@ -272,22 +273,28 @@ static bool has_part(const plot_bars *b, size_t part) {
     return false;
 }
 
-static size_t count_parts(const plot_bars *b) {
+// Counts the legend entries, and the columns that they leave room for.
+static size_t count_parts(const plot_bars *b, size_t *columns) {
     size_t count = 0;
-    for (size_t part = 0; part < b->part_count; part++) count += has_part(b, part);
+    *columns = BAR_COLUMNS;
+    for (size_t part = 0; part < b->part_count; part++) {
+        count += has_part(b, part);
+        if (text_columns(b->parts[part]) > THIRD_LEGEND) *columns = BAR_COLUMNS - 1;
+    }
     return count;
 }
 
 status plot_stacked(const plot_bars *b, char **svg, error *err) {
     double *length = bar_lengths(b);
     const bar_layout layout = layout_bars(b->bars, b->bar_count);
-    const size_t parts = count_parts(b);
-    int height = 75 + legend_height(parts, BAR_COLUMNS) + (int)b->bar_count * layout.row;
+    size_t columns;
+    const size_t parts = count_parts(b, &columns);
+    int height = 80 + legend_height(parts, columns) + (int)b->bar_count * layout.row;
     text script = {0};
     write_preamble(&script, height, b->x);
     text_append(&script, "unset grid\nset grid xtics lt 1 lw 0.4 lc rgb '#999999'\nset border 1\n");
     text_append(&script, "set style fill solid 1 noborder\n");
-    write_legend_above(&script, parts, BAR_COLUMNS, height);
+    write_legend_above(&script, parts, columns, height);
     double longest = 0;
     for (size_t bar = 0; bar < b->bar_count; bar++) longest = fmax(longest, length[bar]);
     text_format(&script, "set xrange [0:*]\nset xtics %g\n",

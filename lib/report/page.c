@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/filter.h"
+#include "base/memory.h"
+#include "report/page_table.h"
+
+// ---- Marks ----
+
+void page_strip_marks(text *t) {
+    text plain = {0};
+    for (const char *at = text_string(t); *at;) {
+        const char *shown = strncmp(at, PAGE_FIGURE, 3) == 0 ? strstr(at, PAGE_SHOWN) : NULL;
+        if (shown)
+            at = shown + strlen(PAGE_SHOWN);
+        else if (strncmp(at, PAGE_END, 3) == 0)
+            at += strlen(PAGE_END);
+        else
+            text_bytes(&plain, at++, 1);
+    }
+    text_replace_by(t, &plain);
+}
+
+// ---- Columns without a text ----
+
+static size_t line_length(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length + (line[length] == '\n');
+}
+
+// Finds the next cell of a row; *at is the bar before it, and then the bar behind it.
+static bool next_cell(const char **at, const char **cell, size_t *length) {
+    const char *end = *at + 1;
+    for (; *end && *end != '\n' && *end != '|'; end++)
+        if (*end == '\\' && end[1] && end[1] != '\n') end++;
+    if (**at != '|' || *end != '|') return false;
+    *cell = *at + 1;
+    *length = (size_t)(end - *cell);
+    *at = end;
+    return true;
+}
+
+static bool is_rule(const char *line) {
+    const size_t length = strspn(line, "|-: ");
+    return *line == '|' && memchr(line, '-', length) && (line[length] == '\n' || !line[length]);
+}
+
+static bool is_empty(const char *cell, size_t length) {
+    text plain = {0};
+    text_bytes(&plain, cell, length);
+    page_strip_marks(&plain);
+    const char *string = text_string(&plain);
+    const bool empty = string[strspn(string, " ")] == 0;
+    text_release(&plain);
+    return empty;
+}
+
+static void write_row(text *out, const char *row, const bool *kept, size_t columns) {
+    const char *cell;
+    size_t length;
+    for (size_t i = 0; i < columns && next_cell(&row, &cell, &length); i++) {
+        if (!kept[i]) continue;
+        text_append(out, "|");
+        text_bytes(out, cell, length);
+    }
+    text_append(out, "|\n");
+}
+
+// Writes the table that begins at `rows` without its empty columns. Returns what follows it.
+static const char *write_table(text *out, const char *rows) {
+    const char *cell, *at = rows, *end = rows;
+    size_t columns = 0, length;
+    while (next_cell(&at, &cell, &length)) columns++;
+    bool *kept = memory_new(columns + 1, sizeof *kept);
+    kept[0] = true;
+    for (size_t row = 0; *end == '|'; row++, end += line_length(end)) {
+        at = end;
+        for (size_t i = 0; row > 1 && i < columns && next_cell(&at, &cell, &length); i++)
+            kept[i] = kept[i] || !is_empty(cell, length);
+    }
+    for (at = rows; at < end; at += line_length(at)) write_row(out, at, kept, columns);
+    free(kept);
+    return end;
+}
+
+// The backticks that begin a line, if they open or close a block of code.
+static size_t fence_length(const char *line, size_t length) {
+    const size_t ticks = strspn(line, "`");
+    return ticks < 3 || memchr(line + ticks, '`', length - ticks) ? 0 : ticks;
+}
+
+void page_tidy(const char *page, text *out) {
+    size_t fence = 0; // of the block of code that a line is in
+    while (*page) {
+        const size_t length = line_length(page), ticks = fence_length(page, length);
+        if (!fence && *page == '|' && is_rule(page + length)) {
+            page = write_table(out, page);
+            continue;
+        }
+        if (!fence)
+            fence = ticks;
+        else if (ticks >= fence && page[ticks] == '\n')
+            fence = 0;
+        text_bytes(out, page, length);
+        page += length;
+    }
+}
+
+void page_to_markdown(const char *page, text *out) {
+    text plain = {0};
+    page_tidy(page, &plain);
+    page_strip_marks(&plain);
+    text_append(out, text_string(&plain));
+    text_release(&plain);
+}
+
+// ---- LaTeX ----
+
+enum { PANDOC_SECONDS = 60 };
+
+// Links each picture's PDF, or leaves the pictures out.
+static void link_pictures(text *markdown, bool pictures) {
+    text linked = {0};
+    for (const char *line = text_string(markdown); *line; line += line_length(line)) {
+        const size_t length = line_length(line), ending = strlen(".svg)\n");
+        const bool picture = strncmp(line, "![", 2) == 0 && length > ending &&
+                             strncmp(line + length - ending, ".svg)\n", ending) == 0;
+        if (!picture) text_bytes(&linked, line, length);
+        if (!picture || !pictures) continue;
+        text_bytes(&linked, line, length - ending);
+        text_append(&linked, ".pdf)\n");
+    }
+    text_replace_by(markdown, &linked);
+}
+
+// A page in English may also contain CJK characters, in names and in the author's text.
+static bool has_wide(const char *string) {
+    while (*string && (unsigned char)*string < TEXT_WIDE) string++;
+    return *string;
+}
+
+status page_to_latex(const char *page, bool pictures, text *out, error *err) {
+    text markdown = {0};
+    bool found;
+    page_to_markdown(page, &markdown);
+    link_pictures(&markdown, pictures);
+    char wide[] = "documentclass=ctexart", narrow[] = "documentclass=extarticle";
+    char *const arguments[] = {"pandoc",
+                               "--sandbox",
+                               "--from=commonmark-raw_html+pipe_tables",
+                               "--to=latex",
+                               "--standalone",
+                               "--shift-heading-level-by=-1",
+                               "--toc",
+                               "--toc-depth=1",
+                               "--variable=geometry:a4paper,margin=1.5cm",
+                               "--variable=fontsize:8pt",
+                               "--variable",
+                               has_wide(text_string(&markdown)) ? wide : narrow,
+                               NULL};
+    status rc = filter_run(arguments, &markdown, PANDOC_SECONDS, out, &found, err);
+    if (rc == STATUS_OK && found && !strstr(text_string(out), "\\end{document}"))
+        rc = error_set(err, STATUS_FAILED, "'pandoc' wrote no whole document");
+    text_release(&markdown);
+    return rc == STATUS_OK ? rc : error_prefix(err, "cannot make report.tex: ");
+}

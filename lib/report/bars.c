@@ -32,10 +32,6 @@ static void append(bars *b, bar one, const char *label) {
     b->items[b->count++] = one;
 }
 
-void bars_add_value(bars *b, double value, interval range, const char *label) {
-    append(b, (bar){.value = {value}, .low = range.low, .high = range.high}, label);
-}
-
 void bars_add(bars *b, const results *r, const char *owner, const char *prefix, const char *label) {
     bar one = {.low = NAN, .high = NAN};
     bool any = false;

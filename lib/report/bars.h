@@ -27,8 +27,6 @@ typedef struct bars {
 // Adds a bar of OWNER.METRIC, or for several metrics one of OWNER.PREFIX with all of them; adds
 // nothing if the owner has no such value. Strings are copied. Bars of simulated times are hatched.
 void bars_add(bars *b, const results *r, const char *owner, const char *prefix, const char *label);
-// Adds a bar of a value that is not a figure, with its interval.
-void bars_add_value(bars *b, double value, interval range, const char *label);
 // Adds the drawing to the document, or a note if it cannot be made; adds nothing without bars.
 status bars_draw(const bars *b, const results *r, document *d) MUST_CHECK;
 void bars_release(bars *b);

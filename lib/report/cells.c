@@ -17,69 +17,13 @@ void cell_number(document *d, const char *format, double value) {
     document_cell(d, CELL_NUMBER, "%s", number);
 }
 
-void cell_count(document *d, int64_t value) {
-    if (value < 0)
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, "%lld", (long long)value);
-}
-
 void cell_appended(document *d, cell_style style, text *out) {
     document_cell(d, style, "%s", text_string(out));
     text_release(out);
 }
 
-void cell_target(const results *r, document *d, const seed_group *g) {
-    static const char metric[] = "seconds_to_target";
-    const double target = run_target(g->runs[0]), seconds = results_group_value(r, g, metric);
-    size_t reached = 0;
-    char time[TIME_TEXT];
-    const char *mark = g->runs[0]->simulated ? SIMULATED_MARK : "";
-    for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
-    snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
-    if (!(target > 0))
-        document_cell(d, CELL_TEXT, "%s", "");
-    else if (!reached)
-        document_cell(d, CELL_TEXT, say(r, "%.3g %% not reached"), 100 * target);
-    else if (reached < g->count)
-        document_cell(d, CELL_TEXT, say(r, "%.3g %% reached by %zu of %zu runs"), 100 * target,
-                      reached, g->count);
-    else if (isnan(seconds))
-        document_cell(d, CELL_TEXT, say(r, "%.3g %% reached"), 100 * target);
-    else
-        document_cell(d, CELL_TEXT, say(r, "%s s to %.3g %%%s"), time, 100 * target, mark);
-    const figure *f = results_group_figure(r, g, metric);
-    cell_shows(d, 0, f);
-}
-
-bool any_target(const results *r) {
-    for (size_t i = 0; i < r->list.count; i++)
-        if (run_target(&r->list.runs[i]) > 0) return true;
-    return false;
-}
-
-void note_target(const results *r, document *d) {
-    document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "Time to target: seconds of training up to the end of the first epoch "
-                        "after which the test accuracy reaches the experiment's target; evaluation "
-                        "is not counted."));
-}
-
 int seconds_digits(double seconds) {
     return seconds < 0.99995 ? 4 : 2; // a value that rounds to 1 is shown as 1.00
-}
-
-void cell_time(document *d, const run *of, double seconds) {
-    if (isnan(seconds) || !run_has_time(of))
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds,
-                      of->simulated ? SIMULATED_MARK : "");
-}
-
-const char *label_run(const run *one, char buffer[LABEL_TEXT]) {
-    snprintf(buffer, LABEL_TEXT, "%s%s", one->name, one->simulated ? SIMULATED_MARK : "");
-    return buffer;
 }
 
 void head_cells(const results *r, document *d, const wording *columns, size_t count) {
@@ -133,21 +77,4 @@ void cell_figure_range(const results *r, document *d, const char *owner, const c
     else
         document_cell(d, CELL_NUMBER, "%s", "");
     cell_shows(d, 0, f);
-}
-
-void cell_share(const results *r, document *d, const char *owner, const char *part,
-                const char *whole) {
-    const figure *f = results_figure(r, owner, part);
-    cell_number(d, "%.1f %%", 100 * (f ? f->value : NAN) / results_value(r, owner, whole));
-    cell_shows(d, 0, f);
-}
-
-void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
-                  size_t count) {
-    for (size_t i = 0; i < count; i++) cell_figure(r, d, owner, metrics[i]);
-}
-
-void head_figures(const results *r, document *d, const char *const *metrics, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        document_cell(d, CELL_TEXT, "%s", say(r, joint_metrics_find(metrics[i])->heading));
 }

@@ -34,10 +34,6 @@ static char *study_title(const results *r) {
 static char *make_title(const results *r, const char *given) {
     const run *first = &r->list.runs[0];
     if (given && *given) return memory_string(given);
-    if (r->reproduction) {
-        const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")));
-    }
     if (r->plan.count && r->plan.ladder)
         return memory_format(say(r, "From %s to %s, one factor at a time"), r->plan.from,
                              r->plan.to);
@@ -147,10 +143,6 @@ static status compose_plan(composition *c, error *err) {
     return section_plan(c->r, &c->d, true, err);
 }
 
-static status compose_reproduction(composition *c, error *err) {
-    return section_reproduction(c->r, &c->d, err);
-}
-
 static status compose_discussion(composition *c, error *err) {
     return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
 }
@@ -160,9 +152,7 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
     static const struct {
         const char *name;
         status (*compose)(composition *c, error *err);
-    } parts[] = {{"plan", compose_plan},
-                 {"reproduction", compose_reproduction},
-                 {"discussion", compose_discussion}};
+    } parts[] = {{"plan", compose_plan}, {"discussion", compose_discussion}};
     static const char chart[] = "chart ";
     composition *c = context;
     const size_t before = c->d.count;
@@ -177,12 +167,17 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
     return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
 }
 
+static status open_composition(composition *c, error *err) {
+    document_init(&c->d, "", language_name(c->r->options.language));
+    const status rc = facts_make(&c->facts, c->r, c->o, err);
+    if (rc != STATUS_OK) return rc;
+    return page_templates_open(&c->templates, c->r->options.language, c->o->templates, err);
+}
+
 static status compose(composition *c, text *markdown, text *json, error *err) {
     char *written = NULL;
     status rc;
-    document_init(&c->d, "", language_name(c->r->options.language));
-    TRY(facts_make(&c->facts, c->r, c->o, err));
-    TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
+    TRY(open_composition(c, err));
     TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
     TRY(json_from_yaml(c->facts.root, &written, err));
     text_format(json, "%s\n", written);
@@ -338,23 +333,38 @@ out:
     return rc;
 }
 
-status report_answer(const results *r, text *out, error *err) {
+// The answer of a reproduction, as its template for terminals writes it.
+static status write_answer(const results *r, text *page, error *err) {
+    static const report_options none = {.title = NULL};
+    composition c = {.r = r, .o = &none};
+    status rc;
+    TRY(open_composition(&c, err));
+    rc = page_write(c.templates, "reproduction.terminal", &c.facts, NULL, NULL, page, err);
+out:
+    close_composition(&c);
+    return rc;
+}
+
+static status write_plan(const results *r, text *page, error *err) {
     document d;
-    text page = {0};
-    status rc = STATUS_OK;
-    if (!r->plan.count && !r->reproduction)
-        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
-                         r->options.plan);
     char *title = make_title(r, NULL);
     document_init(&d, title, language_name(r->options.language));
     free(title);
     write_footnote(r, &d);
-    TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    document_to_markdown(&d, &page);
-    page_to_text(text_string(&page), out);
-out:
-    text_release(&page);
+    const status rc = section_plan(r, &d, false, err);
+    if (rc == STATUS_OK) document_to_markdown(&d, page);
     document_release(&d);
+    return rc;
+}
+
+status report_answer(const results *r, text *out, error *err) {
+    text page = {0};
+    if (!r->plan.count && !r->reproduction)
+        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
+                         r->options.plan);
+    const status rc = r->reproduction ? write_answer(r, &page, err) : write_plan(r, &page, err);
+    if (rc == STATUS_OK) page_to_text(text_string(&page), out);
+    text_release(&page);
     return rc;
 }
 

@@ -34,67 +34,10 @@ void cells_speedup(const results *r, document *d, const comparison *c) {
     cell_time_verdict(r, d, c, VERDICT_WORD);
 }
 
-void cells_comparison(const results *r, document *d, const comparison *c) {
-    const figure *speedup = results_figure(r, c->subject->name, "speedup");
-    cell_group(r, d, c->subject, "seconds_per_epoch");
-    cells_speedup(r, d, c);
-    cell_shows(d, 2, speedup);
-    cell_shows(d, 1, speedup);
-    if (c->arithmetic)
-        document_cell(d, CELL_TEXT, say(r, "no: %s"), c->arithmetic);
-    else
-        document_cell(d, CELL_TEXT, "%s", say(r, "yes"));
-    if (isnan(c->accuracy_difference))
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, say(r, "%+.2f points"), 100 * c->accuracy_difference);
-    cell_shows(d, 0, results_figure(r, c->subject->name, "accuracy_difference"));
-    cell_accuracy_verdict(r, d, c);
-    if (any_target(r)) cell_target(r, d, c->subject);
-}
-
-void cells_uncompared(const results *r, document *d, const seed_group *g) {
-    cell_group(r, d, g, "seconds_per_epoch");
-    document_cell(d, CELL_NUMBER, "%s", "");
-    document_cell(d, CELL_NUMBER, "%s", "");
-    document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
-    document_cell(d, CELL_TEXT, "%s", "");
-    document_cell(d, CELL_NUMBER, "%s", "");
-    document_cell(d, CELL_TEXT, "%s", "");
-    if (any_target(r)) cell_target(r, d, g);
-}
-
-void head_comparison(const results *r, document *d, const wording *front, size_t count) {
-    static const wording head[] = {"s / epoch",        "Speed-up",        "95 % interval",
-                                   "Verdict",          "Same arithmetic", "Accuracy difference",
-                                   "Accuracy verdict", "Time to target"};
-    size_t columns = any_target(r) ? 8 : 7;
-    document_table(d, count + columns, "");
-    head_cells(r, d, front, count);
-    head_cells(r, d, head, columns);
-}
-
-// Bars of the speed-ups for which times are comparable.
-status section_speedups(const results *r, document *d, const char *axis, error *err) {
-    static const char *const metric[] = {"speedup"};
-    status rc = STATUS_OK;
-    bars b = {.id = "speedup",
-              .title = say(r, "Speed-up"),
-              .axis = axis,
-              .caption = say(r, "Speed-ups with 95 % intervals; the dashed line marks no "
-                                "difference. Comparisons that are not like for like have no bar."),
-              .metrics = metric,
-              .metric_count = 1,
-              .scale = 1,
-              .reference = 1,
-              .err = err};
-    for (size_t i = 0; i < r->comparison_count; i++) {
-        const char *name = r->comparisons[i].subject->name;
-        bars_add(&b, r, name, "", name);
-    }
-    rc = bars_draw(&b, r, d);
-    bars_release(&b);
-    return rc;
+size_t timed_runs(const results *r) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->list.count; i++) count += r->list.runs[i].timing != NULL;
+    return count;
 }
 
 // Appends what a verdict on times needs, and what its interval is.

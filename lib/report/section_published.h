@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "report/document.h"
 #include "report/report.h"
 
 // In display order.
@@ -45,7 +44,5 @@ typedef struct published_own {
 } published_own;
 void published_own_figure(const results *r, const seed_group *g, published_key key,
                           published_own *own);
-// Appends a cell with it.
-void published_own_cell(const results *r, document *d, const seed_group *g, published_key key);
 
 #endif

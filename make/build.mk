@@ -2,7 +2,7 @@
 # The library and the tools: flags, and a rule for each kind of file.
 
 # Libraries, by their pkg-config names.
-PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng
+PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng libcmark-gfm
 PKGCONFIG ?= pkg-config
 
 # Prints one short line per file; V=1 prints whole commands instead.
@@ -37,7 +37,8 @@ comma := ,
 # $(call once,NAME,COMMAND): the output of a command that runs only once, when NAME is first used.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKGCONFIG) --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS   = $(call once,PKG_LIBS,$(PKGCONFIG) --libs $(PKGS) 2>/dev/null)
+# The extensions of libcmark-gfm (tables) are a library of their own, which pkg-config does not know.
+PKG_LIBS   = $(call once,PKG_LIBS,echo -lcmark-gfm-extensions `$(PKGCONFIG) --libs $(PKGS) 2>/dev/null`)
 
 CPPFLAGS_ALL = -D_GNU_SOURCE -Ilib -I$(BUILD)/generated $(PKG_CFLAGS) $(CPPFLAGS)
 CFLAGS_ALL   = -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) -pthread $(CFLAGS)
@@ -115,6 +116,10 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 	$(call step,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
+# The stylesheet of reports, as a string: a page needs no file next to the tool.
+$(BUILD)/generated/style.h: share/report/style.css
+	@mkdir -p $(@D); sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< > $@.$$$$ && mv -f $@.$$$$ $@
+$(OBJ)/lib/report/page_html.o: $(BUILD)/generated/style.h
 
 define isa_rule
 $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags

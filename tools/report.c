@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/filter.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -19,7 +20,7 @@
 #include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 8 };
+enum { REPORT_BITS = 9 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *plan, *collectives, *test;
@@ -34,8 +35,8 @@ static const char NOTES[] =
     "of one run), or an experiment folder of seed-* folders. Runs with the same key\n"
     "count as one: their times are pooled if they were executed under the same\n"
     "conditions. --out writes report.html, report.md, report.json, report.csv,\n"
-    "report.tex, figures/ and manifest.yaml; --why, --check, --answer and --summary\n"
-    "also work without it.\n"
+    "figures/ and manifest.yaml, and report.tex if pandoc is installed; --why,\n"
+    "--check, --answer and --summary also work without it.\n"
     "\n"
     "--why FIGURE explains a figure: how it is computed, from which files, and where\n"
     "their inputs came from. Its DIR may be the folder of a report, or a file in it:\n"
@@ -134,6 +135,8 @@ static status make_report(const results *r, const options *o, const logger *log,
     TRY(output_lock_folder(o->out, log, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
+    if (!filter_exists("pandoc"))
+        log_info(log, "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, err));
     TRY(write_manifest(o->out, m, err));
 out:

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hint.h"
+#include "base/markdown_text.h"
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/template_internal.h"
@@ -320,11 +321,10 @@ static status filter_name(renderer *r, value *v, value given) {
 static const struct {
     const char *name;
     filter run;
-} filters[] = {
-    {"fixed", filter_fixed},     {"signed", filter_signed},   {"percent", filter_percent},
-    {"digits", filter_digits},   {"grouped", filter_grouped}, {"abs", filter_abs},
-    {"size", filter_size},       {"short", filter_short},     {"bare", filter_bare},
-    {"code", filter_code},       {"literal", filter_literal}, {"name", filter_name}};
+} filters[] = {{"fixed", filter_fixed},   {"signed", filter_signed},   {"percent", filter_percent},
+               {"digits", filter_digits}, {"grouped", filter_grouped}, {"abs", filter_abs},
+               {"size", filter_size},     {"short", filter_short},     {"bare", filter_bare},
+               {"code", filter_code},     {"literal", filter_literal}, {"name", filter_name}};
 
 static status run_filter(renderer *r, const char *name, value given, value *v) {
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
@@ -442,78 +442,12 @@ static status evaluate(renderer *r, const expression *e, value *v) {
 
 // ---- Writing values ----
 
-// U+E000 to U+E002 mark figures in the Markdown (see write_value). No value may hold them.
-static size_t private_use(const char *at) {
-    const bool any = strncmp(at, "\xee\x80\x80", 3) == 0 || strncmp(at, "\xee\x80\x81", 3) == 0 ||
-                     strncmp(at, "\xee\x80\x82", 3) == 0;
-    return any ? 3 : 0;
-}
-
-// Does the text, at the beginning of a line, look like a heading, an item of a list, or a rule?
-static bool begins_block(const char *line) {
-    size_t sign = strspn(line, "0123456789");
-    if (sign) return (line[sign] == '.' || line[sign] == ')') && strchr(" ", line[sign + 1]);
-    if (!*line || !strchr("#+-=", *line)) return false;
-    while (line[sign] == *line) sign++;
-    return !line[sign] || line[sign] == ' ';
-}
-
-void template_escape(text *out, const char *shown) {
-    const bool line_begins = !out->length || out->data[out->length - 1] == '\n';
-    if (line_begins && begins_block(shown)) {
-        const size_t digits = strspn(shown, "0123456789");
-        text_bytes(out, shown, digits);
-        text_append(out, "\\");
-        text_bytes(out, shown + digits, 1);
-        shown += digits + 1;
-    }
-    while (*shown) {
-        const size_t marks = private_use(shown);
-        if (marks) {
-            shown += marks;
-            continue;
-        }
-        if (strchr("\\`*_<>[]|&~", *shown)) text_append(out, "\\");
-        if (strchr("\n\r\t", *shown))
-            text_append(out, " "); // a line break would end a table's row
-        else
-            text_bytes(out, shown, 1);
-        shown++;
-    }
-}
-
-// A code span begins and ends with more backticks than any run of them in it.
+// A table would break a code span at a "|".
 static void write_code(text *out, const char *shown) {
-    size_t longest = 0;
-    for (const char *at = shown; *at; at++) {
-        const size_t run = strspn(at, "`");
-        if (run > longest) longest = run;
-        at += run ? run - 1 : 0;
-    }
-    if (strchr(shown, '|')) { // a table would break the span
-        template_escape(out, shown);
-        return;
-    }
-    for (size_t i = 0; i <= longest; i++) text_append(out, "`");
-    if (longest) text_append(out, " ");
-    for (; *shown; shown++)
-        if (private_use(shown))
-            shown += 2;
-        else
-            text_bytes(out, *shown == '\n' ? " " : shown, 1);
-    if (longest) text_append(out, " ");
-    for (size_t i = 0; i <= longest; i++) text_append(out, "`");
-}
-
-// In fenced code nothing is markup but the fence.
-static void write_literal(text *out, const char *shown) {
-    for (; *shown; shown++) {
-        if (strncmp(shown, "```", 3) == 0)
-            text_append(out, "`` ");
-        else if (!private_use(shown))
-            text_bytes(out, shown, 1);
-        if (strncmp(shown, "```", 3) == 0 || private_use(shown)) shown += 2;
-    }
+    if (strchr(shown, '|'))
+        markdown_escape(out, shown);
+    else
+        markdown_code(out, shown);
 }
 
 static status write_value(renderer *r, const expression *e, text *out) {
@@ -522,15 +456,13 @@ static status write_value(renderer *r, const expression *e, text *out) {
     if (rc != STATUS_OK) return rc;
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
-    if (id && *shown) text_format(out, "\xee\x80\x80%s\xee\x80\x81", id);
+    if (id && *shown) text_format(out, MARK_FIGURE "%s" MARK_SHOWN, id);
     switch (v.form) {
-    case FORM_PLAIN: template_escape(out, shown); break;
-    case FORM_CODE:
-        if (*shown) write_code(out, shown);
-        break;
-    case FORM_LITERAL: write_literal(out, shown); break;
+    case FORM_PLAIN: markdown_escape(out, shown); break;
+    case FORM_CODE: write_code(out, shown); break;
+    case FORM_LITERAL: markdown_literal(out, shown); break;
     }
-    if (id && *shown) text_append(out, "\xee\x80\x82");
+    if (id && *shown) text_append(out, MARK_END);
     return STATUS_OK;
 }
 

@@ -17,8 +17,9 @@
 // Expressions, from the loosest to the tightest: or; and; not; == != < <= > >=; + -; * /; |
 // filters; paths such as runs[0].name, numbers, "text", true, false, nothing, (…). A path that
 // leads nowhere is an error, as it is a slip; after `?` it is nothing: step.published?. Nothing,
-// "", false, 0, and an empty list count as false. `+` joins if one side is a text. A mapping with a key `value` counts and computes
-// as that value, and is written as its `text`: that is how figures are stored.
+// "", false, 0, and an empty list count as false. `+` joins if one side is a text. A mapping with a
+// key `value` counts and computes as that value, and is written as its `text`: that is how figures
+// are stored.
 //
 // `each` also gives `loop`: loop.number (from 1), loop.first, loop.last. `between` is written
 // between two items, `else` if there is no item.
@@ -65,10 +66,7 @@ typedef struct template_host {
 status template_render(const template_host *host, const char *name, const yaml_node *root,
                        text *out, error *err) MUST_CHECK;
 
-// Appends a value as `{{…}}` does.
-void template_escape(text *out, const char *value);
-
-// What the last paragraph above says about lines and columns, for Markdown of any origin.
+// What the last paragraph above says about lines, for Markdown of any origin.
 void template_tidy(text *markdown);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/markdown_text.h"
 #include "base/template.h"
 #include "base/template_internal.h"
 
@@ -40,14 +40,14 @@ static bool is_wide_punctuation(const char *c) {
 
 // Skips the mark and the id of a figure, which are not seen.
 static const char *first_seen(const char *line) {
-    if (strncmp(line, "\xee\x80\x80", 3) != 0) return line;
-    const char *end = strstr(line, "\xee\x80\x81");
+    if (strncmp(line, MARK_FIGURE, 3) != 0) return line;
+    const char *end = strstr(line, MARK_SHOWN);
     return end ? end + 3 : line;
 }
 
 static bool joins(const text *out, const char *next) {
     const char *last = last_character(out->data, out->length - 1); // before the line feed
-    if (strncmp(last, "\xee\x80\x82", 3) == 0 && last > out->data)
+    if (strncmp(last, MARK_END, 3) == 0 && last > out->data)
         last = last_character(out->data, (size_t)(last - out->data));
     next = first_seen(next);
     if (*next && strchr(",.;:!?)", *next)) return true;
@@ -80,64 +80,9 @@ static void join(text *out, const char *next) {
         out->data[out->length - 1] = ' ';
 }
 
-// ---- Tables ----
-
-// Returns the end of the cell that begins at `at`, after its "|": the next one that is not escaped.
-static const char *cell_end(const char *at, const char *end) {
-    while (at < end && *at != '|') at += *at == '\\' && at + 1 < end ? 2 : 1;
-    return at;
-}
-
-static bool is_blank(const char *at, const char *end) {
-    while (at < end && (*at == ' ' || *at == '*' || *at == '`')) at++;
-    return at == end;
-}
-
-// Adds to `used` the columns of a row that have a value.
-static size_t look_at_row(const char *row, bool *used, size_t columns) {
-    const char *end = row + line_length(row);
-    size_t i = 0;
-    for (const char *at = row + 1; at < end; i++) {
-        const char *next = cell_end(at, end);
-        if (i < columns && !is_blank(at, next)) used[i] = true;
-        at = next + 1;
-    }
-    return i;
-}
-
-static void write_row(text *out, const char *row, const bool *used, size_t columns) {
-    const char *end = row + line_length(row);
-    size_t i = 0;
-    text_append(out, "|");
-    for (const char *at = row + 1; at < end; i++) {
-        const char *next = cell_end(at, end);
-        if (i >= columns || used[i]) {
-            text_bytes(out, at, (size_t)(next - at));
-            text_append(out, "|");
-        }
-        at = next + 1;
-    }
-    text_append(out, "\n");
-}
-
 static const char *next_line(const char *line) {
     line += line_length(line);
     return *line ? line + 1 : line;
-}
-
-// Writes the table that begins here, unless it has no row below its head, and returns its end.
-static const char *write_table(text *out, const char *table) {
-    const size_t columns = look_at_row(table, NULL, 0);
-    bool *used = memory_new(columns ? columns : 1, sizeof *used);
-    size_t rows = 0;
-    const char *end = table;
-    used[0] = true;
-    for (; *end == '|'; end = next_line(end), rows++)
-        if (rows > 1) (void)look_at_row(end, used, columns);
-    for (const char *row = table; rows != 2 && row < end; row = next_line(row))
-        write_row(out, row, used, columns);
-    free(used);
-    return end;
 }
 
 void template_tidy(text *markdown) {
@@ -147,10 +92,6 @@ void template_tidy(text *markdown) {
         const size_t length = line_length(line);
         const size_t n = out.length;
         if (is_fence(line)) fenced = !fenced;
-        if (!fenced && *line == '|') {
-            line = write_table(&out, line);
-            continue;
-        }
         const bool doubled =
             n == 0 || (n > 1 && out.data[n - 1] == '\n' && out.data[n - 2] == '\n');
         if (!fenced && !length && doubled) {

@@ -288,12 +288,8 @@ status chart_draw(const yaml_node *chart, const char *id, chart_word word, void 
     static const struct {
         const char *kind;
         status (*draw)(const chart_reader *c, char **svg, error *err);
-    } kinds[] = {{"curves", draw_curves},
-                 {"stacked", draw_stacked},
-                 {"intervals", draw_intervals},
-                 {"points", draw_cloud},
-                 {"walk", draw_walk},
-                 {"pictures", draw_pictures}};
+    } kinds[] = {{"curves", draw_curves}, {"stacked", draw_stacked}, {"intervals", draw_intervals},
+                 {"points", draw_cloud},  {"walk", draw_walk},       {"pictures", draw_pictures}};
     chart_reader c = {.chart = chart, .id = id, .word = word, .context = context};
     const char *kind = yaml_text_at(chart, "kind");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -2,12 +2,13 @@
 #include "report/document.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "report/markdown.h"
+#include "report/page.h"
 
 // Page text comes from files with arbitrary content.
 static char *copy_string(const char *string) {
@@ -40,33 +41,6 @@ void document_release(document *d) {
     *d = (document){0};
 }
 
-static bool is_empty_column(const table *t, size_t column) {
-    for (size_t i = t->columns + column; i < t->count; i += t->columns)
-        if (*t->cells[i].text) return false;
-    return true;
-}
-
-static void drop_column(table *t, size_t column) {
-    size_t kept = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (i % t->columns == column) {
-            free(t->cells[i].text);
-            free(t->cells[i].id);
-        } else {
-            t->cells[kept++] = t->cells[i];
-        }
-    t->count = kept;
-    t->columns--;
-}
-
-// Completes the last block: a table loses its empty columns.
-void document_end(document *d) {
-    if (!d->count) return;
-    table *t = &d->blocks[d->count - 1].table;
-    for (size_t column = t->columns; column-- > 1;)
-        if (is_empty_column(t, column)) drop_column(t, column);
-}
-
 static char *format_string(const char *format, va_list args) {
     char *string = memory_format_list(format, args);
     (void)printable(string, false);
@@ -76,7 +50,6 @@ static char *format_string(const char *format, va_list args) {
 // Adds a new block. Takes ownership of `string`.
 static block *add_block(document *d, block_kind kind, char *string) {
     void *blocks = d->blocks;
-    document_end(d);
     memory_grow(&blocks, &d->capacity, d->count + 1, sizeof *d->blocks);
     d->blocks = blocks;
     block *b = &d->blocks[d->count++];
@@ -112,18 +85,8 @@ void document_figure(document *d, const char *id, char *svg, const char *caption
     b->id = copy_string(id);
 }
 
-void document_figure_to_svg(const block *figure, text *out) {
-    static const char begin[] = "<svg ";
-    const char *rest = strchr(figure->svg, '>') + 1;
-    text_append(out, "<svg font-family=\"sans-serif\" ");
-    text_bytes(out, figure->svg + strlen(begin), (size_t)(rest - figure->svg) - strlen(begin));
-    text_append(out, "\n<style>svg{color:#000}@media(prefers-color-scheme:dark)"
-                     "{svg{color:#e3e6e8}}</style>");
-    text_append(out, rest);
-}
-
-void document_table(document *d, size_t columns, const char *caption) {
-    add_block(d, BLOCK_TABLE, copy_string(caption))->table.columns = columns;
+void document_table(document *d, size_t columns, const char *matrix) {
+    add_block(d, BLOCK_TABLE, copy_string(matrix))->table.columns = columns;
 }
 
 void document_cell(document *d, cell_style style, const char *format, ...) {
@@ -136,11 +99,6 @@ void document_cell(document *d, cell_style style, const char *format, ...) {
     memory_grow(&cells, &t->capacity, t->count + 1, sizeof *t->cells);
     t->cells = cells;
     t->cells[t->count++] = (cell){.text = string, .style = style};
-}
-
-void document_shade(document *d, double shade) {
-    table *t = &d->blocks[d->count - 1].table;
-    t->cells[t->count - 1].shade = shade;
 }
 
 void document_cell_id(document *d, size_t back, const char *id) {
@@ -171,8 +129,6 @@ static void tag_ids(block *b, const char *tag) {
 
 void document_move(document *d, document *part, const char *tag) {
     void *blocks = d->blocks;
-    document_end(d);
-    document_end(part);
     memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks);
     d->blocks = blocks;
     for (size_t i = 0; i < part->count; i++) {
@@ -182,4 +138,84 @@ void document_move(document *d, document *part, const char *tag) {
         if (b->svg) tag_ids(b, tag);
     }
     part->count = 0;
+}
+
+// ---- Markdown ----
+
+// The text of a cell, with the id of its figure.
+static void write_cell(text *out, const cell *c, bool head) {
+    const bool code = c->style == CELL_CODE && *c->text && !head && !strpbrk(c->text, "`|");
+    const bool strong = c->style == CELL_STRONG && *c->text && !head;
+    const bool shows = c->id && *c->text;
+    text_append(out, " ");
+    if (shows) text_append(out, MARK_FIGURE);
+    if (shows) markdown_escape(out, c->id);
+    if (shows) text_append(out, MARK_SHOWN);
+    if (strong) text_append(out, "**");
+    (code ? markdown_code : markdown_escape)(out, c->text);
+    if (strong) text_append(out, "**");
+    if (shows) text_append(out, MARK_END);
+    text_append(out, " |");
+}
+
+// Is the first text below the head of a column a number?
+static bool is_right(const table *t, size_t column) {
+    for (size_t i = t->columns + column; i < t->count; i += t->columns)
+        if (*t->cells[i].text) return t->cells[i].style == CELL_NUMBER;
+    return false;
+}
+
+static void write_text(text *out, const char *before, const char *string, const char *after) {
+    text_append(out, before);
+    markdown_escape(out, string);
+    text_append(out, after);
+    text_append(out, "\n\n");
+}
+
+static void write_table(text *out, const block *b) {
+    const table *t = &b->table;
+    if (*b->text) write_text(out, "<!-- matrix -->\n\n", b->text, "");
+    for (size_t i = 0; i < t->count; i++) {
+        if (i % t->columns == 0) text_append(out, "|");
+        write_cell(out, &t->cells[i], i < t->columns);
+        if (i % t->columns != t->columns - 1) continue;
+        text_append(out, "\n");
+        for (size_t k = 0; i < t->columns && k < t->columns; k++)
+            text_append(out, is_right(t, k) ? "| ---: " : "| --- ");
+        if (i < t->columns) text_append(out, "|\n");
+    }
+    text_append(out, "\n");
+}
+
+static void write_block(text *out, const block *b) {
+    switch (b->kind) {
+    case BLOCK_TABLE: write_table(out, b); break;
+    case BLOCK_MARKDOWN: text_format(out, "%s\n", b->text); break;
+    case BLOCK_SUBHEADING: write_text(out, "### ", b->text, ""); break;
+    case BLOCK_NOTE: write_text(out, "<small>", b->text, "</small>"); break;
+    case BLOCK_HEADING:
+        write_text(out, b->folded ? "<!-- folded -->\n\n## " : "## ", b->text, "");
+        break;
+    case BLOCK_FIGURE:
+        text_format(out, "![%s](figures/%s.svg)\n\n", b->id, b->id);
+        write_text(out, "", b->text, "");
+        break;
+    case BLOCK_CODE:
+        markdown_code_block(out, b->text);
+        text_append(out, "\n");
+        break;
+    case BLOCK_LEAD:
+    case BLOCK_PARAGRAPH: write_text(out, "", b->text, ""); break;
+    }
+}
+
+void document_blocks_to_markdown(const document *d, size_t first, text *out) {
+    for (size_t i = first; i < d->count; i++) write_block(out, &d->blocks[i]);
+}
+
+void document_to_markdown(const document *d, text *out) {
+    write_text(out, "# ", d->title, "");
+    if (d->byline) write_text(out, "<small>", d->byline, "</small>");
+    for (size_t i = 0; i < d->count; i++) write_block(out, &d->blocks[i]);
+    if (d->footnote) write_text(out, "", d->footnote, "");
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// document.h - a report as blocks (headings, paragraphs, tables, figures), and the renderers that
-// turn them into HTML, Markdown, LaTeX and plain text.
-//
-// All text in a document is plain: renderers escape it. The first failure is kept, as in text.h;
-// document_status returns it.
+// document.h - a page as blocks (headings, paragraphs, tables, figures), written as Markdown. All
+// text in a document is plain, except BLOCK_MARKDOWN.
 #ifndef LOCKSTEP_REPORT_DOCUMENT_H
 #define LOCKSTEP_REPORT_DOCUMENT_H
 
@@ -19,9 +16,9 @@ typedef enum block_kind {
     BLOCK_SUBHEADING,
     BLOCK_LEAD, // a sentence of the answer
     BLOCK_PARAGRAPH,
-    BLOCK_ITEM, // of a list
-    BLOCK_NOTE, // small print below a table or figure
-    BLOCK_CODE, // commands to type
+    BLOCK_NOTE,     // small print below a table or figure
+    BLOCK_CODE,     // commands to type
+    BLOCK_MARKDOWN, // blocks as page.h describes them
     BLOCK_TABLE,
     BLOCK_FIGURE
 } block_kind;
@@ -36,8 +33,7 @@ typedef enum cell_style {
 typedef struct cell {
     char *text;
     cell_style style;
-    double shade; // background from 0 (none) to 1, for matrices; HTML only
-    char *id;     // of the figure shown, as for `report --why`; NULL: none
+    char *id; // of the figure shown, as for `report --why`; NULL: none
 } cell;
 
 // Rows of `columns` cells; the first row is the head.
@@ -52,9 +48,7 @@ typedef struct block {
     char *svg;  // BLOCK_FIGURE
     char *id;   // likewise: unique in the page
     table table;
-    bool marked; // the text contains Markdown marks, which document_next_span reads
     bool folded; // BLOCK_HEADING: the section is collapsed on screen, and printed
-    int number;  // BLOCK_ITEM of a numbered list: from 1; else 0
 } block;
 
 typedef struct document {
@@ -68,8 +62,6 @@ typedef struct document {
 
 void document_init(document *d, const char *title, const char *language);
 void document_release(document *d);
-// Ends the last table.
-void document_end(document *d);
 
 // Replace the previous text.
 void document_byline(document *d, const char *string);
@@ -79,17 +71,12 @@ void document_footnote(document *d, const char *string);
 void document_add(document *d, block_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 // Adds a heading whose section is folded.
 void document_fold(document *d, const char *heading);
-// Appends Markdown text: headings, paragraphs, lists and fenced code, with *emphasis*, **strong**
-// and `code`. All other syntax stays literal text. Headings become subheadings.
-void document_markdown(document *d, const char *markdown);
 // Appends a figure. Takes ownership of `svg`, an element whose ids begin with `id`.
 void document_figure(document *d, const char *id, char *svg, const char *caption);
-// Appends a table, whose cells follow by document_cell, row by row. Columns without any value below
-// their head are dropped, except the first.
-void document_table(document *d, size_t columns, const char *caption);
+// Appends a table, whose cells follow by document_cell, row by row. `matrix`: its caption, if the
+// table is to be shaded by its numbers; else "".
+void document_table(document *d, size_t columns, const char *matrix);
 void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
-// Sets the shade of the last cell added.
-void document_shade(document *d, double shade);
 
 // Sets the id of the figure shown by a cell, `back` cells before the last one added. Copies the id.
 void document_cell_id(document *d, size_t back, const char *id);
@@ -99,25 +86,9 @@ void document_cell_id(document *d, size_t back, const char *id);
 // without blocks, and must still be released.
 void document_move(document *d, document *part, const char *tag);
 
-// Writes a drawing as a standalone file: without background, in colours for light and dark pages.
-void document_figure_to_svg(const block *figure, text *out);
-
-// A piece of text in one style.
-typedef enum span_style { SPAN_PLAIN, SPAN_EMPHASIS, SPAN_STRONG, SPAN_CODE } span_style;
-typedef struct span {
-    span_style style;
-    const char *text; // not terminated
-    size_t length;
-} span;
-// Reads the next piece of a block's text from *at, and advances *at. Returns false at the end.
-bool document_next_span(const block *b, const char **at, span *s);
-
-void document_to_html(const document *d, text *out);
+// Appends the page (page.h).
 void document_to_markdown(const document *d, text *out);
 // Only the blocks from `first` on, without the title.
 void document_blocks_to_markdown(const document *d, size_t first, text *out);
-void document_to_latex(const document *d, text *out);
-// Writes text for a terminal: tables in columns, without drawings and small print.
-void document_to_plain(const document *d, text *out);
 
 #endif

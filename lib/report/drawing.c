@@ -130,3 +130,13 @@ status drawing_make(const text *script, const char *id, const char *title, int h
     text_release(&drawing);
     return rc;
 }
+
+void drawing_to_file(const char *svg, text *out) {
+    static const char begin[] = "<svg ";
+    const char *rest = strchr(svg, '>') + 1;
+    text_append(out, "<svg font-family=\"sans-serif\" ");
+    text_bytes(out, svg + strlen(begin), (size_t)(rest - svg) - strlen(begin));
+    text_append(out, "\n<style>svg{color:#000}@media(prefers-color-scheme:dark)"
+                     "{svg{color:#e3e6e8}}</style>");
+    text_append(out, rest);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the devices of a run did: its replicas, stages or ranks, and its GPUs as the driver saw them.
+// What the devices of a run did: its replicas, stages or ranks, and its GPUs as the driver saw
+// them.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

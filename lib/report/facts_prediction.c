@@ -66,6 +66,5 @@ void facts_put_predictions(yaml_node *root, const results *r) {
     for (size_t i = 0; i < r->prediction_count; i++)
         yaml_append(list, item_node(&r->predictions[i]));
     yaml_put(root, "predictions", list);
-    yaml_put(root, "collectives",
-             r->prediction_count ? collectives_node(r) : facts_string(NULL));
+    yaml_put(root, "collectives", r->prediction_count ? collectives_node(r) : facts_string(NULL));
 }

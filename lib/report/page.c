@@ -3,129 +3,167 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/filter.h"
 #include "base/memory.h"
-#include "base/plugin.h"
-#include "base/printable.h"
-#include "base/template.h"
-#include "base/zstream.h"
+#include "report/page_table.h"
 
-enum { TEMPLATE_MAX = 1 << 20 };
+// ---- Marks ----
 
-typedef struct file_text {
-    char *name, *path, *content;
-} file_text;
-
-struct page_templates {
-    char *folder;    // of Lockstep's own, in the page's language
-    const char *own; // that the user gave; NULL: none
-    yaml_node *names;
-    file_text *files; // read so far
-    size_t count, capacity;
-};
-
-static status read_template(const char *path, char **content, error *err) {
-    size_t bytes;
-    status rc = zreader_read_file(path, TEMPLATE_MAX, content, &bytes, err);
-    if (rc == STATUS_OK && (strlen(*content) != bytes || !printable_is_utf8(*content)))
-        rc = error_set(err, STATUS_INPUT, "cannot read '%s': it is not UTF-8 text", path);
-    return rc;
-}
-
-// Returns the path of a template: in the user's folder, in that of the language, or in the one
-// above it, if it has no words. free() it.
-static char *path_of(const page_templates *t, const char *name) {
-    const char *const folders[] = {t->own, t->folder};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *path = folders[i] ? memory_format("%s/%s.md", folders[i], name) : NULL;
-        if (path && access(path, F_OK) == 0) return path;
-        free(path);
+void page_strip_marks(text *t) {
+    text plain = {0};
+    for (const char *at = text_string(t); *at;) {
+        const char *shown = strncmp(at, MARK_FIGURE, 3) == 0 ? strstr(at, MARK_SHOWN) : NULL;
+        if (shown)
+            at = shown + strlen(MARK_SHOWN);
+        else if (strncmp(at, MARK_END, 3) == 0)
+            at += strlen(MARK_END);
+        else
+            text_bytes(&plain, at++, 1);
     }
-    return memory_format("%s/../%s.md", t->folder, name);
+    text_replace_by(t, &plain);
 }
 
-// What is rendered: the context of a template_host.
-typedef struct page_render {
-    page_templates *templates;
-    const facts *facts;
-    page_insert insert;
-    void *context;
-} page_render;
+// ---- Columns without a text ----
 
-static const char *find(void *context, const char *name, const char **place, error *err) {
-    page_templates *t = ((page_render *)context)->templates;
-    for (size_t i = 0; i < t->count; i++) {
-        if (strcmp(t->files[i].name, name) != 0) continue;
-        *place = t->files[i].path;
-        return t->files[i].content;
+static size_t line_length(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length + (line[length] == '\n');
+}
+
+// Finds the next cell of a row; *at is the bar before it, and then the bar behind it.
+static bool next_cell(const char **at, const char **cell, size_t *length) {
+    const char *end = *at + 1;
+    for (; *end && *end != '\n' && *end != '|'; end++)
+        if (*end == '\\' && end[1] && end[1] != '\n') end++;
+    if (**at != '|' || *end != '|') return false;
+    *cell = *at + 1;
+    *length = (size_t)(end - *cell);
+    *at = end;
+    return true;
+}
+
+static bool is_rule(const char *line) {
+    const size_t length = strspn(line, "|-: ");
+    return *line == '|' && memchr(line, '-', length) && (line[length] == '\n' || !line[length]);
+}
+
+static bool is_empty(const char *cell, size_t length) {
+    text plain = {0};
+    text_bytes(&plain, cell, length);
+    page_strip_marks(&plain);
+    const char *string = text_string(&plain);
+    const bool empty = string[strspn(string, " ")] == 0;
+    text_release(&plain);
+    return empty;
+}
+
+static void write_row(text *out, const char *row, const bool *kept, size_t columns) {
+    const char *cell;
+    size_t length;
+    for (size_t i = 0; i < columns && next_cell(&row, &cell, &length); i++) {
+        if (!kept[i]) continue;
+        text_append(out, "|");
+        text_bytes(out, cell, length);
     }
-    char *path = path_of(t, name), *content = NULL;
-    if (read_template(path, &content, err) != STATUS_OK) {
-        free(path);
-        return NULL;
+    text_append(out, "|\n");
+}
+
+// Writes the table that begins at `rows` without its empty columns. Returns what follows it.
+static const char *write_table(text *out, const char *rows) {
+    const char *cell, *at = rows, *end = rows;
+    size_t columns = 0, length;
+    while (next_cell(&at, &cell, &length)) columns++;
+    bool *kept = memory_new(columns + 1, sizeof *kept);
+    kept[0] = true;
+    for (size_t row = 0; *end == '|'; row++, end += line_length(end)) {
+        at = end;
+        for (size_t i = 0; row > 1 && i < columns && next_cell(&at, &cell, &length); i++)
+            kept[i] = kept[i] || !is_empty(cell, length);
     }
-    void *files = t->files;
-    memory_grow(&files, &t->capacity, t->count + 1, sizeof *t->files);
-    t->files = files;
-    t->files[t->count++] = (file_text){memory_string(name), path, content};
-    *place = path;
-    return content;
+    for (at = rows; at < end; at += line_length(at)) write_row(out, at, kept, columns);
+    free(kept);
+    return end;
 }
 
-static const yaml_node *member(void *context, const yaml_node *mapping, const char *key,
-                               bool *known) {
-    return facts_figure(((page_render *)context)->facts, mapping, key, known);
+// The backticks that begin a line, if they open or close a block of code.
+static size_t fence_length(const char *line, size_t length) {
+    const size_t ticks = strspn(line, "`");
+    return ticks < 3 || memchr(line + ticks, '`', length - ticks) ? 0 : ticks;
 }
 
-static status insert(void *context, const yaml_node *root, const char *name, text *out,
-                     error *err) {
-    const page_render *r = context;
-    return r->insert(r->context, root, name, out, err);
-}
-
-status page_write(page_templates *t, const char *name, const facts *f, page_insert inserts,
-                  void *context, text *out, error *err) {
-    page_render r = {t, f, inserts, context};
-    const template_host host = {.find = find,
-                                .member = member,
-                                .insert = inserts ? insert : NULL,
-                                .names = t->names,
-                                .context = &r};
-    return template_render(&host, name, f->root, out, err);
-}
-
-const char *page_word(void *templates, const char *table, const char *word) {
-    const page_templates *t = templates;
-    const yaml_node *names = yaml_find(t->names, table),
-                    *found = names ? yaml_find(names, word) : NULL;
-    return found && found->kind == YAML_SCALAR ? found->text : word;
-}
-
-status page_templates_open(page_templates **made, language l, const char *own, error *err) {
-    page_templates *t = *made = memory_new(1, sizeof *t);
-    char *share = NULL, *names = NULL;
-    status rc;
-    TRY(plugin_find("report", NULL, &share, err));
-    t->own = own;
-    t->folder = memory_format("%s/%s", share, language_name(l));
-    names = memory_format("%s/names.yaml", t->folder);
-    TRY(yaml_read_file(names, &t->names, err));
-out:
-    free(share);
-    free(names);
-    return rc;
-}
-
-void page_templates_close(page_templates *t) {
-    if (!t) return;
-    for (size_t i = 0; i < t->count; i++) {
-        free(t->files[i].name);
-        free(t->files[i].path);
-        free(t->files[i].content);
+void page_tidy(const char *page, text *out) {
+    size_t fence = 0; // of the block of code that a line is in
+    while (*page) {
+        const size_t length = line_length(page), ticks = fence_length(page, length);
+        if (!fence && *page == '|' && is_rule(page + length)) {
+            page = write_table(out, page);
+            continue;
+        }
+        if (!fence)
+            fence = ticks;
+        else if (ticks >= fence && page[ticks] == '\n')
+            fence = 0;
+        text_bytes(out, page, length);
+        page += length;
     }
-    free(t->files);
-    free(t->folder);
-    yaml_free(t->names);
-    free(t);
+}
+
+void page_to_markdown(const char *page, text *out) {
+    text plain = {0};
+    page_tidy(page, &plain);
+    page_strip_marks(&plain);
+    text_append(out, text_string(&plain));
+    text_release(&plain);
+}
+
+// ---- LaTeX ----
+
+enum { PANDOC_SECONDS = 60 };
+
+// Links each picture's PDF, or leaves the pictures out.
+static void link_pictures(text *markdown, bool pictures) {
+    text linked = {0};
+    for (const char *line = text_string(markdown); *line; line += line_length(line)) {
+        const size_t length = line_length(line), ending = strlen(".svg)\n");
+        const bool picture = strncmp(line, "![", 2) == 0 && length > ending &&
+                             strncmp(line + length - ending, ".svg)\n", ending) == 0;
+        if (!picture) text_bytes(&linked, line, length);
+        if (!picture || !pictures) continue;
+        text_bytes(&linked, line, length - ending);
+        text_append(&linked, ".pdf)\n");
+    }
+    text_replace_by(markdown, &linked);
+}
+
+// A page in English may also contain CJK characters, in names and in the author's text.
+static bool has_wide(const char *string) {
+    while (*string && (unsigned char)*string < TEXT_WIDE) string++;
+    return *string;
+}
+
+status page_to_latex(const char *page, bool pictures, text *out, error *err) {
+    text markdown = {0};
+    bool found;
+    page_to_markdown(page, &markdown);
+    link_pictures(&markdown, pictures);
+    char wide[] = "documentclass=ctexart", narrow[] = "documentclass=extarticle";
+    char *const arguments[] = {"pandoc",
+                               "--sandbox",
+                               "--from=commonmark-raw_html+pipe_tables",
+                               "--to=latex",
+                               "--standalone",
+                               "--shift-heading-level-by=-1",
+                               "--toc",
+                               "--toc-depth=1",
+                               "--variable=geometry:a4paper,margin=1.5cm",
+                               "--variable=fontsize:8pt",
+                               "--variable",
+                               has_wide(text_string(&markdown)) ? wide : narrow,
+                               NULL};
+    status rc = filter_run(arguments, &markdown, PANDOC_SECONDS, out, &found, err);
+    if (rc == STATUS_OK && found && !strstr(text_string(out), "\\end{document}"))
+        rc = error_set(err, STATUS_FAILED, "'pandoc' wrote no whole document");
+    text_release(&markdown);
+    return rc == STATUS_OK ? rc : error_prefix(err, "cannot make report.tex: ");
 }

@@ -16,9 +16,13 @@
 #include "base/sha256.h"
 #include "report/charts.h"
 #include "report/document.h"
+#include "report/drawing.h"
+#include "report/markdown.h"
 #include "report/page.h"
+#include "report/page_templates.h"
 #include "report/plot.h"
 #include "report/sections.h"
+#include "report/written.h"
 #include "results/reproduction.h"
 
 static char *study_title(const results *r) {
@@ -89,11 +93,12 @@ static status section_discussion(const results *r, const char *path, document *d
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;
-    const size_t before = d->count;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
-    document_markdown(d,
-                      strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
-    if (d->count == before + 1) free(d->blocks[--d->count].text); // is empty
+    text own = {0};
+    written_append(&own,
+                   strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
+    if (own.length) document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
+    if (own.length) document_add(d, BLOCK_MARKDOWN, "%s", text_string(&own));
+    text_release(&own);
 out:
     if (file) fclose(file);
     free(written);
@@ -166,7 +171,6 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(parts[i].name, name) != 0) continue;
         const status rc = parts[i].compose(c, err);
-        document_end(&c->d);
         document_blocks_to_markdown(&c->d, before, out);
         return rc;
     }
@@ -207,35 +211,49 @@ out:
     return rc;
 }
 
-static status write_outputs(const results *r, const document *d, const text *markdown,
-                            const text *json, const char *folder, manifest *m, error *err) {
+// Writes report.tex, if pandoc is installed.
+static status write_latex(const text *page, const char *folder, manifest *m, error *err) {
+    text latex = {0};
+    status rc = page_to_latex(text_string(page), filter_exists("rsvg-convert"), &latex, err);
+    if (rc == STATUS_OK && latex.length) rc = write_output(folder, "report.tex", &latex, m, err);
+    text_release(&latex);
+    return rc;
+}
+
+static void write_html(const document *d, const text *page, text *html) {
+    page_drawing *drawings = memory_new(d->count, sizeof *drawings);
+    size_t count = 0;
+    for (size_t i = 0; i < d->count; i++)
+        if (d->blocks[i].svg) drawings[count++] = (page_drawing){d->blocks[i].id, d->blocks[i].svg};
+    page_to_html(text_string(page), d->language, drawings, count, html);
+    free(drawings);
+}
+
+static status write_outputs(const results *r, const document *d, const text *page, const text *json,
+                            const char *folder, manifest *m, error *err) {
     status rc;
-    text html, latex, csv;
-    text_init(&html);
-    text_init(&latex);
-    text_init(&csv);
-    document_to_html(d, &html);
-    document_to_latex(d, &latex);
+    text html = {0}, markdown = {0}, csv = {0};
+    write_html(d, page, &html);
+    page_to_markdown(text_string(page), &markdown);
     figures_to_csv(&r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
-    TRY(write_output(folder, "report.md", markdown, m, err));
+    TRY(write_output(folder, "report.md", &markdown, m, err));
     TRY(write_output(folder, "report.json", json, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
-    TRY(write_output(folder, "report.tex", &latex, m, err));
+    TRY(write_latex(page, folder, m, err));
 out:
     text_release(&html);
-    text_release(&latex);
+    text_release(&markdown);
     text_release(&csv);
     return rc;
 }
 
 static status write_figure(const block *b, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
-    text svg, pdf = {0};
-    text_init(&svg);
+    text svg = {0}, pdf = {0};
     char *drawn = memory_format("%s.svg", b->id), *printed = memory_format("%s.pdf", b->id);
     TRY(output_make_folder(folder, err));
-    document_figure_to_svg(b, &svg);
+    drawing_to_file(b->svg, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
     // If the converter is missing, LaTeX omits the drawings.
     TRY(plot_to_pdf(&svg, &pdf, err));
@@ -291,10 +309,12 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->templates) TRY(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
-    // If gnuplot or rsvg-convert is installed later, the report is made again.
-    if (!filter_exists("gnuplot")) yaml_put(parameters, "gnuplot", yaml_new_boolean(false));
-    if (!filter_exists("rsvg-convert"))
-        yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false));
+    // If one of these programs is installed later, the report is made again.
+    static const char *const programs[] = {"gnuplot", "rsvg-convert", "pandoc"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (!filter_exists(programs[i])) yaml_put(parameters, programs[i], yaml_new_boolean(false));
+    // On it depend the bytes of report.html.
+    yaml_put(manifest_results(m), "cmark-gfm", yaml_new_string(markdown_library_version()));
 out:
     return rc;
 }
@@ -320,6 +340,7 @@ out:
 
 status report_answer(const results *r, text *out, error *err) {
     document d;
+    text page = {0};
     status rc = STATUS_OK;
     if (!r->plan.count && !r->reproduction)
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
@@ -329,9 +350,10 @@ status report_answer(const results *r, text *out, error *err) {
     free(title);
     write_footnote(r, &d);
     TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    document_end(&d);
-    document_to_plain(&d, out);
+    document_to_markdown(&d, &page);
+    page_to_text(text_string(&page), out);
 out:
+    text_release(&page);
     document_release(&d);
     return rc;
 }

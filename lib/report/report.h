@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal.
+// report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal. The
+// page is Markdown (page.h), from which the others are made.
 #ifndef LOCKSTEP_REPORT_REPORT_H
 #define LOCKSTEP_REPORT_REPORT_H
 
@@ -19,9 +20,9 @@ typedef struct report_options {
 // Records in `m` all inputs of the report: everything that the stage key needs.
 status report_record(const results *r, const report_options *o, manifest *m, error *err) MUST_CHECK;
 
-// Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
-// each drawing as ID.svg and ID.pdf into `folder`/figures, which is created if there are any.
-// Records the files in `m`.
+// Writes report.html, report.md, report.csv and, if pandoc is installed, report.tex into `folder`,
+// which must exist, and each drawing as ID.svg and, if rsvg-convert is installed, as ID.pdf into
+// `folder`/figures, which is created if there are any. Records the files in `m`.
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) MUST_CHECK;
 

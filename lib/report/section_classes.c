@@ -74,8 +74,6 @@ static void matrix_row(const results *r, document *d, const run *one, const run_
     for (size_t i = 0; i < one->class_count; i++) {
         snprintf(metric, sizeof metric, "confusion.%s.%s", c->name, one->classes[i].name);
         cell_figure(r, d, one->name, metric);
-        if (c->count > 0)
-            document_shade(d, 0.85 * results_value(r, one->name, metric) / (double)c->count);
     }
 }
 

@@ -238,7 +238,6 @@ static status compose_rows(const results *r, document *d, const reproduced *one,
     TRY(section_time_figure(view, d, err));
     TRY(section_strategy(view, d, err));
     section_class_table(view, d);
-    document_end(d);
 out:
     return rc;
 }
@@ -248,7 +247,6 @@ static status compose_study(const results *view, document *d, error *err) {
     const char *title = run_text(view->plan.head, "title");
     document_add(d, BLOCK_HEADING, "%s", *title ? say(view, title) : view->plan.name);
     TRY(section_study(view, d, true, err));
-    document_end(d);
 out:
     return rc;
 }
@@ -257,7 +255,6 @@ out:
 static status move_part(document *d, document *part, const char *tag, status rc) {
     if (rc == STATUS_OK) document_move(d, part, tag);
     document_release(part);
-    if (rc == STATUS_OK) document_end(d);
     return rc;
 }
 

@@ -54,7 +54,6 @@ ddp_run() {
     [ "$(noted out/report.csv tiny.dp.bytes.reduce)" = 101,bytes, ]
     [ "$(noted out/report.csv tiny.replica.1.busy)" = 0.5,fraction, ]
     says out/report.csv "tiny.replica.1.busy,tiny,replica.1.busy,0.5,,,fraction,,a/train/manifest.yaml: run.execution.replicas.1.busy"
-    says out/report.tex "scatter their gradients"
 }
 
 @test "mp: stages, and the bubble next to the predicted one" {

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/document.h"
+#include "report/page.h"
+#include "report/page_table.h"
 
 enum { COLUMNS = 100, GAP = 2 };
 
@@ -60,12 +61,6 @@ typedef struct column {
     size_t least, width; // the minimum, for its words; the width assigned
 } column;
 
-// Numbers are aligned right, and so is the head of their column.
-static bool is_right(const table *t, size_t at) {
-    bool head = at < t->columns && t->count > t->columns;
-    return t->cells[head ? at + t->columns : at].style == CELL_NUMBER;
-}
-
 static size_t table_width(const column *columns, size_t count) {
     size_t sum = 0;
     for (size_t i = 0; i < count; i++) sum += columns[i].width + (i ? GAP : 0);
@@ -73,11 +68,11 @@ static size_t table_width(const column *columns, size_t count) {
 }
 
 // Makes columns as wide as their texts. If the sum is too wide, narrows the widest that can shrink.
-static void choose_widths(const table *t, column *columns) {
+static void choose_widths(const page_table *t, column *columns) {
     for (size_t i = 0; i < t->count; i++) {
         column *c = &columns[i % t->columns];
         const char *string = t->cells[i].text;
-        const bool broken = i < t->columns || t->cells[i].style == CELL_TEXT;
+        const bool broken = i < t->columns || t->cells[i].kind == PAGE_TEXT;
         c->width = larger(c->width, text_columns(string));
         c->least = larger(c->least, broken ? longest_word(string) : text_columns(string));
     }
@@ -107,26 +102,30 @@ static void write_line(text *out, const char **rest, size_t width, bool right, b
     text_release(&line);
 }
 
-static void write_row(text *out, const table *t, const column *columns, const char **rest,
+static void write_row(text *out, const page_table *t, const column *columns, const char **rest,
                       size_t row) {
     bool more = true;
     for (size_t i = 0; i < t->columns; i++) rest[i] = t->cells[row + i].text;
     while (more) {
         more = false;
         for (size_t i = 0; i < t->columns; i++) {
-            write_line(out, &rest[i], columns[i].width, is_right(t, row + i), i + 1 == t->columns);
+            write_line(out, &rest[i], columns[i].width, t->cells[row + i].right,
+                       i + 1 == t->columns);
             more = more || *rest[i];
         }
     }
 }
 
-static void write_table(text *out, const table *t) {
-    column *columns = memory_new(t->columns, sizeof *columns);
-    const char **rest = memory_new(t->columns, sizeof *rest);
-    choose_widths(t, columns);
-    for (size_t row = 0; row < t->count; row += t->columns) write_row(out, t, columns, rest, row);
+static void write_table(text *out, markdown_node *node) {
+    page_table t;
+    page_table_read(node, &t);
+    column *columns = memory_new(t.columns, sizeof *columns);
+    const char **rest = memory_new(t.columns, sizeof *rest);
+    choose_widths(&t, columns);
+    for (size_t row = 0; row < t.count; row += t.columns) write_row(out, &t, columns, rest, row);
     free(columns);
     free(rest);
+    page_table_release(&t);
 }
 
 // ---- Blocks ----
@@ -135,36 +134,48 @@ static void write_text(text *out, const char *string) {
     while (*string) write_line(out, &string, COLUMNS, false, true);
 }
 
-static void write_block(text *out, const block *b) {
-    switch (b->kind) {
-    case BLOCK_HEADING:
-    case BLOCK_SUBHEADING:
-    case BLOCK_LEAD:
-    case BLOCK_PARAGRAPH: write_text(out, b->text); break;
-    case BLOCK_ITEM:
-        text_append(out, "- ");
-        write_text(out, b->text);
+static void write_block(text *out, markdown_node *block) {
+    text inside = {0};
+    markdown_text(block, &inside);
+    switch ((int)block->kind) {
+    case MARKDOWN_TABLE: write_table(out, block); break;
+    case MARKDOWN_CODE_BLOCK: text_append(out, text_string(&inside)); break;
+    case MARKDOWN_LIST:
+    case MARKDOWN_QUOTE:
+        for (markdown_node *n = block->first; n; n = n->next) write_block(out, n);
         break;
-    case BLOCK_CODE: text_format(out, "%s\n", b->text); break;
-    case BLOCK_TABLE: write_table(out, &b->table); break;
-    case BLOCK_NOTE:
-    case BLOCK_FIGURE: break;
+    case MARKDOWN_ITEM: text_append(out, "- "); // fall through
+    default: write_text(out, text_string(&inside));
     }
+    text_release(&inside);
 }
 
-void document_to_plain(const document *d, text *out) {
-    block_kind before = BLOCK_PARAGRAPH;
-    write_text(out, d->title);
-    for (size_t i = 0; i < d->count; i++) {
-        const block *b = &d->blocks[i];
-        if (b->kind == BLOCK_NOTE || b->kind == BLOCK_FIGURE) continue;
-        bool apart = b->kind == BLOCK_HEADING || b->kind == BLOCK_SUBHEADING ||
-                     b->kind == BLOCK_TABLE || before == BLOCK_TABLE;
-        if (apart) text_append(out, "\n");
-        write_block(out, b);
-        before = b->kind;
+// A picture is left out with its caption, and so are small print and comments.
+static bool is_shown(const markdown_node *block, const markdown_node *before) {
+    if (before && page_is_picture(before) && page_is_caption(block)) return false;
+    return !page_is_note(block) && !page_is_picture(block) && block->kind != MARKDOWN_HTML_BLOCK;
+}
+
+// Is the block apart from what surrounds it?
+static bool is_apart(const markdown_node *block) {
+    return block && block->kind == MARKDOWN_TABLE;
+}
+
+void page_to_text(const char *page, text *out) {
+    text plain = {0}, title = {0};
+    page_to_markdown(page, &plain);
+    markdown_node *root = markdown_read(text_string(&plain), true);
+    const markdown_node *footer = page_footnote(root), *before = NULL, *shown = NULL;
+    markdown_node *first = page_head(root, &title);
+    write_text(out, text_string(&title));
+    for (markdown_node *n = first; n; before = n, n = n->next) {
+        if (!is_shown(n, before) || (n == footer && !strstr(text_string(out), "†"))) continue;
+        if (is_apart(n) || is_apart(shown) || n->kind == MARKDOWN_HEADING || n == footer)
+            text_append(out, "\n");
+        write_block(out, n);
+        shown = n;
     }
-    if (!d->footnote || !strstr(text_string(out), "†")) return;
-    text_append(out, "\n");
-    write_text(out, d->footnote);
+    markdown_free(root);
+    text_release(&title);
+    text_release(&plain);
 }

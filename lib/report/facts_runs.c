@@ -2,8 +2,10 @@
 // What the details of a page say about each run, as data: its target, its validation, the parts of
 // a step, and why it has no times.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "report/facts.h"
 #include "results/execution.h"
 #include "results/verdict.h"
@@ -75,6 +77,18 @@ const char *facts_wait(const results *r) {
     return shared;
 }
 
+// The share of each phase in the time of a step.
+static yaml_node *shares_of(const results *r, const run *one) {
+    const double wall = results_value(r, one->name, "sample.wall");
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    for (int p = 0; p < RUN_PHASES; p++) {
+        char *metric = memory_format("sample.%s", run_phase_name(p));
+        yaml_put(node, run_phase_name(p), facts_number(results_value(r, one->name, metric) / wall));
+        free(metric);
+    }
+    return node;
+}
+
 // Whether the parts of a step add up to its time; null if they are unknown. The parts themselves
 // are the figures RUN.sample.PHASE.
 static yaml_node *split_of(const results *r, const run *one) {
@@ -85,6 +99,7 @@ static yaml_node *split_of(const results *r, const run *one) {
     yaml_put(node, "off", facts_number(off));
     yaml_put(node, "adds_up", yaml_new_boolean(fabs(off) <= tolerance));
     yaml_put(node, "wait", facts_string(wait_of(one)));
+    yaml_put(node, "shares", shares_of(r, one));
     return node;
 }
 

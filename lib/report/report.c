@@ -151,45 +151,8 @@ static status compose_reproduction(composition *c, error *err) {
     return section_reproduction(c->r, &c->d, err);
 }
 
-static status compose_curves(composition *c, error *err) {
-    return section_curves(c->r, &c->d, c->r->plan.count || any_speedup(c->r), err);
-}
-
-static status compose_time(composition *c, error *err) {
-    return section_time_split(c->r, &c->d, err);
-}
-
-static status compose_comparison(composition *c, error *err) {
-    (void)err;
-    section_comparison(c->r, &c->d);
-    return STATUS_OK;
-}
-
-static status compose_published(composition *c, error *err) {
-    return section_published(c->r, &c->d, err);
-}
-
-static status compose_summary(composition *c, error *err) {
-    (void)err;
-    section_repeats(c->r, &c->d);
-    section_summary(c->r, &c->d);
-    return STATUS_OK;
-}
-
 static status compose_discussion(composition *c, error *err) {
     return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
-}
-
-static status compose_files(composition *c, error *err) {
-    (void)err;
-    section_environment(c->r, &c->d);
-    if (c->r->reproduction) {
-        section_manifests(c->r, &c->d);
-    } else {
-        section_files(c->r, &c->d);
-        section_commands(c->r, &c->d);
-    }
-    return STATUS_OK;
 }
 
 static status compose_part(void *context, const yaml_node *root, const char *name, text *out,
@@ -199,13 +162,7 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
         status (*compose)(composition *c, error *err);
     } parts[] = {{"plan", compose_plan},
                  {"reproduction", compose_reproduction},
-                 {"curves", compose_curves},
-                 {"time", compose_time},
-                 {"comparison", compose_comparison},
-                 {"published", compose_published},
-                 {"summary", compose_summary},
-                 {"discussion", compose_discussion},
-                 {"files", compose_files}};
+                 {"discussion", compose_discussion}};
     static const char chart[] = "chart ";
     composition *c = context;
     const size_t before = c->d.count;

@@ -141,19 +141,3 @@ void note_verdicts(const results *r, document *d) {
                "seed, McNemar's test compares the two models, not the methods."),
         100 * VERDICT_TIME_MARGIN, 100 * VERDICT_ACCURACY_MARGIN, VERDICT_SEEDS);
 }
-
-void section_comparison(const results *r, document *d) {
-    static const wording front[] = {"Experiment"};
-    const seed_group *baseline = &r->groups[0];
-    if (!r->comparison_count) return;
-    document_add(d, BLOCK_HEADING, say(r, "Comparison with %s"), baseline->name);
-    head_comparison(r, d, front, 1);
-    document_cell(d, CELL_STRONG, "%s", baseline->name);
-    cells_uncompared(r, d, baseline);
-    for (size_t i = 0; i < r->comparison_count; i++) {
-        document_cell(d, CELL_STRONG, "%s", r->comparisons[i].subject->name);
-        cells_comparison(r, d, &r->comparisons[i]);
-    }
-    note_verdicts(r, d);
-    if (any_target(r)) note_target(r, d);
-}

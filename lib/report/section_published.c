@@ -177,14 +177,3 @@ status section_published_table(const results *r, document *d, error *err) {
     }
     return STATUS_OK;
 }
-
-status section_published(const results *r, document *d, error *err) {
-    size_t before = d->count;
-    status rc = section_published_table(r, d, err);
-    if (rc == STATUS_OK && d->count > before)
-        document_add(
-            d, BLOCK_NOTE, "%s",
-            say(r, "Published figures were measured on other machines: they are shown next "
-                   "to ours (means over repeats), and no speed-up is computed between them."));
-    return rc;
-}

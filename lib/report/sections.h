@@ -80,12 +80,8 @@ status section_first(const results *r, document *d, error *err) MUST_CHECK;
 void write_evidence(const results *r, document *d);
 // Is there a speed-up to draw?
 bool any_speedup(const results *r);
-void section_summary(const results *r, document *d);
 void section_repeats(const results *r, document *d);
-status section_published(const results *r, document *d, error *err) MUST_CHECK;
-// The same without the note that the figures were measured on other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
-void section_comparison(const results *r, document *d);
 // Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;
 // Sections of a plan; without drawings, and with narrower tables, unless `draw`.
@@ -99,7 +95,6 @@ void section_drawing(const results *r, document *d, const char *id, char *svg, c
 // Loss by epoch, and accuracy unless it is on the first screen.
 status section_curves(const results *r, document *d, bool accuracy, error *err) MUST_CHECK;
 status section_accuracy_figure(const results *r, document *d, error *err) MUST_CHECK;
-status section_time_split(const results *r, document *d, error *err) MUST_CHECK;
 // The time lost by DataParallel, pipelines and DistributedDataParallel, for runs that have any.
 status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
 // Only the drawing.
@@ -111,15 +106,10 @@ const char *class_label(const results *r, const char *name);
 bool shows_classes(const results *r, size_t at);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
-void section_environment(const results *r, document *d);
 // How many runs have seconds per epoch from turns?
 size_t timed_runs(const results *r);
 // Notes what s / epoch, V and the model's digits are, and which times are means over executions.
 void note_times(const results *r, document *d);
-void section_files(const results *r, document *d);
-// The files of many runs: one line each.
-void section_manifests(const results *r, document *d);
-void section_commands(const results *r, document *d);
 // The audit of a published report, for a part of the page; nothing without a claim.
 struct reproduced;
 void section_findings(const results *r, document *d, const struct reproduced *one);

@@ -14,11 +14,6 @@ two_runs() {
     thrice ddp4 name=ddp4 cores=8 ranks=4 right=60 epochs=2,0.5,0.51,0.49,0.5
 }
 
-# json FILE EXPRESSION: what Python's expression gives for the tree `page` in that file.
-json() {
-    "$PYTHON" -c "import json, sys; page = json.load(open(sys.argv[1], encoding='utf-8')); print($2)" "$1"
-}
-
 @test "report.json has every figure of report.csv, and the verdicts" {
     two_runs
     succeeds "$REPORT" single ddp4 --baseline single --out out

@@ -298,7 +298,7 @@ out:
 
 static status insert_nothing(void *context, const yaml_node *root, const char *name, text *out,
                              error *err) {
-    (void)context; // a terminal has no drawings
+    (void)context; // a terminal has no discussion
     (void)root;
     (void)name;
     (void)out;
@@ -314,6 +314,7 @@ static status write_plain(const results *r, const char *name, text *out, error *
     status rc;
     TRY(facts_make(&f, r, NULL, err));
     TRY(page_templates_open(&t, r->options.language, NULL, err));
+    facts_drop_charts(&f); // and so their captions
     TRY(page_write(t, name, &f, insert_nothing, NULL, &page, err));
     page_to_text(text_string(&page), out);
 out:

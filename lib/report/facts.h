@@ -17,6 +17,8 @@ typedef struct facts {
 // `r` must outlive the facts. STATUS_INPUT if a manifest that only they need cannot be read.
 status facts_make(facts *f, const results *r, const report_options *o, error *err) MUST_CHECK;
 void facts_release(facts *f);
+// For a page without drawings: as if nothing could be drawn.
+void facts_drop_charts(facts *f);
 
 // Returns the figure that KEY means for a mapping with a name: NAME.KEY; of an experiment also that
 // of its only run, or the mean over its repeats. NULL: none. *known: KEY is the name of a metric.

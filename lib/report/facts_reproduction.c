@@ -139,12 +139,13 @@ static void put_differences(yaml_node *root, const yaml_node *rows) {
         static const char *const keys[] = {"value", "low", "high"};
         const yaml_node *row = rows->items[i], *difference = yaml_find(row, "difference");
         if (difference->kind != YAML_MAPPING) continue;
-        char *name = memory_format("%s %s", yaml_text_at(row, "source"), yaml_text_at(row, "name"));
-        yaml_node *item = chart_add(chart, name);
+        char *shown =
+            memory_format("%s %s", yaml_text_at(row, "source"), yaml_text_at(row, "name"));
+        yaml_node *item = chart_add(chart, shown);
         for (size_t k = 0; k < 3; k++)
             yaml_put(item, keys[k], yaml_copy(yaml_find(difference, keys[k])));
         count++;
-        free(name);
+        free(shown);
     }
     yaml_node *charts = yaml_new(YAML_MAPPING);
     if (!count) yaml_free(chart);

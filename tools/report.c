@@ -80,9 +80,7 @@ static status answer(const results *r, const char *question, text *out, error *e
 
 static status summary(const results *r, const char *question, text *out, error *err) {
     (void)question; // there is none
-    (void)err;
-    report_summary(r, out);
-    return STATUS_OK;
+    return report_summary(r, out, err);
 }
 
 // ---- The same for --json: one object, {"why": [line], "answer": [line], "check": [{...}]} ----

@@ -41,9 +41,10 @@ static bool opens_block(const char *at) {
 
 // Would the character mean something inside a line? At the end of a heading, "#" does.
 static bool is_special(const char *at) {
-    static const char always[] = "\\`*_<|~$";
+    static const char always[] = "\\`*_<|$";
     if (strchr(always, *at)) return true;
     if (*at == ']') return at[1] && strchr("([:", at[1]);
+    if (*at == '~') return at[1] == '~';
     if (*at == '&') return at[1] == '#' || ((at[1] | 32) >= 'a' && (at[1] | 32) <= 'z');
     return *at == '#' && at[strspn(at, "# \n")] == 0;
 }

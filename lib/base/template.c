@@ -604,15 +604,20 @@ static status render_template(renderer *r, const char *name, size_t first, text 
     return rc;
 }
 
+// Finds an argument of a `use`, whose arguments are the variables from `first` on.
+static const value *argument_of(const renderer *r, size_t first, const char *name) {
+    for (size_t i = first; i < r->variable_count; i++)
+        if (strcmp(r->variables[i].name, name) == 0) return &r->variables[i].value;
+    return NULL;
+}
+
 // The argument `root` of a `use` takes the place of the tree.
 static status take_root(renderer *r, size_t first) {
-    for (size_t i = first; i < r->variable_count; i++) {
-        if (strcmp(r->variables[i].name, "root") != 0) continue;
-        const value v = r->variables[i].value;
-        if (v.kind != VALUE_NODE || v.node->kind != YAML_MAPPING)
-            return wrong(r, "needs a mapping: argument", "root");
-        r->root = v.node;
-    }
+    const value *given = argument_of(r, first, "root");
+    if (!given) return STATUS_OK;
+    if (given->kind != VALUE_NODE || given->node->kind != YAML_MAPPING)
+        return wrong(r, "needs a mapping: argument", "root");
+    r->root = given->node;
     return STATUS_OK;
 }
 
@@ -633,6 +638,8 @@ static status render_use(renderer *r, const part *p, text *out) {
         r->variables[before + i].name = p->arguments[i].name;
     if (rc == STATUS_OK) rc = take_root(r, before);
     if (rc == STATUS_OK) rc = render_template(r, name.text, before, &written);
+    const value *nested = argument_of(r, before, "nested");
+    if (nested && is_true(*nested)) template_nest(&written);
     if (!p->alone) template_flatten(&written);
     text_append(out, text_string(&written));
 out:

@@ -10,7 +10,8 @@
 //     {{let first = runs[0]}}             a name for a value, to the end of the block
 //     {{use "verdict" of=comparison}}     another template, which has the names of the tree and
 //                                         those given to it; within a line, its lines are joined;
-//                                         root=VALUE: a mapping that takes the tree's place in it
+//                                         root=VALUE: a mapping that takes the tree's place in it;
+//                                         nested=true: its headings are one level lower
 //     {{define ratio}} … {{end}}          a part of this file, used as "FILE.ratio"; writes nothing
 //     {{# a comment}}
 //

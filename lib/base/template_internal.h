@@ -94,5 +94,7 @@ void template_parts_release(part_list *parts);
 
 // Makes one line of several, as a paragraph would be joined.
 void template_flatten(text *markdown);
+// Makes its headings one level lower.
+void template_nest(text *markdown);
 
 #endif

@@ -121,3 +121,15 @@ void template_flatten(text *markdown) {
     }
     text_replace_by(markdown, &out);
 }
+
+void template_nest(text *markdown) {
+    text out = {0};
+    bool fenced = false;
+    for (const char *line = text_string(markdown); *line; line = next_line(line)) {
+        if (is_fence(line)) fenced = !fenced;
+        if (!fenced && *line == '#') text_append(&out, "#");
+        text_bytes(&out, line, line_length(line));
+        text_append(&out, "\n");
+    }
+    text_replace_by(markdown, &out);
+}

@@ -218,7 +218,7 @@ static status put_runs(yaml_node *root, const results *r, error *err) {
 
 static yaml_node *experiment_node(const results *r, size_t at) {
     const seed_group *g = &r->groups[at];
-    const comparison *c = at && at <= r->comparison_count ? &r->comparisons[at - 1] : NULL;
+    const comparison *c = reproduction_comparison(r, g);
     yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
     put_string(node, "name", g->name);
     for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
@@ -378,21 +378,10 @@ static const char *kind_of(const results *r) {
     return r->comparison_count ? "comparison" : r->list.count > 1 ? "runs" : "run";
 }
 
-status facts_make(facts *f, const results *r, const report_options *o, error *err) {
-    yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures), *part;
+status facts_put_view(yaml_node *root, const results *r, error *err) {
+    yaml_node *part;
     status rc;
-    *f = (facts){.results = r, .root = root, .figures = figures};
-    put_string(root, "schema", "lockstep.facts/1");
-    put_string(root, "lockstep", cli_version());
-    put_string(root, "language", language_name(r->options.language));
     put_string(root, "kind", kind_of(r));
-    yaml_put(root, "activities", activity_nodes());
-    put_string(root, "title", o ? o->title : NULL);
-    put_string(root, "author", o ? o->author : NULL);
-    put_string(root, "student", o ? o->student : NULL);
-    put_boolean(root, "discussed", o && o->discussion);
-    yaml_put(root, "machine", machine_node(&r->list));
-    yaml_put(root, "days", days_node(&r->list));
     TRY(put_runs(root, r, err));
     yaml_put(root, "experiments", experiment_nodes(r));
     rc = facts_plan(r, &part, err);
@@ -400,18 +389,42 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     if (rc != STATUS_OK) goto out;
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
-    facts_put_predictions(root, r);
+    yaml_put(root, "activities", activity_nodes());
     yaml_put(root, "rules", facts_rules());
     rc = facts_published(r, &part, err);
     yaml_put(root, "published", part);
-    if (rc != STATUS_OK) goto out;
+    if (rc != STATUS_OK || r->reproduction) goto out;
+    rc = facts_charts(r, &part, err);
+    yaml_put(root, "charts", part);
+out:
+    return rc;
+}
+
+// The charts of a reproduction are those of its reports, and the differences.
+static status put_whole(yaml_node *root, const results *r, error *err) {
+    status rc = facts_put_view(root, r, err);
+    if (rc != STATUS_OK) return rc;
+    facts_put_predictions(root, r);
     yaml_put(root, "environment", facts_environment(&r->list));
     yaml_put(root, "files", facts_files(&r->list));
     yaml_put(root, "commands", facts_commands(&r->list));
-    rc = facts_charts(r, &part, err);
-    yaml_put(root, "charts", part);
-    if (rc == STATUS_OK && !r->reproduction) rc = facts_put_mistakes(root, part, r, err);
-out:
+    return r->reproduction ? facts_put_reproduction(root, r, err)
+                           : facts_put_mistakes(root, r, err);
+}
+
+status facts_make(facts *f, const results *r, const report_options *o, error *err) {
+    yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures);
+    *f = (facts){.results = r, .root = root, .figures = figures};
+    put_string(root, "schema", "lockstep.facts/1");
+    put_string(root, "lockstep", cli_version());
+    put_string(root, "language", language_name(r->options.language));
+    put_string(root, "title", o ? o->title : NULL);
+    put_string(root, "author", o ? o->author : NULL);
+    put_string(root, "student", o ? o->student : NULL);
+    put_boolean(root, "discussed", o && o->discussion);
+    yaml_put(root, "machine", machine_node(&r->list));
+    yaml_put(root, "days", days_node(&r->list));
+    const status rc = put_whole(root, r, err);
     yaml_put(root, "figures", figures);
     make_printable(root);
     if (rc != STATUS_OK) facts_release(f);
@@ -421,4 +434,11 @@ out:
 void facts_release(facts *f) {
     yaml_free(f->root);
     *f = (facts){0};
+}
+
+// Those of a whole reproduction are below `reports`, too, but a terminal shows none of these.
+void facts_drop_charts(facts *f) {
+    yaml_node *charts = (yaml_node *)(uintptr_t)yaml_find(f->root, "charts");
+    for (size_t i = 0; charts && charts->kind == YAML_MAPPING && i < charts->count; i++)
+        yaml_put(charts, charts->keys[i], facts_string(NULL));
 }

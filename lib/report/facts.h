@@ -6,6 +6,7 @@
 
 #include "base/yaml_tree.h"
 #include "report/report.h"
+#include "report/section_published.h"
 
 typedef struct facts {
     const results *results;
@@ -16,6 +17,8 @@ typedef struct facts {
 // `r` must outlive the facts. STATUS_INPUT if a manifest that only they need cannot be read.
 status facts_make(facts *f, const results *r, const report_options *o, error *err) MUST_CHECK;
 void facts_release(facts *f);
+// For a page without drawings: as if nothing could be drawn.
+void facts_drop_charts(facts *f);
 
 // Returns the figure that KEY means for a mapping with a name: NAME.KEY; of an experiment also that
 // of its only run, or the mean over its repeats. NULL: none. *known: KEY is the name of a metric.
@@ -35,9 +38,8 @@ yaml_node *facts_comparison(const results *r, const comparison *c, const char *o
 status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
 // Adds `classes`, `confusion` and `same_predictions` to the node of a run.
 void facts_put_classes(yaml_node *node, const results *r, size_t at);
-// Adds `mistakes`, and their charts to `charts`.
-status facts_put_mistakes(yaml_node *root, yaml_node *charts, const results *r,
-                          error *err) MUST_CHECK;
+// Adds `mistakes`, and their charts to the `charts` of the tree.
+status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CHECK;
 // Adds `predictions`, and the `collectives` that they are made from.
 void facts_put_predictions(yaml_node *root, const results *r);
 // The time of a step by device.
@@ -58,6 +60,12 @@ yaml_node *facts_environment(const run_list *list);
 yaml_node *facts_excluded(const results *r, const run *one);
 yaml_node *facts_files(const run_list *list);
 yaml_node *facts_commands(const run_list *list);
+// Adds what a page shows of these runs alone: `runs`, `experiments`, `plan`, `charts` and more.
+status facts_put_view(yaml_node *root, const results *r, error *err) MUST_CHECK;
+// Adds `reproduction`, with all rows, and `reports`, each with its own view.
+status facts_put_reproduction(yaml_node *root, const results *r, error *err) MUST_CHECK;
+// Our figure beside a published one; null if there is none.
+yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
 // Published figures beside ours.
 status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;
 // Published figures along a ladder.

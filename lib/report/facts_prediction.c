@@ -41,8 +41,8 @@ static yaml_node *cost_node(const results *r, const collective *c) {
     yaml_put(node, "ranks", facts_count(c->world_size));
     yaml_put(node, "reduce", facts_string(c->reduce));
     yaml_put(node, "transport", facts_string(c->transport));
-    yaml_put(node, "alpha_seconds", facts_number(c->cost.alpha));
-    yaml_put(node, "beta_seconds_per_byte", facts_number(c->cost.beta));
+    yaml_put(node, "alpha_microseconds", facts_number(1e6 * c->cost.alpha));
+    yaml_put(node, "beta_nanoseconds_per_byte", facts_number(1e9 * c->cost.beta));
     yaml_put(node, "relative_error", facts_number(c->cost.error));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "used", yaml_new_boolean(is_used(r, c)));

@@ -11,8 +11,7 @@
 
 // ---- Beside ours ----
 
-// Our figure of a row; null if there is none.
-static yaml_node *own_figure(const results *r, const seed_group *g, published_key key) {
+yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
     published_own own;
     published_own_figure(r, g, key, &own);
     if (isnan(own.value)) return facts_string(NULL);
@@ -35,7 +34,7 @@ static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
         yaml_put(row, "experiment", facts_string(g->name));
         yaml_put(row, "quantity", facts_string(key));
         yaml_put(row, "published", facts_string(text_string(&written)));
-        yaml_put(row, "here", own_figure(r, g, (published_key)k));
+        yaml_put(row, "here", facts_own_figure(r, g, (published_key)k));
         yaml_put(row, "source", facts_string(run_text(entry, "source")));
         yaml_put(row, "where", facts_string(run_text(entry, "where")));
         yaml_put(row, "note", facts_string(run_text(entry, "note")));

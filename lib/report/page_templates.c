@@ -95,9 +95,9 @@ status page_write(page_templates *t, const char *name, const facts *f, page_inse
     return template_render(&host, name, f->root, out, err);
 }
 
-const char *page_word(void *templates, const char *table, const char *word) {
+const char *page_word(void *templates, const char *words, const char *word) {
     const page_templates *t = templates;
-    const yaml_node *names = yaml_find(t->names, table),
+    const yaml_node *names = yaml_find(t->names, words),
                     *found = names ? yaml_find(names, word) : NULL;
     return found && found->kind == YAML_SCALAR ? found->text : word;
 }

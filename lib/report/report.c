@@ -25,38 +25,6 @@
 #include "report/written.h"
 #include "results/reproduction.h"
 
-static char *study_title(const results *r) {
-    const char *title = run_text(r->plan.head, "title");
-    if (*title) return memory_string(say(r, title));
-    return memory_format(say(r, "Study: %s"), r->plan.name);
-}
-
-static char *make_title(const results *r, const char *given) {
-    const run *first = &r->list.runs[0];
-    if (given && *given) return memory_string(given);
-    if (r->reproduction) {
-        const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")));
-    }
-    if (r->plan.count && r->plan.ladder)
-        return memory_format(say(r, "From %s to %s, one factor at a time"), r->plan.from,
-                             r->plan.to);
-    if (r->plan.count) return study_title(r);
-    if (r->comparison_count == 1)
-        return memory_format(say(r, "%s compared with %s"), r->groups[1].name, r->groups[0].name);
-    if (r->comparison_count > 1)
-        return memory_format(say(r, "%zu experiments compared with %s"), r->comparison_count,
-                             r->groups[0].name);
-    const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
-    title = say(r, title);
-    if (r->group_count == 1) return memory_string(title);
-    return memory_format(say(r, "%s and %zu more"), title, r->group_count - 1);
-}
-
-static status section_plan(const results *r, document *d, bool draw, error *err) {
-    return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
-}
-
 // The limit on the author's text, in bytes of UTF-8.
 enum { DISCUSSION_MAX = 1 << 18 };
 
@@ -143,14 +111,6 @@ static status insert_chart(composition *c, const yaml_node *root, const char *na
     return rc;
 }
 
-static status compose_plan(composition *c, error *err) {
-    return section_plan(c->r, &c->d, true, err);
-}
-
-static status compose_reproduction(composition *c, error *err) {
-    return section_reproduction(c->r, &c->d, err);
-}
-
 static status compose_discussion(composition *c, error *err) {
     return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
 }
@@ -160,9 +120,7 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
     static const struct {
         const char *name;
         status (*compose)(composition *c, error *err);
-    } parts[] = {{"plan", compose_plan},
-                 {"reproduction", compose_reproduction},
-                 {"discussion", compose_discussion}};
+    } parts[] = {{"discussion", compose_discussion}};
     static const char chart[] = "chart ";
     composition *c = context;
     const size_t before = c->d.count;
@@ -338,62 +296,41 @@ out:
     return rc;
 }
 
-status report_answer(const results *r, text *out, error *err) {
-    document d;
+static status insert_nothing(void *context, const yaml_node *root, const char *name, text *out,
+                             error *err) {
+    (void)context; // a terminal has no discussion
+    (void)root;
+    (void)name;
+    (void)out;
+    (void)err;
+    return STATUS_OK;
+}
+
+// Renders a template for a terminal.
+static status write_plain(const results *r, const char *name, text *out, error *err) {
+    page_templates *t = NULL;
+    facts f = {0};
     text page = {0};
-    status rc = STATUS_OK;
-    if (!r->plan.count && !r->reproduction)
-        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
-                         r->options.plan);
-    char *title = make_title(r, NULL);
-    document_init(&d, title, language_name(r->options.language));
-    free(title);
-    write_footnote(r, &d);
-    TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    document_to_markdown(&d, &page);
+    status rc;
+    TRY(facts_make(&f, r, NULL, err));
+    TRY(page_templates_open(&t, r->options.language, NULL, err));
+    facts_drop_charts(&f); // and so their captions
+    TRY(page_write(t, name, &f, insert_nothing, NULL, &page, err));
     page_to_text(text_string(&page), out);
 out:
     text_release(&page);
-    document_release(&d);
+    page_templates_close(t);
+    facts_release(&f);
     return rc;
 }
 
-// Appends why a run has no times, as far as its manifest tells.
-static void append_no_times(const results *r, text *out, const run *one) {
-    if (!one->train)
-        text_append(out, say(r, "no times: it has no training run"));
-    else if (run_has_epoch_time(one))
-        text_append(out, say(r, "no times"));
-    else if (one->restarted)
-        text_append(out, say(r, "no times: it was restarted after a process died"));
-    else
-        text_append(out, say(r, "no times: it was resumed"));
+status report_answer(const results *r, text *out, error *err) {
+    if (!r->plan.count && !r->reproduction)
+        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
+                         r->options.plan);
+    return write_plain(r, "page.answer", out, err);
 }
 
-// Appends "3 executions", or how the run took turns.
-static void append_timing(const results *r, text *out, const run *one) {
-    char count[COUNT_TEXT];
-    if (one->timing)
-        timed_arms_append(out, one, 1, r->options.language);
-    else
-        text_append(out, say_count(r, (double)run_execution_count(one), "%.9g execution",
-                                   "%.9g executions", count));
-}
-
-static void append_summary(const results *r, text *out, const run *one) {
-    text timing = {0};
-    append_timing(r, &timing, one);
-    text_format(out, "%s: ", one->name);
-    if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
-    if (!run_has_epoch_time(one) || isnan(one->seconds_per_epoch))
-        append_no_times(r, out, one);
-    else
-        text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
-                    one->simulated ? say(r, ", SIMULATED") : "");
-    text_format(out, say(r, " (%s)\n"), text_string(&timing));
-    text_release(&timing);
-}
-
-void report_summary(const results *r, text *out) {
-    for (size_t i = 0; i < r->list.count; i++) append_summary(r, out, &r->list.runs[i]);
+status report_summary(const results *r, text *out, error *err) {
+    return write_plain(r, "page.summary", out, err);
 }

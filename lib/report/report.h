@@ -31,6 +31,6 @@ status report_write(const results *r, const report_options *o, const char *folde
 status report_answer(const results *r, text *out, error *err) MUST_CHECK;
 
 // Writes one line per run: accuracy, seconds per epoch, executions.
-void report_summary(const results *r, text *out);
+status report_summary(const results *r, text *out, error *err) MUST_CHECK;
 
 #endif

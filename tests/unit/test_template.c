@@ -36,6 +36,7 @@ static const char *find(void *context, const char *name, const char **place, err
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
     if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
     if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
+    if (strcmp(name, "section") == 0) return "# A\n\n```\n# b\n```\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
@@ -144,6 +145,8 @@ static void lists(void **state) {
     gives("{{let n = runs[1].name}}{{if n}}{{let n = 5}}{{n}}{{end}} {{n}}\n", "5 ddp4\n");
     gives("{{use \"one\" run=runs[1]}} and {{use \"one\" run=runs[0]}}.\n",
           "<ddp4> and <single>.\n");
+    gives("{{use \"section\" nested=true}}\n{{use \"section\"}}\n",
+          "## A\n\n```\n# b\n```\n# A\n\n```\n# b\n```\n");
     gives("{{use \"file.x\" a=1}}{{use \"file\"}}\n", "[1] file\n");
     gives("{{use \"part\" root=runs[1] given=2}} {{title}}.\n", "ddp42 A & B.\n");
     gives("{{let outer = 1}}{{use \"outer names\"}}.\n", ".\n"); // only the names given to it

@@ -192,8 +192,11 @@ void markdown_text(const markdown_node *node, text *out) {
     const bool shown = node->kind != MARKDOWN_LINK && node->kind != MARKDOWN_IMAGE;
     if (shown) text_append(out, node->text);
     if (node->kind == MARKDOWN_BREAK) text_append(out, " ");
-    for (const markdown_node *child = node->first; child; child = child->next)
+    for (const markdown_node *child = node->first; child; child = child->next) {
+        const bool block = child->kind < MARKDOWN_TEXT;
+        if (block && child != node->first) text_append(out, " ");
         markdown_text(child, out);
+    }
 }
 
 const char *markdown_library_version(void) {
@@ -206,7 +209,8 @@ enum { MARK_BYTES = 3 };
 
 // Is there one of the characters U+E000 to U+E002?
 static bool is_mark(const char *at) {
-    return strncmp(at, "\xee\x80", 2) == 0 && (unsigned char)at[2] <= 0x82;
+    const unsigned char last = strncmp(at, "\xee\x80", 2) == 0 ? (unsigned char)at[2] : 0;
+    return last >= 0x80 && last <= 0x82;
 }
 
 // Appends a byte, or the character that a mark or a line break becomes. Returns what was read.

@@ -6,20 +6,28 @@
 
 #include "base/filter.h"
 #include "base/memory.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 // ---- Marks ----
+
+bool page_is_mark(const char *at, const char *mark) {
+    return strncmp(at, mark, strlen(mark)) == 0;
+}
+
+const char *page_find_mark(const char *string) {
+    while (*string && !page_is_mark(string, PAGE_FIGURE) && !page_is_mark(string, PAGE_SHOWN) &&
+           !page_is_mark(string, PAGE_END))
+        string++;
+    return string;
+}
 
 void page_strip_marks(text *t) {
     text plain = {0};
     for (const char *at = text_string(t); *at;) {
-        const char *shown = strncmp(at, PAGE_FIGURE, 3) == 0 ? strstr(at, PAGE_SHOWN) : NULL;
-        if (shown)
-            at = shown + strlen(PAGE_SHOWN);
-        else if (strncmp(at, PAGE_END, 3) == 0)
-            at += strlen(PAGE_END);
-        else
-            text_bytes(&plain, at++, 1);
+        const char *mark = page_find_mark(at);
+        const char *shown = page_is_mark(mark, PAGE_FIGURE) ? strstr(mark, PAGE_SHOWN) : NULL;
+        text_bytes(&plain, at, (size_t)(mark - at));
+        at = shown ? shown + strlen(PAGE_SHOWN) : *mark ? mark + strlen(PAGE_END) : mark;
     }
     text_replace_by(t, &plain);
 }

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "report/page.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 enum { COLUMNS = 100, GAP = 2 };
 

@@ -321,6 +321,9 @@ static void marks_are_not_let_in(void **state) {
     lacks(&out, "\xee\x80");
     contains(&out, "a?x?y?`a?x?y?`");
     text_release(&out);
+    markdown_escape(&out, "cut \xee\x80"); // not a whole character
+    assert_string_equal(text_string(&out), "cut \xee\x80");
+    text_release(&out);
 }
 
 // ---- An author's Markdown ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 #include <ctype.h>
 #include <stdlib.h>

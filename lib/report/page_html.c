@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/page.h"
 #include "report/page_parts.h"
+#include "report/report_page.h"
 
 static const char style_sheet[] =
 #include "style.h"
     ;
 
 // Texts longer than SOME_WORDS may be broken into lines; above LONG_TEXT they get a readable width.
-// A table of more than FEW_COLUMNS columns saves room.
-enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 300 };
+// A table of more than FEW_COLUMNS columns saves room. A note counts with its tags.
+enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 315 };
 
 typedef struct writer {
     text *out;

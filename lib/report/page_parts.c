@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/page.h"
+#include "report/report_page.h"
 
 // ---- Blocks ----
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // page_parts.h - what the renderers of a page share: its marks, its small print, and the cells of
-// its tables (private to lib/report: page.h).
+// its tables (private to lib/report: report_page.h).
 #ifndef LOCKSTEP_REPORT_PAGE_PARTS_H
 #define LOCKSTEP_REPORT_PAGE_PARTS_H
 

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "report/markdown.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "report/written.h"
 
 static void contains(const text *t, const char *part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/page.h"
+#include "report/report_page.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "report/document.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "results/figures.h"
 #include "results/origin.h"
 

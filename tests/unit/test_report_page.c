@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "report/markdown.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "report/written.h"
 
 static void contains(const text *t, const char *part) {
@@ -176,6 +176,10 @@ static void empty_columns_are_dropped(void **state) {
     page_to_markdown(text_string(&page), &out);
     contains(&out, "| a | d | e |\n| --- | --- | --- |\n|  | 1 | \\| |\n|  |  |  |\n\n");
     contains(&out, code);
+    text_append(&page, "\n| without | a row |\n| --- | --- |\n\nAfter.\n");
+    page_to_markdown(text_string(&page), &out);
+    contains(&out, "After.");
+    lacks(&out, "without");
     html_of(text_string(&page), &out);
     contains(&out, "<th scope=col>a</th><th scope=col>d</th><th scope=col>e</th></tr>");
     text_release(&page);
@@ -320,6 +324,9 @@ static void marks_are_not_let_in(void **state) {
     written_append(&out, forged);
     lacks(&out, "\xee\x80");
     contains(&out, "a?x?y?`a?x?y?`");
+    text_release(&out);
+    markdown_escape(&out, "cut \xee\x80"); // not a whole character
+    assert_string_equal(text_string(&out), "cut \xee\x80");
     text_release(&out);
 }
 

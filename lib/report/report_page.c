@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: MIT
-#include "report/page.h"
+#include "report/report_page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/filter.h"
 #include "base/memory.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 // ---- Marks ----
+
+bool page_is_mark(const char *at, const char *mark) {
+    return strncmp(at, mark, strlen(mark)) == 0;
+}
+
+const char *page_find_mark(const char *string) {
+    while (*string && !page_is_mark(string, MARK_FIGURE) && !page_is_mark(string, MARK_SHOWN) &&
+           !page_is_mark(string, MARK_END))
+        string++;
+    return string;
+}
 
 void page_strip_marks(text *t) {
     text plain = {0};
     for (const char *at = text_string(t); *at;) {
-        const char *shown = strncmp(at, MARK_FIGURE, 3) == 0 ? strstr(at, MARK_SHOWN) : NULL;
-        if (shown)
-            at = shown + strlen(MARK_SHOWN);
-        else if (strncmp(at, MARK_END, 3) == 0)
-            at += strlen(MARK_END);
-        else
-            text_bytes(&plain, at++, 1);
+        const char *mark = page_find_mark(at);
+        const char *shown = page_is_mark(mark, MARK_FIGURE) ? strstr(mark, MARK_SHOWN) : NULL;
+        text_bytes(&plain, at, (size_t)(mark - at));
+        at = shown ? shown + strlen(MARK_SHOWN) : *mark ? mark + strlen(MARK_END) : mark;
     }
     text_replace_by(t, &plain);
 }
@@ -85,7 +93,8 @@ static void write_row(text *out, const char *row, const column *columns, size_t 
     text_append(out, "|\n");
 }
 
-// Writes the table that begins at `rows` without its empty columns. Returns what follows it.
+// Writes the table that begins at `rows` without its empty columns; nothing if it has no row below
+// its head. Returns what follows it.
 static const char *write_table(text *out, const char *rows, bool wide) {
     const char *cell, *at = rows, *end = rows;
     size_t count = 0, length, row = 0;
@@ -100,7 +109,8 @@ static const char *write_table(text *out, const char *rows, bool wide) {
             columns[i].widest = own > columns[i].widest ? own : columns[i].widest;
         }
     }
-    for (at = rows, row = 0; at < end; row++, at += line_length(at))
+    const bool any = row > 2;
+    for (at = rows, row = 0; any && at < end; row++, at += line_length(at))
         write_row(out, at, columns, count, wide && row == 1);
     free(columns);
     return end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// page.h - a page in Markdown, and what is made of it: report.html, report.md, report.tex, and text
-// for a terminal. This is what a page looks like:
+// report_page.h - a page in Markdown, and what is made of it: report.html, report.md, report.tex,
+// and text for a terminal. This is what a page looks like:
 //
 //     # Title
 //
@@ -15,7 +15,8 @@
 //     | Run     | s / epoch |                            a column aligned right has numbers; one
 //     | ---     | ---:      |                            without a text below its head is dropped,
 //     | **one** | 1.25†     |                            unless it is the first. A cell may be
-//                                                        **the name of a row** or `code`
+//                                                        **the name of a row** or `code`. A table
+//                                                        without a row is dropped
 //
 //     <small>Small print, below a table or picture.</small>
 //
@@ -42,8 +43,8 @@
 // MARK_FIGURE id MARK_SHOWN text MARK_END in a cell or paragraph says that the text shows the
 // figure of this id, as for `report --why`. report.html says so under the mouse, the others drop
 // the marks (base/markdown_text.h).
-#ifndef LOCKSTEP_REPORT_PAGE_H
-#define LOCKSTEP_REPORT_PAGE_H
+#ifndef LOCKSTEP_REPORT_REPORT_PAGE_H
+#define LOCKSTEP_REPORT_REPORT_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,8 +54,8 @@
 #include "base/text.h"
 
 typedef struct page_drawing {
-    const char *id;  // unique in the page
-    const char *svg; // an element whose ids begin with `id`
+    char *id;  // unique in the page
+    char *svg; // an element whose ids begin with `id`
 } page_drawing;
 
 // Appends the page without marks of figures and empty columns: report.md.

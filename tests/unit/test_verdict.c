@@ -371,7 +371,7 @@ static char *reasons_of(arm *a, arm *b, const varied_keys *varied) {
     reasons_release(&unlike);
     release_arm(a);
     release_arm(b);
-    return text_take(&out);
+    return out.length ? text_take(&out) : NULL;
 }
 
 static char *reasons_between(const char *head, const char *other, const varied_keys *varied) {

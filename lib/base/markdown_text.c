@@ -8,7 +8,8 @@ enum { MARK_BYTES = 3 };
 
 // Is there one of the characters U+E000 to U+E002?
 static bool is_mark(const char *at) {
-    return strncmp(at, "\xee\x80", 2) == 0 && (unsigned char)at[2] <= 0x82;
+    const unsigned char last = strncmp(at, "\xee\x80", 2) == 0 ? (unsigned char)at[2] : 0;
+    return last >= 0x80 && last <= 0x82;
 }
 
 // Appends a byte, or the character that a mark or a line break becomes. Returns what was read.
@@ -41,9 +42,10 @@ static bool opens_block(const char *at) {
 
 // Would the character mean something inside a line? At the end of a heading, "#" does.
 static bool is_special(const char *at) {
-    static const char always[] = "\\`*_<|~$";
+    static const char always[] = "\\`*_<|$";
     if (strchr(always, *at)) return true;
     if (*at == ']') return at[1] && strchr("([:", at[1]);
+    if (*at == '~') return at[1] == '~';
     if (*at == '&') return at[1] == '#' || ((at[1] | 32) >= 'a' && (at[1] | 32) <= 'z');
     return *at == '#' && at[strspn(at, "# \n")] == 0;
 }

@@ -456,7 +456,11 @@ static status write_value(renderer *r, const expression *e, text *out) {
     if (rc != STATUS_OK) return rc;
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
-    if (id && *shown) text_format(out, MARK_FIGURE "%s" MARK_SHOWN, id);
+    if (id && *shown) {
+        text_append(out, MARK_FIGURE);
+        markdown_escape(out, id);
+        text_append(out, MARK_SHOWN);
+    }
     switch (v.form) {
     case FORM_PLAIN: markdown_escape(out, shown); break;
     case FORM_CODE: write_code(out, shown); break;

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "report/markdown.h"
-#include "report/page.h"
+#include "report/report_page.h"
 
 // Page text comes from files with arbitrary content.
 static char *copy_string(const char *string) {

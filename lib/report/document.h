@@ -18,7 +18,7 @@ typedef enum block_kind {
     BLOCK_PARAGRAPH,
     BLOCK_NOTE,     // small print below a table or figure
     BLOCK_CODE,     // commands to type
-    BLOCK_MARKDOWN, // blocks as page.h describes them
+    BLOCK_MARKDOWN, // blocks as report_page.h describes them
     BLOCK_TABLE,
     BLOCK_FIGURE
 } block_kind;
@@ -86,7 +86,7 @@ void document_cell_id(document *d, size_t back, const char *id);
 // without blocks, and must still be released.
 void document_move(document *d, document *part, const char *tag);
 
-// Appends the page (page.h).
+// Appends the page (report_page.h).
 void document_to_markdown(const document *d, text *out);
 // Only the blocks from `first` on, without the title.
 void document_blocks_to_markdown(const document *d, size_t first, text *out);

@@ -9,6 +9,7 @@
 #include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "results/execution.h"
 #include "results/like_for_like.h"
 #include "results/origin.h"
@@ -353,6 +354,16 @@ static yaml_node *days_node(const run_list *list) {
 
 // ---- The whole ----
 
+// Names and paths come from files of any content: what a terminal or a page must not show is
+// replaced.
+static void make_printable(yaml_node *node) {
+    if (node->kind == YAML_SCALAR) {
+        (void)printable(node->text, true);
+        return;
+    }
+    for (size_t i = 0; i < node->count; i++) make_printable(node->items[i]);
+}
+
 // The activities of a DataParallel step, in order.
 static yaml_node *activity_nodes(void) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
@@ -415,6 +426,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     yaml_put(root, "days", days_node(&r->list));
     const status rc = put_whole(root, r, err);
     yaml_put(root, "figures", figures);
+    make_printable(root);
     if (rc != STATUS_OK) facts_release(f);
     return rc;
 }

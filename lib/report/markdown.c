@@ -192,8 +192,11 @@ void markdown_text(const markdown_node *node, text *out) {
     const bool shown = node->kind != MARKDOWN_LINK && node->kind != MARKDOWN_IMAGE;
     if (shown) text_append(out, node->text);
     if (node->kind == MARKDOWN_BREAK) text_append(out, " ");
-    for (const markdown_node *child = node->first; child; child = child->next)
+    for (const markdown_node *child = node->first; child; child = child->next) {
+        const bool block = child->kind < MARKDOWN_TEXT;
+        if (block && child != node->first) text_append(out, " ");
         markdown_text(child, out);
+    }
 }
 
 const char *markdown_library_version(void) {

@@ -46,7 +46,7 @@ enum { MARKDOWN_DEPTH = 32 };
 markdown_node *markdown_read(const char *string, bool tables) MUST_CHECK;
 void markdown_free(markdown_node *tree);
 
-// Appends the text of a node and of what is in it, without marks.
+// Appends the text of a node and of what is in it, without marks; blanks separate blocks.
 void markdown_text(const markdown_node *node, text *out);
 
 // The version of libcmark-gfm.

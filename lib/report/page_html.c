@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/page.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
+#include "report/report_page.h"
 
 static const char style_sheet[] =
 #include "style.h"
     ;
 
 // Texts longer than SOME_WORDS may be broken into lines; above LONG_TEXT they get a readable width.
-// A table of more than FEW_COLUMNS columns saves room.
-enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 300 };
+// A table of more than FEW_COLUMNS columns saves room. A note counts with its tags.
+enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 315 };
 
 typedef struct writer {
     text *out;
@@ -59,36 +59,36 @@ static void write_why(text *out, const char *id) {
     element(out, " title=\"report DIR... --why ", id, "\"");
 }
 
-// Writes a text in which marks show figures: each becomes an element with its id.
+static void close_figures(writer *w, size_t left) {
+    for (; w->shown > left; w->shown--) text_append(w->out, "</span>");
+}
+
+// Writes what a mark says: an element with the id of the figure begins or ends. Returns what
+// follows the mark. A mark without its counterpart says nothing.
+static const char *write_mark(writer *w, const char *mark) {
+    const char *shown = page_is_mark(mark, MARK_FIGURE) ? strstr(mark, MARK_SHOWN) : NULL;
+    if (page_is_mark(mark, MARK_END) && w->shown) close_figures(w, w->shown - 1);
+    if (!shown) return mark + strlen(MARK_END);
+    text id = {0};
+    mark += strlen(MARK_FIGURE);
+    text_bytes(&id, mark, (size_t)(shown - mark));
+    text_append(w->out, "<span");
+    write_why(w->out, text_string(&id));
+    text_append(w->out, ">");
+    text_release(&id);
+    w->shown++;
+    return shown + strlen(MARK_SHOWN);
+}
+
 static void write_text(writer *w, const char *string, place where) {
-    char *copy = memory_string(string);
-    for (char *at = copy, *mark; *at;) {
-        const char *end = strstr(at, MARK_END);
-        mark = strstr(at, MARK_FIGURE);
-        char *shown = mark ? strstr(mark, MARK_SHOWN) : NULL;
-        const bool closes = end && (!shown || end < mark);
-        const size_t length = closes  ? (size_t)(end - at)
-                              : shown ? (size_t)(mark - at)
-                                      : strlen(at);
-        const char sign = at[length];
-        at[length] = 0;
-        write_piece(w, at, where);
-        at += length;
-        if (!sign) break;
-        if (closes) {
-            if (w->shown) text_append(w->out, "</span>");
-            w->shown -= w->shown > 0;
-            at += strlen(MARK_END);
-            continue;
-        }
-        *shown = 0;
-        text_append(w->out, "<span");
-        write_why(w->out, mark + strlen(MARK_FIGURE));
-        text_append(w->out, ">");
-        w->shown++;
-        at = shown + strlen(MARK_SHOWN);
+    while (*string) {
+        text run = {0};
+        const char *mark = page_find_mark(string);
+        text_bytes(&run, string, (size_t)(mark - string));
+        write_piece(w, text_string(&run), where);
+        text_release(&run);
+        string = *mark ? write_mark(w, mark) : mark;
     }
-    free(copy);
 }
 
 static void write_inlines(writer *w, const markdown_node *first, place where);
@@ -130,7 +130,7 @@ static void write_prose(writer *w, const char *open, const markdown_node *block,
                         const char *close) {
     text_append(w->out, open);
     write_inlines(w, block->first, PLACE_PROSE);
-    for (; w->shown; w->shown--) text_append(w->out, "</span>");
+    close_figures(w, 0);
     text_append(w->out, close);
 }
 
@@ -147,7 +147,6 @@ static const char *class_of(const page_cell *c, bool head) {
 
 static void write_cell(writer *w, const page_cell *c, double shade, bool head) {
     const bool title = head || c->kind == PAGE_STRONG;
-    const bool formatted = c->kind == PAGE_STRONG || c->kind == PAGE_CODE;
     const place where = head ? PLACE_HEAD : c->kind == PAGE_NUMBER ? PLACE_NUMBER : PLACE_PROSE;
     text_format(w->out, "<%s%s%s", title ? "th" : "td", class_of(c, head),
                 head    ? " scope=col"
@@ -156,11 +155,12 @@ static void write_cell(writer *w, const page_cell *c, double shade, bool head) {
     if (shade > 0) text_format(w->out, " style=\"background:rgba(var(--shade),%.2f)\"", shade);
     if (c->id) write_why(w->out, c->id);
     text_append(w->out, ">");
-    if (formatted && c->kind == PAGE_CODE)
+    if (c->kind == PAGE_CODE)
         text_markup(w->out, c->text);
     else
-        write_inlines(w, formatted ? c->content->first->first : c->content->first, where);
-    for (; w->shown; w->shown--) text_append(w->out, "</span>");
+        write_inlines(w, c->kind == PAGE_STRONG ? c->content->first->first : c->content->first,
+                      where);
+    close_figures(w, 0);
     text_append(w->out, title ? "</th>" : "</td>");
 }
 

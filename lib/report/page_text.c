@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/page.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
+#include "report/report_page.h"
 
 enum { COLUMNS = 100, GAP = 2 };
 

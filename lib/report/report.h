@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal. The
-// page is Markdown (page.h), from which the others are made.
+// page is Markdown (report_page.h), from which the others are made.
 #ifndef LOCKSTEP_REPORT_REPORT_H
 #define LOCKSTEP_REPORT_REPORT_H
 

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "report/document.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "results/figures.h"
 #include "results/origin.h"
 
@@ -37,7 +37,7 @@ static void documents_become_pages(void **state) {
     document_fold(&d, "Files");
     document_add(&d, BLOCK_NOTE, "%s", "small");
     document_to_markdown(&d, &out);
-    contains(&out, "# a\\<b>&\"c\" \\| \\*x\\* \\_y\\_ [z\\](u) 50 % \\$1 #2 {3} \\~^ \\\\\n\n"
+    contains(&out, "# a\\<b>&\"c\" \\| \\*x\\* \\_y\\_ [z\\](u) 50 % \\$1 #2 {3} ~^ \\\\\n\n"
                    "<small>A & B</small>\n\n1.2 s†\n\n## a\\<b>");
     contains(&out, "```\nrun --all 'x|y'\n```\n\nas *is*\n\n<!-- folded -->\n\n## Files\n\n"
                    "<small>small</small>\n\n† what it means\n");

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "report/markdown.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "report/written.h"
 
 static void contains(const text *t, const char *part) {
@@ -320,6 +320,9 @@ static void marks_are_not_let_in(void **state) {
     written_append(&out, forged);
     lacks(&out, "\xee\x80");
     contains(&out, "a?x?y?`a?x?y?`");
+    text_release(&out);
+    markdown_escape(&out, "cut \xee\x80"); // not a whole character
+    assert_string_equal(text_string(&out), "cut \xee\x80");
     text_release(&out);
 }
 

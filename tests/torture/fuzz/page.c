@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "fuzz.h"
-#include "report/page.h"
+#include "report/report_page.h"
 #include "report/written.h"
 
 static void render(const char *page) {

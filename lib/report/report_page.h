@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// page.h - a page in Markdown, and what is made of it: report.html, report.md, report.tex, and text
-// for a terminal. This is what a page looks like:
+// report_page.h - a page in Markdown, and what is made of it: report.html, report.md, report.tex,
+// and text for a terminal. This is what a page looks like:
 //
 //     # Title
 //
@@ -42,8 +42,8 @@
 // MARK_FIGURE id MARK_SHOWN text MARK_END in a cell or paragraph says that the text shows the
 // figure of this id, as for `report --why`. report.html says so under the mouse, the others drop
 // the marks (base/markdown_text.h).
-#ifndef LOCKSTEP_REPORT_PAGE_H
-#define LOCKSTEP_REPORT_PAGE_H
+#ifndef LOCKSTEP_REPORT_REPORT_PAGE_H
+#define LOCKSTEP_REPORT_REPORT_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// page_table.h - what the renderers of a page share: its marks, its small print, and the cells of
-// its tables (private to lib/report: page.h).
-#ifndef LOCKSTEP_REPORT_PAGE_TABLE_H
-#define LOCKSTEP_REPORT_PAGE_TABLE_H
+// page_parts.h - what the renderers of a page share: its marks, its small print, and the cells of
+// its tables (private to lib/report: report_page.h).
+#ifndef LOCKSTEP_REPORT_PAGE_PARTS_H
+#define LOCKSTEP_REPORT_PAGE_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +50,10 @@ bool page_is_caption(const markdown_node *block);
 // Is the block this comment?
 bool page_is_comment(const markdown_node *block, const char *word);
 
+// Returns the next mark of a figure, or the end of the string.
+const char *page_find_mark(const char *string);
+// Is there this mark?
+bool page_is_mark(const char *at, const char *mark);
 // Removes the marks of figures, and their ids.
 void page_strip_marks(text *t);
 // Appends the page without the empty columns of its tables.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/page.h"
+#include "report/report_page.h"
 
 // ---- Blocks ----
 

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: MIT
-#include "report/page.h"
+#include "report/report_page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/filter.h"
 #include "base/memory.h"
-#include "report/page_table.h"
+#include "report/page_parts.h"
 
 // ---- Marks ----
+
+bool page_is_mark(const char *at, const char *mark) {
+    return strncmp(at, mark, strlen(mark)) == 0;
+}
+
+const char *page_find_mark(const char *string) {
+    while (*string && !page_is_mark(string, MARK_FIGURE) && !page_is_mark(string, MARK_SHOWN) &&
+           !page_is_mark(string, MARK_END))
+        string++;
+    return string;
+}
 
 void page_strip_marks(text *t) {
     text plain = {0};
     for (const char *at = text_string(t); *at;) {
-        const char *shown = strncmp(at, MARK_FIGURE, 3) == 0 ? strstr(at, MARK_SHOWN) : NULL;
-        if (shown)
-            at = shown + strlen(MARK_SHOWN);
-        else if (strncmp(at, MARK_END, 3) == 0)
-            at += strlen(MARK_END);
-        else
-            text_bytes(&plain, at++, 1);
+        const char *mark = page_find_mark(at);
+        const char *shown = page_is_mark(mark, MARK_FIGURE) ? strstr(mark, MARK_SHOWN) : NULL;
+        text_bytes(&plain, at, (size_t)(mark - at));
+        at = shown ? shown + strlen(MARK_SHOWN) : *mark ? mark + strlen(MARK_END) : mark;
     }
     text_replace_by(t, &plain);
 }
@@ -48,41 +56,61 @@ static bool is_rule(const char *line) {
     return *line == '|' && memchr(line, '-', length) && (line[length] == '\n' || !line[length]);
 }
 
-static bool is_empty(const char *cell, size_t length) {
+// The columns that the text of a cell takes.
+static size_t cell_columns(const char *cell, size_t length) {
+    while (length && *cell == ' ') cell++, length--;
+    while (length && cell[length - 1] == ' ') length--;
     text plain = {0};
     text_bytes(&plain, cell, length);
     page_strip_marks(&plain);
-    const char *string = text_string(&plain);
-    const bool empty = string[strspn(string, " ")] == 0;
+    const size_t columns = text_columns(text_string(&plain));
     text_release(&plain);
-    return empty;
+    return columns;
 }
 
-static void write_row(text *out, const char *row, const bool *kept, size_t columns) {
+// What is known of a column: the widest text in it, and whether there is one below the head.
+typedef struct column {
+    size_t widest;
+    bool kept;
+} column;
+
+// A column of a rule has at least 3 dashes; and no more than this, for lines can be broken.
+enum { RULE_LEAST = 3, RULE_MOST = 32 };
+
+// Writes the cells of a row that are kept. `wide`: it is the rule, and gets as many dashes as the
+// column is wide.
+static void write_row(text *out, const char *row, const column *columns, size_t count, bool wide) {
     const char *cell;
     size_t length;
-    for (size_t i = 0; i < columns && next_cell(&row, &cell, &length); i++) {
-        if (!kept[i]) continue;
+    for (size_t i = 0; i < count && next_cell(&row, &cell, &length); i++) {
+        if (!columns[i].kept) continue;
         text_append(out, "|");
+        for (; wide && length && *cell == ' '; length--) cell++;
+        for (size_t k = RULE_LEAST; wide && k < columns[i].widest && k < RULE_MOST; k++)
+            text_append(out, "-");
         text_bytes(out, cell, length);
     }
     text_append(out, "|\n");
 }
 
 // Writes the table that begins at `rows` without its empty columns. Returns what follows it.
-static const char *write_table(text *out, const char *rows) {
+static const char *write_table(text *out, const char *rows, bool wide) {
     const char *cell, *at = rows, *end = rows;
-    size_t columns = 0, length;
-    while (next_cell(&at, &cell, &length)) columns++;
-    bool *kept = memory_new(columns + 1, sizeof *kept);
-    kept[0] = true;
-    for (size_t row = 0; *end == '|'; row++, end += line_length(end)) {
+    size_t count = 0, length, row = 0;
+    while (next_cell(&at, &cell, &length)) count++;
+    column *columns = memory_new(count + 1, sizeof *columns);
+    columns[0].kept = true;
+    for (; *end == '|'; row++, end += line_length(end)) {
         at = end;
-        for (size_t i = 0; row > 1 && i < columns && next_cell(&at, &cell, &length); i++)
-            kept[i] = kept[i] || !is_empty(cell, length);
+        for (size_t i = 0; row != 1 && i < count && next_cell(&at, &cell, &length); i++) {
+            const size_t own = cell_columns(cell, length);
+            columns[i].kept = columns[i].kept || (row > 1 && own);
+            columns[i].widest = own > columns[i].widest ? own : columns[i].widest;
+        }
     }
-    for (at = rows; at < end; at += line_length(at)) write_row(out, at, kept, columns);
-    free(kept);
+    for (at = rows, row = 0; at < end; row++, at += line_length(at))
+        write_row(out, at, columns, count, wide && row == 1);
+    free(columns);
     return end;
 }
 
@@ -92,12 +120,13 @@ static size_t fence_length(const char *line, size_t length) {
     return ticks < 3 || memchr(line + ticks, '`', length - ticks) ? 0 : ticks;
 }
 
-void page_tidy(const char *page, text *out) {
+// `wide`: the rules of tables are as wide as their columns.
+static void tidy(const char *page, bool wide, text *out) {
     size_t fence = 0; // of the block of code that a line is in
     while (*page) {
         const size_t length = line_length(page), ticks = fence_length(page, length);
         if (!fence && *page == '|' && is_rule(page + length)) {
-            page = write_table(out, page);
+            page = write_table(out, page, wide);
             continue;
         }
         if (!fence)
@@ -107,6 +136,10 @@ void page_tidy(const char *page, text *out) {
         text_bytes(out, page, length);
         page += length;
     }
+}
+
+void page_tidy(const char *page, text *out) {
+    tidy(page, false, out);
 }
 
 void page_to_markdown(const char *page, text *out) {
@@ -142,18 +175,26 @@ static bool has_wide(const char *string) {
     return *string;
 }
 
+// Only in pandoc's own Markdown the rule of a table says how wide its columns are, if they do not
+// fit next to each other; so this is CommonMark, put together from extensions of that.
+static char from[] = "--from=markdown_strict+pipe_tables+backtick_code_blocks+all_symbols_escapable"
+                     "+intraword_underscores+space_in_atx_header+startnum"
+                     "+lists_without_preceding_blankline";
+
 status page_to_latex(const char *page, bool pictures, text *out, error *err) {
-    text markdown = {0};
+    text plain = {0}, markdown = {0};
     bool found;
-    page_to_markdown(page, &markdown);
+    page_to_markdown(page, &plain);
+    tidy(text_string(&plain), true, &markdown);
     link_pictures(&markdown, pictures);
     char wide[] = "documentclass=ctexart", narrow[] = "documentclass=extarticle";
     char *const arguments[] = {"pandoc",
                                "--sandbox",
-                               "--from=commonmark-raw_html+pipe_tables",
+                               from,
                                "--to=latex",
                                "--standalone",
                                "--shift-heading-level-by=-1",
+                               "--columns=110",
                                "--toc",
                                "--toc-depth=1",
                                "--variable=geometry:a4paper,margin=1.5cm",
@@ -164,6 +205,7 @@ status page_to_latex(const char *page, bool pictures, text *out, error *err) {
     status rc = filter_run(arguments, &markdown, PANDOC_SECONDS, out, &found, err);
     if (rc == STATUS_OK && found && !strstr(text_string(out), "\\end{document}"))
         rc = error_set(err, STATUS_FAILED, "'pandoc' wrote no whole document");
+    text_release(&plain);
     text_release(&markdown);
     return rc == STATUS_OK ? rc : error_prefix(err, "cannot make report.tex: ");
 }

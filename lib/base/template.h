@@ -40,8 +40,7 @@
 // Lines: blanks at the beginning of a line do not count. A line that holds nothing but tags without
 // output is left out; a "\" at the end of a line joins the next one to it. A line break within a
 // paragraph is a blank, or nothing beside a character of Chinese punctuation or between two Chinese
-// characters. Several empty lines count as one. A column of a table without any value below its
-// head is dropped, except the first; so is a table without any row.
+// characters. Several empty lines count as one.
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Markdown as templates leave it, made tidy: lines joined where no blank belongs between them,
-// empty lines, empty columns and empty tables dropped.
+// empty lines dropped.
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #define LOCKSTEP_REPORT_FACTS_H
 
 #include "base/yaml_tree.h"
+#include "report/published.h"
 #include "report/report.h"
-#include "report/section_published.h"
 
 typedef struct facts {
     const results *results;

@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/effects.h"
 #include "report/facts.h"
+#include "report/published.h"
 
 // ---- Verdicts ----
 
@@ -101,7 +101,7 @@ static yaml_node *list_of(const planned *one, const char *key) {
 static yaml_node *published_text(const yaml_node *entry, const char *key) {
     const yaml_node *own = yaml_find(entry, key);
     text out = {0};
-    if (own) effect_append_figure(&out, own);
+    if (own) published_append_figure(&out, own);
     yaml_node *node = facts_string(text_string(&out));
     text_release(&out);
     return node;

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "audit/number.h"
-#include "report/effects.h"
 #include "report/facts.h"
-#include "report/section_published.h"
+#include "report/published.h"
 
 // ---- Beside ours ----
 
@@ -85,7 +84,7 @@ static int64_t noise_of(const results *r, const published_walk *w, const publish
 static yaml_node *figure_of(const published_figure *f) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     text written = {0};
-    effect_append_figure(&written, f->node);
+    published_append_figure(&written, f->node);
     yaml_put(node, "value", facts_number((f->value.low + f->value.high) / 2));
     yaml_put(node, "text", facts_string(text_string(&written)));
     yaml_put(node, "epochs", facts_number(f->epochs));

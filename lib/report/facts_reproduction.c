@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts.h"
-#include "report/section_published.h"
+#include "report/published.h"
 #include "results/reproduction.h"
 
 // ---- Rows ----

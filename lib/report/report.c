@@ -21,7 +21,6 @@
 #include "report/page_templates.h"
 #include "report/plot.h"
 #include "report/report_page.h"
-#include "report/sections.h"
 #include "report/written.h"
 #include "results/reproduction.h"
 
@@ -64,7 +63,8 @@ static status section_discussion(const results *r, const char *path, document *d
     text own = {0};
     written_append(&own,
                    strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
-    if (own.length) document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
+    if (own.length)
+        document_add(d, BLOCK_HEADING, "%s", words_in(r->options.language, "Discussion"));
     if (own.length) document_add(d, BLOCK_MARKDOWN, "%s", text_string(&own));
     text_release(&own);
 out:

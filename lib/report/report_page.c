@@ -93,7 +93,8 @@ static void write_row(text *out, const char *row, const column *columns, size_t 
     text_append(out, "|\n");
 }
 
-// Writes the table that begins at `rows` without its empty columns. Returns what follows it.
+// Writes the table that begins at `rows` without its empty columns; nothing if it has no row below
+// its head. Returns what follows it.
 static const char *write_table(text *out, const char *rows, bool wide) {
     const char *cell, *at = rows, *end = rows;
     size_t count = 0, length, row = 0;
@@ -108,7 +109,8 @@ static const char *write_table(text *out, const char *rows, bool wide) {
             columns[i].widest = own > columns[i].widest ? own : columns[i].widest;
         }
     }
-    for (at = rows, row = 0; at < end; row++, at += line_length(at))
+    const bool any = row > 2;
+    for (at = rows, row = 0; any && at < end; row++, at += line_length(at))
         write_row(out, at, columns, count, wide && row == 1);
     free(columns);
     return end;

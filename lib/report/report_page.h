@@ -15,7 +15,8 @@
 //     | Run     | s / epoch |                            a column aligned right has numbers; one
 //     | ---     | ---:      |                            without a text below its head is dropped,
 //     | **one** | 1.25†     |                            unless it is the first. A cell may be
-//                                                        **the name of a row** or `code`
+//                                                        **the name of a row** or `code`. A table
+//                                                        without a row is dropped
 //
 //     <small>Small print, below a table or picture.</small>
 //

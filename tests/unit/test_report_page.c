@@ -176,6 +176,10 @@ static void empty_columns_are_dropped(void **state) {
     page_to_markdown(text_string(&page), &out);
     contains(&out, "| a | d | e |\n| --- | --- | --- |\n|  | 1 | \\| |\n|  |  |  |\n\n");
     contains(&out, code);
+    text_append(&page, "\n| without | a row |\n| --- | --- |\n\nAfter.\n");
+    page_to_markdown(text_string(&page), &out);
+    contains(&out, "After.");
+    lacks(&out, "without");
     html_of(text_string(&page), &out);
     contains(&out, "<th scope=col>a</th><th scope=col>d</th><th scope=col>e</th></tr>");
     text_release(&page);

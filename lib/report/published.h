@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// section_published.h - the published figures of an experiment, next to ours (private to
-// lib/report).
-#ifndef LOCKSTEP_REPORT_SECTION_PUBLISHED_H
-#define LOCKSTEP_REPORT_SECTION_PUBLISHED_H
+// published.h - the published figures of an experiment, next to ours (private to lib/report).
+#ifndef LOCKSTEP_REPORT_PUBLISHED_H
+#define LOCKSTEP_REPORT_PUBLISHED_H
 
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "report/document.h"
 #include "report/report.h"
 
 // In display order.
@@ -26,6 +24,8 @@ typedef enum published_key {
 // Returns the list `published` of the run's experiment, or NULL.
 const yaml_node *published_of(const run *one);
 
+// Appends a published figure as written: "72.80", "55–65".
+void published_append_figure(text *out, const yaml_node *node);
 // Returns the key of an entry: "accuracy".
 const char *published_key_name(published_key key);
 // Appends a published figure as printed, in percent if it is one: "63.70 %". STATUS_INPUT if it is
@@ -37,7 +37,8 @@ status published_append_value(text *out, const yaml_node *node, published_key ke
 // by semicolons. Appends nothing if there is none.
 status published_append(text *out, const seed_group *g, published_key key, error *err) MUST_CHECK;
 
-// Our figure of that kind: the mean over the runs of the group.
+// Our figure of that kind: the mean over the runs of the group. A speed-up has a text only with a
+// verdict on time: its interval, if it is undecided.
 typedef struct published_own {
     double value;   // NAN: unknown
     const char *id; // of the figure that it is or is computed from
@@ -45,7 +46,5 @@ typedef struct published_own {
 } published_own;
 void published_own_figure(const results *r, const seed_group *g, published_key key,
                           published_own *own);
-// Appends a cell with it.
-void published_own_cell(const results *r, document *d, const seed_group *g, published_key key);
 
 #endif

@@ -15,7 +15,6 @@
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "report/charts.h"
-#include "report/document.h"
 #include "report/drawing.h"
 #include "report/markdown.h"
 #include "report/page_templates.h"
@@ -24,62 +23,18 @@
 #include "report/written.h"
 #include "results/reproduction.h"
 
-// The limit on the author's text, in bytes of UTF-8.
-enum { DISCUSSION_MAX = 1 << 18 };
+typedef struct drawing_list {
+    page_drawing *items; // whose texts they own
+    size_t count, capacity;
+} drawing_list;
 
-static bool is_text(const char *written, size_t bytes) {
-    for (const char *at = written; *at; at++)
-        if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
-    return strlen(written) == bytes && printable_is_utf8(written);
-}
-
-static status refuse_text(const char *path, const char *written, size_t bytes, error *err) {
-    const char *encoding = printable_encoding(written, bytes);
-    if (printable_is_utf8(written) && strcmp(encoding, "UTF-16") != 0)
-        return error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
-    return error_set(
-        err, STATUS_INPUT,
-        "'%s' is not UTF-8 text, but probably %s: convert it with iconv -f %s -t UTF-8", path,
-        encoding, encoding);
-}
-
-static status section_discussion(const results *r, const char *path, document *d, error *err) {
-    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
-    char *written = memory_new(DISCUSSION_MAX + 2, 1);
-    FILE *file = fopen(path, "re");
-    status rc = STATUS_FAILED;
-    if (!file) rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    if (!file) goto out;
-    const size_t bytes = fread(written, 1, DISCUSSION_MAX + 1, file);
-    if (ferror(file))
-        rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    else if (bytes > DISCUSSION_MAX)
-        rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
-    else if (!is_text(written, bytes))
-        rc = refuse_text(path, written, bytes, err);
-    else
-        rc = STATUS_OK;
-    if (rc != STATUS_OK) goto out;
-    text own = {0};
-    written_append(&own,
-                   strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
-    if (own.length)
-        document_add(d, BLOCK_HEADING, "%s", words_in(r->options.language, "Discussion"));
-    if (own.length) document_add(d, BLOCK_MARKDOWN, "%s", text_string(&own));
-    text_release(&own);
-out:
-    if (file) fclose(file);
-    free(written);
-    return rc;
-}
-
-// A page under construction: the blocks that C still writes go into `d`, where their drawings stay.
+// A page under construction.
 typedef struct composition {
     const results *r;
     const report_options *o;
     page_templates *templates;
     facts facts;
-    document d;
+    drawing_list drawings;
 } composition;
 
 // Returns the id of a drawing: the chart's name without "_", in a part of the page after the name
@@ -103,42 +58,33 @@ static status insert_chart(composition *c, const yaml_node *root, const char *na
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
     else if (chart->kind == YAML_MAPPING)
         rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
-    if (svg) {
-        document_figure(&c->d, id, svg, "");
-        text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    if (!svg) {
+        free(id);
+        return rc;
     }
-    free(id);
+    drawing_list *d = &c->drawings;
+    void *items = d->items;
+    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
+    d->items = items;
+    d->items[d->count++] = (page_drawing){id, svg};
+    text_format(out, "![%s](figures/%s.svg)\n", id, id);
     return rc;
-}
-
-static status compose_discussion(composition *c, error *err) {
-    return c->o->discussion ? section_discussion(c->r, c->o->discussion, &c->d, err) : STATUS_OK;
 }
 
 static status compose_part(void *context, const yaml_node *root, const char *name, text *out,
                            error *err) {
-    static const struct {
-        const char *name;
-        status (*compose)(composition *c, error *err);
-    } parts[] = {{"discussion", compose_discussion}};
     static const char chart[] = "chart ";
     composition *c = context;
-    const size_t before = c->d.count;
     if (strncmp(name, chart, strlen(chart)) == 0)
         return insert_chart(c, root, name + strlen(chart), out, err);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (strcmp(parts[i].name, name) != 0) continue;
-        const status rc = parts[i].compose(c, err);
-        document_blocks_to_markdown(&c->d, before, out);
-        return rc;
-    }
-    return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
+    if (strcmp(name, "discussion") != 0)
+        return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
+    return c->o->discussion ? written_read(c->o->discussion, out, err) : STATUS_OK;
 }
 
 static status compose(composition *c, text *markdown, text *json, error *err) {
     char *written = NULL;
     status rc;
-    document_init(&c->d, "", language_name(c->r->options.language));
     TRY(facts_make(&c->facts, c->r, c->o, err));
     TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
     TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
@@ -152,7 +98,11 @@ out:
 static void close_composition(composition *c) {
     page_templates_close(c->templates);
     facts_release(&c->facts);
-    document_release(&c->d);
+    for (size_t i = 0; i < c->drawings.count; i++) {
+        free(c->drawings.items[i].id);
+        free(c->drawings.items[i].svg);
+    }
+    free(c->drawings.items);
 }
 
 static status write_output(const char *folder, const char *name, const text *content, manifest *m,
@@ -178,20 +128,11 @@ static status write_latex(const text *page, const char *folder, manifest *m, err
     return rc;
 }
 
-static void write_html(const document *d, const text *page, text *html) {
-    page_drawing *drawings = memory_new(d->count, sizeof *drawings);
-    size_t count = 0;
-    for (size_t i = 0; i < d->count; i++)
-        if (d->blocks[i].svg) drawings[count++] = (page_drawing){d->blocks[i].id, d->blocks[i].svg};
-    page_to_html(text_string(page), d->language, drawings, count, html);
-    free(drawings);
-}
-
-static status write_outputs(const results *r, const document *d, const text *page, const text *json,
-                            const char *folder, manifest *m, error *err) {
+static status write_outputs(const results *r, const drawing_list *d, const text *page,
+                            const text *json, const char *folder, manifest *m, error *err) {
     status rc;
     text html = {0}, markdown = {0}, csv = {0};
-    write_html(d, page, &html);
+    page_to_html(text_string(page), language_name(r->options.language), d->items, d->count, &html);
     page_to_markdown(text_string(page), &markdown);
     figures_to_csv(&r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
@@ -206,12 +147,12 @@ out:
     return rc;
 }
 
-static status write_figure(const block *b, const char *folder, manifest *m, error *err) {
+static status write_figure(const page_drawing *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
     text svg = {0}, pdf = {0};
-    char *drawn = memory_format("%s.svg", b->id), *printed = memory_format("%s.pdf", b->id);
+    char *drawn = memory_format("%s.svg", d->id), *printed = memory_format("%s.pdf", d->id);
     TRY(output_make_folder(folder, err));
-    drawing_to_file(b->svg, &svg);
+    drawing_to_file(d->svg, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
     // If the converter is missing, LaTeX omits the drawings.
     TRY(plot_to_pdf(&svg, &pdf, err));
@@ -224,10 +165,10 @@ out:
     return rc;
 }
 
-static status write_figures(const document *d, const char *folder, manifest *m, error *err) {
+static status write_figures(const drawing_list *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < d->count; i++)
-        if (d->blocks[i].svg) rc = write_figure(&d->blocks[i], folder, m, err);
+        rc = write_figure(&d->items[i], folder, m, err);
     return rc;
 }
 
@@ -284,10 +225,10 @@ status report_write(const results *r, const report_options *o, const char *folde
     char *figures_folder = memory_format("%s/figures", folder);
     status rc;
     TRY(compose(&c, &markdown, &json, err));
-    TRY(write_outputs(r, &c.d, &markdown, &json, folder, m, err));
-    TRY(write_figures(&c.d, figures_folder, m, err));
+    TRY(write_outputs(r, &c.drawings, &markdown, &json, folder, m, err));
+    TRY(write_figures(&c.drawings, figures_folder, m, err));
     if (o->figures && strcmp(o->figures, figures_folder) != 0)
-        TRY(write_figures(&c.d, o->figures, m, err));
+        TRY(write_figures(&c.drawings, o->figures, m, err));
 out:
     free(figures_folder);
     text_release(&markdown);

@@ -54,8 +54,8 @@
 #include "base/text.h"
 
 typedef struct page_drawing {
-    const char *id;  // unique in the page
-    const char *svg; // an element whose ids begin with `id`
+    char *id;  // unique in the page
+    char *svg; // an element whose ids begin with `id`
 } page_drawing;
 
 // Appends the page without marks of figures and empty columns: report.md.

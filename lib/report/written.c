@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "report/written.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/markdown_text.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "report/markdown.h"
 
 enum { LOWERED = 2, LEVELS = 6 };
@@ -110,4 +113,45 @@ void written_append(text *out, const char *author) {
     text_append(out, text_string(&blocks));
     text_release(&blocks);
     markdown_free(tree);
+}
+
+// ---- Reading ----
+
+// The limit on the author's text, in bytes of UTF-8.
+enum { DISCUSSION_MAX = 1 << 18 };
+
+static bool is_text(const char *written, size_t bytes) {
+    for (const char *at = written; *at; at++)
+        if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
+    return strlen(written) == bytes && printable_is_utf8(written);
+}
+
+static status refuse_text(const char *path, const char *written, size_t bytes, error *err) {
+    const char *encoding = printable_encoding(written, bytes);
+    if (printable_is_utf8(written) && strcmp(encoding, "UTF-16") != 0)
+        return error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
+    return error_set(
+        err, STATUS_INPUT,
+        "'%s' is not UTF-8 text, but probably %s: convert it with iconv -f %s -t UTF-8", path,
+        encoding, encoding);
+}
+
+status written_read(const char *path, text *out, error *err) {
+    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
+    char *written = memory_new(DISCUSSION_MAX + 2, 1);
+    FILE *file = fopen(path, "re");
+    status rc = STATUS_OK;
+    const size_t bytes = file ? fread(written, 1, DISCUSSION_MAX + 1, file) : 0;
+    if (!file || ferror(file))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    else if (bytes > DISCUSSION_MAX)
+        rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
+    else if (!is_text(written, bytes))
+        rc = refuse_text(path, written, bytes, err);
+    else
+        written_append(out, strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark)
+                                                                      : written);
+    if (file) fclose(file);
+    free(written);
+    return rc;
 }

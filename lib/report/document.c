@@ -147,15 +147,13 @@ static void write_cell(text *out, const cell *c, bool head) {
     const bool code = c->style == CELL_CODE && *c->text && !head && !strpbrk(c->text, "`|");
     const bool strong = c->style == CELL_STRONG && *c->text && !head;
     const bool shows = c->id && *c->text;
-    text_append(out, " ");
+    text_append(out, strong ? " **" : " ");
     if (shows) text_append(out, PAGE_FIGURE);
     if (shows) markdown_escape(out, c->id);
     if (shows) text_append(out, PAGE_SHOWN);
-    if (strong) text_append(out, "**");
     (code ? markdown_code : markdown_escape)(out, c->text);
-    if (strong) text_append(out, "**");
     if (shows) text_append(out, PAGE_END);
-    text_append(out, " |");
+    text_append(out, strong ? "** |" : " |");
 }
 
 // Is the first text below the head of a column a number?

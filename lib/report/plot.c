@@ -387,8 +387,64 @@ status plot_intervals_draw(const plot_intervals *p, char **svg, error *err) {
     return rc;
 }
 
-// A label to the right of its point, or to the left of one in the right half.
-static void write_point(text *out, const plot_point *p, size_t at, double middle) {
+// A label beside its point, in characters: to the right of it, or to the left of one in the right
+// half.
+typedef struct point_label {
+    double left, right, line;
+    bool before; // to the left
+} point_label;
+
+typedef struct cloud_view {
+    double x_low, x_high, y_low, y_high;
+    bool log;
+} cloud_view;
+
+static point_label place_label(const cloud_view *view, const plot_point *p) {
+    enum { COLUMNS = 64, LINES = 14 }; // of a drawing on a narrow page
+    const double gap = 0.7, width = p->name ? (double)strlen(p->name) : 0;
+    const double x = view->log ? log(p->x / view->x_low) / log(view->x_high / view->x_low)
+                               : (p->x - view->x_low) / (view->x_high - view->x_low);
+    const bool before = x > 0.5;
+    const double left = COLUMNS * x + (before ? -gap - width : gap);
+    return (point_label){left, left + width,
+                         LINES * (p->y - view->y_low) / (view->y_high - view->y_low) + 0.6, before};
+}
+
+static bool labels_meet(const point_label *a, const point_label *b) {
+    return a->left < b->right && b->left < a->right && fabs(a->line - b->line) < 1.1;
+}
+
+// Moves a label up and down, one line further each time, until it meets none of those before it.
+// Returns by how many lines.
+static double move_label(point_label *labels, size_t at) {
+    enum { TRIES = 20 };
+    const double line = labels[at].line;
+    for (int n = 1; n <= TRIES; n++) {
+        size_t i = 0;
+        while (i < at && !labels_meet(&labels[i], &labels[at])) i++;
+        if (i == at) break;
+        labels[at].line = line + (n % 2 ? -1.2 : 1.2) * ((n + 1) / 2);
+    }
+    return labels[at].line - line;
+}
+
+static void write_label(text *out, const plot_point *p, const point_label *label, double moved) {
+    text_append(out, "set label ");
+    quote(out, p->name);
+    text_format(out, " at %.6g, first %.6g %s offset %g,%g front\n", p->x, p->y,
+                label->before ? "right" : "left", label->before ? -0.7 : 0.7, 0.6 + moved);
+}
+
+static void write_labels(text *out, const plot_cloud *c, const cloud_view *view) {
+    point_label *labels = memory_new(c->count, sizeof *labels);
+    for (size_t i = 0; i < c->count; i++) {
+        labels[i] = place_label(view, &c->points[i]);
+        if (c->points[i].name) write_label(out, &c->points[i], &labels[i], move_label(labels, i));
+    }
+    free(labels);
+}
+
+static void write_point(text *out, const plot_point *p, size_t at) {
     const char *colour = colours[at % PLOT_COLOURS];
     if (isfinite(p->x_low) && isfinite(p->x_high))
         text_format(
@@ -398,11 +454,6 @@ static void write_point(text *out, const plot_point *p, size_t at, double middle
         text_format(
             out, "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw 1.6 lc rgb '%s'\n",
             p->x, p->y_low, p->x, p->y_high, colour);
-    if (!p->name) return;
-    text_append(out, "set label ");
-    quote(out, p->name);
-    text_format(out, " at %.6g, first %.6g %s offset %g,0.6 front\n", p->x, p->y,
-                p->x > middle ? "right" : "left", p->x > middle ? -0.7 : 0.7);
 }
 
 // Each point has a colour of its own, unless a line joins them.
@@ -430,23 +481,24 @@ status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) {
         widen(p->y_low, &least, &most);
         widen(p->y_high, &least, &most);
     }
-    const double middle = c->log ? sqrt(low * high) : ((c->joined ? low : 0) + high) / 2;
+    const double height = most > least ? most - least : 1, width = high - low;
+    const cloud_view view = {.x_low = c->log      ? low / 1.5
+                                      : c->joined ? low - width / 20
+                                                  : 0,
+                             .x_high = c->log ? high * 1.5 : high + width / 20,
+                             .y_low = least - height / 20,
+                             .y_high = most + height / 8,
+                             .log = c->log};
     write_preamble(&script, HEIGHT, c->x);
     text_append(&script, "unset key\nset ylabel ");
     quote(&script, c->y);
-    text_append(&script, "\n");
-    const double height = most > least ? most - least : 1;
-    text_format(&script, "set yrange [%.6g:%.6g]\nset ytics %g\n", least - height / 20,
-                most + height / 8, round_step(height / 5));
+    text_format(&script, "\nset yrange [%.6g:%.6g]\nset ytics %g\n", view.y_low, view.y_high,
+                round_step(height / 5));
     if (c->percent) text_append(&script, "set format y '%g %%'\n");
     if (c->log) text_append(&script, "set logscale x\n");
-    if (c->log)
-        text_format(&script, "set xrange [%.6g:%.6g]\n", low / 1.5, high * 1.5);
-    else
-        text_format(&script, "set xrange [%.6g:%.6g]\n", c->joined ? low - (high - low) / 20 : 0,
-                    high + (high - low) / 20);
-    for (size_t i = 0; i < c->count; i++)
-        write_point(&script, &c->points[i], c->joined ? 0 : i, middle);
+    text_format(&script, "set xrange [%.6g:%.6g]\n", view.x_low, view.x_high);
+    for (size_t i = 0; i < c->count; i++) write_point(&script, &c->points[i], c->joined ? 0 : i);
+    write_labels(&script, c, &view);
     write_points_of(&script, c);
     status rc = drawing_make(&script, c->id, c->title, HEIGHT, svg, err);
     text_release(&script);

@@ -310,7 +310,7 @@ setup() {
         a_run "b/$n" key="b$n" right=80 name=better
     done
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "| of two models: different | 0.002 | McNemar's, 100 samples; one seed says nothing about the method |"
+    says out/report.md "| of two models: different | 0.002 | McNemar's, 100 samples of one seed |"
     [ "$(json out/report.json "page['experiments'][1]['compared']['accuracy_verdict']['of_models']")" = True ]
 }
 

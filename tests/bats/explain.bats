@@ -47,7 +47,7 @@ steps() {
 # of NAME EXPRESSION: what it gives for the comparison `c` of that item of the ladder, or of `all`,
 # in out/report.json.
 of() {
-    json out/report.json "[$2 for c in [page['plan']['all']] + [s['compared'] for s in page['plan']['items'] if s['compared']] if c['name'] == '$1'][0]"
+    json out/report.json "[($2) for c in [page['plan']['all']] + [s['compared'] for s in page['plan']['items'] if s['compared']] if c['name'] == '$1'][0]"
 }
 
 # ---- The plan --------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ some_runs() {
 
 # walk QUANTITY EXPRESSION: what it gives for the walk `w` of the published figures of that quantity.
 walk() {
-    json out/report.json "[$2 for w in page['plan']['walks'] if w['quantity'] == '$1'][0]"
+    json out/report.json "[($2) for w in page['plan']['walks'] if w['quantity'] == '$1'][0]"
 }
 
 # claim SOURCE ROW...: more rows of the claim of that name.

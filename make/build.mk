@@ -103,7 +103,7 @@ check-build:
 # alone does not identify the source.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(scripts/version); \
-	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
+	s=$$(find Makefile make lib tools share/report -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
 	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
 	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }
 # The flags that affect the code, for the manifest; without characters that are special in strings

@@ -227,7 +227,7 @@ static yaml_node *experiment_node(const results *r, size_t at) {
     put_count(node, "shards", g->runs[0]->virtual_shards);
     put_boolean(node, "simulated", seed_group_is_simulated(g));
     yaml_put(node, "target", facts_target(g->runs, g->count));
-    yaml_put(node, "compared", c ? facts_comparison(r, c, g->name) : facts_string(NULL));
+    yaml_put(node, "compared", c ? facts_comparison(c, g->name) : facts_string(NULL));
     return node;
 }
 

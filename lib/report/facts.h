@@ -30,10 +30,12 @@ const yaml_node *facts_figure(const facts *f, const yaml_node *mapping, const ch
 yaml_node *facts_number(double value);      // null if it is not known
 yaml_node *facts_count(int64_t value);      // null below 0
 yaml_node *facts_string(const char *value); // null if it is empty
+// A list of mappings {of, a, b} (results/reasons.h).
+yaml_node *facts_reasons(const reason_list *list);
 // Why the times of a run are simulated: more ranks than devices.
 yaml_node *facts_crowd(const run *one);
 // A comparison whose figures belong to `owner`.
-yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner);
+yaml_node *facts_comparison(const comparison *c, const char *owner);
 // Adds `execution` and `gpus` to the node of a run.
 status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
 // Adds `classes`, `confusion` and `same_predictions` to the node of a run.
@@ -57,7 +59,7 @@ yaml_node *facts_rules(void);
 // Properties of machines and executions; the executions of a run that do not count; all files; all
 // commands.
 yaml_node *facts_environment(const run_list *list);
-yaml_node *facts_excluded(const results *r, const run *one);
+yaml_node *facts_excluded(const run *one);
 yaml_node *facts_files(const run_list *list);
 yaml_node *facts_commands(const run_list *list);
 // Adds what a page shows of these runs alone: `runs`, `experiments`, `plan`, `charts` and more.

@@ -51,24 +51,34 @@ static yaml_node *range_node(double value, interval range) {
     return node;
 }
 
-static yaml_node *setting_node(const results *r, const comparison *c) {
-    text out = {0};
-    if (c->setting)
-        like_append_setting(c->subject->runs[0], c->baseline->runs[0], c->setting,
-                            r->options.language, &out);
-    yaml_node *node = facts_string(text_string(&out));
-    text_release(&out);
+yaml_node *facts_reasons(const reason_list *list) {
+    yaml_node *nodes = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < list->count; i++) {
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        yaml_put(node, "of", yaml_new_string(list->items[i].of));
+        yaml_put(node, "a", facts_string(list->items[i].a));
+        yaml_put(node, "b", facts_string(list->items[i].b));
+        yaml_append(nodes, node);
+    }
+    return nodes;
+}
+
+static yaml_node *setting_node(const comparison *c) {
+    reason_list setting = {0};
+    if (c->setting) like_setting(c->subject->runs[0], c->baseline->runs[0], c->setting, &setting);
+    yaml_node *node = facts_reasons(&setting);
+    reasons_release(&setting);
     return node;
 }
 
-yaml_node *facts_comparison(const results *r, const comparison *c, const char *owner) {
+yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", facts_string(owner));
     yaml_put(node, "subject", facts_string(c->subject->name));
     yaml_put(node, "baseline", facts_string(c->baseline->name));
-    yaml_put(node, "unlike", facts_string(c->reasons)); // why not like for like; null: it is
-    yaml_put(node, "setting", setting_node(r, c));
-    yaml_put(node, "arithmetic", facts_string(c->arithmetic));
+    yaml_put(node, "unlike", facts_reasons(&c->unlike)); // why not like for like; empty: it is
+    yaml_put(node, "setting", setting_node(c));
+    yaml_put(node, "arithmetic", facts_reasons(&c->arithmetic));
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : facts_string(NULL));
@@ -181,7 +191,7 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
     return node;
 }
 
-static yaml_node *item_node(const results *r, const plan *p, const planned *one) {
+static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
     yaml_put(node, "name", facts_string(one->name));
     yaml_put(node, "role", facts_string(roles[one->role]));
@@ -198,7 +208,7 @@ static yaml_node *item_node(const results *r, const plan *p, const planned *one)
     yaml_put(node, "published", published_of_item(one));
     yaml_put(node, "cause", cause_of(p, one));
     yaml_put(node, "compared",
-             one->compared ? facts_comparison(r, &one->step, one->name) : facts_string(NULL));
+             one->compared ? facts_comparison(&one->step, one->name) : facts_string(NULL));
     return node;
 }
 
@@ -240,8 +250,7 @@ static status put_best(const results *r, yaml_node *items, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; best < p->count && rc == STATUS_OK && i < p->count; i++) {
         if (i == best) continue;
-        rc = compare(&p->items[i].runs, &p->items[best].runs, &p->varied, r->options.language,
-                     &all[i], err);
+        rc = compare(&p->items[i].runs, &p->items[best].runs, &p->varied, &all[i], err);
         family[count++] = &all[i];
     }
     compare_together(family, rc == STATUS_OK ? count : 0);
@@ -297,7 +306,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
              p->vary && p->vary->kind == YAML_SEQUENCE ? yaml_copy(p->vary)
                                                        : yaml_new(YAML_SEQUENCE));
     for (size_t i = 0; i < p->count; i++) {
-        yaml_node *item = item_node(r, p, &p->items[i]);
+        yaml_node *item = item_node(p, &p->items[i]);
         yaml_put(item, "fastest", yaml_new_boolean(i == fastest));
         yaml_put(item, "bound", bound_of(r, &p->items[i]));
         yaml_append(items, item);
@@ -306,7 +315,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
     yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
     yaml_put(node, "items", items);
-    yaml_put(node, "all", p->ladder ? facts_comparison(r, &p->all, "all") : facts_string(NULL));
+    yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : facts_string(NULL));
     const status rc = facts_walks(r, &walks, err);
     yaml_put(node, "walks", walks);
     return rc != STATUS_OK ? rc : put_best(r, items, err);

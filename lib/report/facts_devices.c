@@ -98,8 +98,8 @@ static yaml_node *share_nodes(const results *r, const run *one) {
 
 // Why there are no times to show; null if there are.
 static yaml_node *no_times(const run *one) {
-    const char *reason = !run_has_time(one) ? one->restarted ? "restarted" : "resumed" : "phases";
-    return facts_string(execution_has_times(one) ? "" : reason);
+    const char *why = !run_has_time(one) ? one->restarted ? "restarted" : "resumed" : "phases";
+    return facts_string(execution_has_times(one) ? "" : why);
 }
 
 static yaml_node *execution_node(const results *r, const run *one) {

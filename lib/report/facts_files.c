@@ -94,17 +94,17 @@ yaml_node *facts_environment(const run_list *list) {
 }
 
 // The executions whose times do not count, with the reasons.
-yaml_node *facts_excluded(const results *r, const run *one) {
+yaml_node *facts_excluded(const run *one) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < one->excluded_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
         yaml_node *node = yaml_new(YAML_MAPPING);
-        text why = {0};
-        like_append_executed(other, one, r->options.language, &why);
+        reason_list why = {0};
+        like_not_executed(other, one, &why);
         yaml_put(node, "folder", facts_string(other->folder));
-        yaml_put(node, "why", facts_string(text_string(&why)));
+        yaml_put(node, "why", facts_reasons(&why));
         yaml_append(list, node);
-        text_release(&why);
+        reasons_release(&why);
     }
     return list;
 }

@@ -24,7 +24,7 @@ static yaml_node *item_node(const prediction *p) {
     yaml_put(node, "name", facts_string(p->subject->name));
     yaml_put(node, "runs", runs);
     yaml_put(node, "basis", facts_string(p->basis ? p->basis->name : ""));
-    yaml_put(node, "reason", facts_string(p->reason)); // why there is none
+    yaml_put(node, "reason", facts_reasons(&p->reason)); // why there is none
     yaml_put(node, "projects", yaml_new_boolean(p->projects));
     yaml_put(node, "published", published_projection(p->subject->runs[0]));
     return node;
@@ -32,7 +32,7 @@ static yaml_node *item_node(const prediction *p) {
 
 static bool is_used(const results *r, const collective *c) {
     for (size_t i = 0; i < r->prediction_count; i++)
-        if (!r->predictions[i].reason && r->predictions[i].cost == c) return true;
+        if (!r->predictions[i].reason.count && r->predictions[i].cost == c) return true;
     return false;
 }
 

@@ -159,10 +159,9 @@ static status put_here(const results *r, yaml_node *node, const published_step *
     const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
     const run *before = from->runs.runs[0], *after = to->runs.runs[0];
     comparison c;
-    const status rc =
-        compare(&to->runs, &from->runs, &r->plan.varied, r->options.language, &c, err);
+    const status rc = compare(&to->runs, &from->runs, &r->plan.varied, &c, err);
     if (rc != STATUS_OK) return rc;
-    yaml_put(node, "here", facts_comparison(r, &c, NULL));
+    yaml_put(node, "here", facts_comparison(&c, NULL));
     yaml_put(node, "shards_before", facts_count(before->virtual_shards));
     yaml_put(node, "shards_after", facts_count(after->virtual_shards));
     yaml_put(node, "epochs_before", facts_number(before->planned_epochs));

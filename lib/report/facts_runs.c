@@ -120,7 +120,7 @@ void facts_run_details(yaml_node *node, const results *r, const run *one) {
     yaml_put(node, "no_times", no_times_of(one));
     yaml_put(node, "split", split_of(r, one));
     yaml_put(node, "recorded_epochs", epochs);
-    yaml_put(node, "excluded", facts_excluded(r, one));
+    yaml_put(node, "excluded", facts_excluded(one));
 }
 
 // The most that other programs used while a run trained, and the largest share of the time in which

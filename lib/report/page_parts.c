@@ -120,17 +120,21 @@ static bool has_words(const char *string) {
     return letters == WORD_LETTERS;
 }
 
+static bool is_only(const markdown_node *node, markdown_kind kind) {
+    return node && !node->next && node->kind == kind;
+}
+
 static page_cell_kind kind_of(const page_cell *c) {
-    const markdown_node *only = c->content->first;
-    if (only && !only->next && only->kind == MARKDOWN_STRONG) return PAGE_STRONG;
-    if (only && !only->next && only->kind == MARKDOWN_CODE) return PAGE_CODE;
+    if (is_only(c->content->first, MARKDOWN_STRONG)) return PAGE_STRONG;
+    if (is_only(c->content->first, MARKDOWN_CODE)) return PAGE_CODE;
     if (!c->right) return PAGE_TEXT;
     return text_columns(c->text) > NUMBER_COLUMNS && has_words(c->text) ? PAGE_TEXT : PAGE_NUMBER;
 }
 
 static void read_cell(markdown_node *node, page_cell *c) {
     text plain = {0};
-    *c = (page_cell){.right = node->number, .id = take_id(node), .content = node};
+    markdown_node *holder = is_only(node->first, MARKDOWN_STRONG) ? node->first : node;
+    *c = (page_cell){.right = node->number, .id = take_id(holder), .content = node};
     markdown_text(node, &plain);
     page_strip_marks(&plain);
     c->text = memory_string(text_string(&plain));

@@ -51,8 +51,7 @@ static void set_speedup_over(published_own *own, const results *r, const seed_gr
         comparison c = {0};
         error err = {0};
         if (strcmp(r->groups[i].name, name) != 0) continue;
-        if (compare(g, &r->groups[i], &r->plan.varied, r->options.language, &c, &err) == STATUS_OK)
-            set_speedup(own, &c);
+        if (compare(g, &r->groups[i], &r->plan.varied, &c, &err) == STATUS_OK) set_speedup(own, &c);
         comparison_release(&c);
     }
 }

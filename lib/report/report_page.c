@@ -183,6 +183,11 @@ static char from[] = "--from=markdown_strict+pipe_tables+backtick_code_blocks+al
                      "+intraword_underscores+space_in_atx_header+startnum"
                      "+lists_without_preceding_blankline";
 
+// Letters that LaTeX's usual font lacks.
+static char letters[] = "--variable=header-includes=\\ifPDFTeX\\else"
+                        "\\catcode`α=13\\protected\\defα{\\ensuremath{\\alpha}}"
+                        "\\catcode`β=13\\protected\\defβ{\\ensuremath{\\beta}}\\fi";
+
 status page_to_latex(const char *page, bool pictures, text *out, error *err) {
     text plain = {0}, markdown = {0};
     bool found;
@@ -201,6 +206,7 @@ status page_to_latex(const char *page, bool pictures, text *out, error *err) {
                                "--toc-depth=1",
                                "--variable=geometry:a4paper,margin=1.5cm",
                                "--variable=fontsize:8pt",
+                               letters,
                                "--variable",
                                has_wide(text_string(&markdown)) ? wide : narrow,
                                NULL};

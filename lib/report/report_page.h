@@ -4,45 +4,47 @@
 //
 //     # Title
 //
-//     <small>author · machine · date</small>          the byline; may be missing
+//     <small>author · machine · date</small>     the byline; may be missing
 //
-//     All before the first section is the first screen.  Its paragraphs before the first picture
-//                                                        or table are the answer
-//     ![id](figures/id.svg)                              a picture alone in a paragraph
+//     The answer.                                all before the first section is the first screen;
+//                                                its paragraphs before the first picture or table
+//     ![id](figures/id.svg)                      are the answer
 //
-//     Its caption is the paragraph after it.
+//     Its caption.                               the paragraph after a picture alone
 //
-//     | Run     | s / epoch |                            a column aligned right has numbers; one
-//     | ---     | ---:      |                            without a text below its head is dropped,
-//     | **one** | 1.25†     |                            unless it is the first. A cell may be
-//                                                        **the name of a row** or `code`. A table
-//                                                        without a row is dropped
-//
-//     <small>Small print, below a table or picture.</small>
-//
+//     | Run | s / epoch |                        each row begins and ends with a bar; numbers are
+//     | --- | ---: |                             in columns aligned right; a column without a text
+//     | **one** | 1.25† |                        below its head is dropped, but not the first; a
+//                                                cell may be **the name of a row** or `code`; a
+//                                                table without a row is dropped
+//     <small>Small print.</small>                below a table or picture; of a long one the first
+//                                                sentence is shown
 //     ## Section
 //
-//     <!-- matrix -->                                    the next table is shaded by the shares of
-//                                                        its numbers in their row
-//     Its caption.                                       may be missing
+//     <!-- matrix -->                            the next table is shaded: by each number's share
+//                                                in its row
+//     Its caption.                               may be missing
 //
 //     | | cat | dog |
+//     | --- | ---: | ---: |
 //     ...
 //
-//     <!-- folded -->                                    the next section is collapsed on screen,
-//                                                        and printed
+//     <!-- folded -->                            the next section is collapsed on screen, and
+//                                                printed
 //     ## Files
 //     ...
 //
-//     † A last paragraph that begins with † is the footnote: each † on the page links to it.
+//     † The footnote.                            a last paragraph that begins with †, to which each
+//                                                † on the page is a link; may be missing
 //
 // What comes from files and command lines is written by markdown_escape and its neighbours
 // (base/markdown_text.h), and an author's Markdown by written_append (written.h). Of HTML a page
 // has what is shown here: all other tags are shown as text. Links lead to other pages, or nowhere.
 //
-// MARK_FIGURE id MARK_SHOWN text MARK_END in a cell or paragraph says that the text shows the
-// figure of this id, as for `report --why`. report.html says so under the mouse, the others drop
-// the marks (base/markdown_text.h).
+// MARK_FIGURE id MARK_SHOWN text MARK_END says that the text shows the figure of this id, as for
+// `report --why`; the id is escaped. The marks lie inside of **strong**, and outside of `code`.
+// report.html says so under the mouse, the others drop the marks. They are for private use in
+// Unicode, and markdown_escape lets none through.
 #ifndef LOCKSTEP_REPORT_REPORT_PAGE_H
 #define LOCKSTEP_REPORT_REPORT_PAGE_H
 

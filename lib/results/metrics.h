@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "results/run.h"
 #include "results/statistics.h"
-#include "words/words.h"
 
 typedef enum metric_kind {
     METRIC_PARAMETER, // a setting of a run
@@ -60,7 +59,6 @@ typedef struct metric_counts {
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"
     const char *unit;    // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
-    const char *heading; // of its column: a WORD
     metric_style style;
     metric_kind kind;
     metric_over over;

@@ -78,7 +78,9 @@ interval() {
     [ "$(compared out/report.json b "c['time']['kind'], c['time']['test'], c['time']['subject'], c['time']['missing']")" = "('different', 'turns', 6, None)" ]
     says out/report.md "For the times per epoch, arms took turns: 6 executions of 50 turns each."
     lacks out/report.md "ther programs used"
-    lacks out/report.md "A verdict on time needs 3"
+    says out/report.md "| **b** | 2.00× | [1.99, 2.01] | faster |"
+    says out/report.md "s / epoch: the time per sample while arms took turns, times the samples of an epoch."
+    lacks out/report.md "A verdict on time needs 3 executions"
     [ "$(figure out/report.csv a.turns)" = 6 ]
     [ "$(figure out/report.csv a.total_seconds)" = 6.5 ]
     [ "$(figure out/report.csv a.execution.1.seconds_per_epoch)" = 1 ]
@@ -113,7 +115,7 @@ interval() {
     turns t others=0.9 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
     says out/report.md "Other programs used 0.9 of 2 cores meanwhile, and the intervals include what that cost."
-    [ "$(json out/report.json "page['turns']['others'], page['turns']['cores']")" = "(0.9, 2)" ]
+    [ "$(json out/report.json "page['turns']['others'], page['turns']['cores']")" = "0.9 2" ]
     turns u others=0.05 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns u --out quiet
     lacks quiet/report.md "ther programs used"

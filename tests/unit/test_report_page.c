@@ -142,23 +142,26 @@ static void matrices_are_shaded(void **state) {
 static void figures_have_ids(void **state) {
     (void)state;
     static const char page[] = "# t\n\nIt is " SHOWN(
-        "a\\*b.x",
-        "**5**") ".\n\n| a | b |\n"
-                 "| --- | ---: |\n| " SHOWN("r.n", "**r**") " | " SHOWN(
-                     "r.a", "7 %") " |\n| `c` | " SHOWN("r.b", "1") " to " SHOWN("r.c", "2") " |\n";
+        "a\\*b.x", "**5**") ".\n\n| a | b |\n"
+                            "| --- | ---: |\n| "
+                            "**" SHOWN("r.n", "(r)") "**"
+                                                     " | " SHOWN("r.a", "7 %") " |\n| `c` | " SHOWN(
+                                                         "r.b", "1") " to " SHOWN("r.c",
+                                                                                  "2") " |\n";
     text out = {0};
     html_of(page, &out);
     contains(&out, "It is <span title=\"report DIR... --why a*b.x\"><strong>5</strong></span>.");
-    contains(&out, "<th scope=row title=\"report DIR... --why r.n\">r</th>"
+    contains(&out, "<th scope=row title=\"report DIR... --why r.n\">(r)</th>"
                    "<td class=n title=\"report DIR... --why r.a\">7&nbsp;%</td>");
     contains(&out, "<td class=n><span title=\"report DIR... --why r.b\">1</span> to "
                    "<span title=\"report DIR... --why r.c\">2</span></td>");
     text_release(&out);
     page_to_markdown(page, &out);
     assert_string_equal(text_string(&out), "# t\n\nIt is **5**.\n\n| a | b |\n| --- | ---: |\n"
-                                           "| **r** | 7 % |\n| `c` | 1 to 2 |\n");
+                                           "| **(r)** | 7 % |\n| `c` | 1 to 2 |\n");
     text_of(page, &out);
-    assert_string_equal(text_string(&out), "t\nIt is 5.\n\na       b\nr     7 %\nc  1 to 2\n");
+    assert_string_equal(text_string(&out),
+                        "t\nIt is 5.\n\na         b\n(r)     7 %\nc    1 to 2\n");
     // Marks that are not closed, or not opened.
     html_of("# t\n\nx" MARK_END " " MARK_FIGURE "a" MARK_SHOWN "y\n\n" MARK_FIGURE "z\n", &out);
     contains(&out,

@@ -150,7 +150,7 @@ YAML
     [ "$(items "v['bound']")" = "['loader', 'undecided', 'compute']" ]
     [ "$(items "v['fastest']")" = "[False, False, True]" ]
     [ "$(items "v['compared'] and v['compared']['time']['tests']")" = "[None, 2, 2]" ]
-    [ "$(json out/report.json "[(f['value'], f['low'], f['high']) for f in page['figures'] if f['id'].endswith('.load_share')]")" = "[(0.8, 0.8, 0.8), (0.5, 0.5, 0.5), (0.125, 0.125, 0.125)]" ]
+    [ "$(json out/report.json "[tuple(round(f[k], 9) for k in ('value', 'low', 'high')) for f in page['figures'] if f['id'].endswith('.load_share')]")" = "[(0.8, 0.8, 0.8), (0.5, 0.5, 0.5), (0.125, 0.125, 0.125)]" ]
     grep -qF '| **loader\_workers-4** | Load, s / step | 0.0005 | 0.0125 | R004 |' out/report.md
     grep -qF '| **loader\_workers-4** | Test accuracy | 70–80 % | 70.00 % | R004 |' out/report.md
     succeeds "$BIN/report" loader* --plan plan.yaml --answer --lang zh

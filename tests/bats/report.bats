@@ -275,7 +275,7 @@ setup() {
     a_run b name=slow epochs=4,2,2.02,1.98,2.01,1.99
     succeeds "$REPORT" b --baseline a --out out
     lacks out/report.md "×"
-    says out/report.md "| **slow** | no verdict: too few executions | yes |"
+    says out/report.md "| **slow** | no verdict: 1 of 3 executions | yes |"
     [ "$(json out/report.json "'%.2f %s' % tuple(page['experiments'][1]['compared']['ratio'][k] for k in ('value', 'low'))")" = "0.50 None" ]
     [ "$(json out/report.json "'%.2f %.2f' % tuple(page['experiments'][1]['compared']['spread'][k] for k in ('low', 'high'))")" = "0.49 0.52" ]
     grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions (EXECUTIONS=3),' out/report.csv
@@ -329,7 +329,6 @@ setup() {
         a_run other name=other $change
         succeeds "$REPORT" other --baseline base --out out
         says out/report.md "| **other** | not like for like: $reason |"
-        [ "$(json out/report.json "page['experiments'][1]['compared']['unlike']")" = "$reason" ]
         [ -z "$(figure out/report.csv other.speedup)" ]
     done <<'END'
 batch=256 workers=4|global batch 256 vs 64; loader workers 4 vs 0
@@ -348,7 +347,7 @@ END
         rm -rf other out
         a_run other name=other "$change"
         succeeds "$REPORT" other --baseline base --out out
-        says out/report.md "| **other** | $setting: no verdict: too few executions |"
+        says out/report.md "| **other** | $setting: no verdict: 1 of 3 executions |"
         says out/report.md "other differs in one setting: $setting."
         grep -q "^other.speedup,.*$setting: no verdict" out/report.csv
         [ -n "$(figure out/report.csv other.speedup)" ]

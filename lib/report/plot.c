@@ -13,7 +13,7 @@ static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e
                                                   "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
 enum { WIDTH = DRAWING_WIDTH, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
 // Characters of a name that leaves room for a second one, or for two more.
-enum { HALF_LEGEND = 18, THIRD_LEGEND = 12 };
+enum { HALF_LEGEND = 18, THIRD_LEGEND = 11 };
 
 // In single quotes gnuplot takes every character literally; a quote is doubled.
 static void quote(text *out, const char *string) {

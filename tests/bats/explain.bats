@@ -47,7 +47,7 @@ steps() {
 # of NAME EXPRESSION: what it gives for the comparison `c` of that item of the ladder, or of `all`,
 # in out/report.json.
 of() {
-    json out/report.json "[$2 for c in [page['plan']['all']] + [s['compared'] for s in page['plan']['items'] if s['compared']] if c['name'] == '$1'][0]"
+    json out/report.json "[($2) for c in [page['plan']['all']] + [s['compared'] for s in page['plan']['items'] if s['compared']] if c['name'] == '$1'][0]"
 }
 
 # ---- The plan --------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ some_runs() {
     [ "$(json out/report.json "[s['cause'] for s in page['plan']['items'] if s['cause']]")" = \
         "[{'most': True, 'one_seed': True, 'step': '03-global-batch'}]" ]
     grep -Eq '^\*\*The accuracy was lost because the learning rate was not scaled with the batch\*\*: a scaled rate gives back \+32\.00 points \[.*\], with one seed\. The cause is not world size and strategy, which leaves the model the same, bit for bit\.$' out/report.md
-    [ "$(json out/report.json "page['plan']['walks'], [s['published'] for s in page['plan']['items'] if s['published']]")" = "([], [])" ]
+    [ "$(json out/report.json "page['plan']['walks'], [s['published'] for s in page['plan']['items'] if s['published']]")" = "[] []" ]
     lacks out/report.md "ublished"
     grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
     grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
@@ -315,7 +315,7 @@ some_runs() {
 
 # walk QUANTITY EXPRESSION: what it gives for the walk `w` of the published figures of that quantity.
 walk() {
-    json out/report.json "[$2 for w in page['plan']['walks'] if w['quantity'] == '$1'][0]"
+    json out/report.json "[($2) for w in page['plan']['walks'] if w['quantity'] == '$1'][0]"
 }
 
 # claim SOURCE ROW...: more rows of the claim of that name.

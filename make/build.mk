@@ -141,7 +141,7 @@ $(LIB): $(LIBOBJ) $(OBJ)/members
 # Each mode links its own binaries, so that those of another mode are not used as its own; build/bin
 # and build/lib have the last ones built, as hard links where the file system has them. A linker
 # replaces its output, so a program that runs stays as it was.
-place = mkdir -p $(@D); cmp -s $< $@ || { { ln -f $< $@.new 2>/dev/null || cp $< $@.new; } && mv -f $@.new $@; }
+place = [ $< -ef $@ ] || { mkdir -p $(@D); cmp -s $< $@ || { { ln -f $< $@.new 2>/dev/null || cp $< $@.new; } && mv -f $@.new $@; }; }
 $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)

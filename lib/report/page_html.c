@@ -23,7 +23,7 @@ typedef struct writer {
     size_t count;                // of drawings
     const markdown_node *footer; // the footnote; NULL: none
     size_t section;              // sections are numbered from 1; before them is the first screen
-    bool folded, fold;           // this section is; the next one is
+    bool folded, part, fold;     // this section is; this subsection is; the next one is
     bool answered;               // the first picture or table was written
     size_t shown;                // open marks of figures
 } writer;
@@ -335,8 +335,24 @@ static void write_contents(writer *w, const markdown_node *root) {
     text_append(w->out, "</nav>\n");
 }
 
+// Ends a folded subsection.
+static void end_part(writer *w) {
+    if (w->part) text_append(w->out, "</div>\n");
+    w->part = false;
+}
+
+static void begin_part(writer *w, const markdown_node *heading) {
+    end_part(w);
+    w->part = w->fold;
+    w->fold = false;
+    if (w->part) text_append(w->out, "<details class=fold><summary>");
+    write_prose(w, "<h3>", heading, w->part ? "</h3></summary></details>\n" : "</h3>\n");
+    if (w->part) text_append(w->out, "<div class=folded>\n");
+}
+
 // Ends the first screen, or a folded section.
 static void end_section(writer *w) {
+    end_part(w);
     if (!w->section || w->folded) text_append(w->out, "</div>\n");
 }
 
@@ -361,6 +377,8 @@ static void write_body(writer *w, const markdown_node *root, markdown_node *firs
             n = write_matrix(w, n);
         else if (page_is_section(n))
             begin_section(w, n, root);
+        else if (page_is_subsection(n))
+            begin_part(w, n);
         else if (page_is_picture(n))
             n = write_figures(w, n);
         else

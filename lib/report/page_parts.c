@@ -33,6 +33,10 @@ bool page_is_section(const markdown_node *block) {
     return block->kind == MARKDOWN_HEADING && block->number == 2;
 }
 
+bool page_is_subsection(const markdown_node *block) {
+    return block->kind == MARKDOWN_HEADING && block->number == 3;
+}
+
 static bool is_tag(const markdown_node *node, const char *tag) {
     return node && node->kind == MARKDOWN_HTML && strcmp(node->text, tag) == 0;
 }

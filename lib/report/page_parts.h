@@ -40,6 +40,7 @@ markdown_node *page_head(const markdown_node *root, text *title);
 const markdown_node *page_footnote(const markdown_node *root);
 // Does the block begin a section of the page?
 bool page_is_section(const markdown_node *block);
+bool page_is_subsection(const markdown_node *block);
 // Is the paragraph small print, <small>…</small>? Is the node one of these tags?
 bool page_is_note(const markdown_node *paragraph);
 bool page_is_small(const markdown_node *node);

@@ -29,8 +29,8 @@
 //     | --- | ---: | ---: |
 //     ...
 //
-//     <!-- folded -->                            the next section is collapsed on screen, and
-//                                                printed
+//     <!-- folded -->                            the next section or subsection is collapsed on
+//                                                screen, and printed
 //     ## Files
 //     ...
 //

@@ -86,6 +86,19 @@ static void pictures_have_captions(void **state) {
     text_release(&out);
 }
 
+static void subsections_are_folded(void **state) {
+    text out = {0};
+    (void)state;
+    html_of("# t\n\n## a\n\n<!-- folded -->\n\n### b\n\nin\n\n### c\n\nout\n\n"
+            "<!-- folded -->\n\n### d\n\nin\n\n## e\n",
+            &out);
+    contains(&out, "<details class=fold><summary><h3>b</h3></summary></details>\n"
+                   "<div class=folded>\n<p>in</p>\n</div>\n<h3>c</h3>\n<p>out</p>\n"
+                   "<details class=fold><summary><h3>d</h3></summary></details>\n"
+                   "<div class=folded>\n<p>in</p>\n</div>\n<h2 id=s2>e</h2>\n");
+    text_release(&out);
+}
+
 static void long_small_print_is_folded(void **state) {
     (void)state;
     text page = {0}, out = {0};
@@ -436,6 +449,7 @@ int main(void) {
         cmocka_unit_test(pages_have_contents_and_folds),
         cmocka_unit_test(pages_stand_alone),
         cmocka_unit_test(pictures_have_captions),
+        cmocka_unit_test(subsections_are_folded),
         cmocka_unit_test(long_small_print_is_folded),
         cmocka_unit_test(tables_have_heads_and_names),
         cmocka_unit_test(matrices_are_shaded),

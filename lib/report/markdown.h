@@ -54,7 +54,8 @@ void markdown_text(const markdown_node *node, text *out);
 const char *markdown_library_version(void);
 
 // Append anyone's text: as text in a line, as code in a line, and as a block of code. Line breaks
-// become blanks, except in the block. The characters that report_page.h uses as marks become '?'.
+// become blanks, except in the block. Characters that deceive (printable.h), and those that
+// report_page.h uses as marks, become '?'.
 void markdown_escape(text *out, const char *string);
 void markdown_code(text *out, const char *string);
 void markdown_code_block(text *out, const char *code);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/filter.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -18,7 +19,7 @@
 #include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 8 };
+enum { REPORT_BITS = 9 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *plan, *collectives, *test;
@@ -32,9 +33,9 @@ static const char NOTES[] =
     "both (train/, evaluate/), a folder of such folders numbered 1, 2, 3 (executions\n"
     "of one run), or an experiment folder of seed-* folders. Runs with the same key\n"
     "count as one: their times are pooled if they were executed under the same\n"
-    "conditions. --out writes report.html, report.md, report.csv, report.tex,\n"
-    "figures/ and manifest.yaml; --why, --check, --answer and --summary also work\n"
-    "without it.\n"
+    "conditions. --out writes report.html, report.md, report.json, report.csv,\n"
+    "figures/ and manifest.yaml, and report.tex if pandoc is installed; --why,\n"
+    "--check, --answer and --summary also work without it.\n"
     "\n"
     "--why FIGURE explains a figure: how it is computed, from which files, and where\n"
     "their inputs came from. Its DIR may be the folder of a report, or a file in it:\n"
@@ -78,9 +79,7 @@ static status answer(const results *r, const char *question, text *out, error *e
 
 static status summary(const results *r, const char *question, text *out, error *err) {
     (void)question; // there is none
-    (void)err;
-    report_summary(r, out);
-    return STATUS_OK;
+    return report_summary(r, out, err);
 }
 
 // ---- The same for --json: one object, {"why": [line], "answer": [line], "check": [{...}]} ----
@@ -133,6 +132,8 @@ static status make_report(const results *r, const options *o, const cli_call *ca
     TRY(output_lock_folder(o->out, call->log, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
+    if (!filter_exists("pandoc"))
+        log_info(call->log, "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
     TRY(write_manifest(o->out, m, err));
 out:
@@ -247,6 +248,8 @@ status report_tool(int argc, char **argv, FILE *answers, error *err) {
         {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
         {"discussion", CLI_STRING, &o.page.discussion, "FILE",
          "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
+        {"template", CLI_STRING, &o.page.templates, "DIR",
+         "own templates: page.md and others in it replace those of the same name", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
          0},

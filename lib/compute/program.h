@@ -41,7 +41,7 @@ typedef struct layer {
     uint64_t key;                // of its random numbers: see layer_seed
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
-    int with_skip; // add: likewise, of its second input: see layer_second_source
+    int with_skip; // has_second: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
@@ -72,7 +72,7 @@ static inline const layer_traits *layer_traits_of(const layer *l) {
 
 // Returns true if the layer has a second input.
 static inline bool layer_has_second(const layer *l) {
-    return layer_traits_of(l)->role == ROLE_SUM;
+    return layer_traits_of(l)->has_second;
 }
 
 // Returns the index of the layer whose output is the input of layer i; -1: the program's input.

@@ -308,19 +308,21 @@ static status read_flatten(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_add(builder *b, reading *r) {
+// The second input has the shape of the first.
+static status read_second(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "with");
     layer *l = r->l;
+    const char *verb = layer_traits_of(l)->word;
     int with;
-    if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to add");
+    if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to %s", verb);
     status rc = layer_find(b, node, "with", &with);
     if (rc != STATUS_OK) return rc;
     const shape a = l->in, other = layer_shape(b, with);
     if (a.channels != other.channels || a.height != other.height || a.width != other.width)
         return yaml_error(r->place, b->err,
-                          "layer '%s' cannot add [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
+                          "layer '%s' cannot %s [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
                           "their shapes differ",
-                          l->name, a.channels, a.height, a.width,
+                          l->name, verb, a.channels, a.height, a.width,
                           layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
                           other.height, other.width, layer_name(b, with));
     l->with_skip = l->number - 1 - with;
@@ -334,26 +336,22 @@ static status read_plain(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+// ---- The words ----
+
+// The names of options in layer_kinds.h: their keys, and what reads them.
+#define OPTIONS_plain      {0}, read_plain
+#define OPTIONS_flatten    {0}, read_flatten
+#define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
+#define OPTIONS_linear     {"out", "bias"}, read_linear
+#define OPTIONS_batch_norm {"eps", "momentum"}, read_batch_norm
+#define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
+#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
+#define OPTIONS_dropout    {"p"}, read_dropout
+#define OPTIONS_scale      {"factor"}, read_scale
+#define OPTIONS_second     {"with"}, read_second
+
+#define TYPE(to, KIND, word, options, ...) \
+    [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_CONV] = {"conv",
-                    "conv",
-                    LAYER_CONV,
-                    {"out", "kernel", "stride", "padding", "bias", "groups"},
-                    read_conv},
-    [LAYER_LINEAR] = {"linear", "fc", LAYER_LINEAR, {"out", "bias"}, read_linear},
-    [LAYER_BATCH_NORM] =
-        {"batch_norm", "bn", LAYER_BATCH_NORM, {"eps", "momentum"}, read_batch_norm},
-    [LAYER_RELU] = {"relu", "relu", LAYER_RELU, {0}, read_plain},
-    [LAYER_MAX_POOL] =
-        {"max_pool", "pool", LAYER_MAX_POOL, {"size", "stride", "padding"}, read_pool},
-    [LAYER_AVG_POOL] =
-        {"avg_pool", "pool", LAYER_AVG_POOL, {"size", "stride", "padding"}, read_pool},
-    [LAYER_FLATTEN] = {"flatten", "flatten", LAYER_FLATTEN, {0}, read_flatten},
-    [LAYER_DROPOUT] = {"dropout", "dropout", LAYER_DROPOUT, {"p"}, read_dropout},
-    [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},
-    [LAYER_GELU] = {"gelu", "gelu", LAYER_GELU, {0}, read_plain},
-    [LAYER_SILU] = {"silu", "silu", LAYER_SILU, {0}, read_plain},
-    [LAYER_SCALE] = {"scale", "scale", LAYER_SCALE, {"factor"}, read_scale},
-    [LAYER_GROUP_NORM] = {"group_norm", "gn", LAYER_GROUP_NORM, {"groups", "eps"}, read_group_norm},
-    {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
+    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool}, LAYERS(TYPE, ) //
 };

@@ -93,14 +93,15 @@ static void key_of_name(const char *name, uint64_t *key) {
 
 // Sets the given name or, by default, the kind's prefix and the number of layers with that prefix
 // so far.
-static status name_layer(builder *b, const char *prefix, reading *r) {
+static status name_layer(builder *b, reading *r) {
     layer *l = r->l;
+    const char *prefix = layer_kind_prefix(l->kind);
     const yaml_node *node = layer_option(r, "name");
     const char *name;
     int number = 0;
     b->counted[l->kind]++;
     for (int k = 0; k < LAYER_KINDS; k++)
-        if (!strcmp(layer_types[k].prefix, prefix)) number += b->counted[k];
+        if (!strcmp(layer_kind_prefix((layer_kind)k), prefix)) number += b->counted[k];
     snprintf(l->name, sizeof l->name, "%s%d", prefix, number);
     if (node) {
         status rc = yaml_string(node, "name", &name, b->err);
@@ -191,7 +192,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     r.l = &p->layers[p->count];
     *r.l = (layer){.kind = type->kind, .number = p->count};
     p->count++;
-    TRY(name_layer(b, type->prefix, &r));
+    TRY(name_layer(b, &r));
     TRY(find_input(b, &r));
     TRY(type->read(b, &r));
     TRY(layer_add_tensors(b, &r));

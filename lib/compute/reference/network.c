@@ -6,21 +6,8 @@
 #include "base/memory.h"
 #include "compute/reference.h"
 
-const reference_layer *const reference_layers[LAYER_KINDS] = {
-    [LAYER_CONV] = &reference_conv,
-    [LAYER_LINEAR] = &reference_linear,
-    [LAYER_BATCH_NORM] = &reference_batch_norm,
-    [LAYER_RELU] = &reference_relu,
-    [LAYER_MAX_POOL] = &reference_max_pool,
-    [LAYER_AVG_POOL] = &reference_avg_pool,
-    [LAYER_FLATTEN] = &reference_view,
-    [LAYER_DROPOUT] = &reference_dropout,
-    [LAYER_ADD] = &reference_add,
-    [LAYER_GELU] = &reference_gelu,
-    [LAYER_SILU] = &reference_silu,
-    [LAYER_SCALE] = &reference_scale,
-    [LAYER_GROUP_NORM] = &reference_group_norm,
-};
+#define ROW(to, KIND, word, ...) [LAYER_##KIND] = &reference_##word,
+const reference_layer *const reference_layers[LAYER_KINDS] = {LAYERS(ROW, )};
 
 size_t reference_kept(const layer *l, int samples) {
     const reference_layer *r = reference_layers[l->kind];

@@ -98,7 +98,7 @@ const reference_layer reference_gelu = {.forward = gelu, .backward = gelu_backwa
 const reference_layer reference_silu = {.forward = silu, .backward = silu_backward};
 const reference_layer reference_scale = {.forward = scale, .backward = scale_backward};
 const reference_layer reference_add = {.forward = add, .backward = copy_backward};
-const reference_layer reference_view = {.forward = copy, .backward = copy_backward};
+const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
 const reference_layer reference_dropout = {
     .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};
 

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "base/host_device.h"
+
 // ROW(to, KIND, word, options, the values of its layer_traits). Model files know a layer by its
 // word, and so do its functions: reference_WORD (reference.h), and of an unfused layer WORD and
 // WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
@@ -65,6 +67,13 @@ typedef enum activation_kind {
     ACTIVATION_SCALE                 // the product with a constant
 } activation_kind;
 #undef ACTIVATION_KIND
+
+// Returns true for those of SMOOTH_LAYERS.
+HOST_DEVICE static inline bool is_smooth(activation_kind kind) {
+#define OR_KIND(to, KIND, ...) || kind == ACTIVATION_##KIND
+    return false SMOOTH_LAYERS(OR_KIND, );
+#undef OR_KIND
+}
 
 // Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it
 // begins one.

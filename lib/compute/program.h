@@ -120,6 +120,17 @@ static inline layer layer_part(const layer *l) {
     return part;
 }
 
+// Dropout keeps a value, and multiplies it by the factor, if the upper 24 of its 32 random bits are
+// at least the threshold. This is the same as comparing the random number with the rate as floats.
+static inline uint32_t layer_drop_threshold(const layer *l) {
+    const double threshold = (double)(float)l->rate * 0x1p24;
+    const uint32_t whole = (uint32_t)threshold;
+    return whole + (whole < threshold);
+}
+static inline float layer_keep_factor(const layer *l) {
+    return (float)(1 / (1 - l->rate));
+}
+
 // Return the number of floats in the layer's weight tensor, in its bias, and in each of its running
 // statistics; 0 if it has none.
 static inline size_t layer_weights(const layer *l) {

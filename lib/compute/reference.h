@@ -25,7 +25,7 @@
 typedef struct reference_task {
     const layer *l;
     int samples;
-    const double *x, *second;    // second: the other input of a sum
+    const double *x, *second;    // second: the other input, if it has one
     const double *weight, *bias; // bias: may be NULL, like dbias, if the layer has none
     double *y;
     double *kept; // training: what forward leaves for backward; NULL: inference
@@ -36,7 +36,7 @@ typedef struct reference_task {
     uint32_t epoch;
     uint64_t seed;
     const double *dy;
-    double *dx, *dweight, *dbias;
+    double *dx, *dsecond, *dweight, *dbias;
 } reference_task;
 
 typedef struct reference_layer {

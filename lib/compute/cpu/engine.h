@@ -202,12 +202,14 @@ static inline view group_view(const group_work *g, place p, shape s) {
 
 // layers.c: the operations of a layer that begins a unit, as its anchor or unfused. Epilogues and
 // sums have theirs in operations.c, whatever their layers.
-typedef struct cpu_layer {
-    void (*forward)(const group_work *g, const unit *u);             // writes z; unfused: y
-    void (*backward)(const group_work *g, const unit *u, float *dx); // unfused: dw and db, too
-    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // anchor
-} cpu_layer;
-extern const cpu_layer cpu_layers[LAYER_KINDS];
+typedef struct cpu_anchor {
+    void (*forward)(const group_work *g, const unit *u); // writes z
+    void (*backward)(const group_work *g, const unit *u, float *dx);
+    void (*weights)(const group_work *g, const unit *u, float *dw, float *db);
+} cpu_anchor;
+extern const cpu_anchor cpu_anchors[LAYER_KINDS];
+void unfused_forward(const group_work *g, const unit *u);
+void unfused_backward(const group_work *g, const unit *u, float *dx); // and its tensors
 
 // convolution.c: the anchor of a unit, if it is a convolution. `dx` is dense; `db` is NULL if there
 // is no bias. convolution_pack copies the weights for the kernels, for the forward pass or, with

@@ -64,6 +64,11 @@ static void add(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] + t->second[i];
 }
 
+static void add_backward(const reference_task *t) {
+    memcpy(t->dx, t->dy, count(t) * sizeof *t->dx);
+    memcpy(t->dsecond, t->dy, count(t) * sizeof *t->dsecond);
+}
+
 static void copy(const reference_task *t) {
     memcpy(t->y, t->x, count(t) * sizeof *t->y);
 }
@@ -97,7 +102,7 @@ const reference_layer reference_relu = {.forward = relu, .backward = relu_backwa
 const reference_layer reference_gelu = {.forward = gelu, .backward = gelu_backward};
 const reference_layer reference_silu = {.forward = silu, .backward = silu_backward};
 const reference_layer reference_scale = {.forward = scale, .backward = scale_backward};
-const reference_layer reference_add = {.forward = add, .backward = copy_backward};
+const reference_layer reference_add = {.forward = add, .backward = add_backward};
 const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
 const reference_layer reference_dropout = {
     .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};

@@ -357,7 +357,8 @@ static void update_part(const engine *e, update_task *t, size_t first, size_t en
         next = groups ? first + ARENA_ALIGNMENT : end;
         while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
         if (next > end) next = end;
-        t->rule = &rule;
+        t->numbers.lr = rule.lr;
+        t->numbers.weight_decay = rule.weight_decay;
         t->first = first;
         t->count = next - first;
         if (!frozen) e->kernels->update(t);
@@ -368,19 +369,17 @@ static void update_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const update_rule *r = e->rule;
     const size_t n = e->own_end - e->own_first, members = (size_t)team_size(e->team);
     const size_t lines = (n + GROUP - 1) / GROUP;
     const size_t first = e->own_first + lines * (size_t)member / members * GROUP;
     size_t end = e->own_first + lines * ((size_t)member + 1) / members * GROUP;
     if (end > e->own_end) end = e->own_end;
-    update_task t = {.scale = (float)update_scale(r, samples_of_step(e)),
+    update_task t = {.kind = e->kind,
+                     .numbers = update_numbers_of(e->rule, samples_of_step(e)),
                      .parameters = e->parameters,
                      .state = e->state[0],
                      .state2 = e->state[1],
-                     .gradient = e->reduced,
-                     .correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step),
-                     .correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step)};
+                     .gradient = e->reduced};
     update_part(e, &t, first, end);
     m->digest = e->kernels->digest(e->parameters, first, end > first ? end - first : 0);
     if (member == 0) batch_norm_update(e);

@@ -145,12 +145,11 @@ typedef struct loss_task {
 } loss_task;
 
 typedef struct update_task {
-    const update_rule *rule;
-    float scale; // update_scale
+    optimizer_kind kind;
+    update_numbers numbers;
     float *parameters, *state, *state2;
-    const float *gradient;          // sums
-    size_t first, count;            // elements; first is a multiple of 16
-    float correction1, correction2; // adam: 1 / (1 - beta^t)
+    const float *gradient; // sums
+    size_t first, count;   // elements; first is a multiple of 16
 } update_task;
 
 // The kernels: X(suffix, result, name, parameters) for each. The struct, the prototypes and the

@@ -35,7 +35,7 @@ out:
 
 // Of the logits, or of their gradients.
 static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
-    if (u->layers.scale) cuda_activation(cuda_main(&e->device), c, &u->activation);
+    if (u->layers.scale) cuda_scale(cuda_main(&e->device), c, &u->layer);
 }
 
 // z alone, without further results.
@@ -123,13 +123,13 @@ static void run_load(const engine *e, const cut *c, bool training) {
 }
 
 static void run_loss_sum(const engine *e, const cut *c) {
-    const loss_task *t = &e->plan.loss;
+    const cuda_loss_task *t = &e->plan.loss;
     const int *first_group = e->arguments.given_gradients ? e->input.device.first_group : NULL;
     cuda_loss_sums(cuda_main(&e->device), c, t->losses, first_group, &t->gradients, t->loss_at);
 }
 
 static void run_loss(const engine *e, const cut *c) {
-    loss_task t = e->plan.loss;
+    cuda_loss_task t = e->plan.loss;
     if (e->arguments.given_gradients) {
         const blocks_task b = {(size_t)t.classes, e->input.device.first_group, t.logits,
                                e->exchange.blocks};
@@ -254,7 +254,7 @@ status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stre
 }
 
 status cuda_run_update(engine *e, error *err) {
-    update_task t = e->plan.update;
+    cuda_update_task t = e->plan.update;
     t.numbers = e->input.device.numbers;
     t.norms.all_count = e->input.device.all_count;
     cuda_update(cuda_main(&e->device), &t);

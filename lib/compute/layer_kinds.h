@@ -8,6 +8,7 @@
 #define LOCKSTEP_COMPUTE_LAYER_KINDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/host_device.h"
 
@@ -33,7 +34,8 @@
         .torch = "nn.MaxPool2d", .onnx = "MaxPool")                                                \
     ROW(to, AVG_POOL, avg_pool, pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
         .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
-    ROW(to, DROPOUT, dropout, dropout, .role = ROLE_UNFUSED, .has_choices = true,                  \
+    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
+        .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .prefix = "gn", .torch = "nn.GroupNorm")
@@ -44,8 +46,9 @@
     ROW(to, LINEAR, linear, linear, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,            \
         .prefix = "fc", .torch = "nn.Linear", .onnx = "Gemm")                                   \
     ROW(to, BATCH_NORM, batch_norm, batch_norm, .role = ROLE_NORM, .tensors = TENSORS_CHANNELS, \
-        .has_statistics = true, .prefix = "bn", .torch = "nn.BatchNorm",                        \
-        .onnx = "BatchNormalization")                                                           \
+        .has_statistics = true, .prefix = "bn",                                                 \
+        .numbers = {{.key = "momentum", AT(momentum), .otherwise = 0.1, .high = 1}},            \
+        .torch = "nn.BatchNorm", .onnx = "BatchNormalization")                                  \
     ROW(to, RELU, relu, plain, .role = ROLE_RELU, .activation = ACTIVATION_RELU,                \
         .torch = "nn.ReLU", .onnx = "Relu")                                                     \
     ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
@@ -96,14 +99,25 @@ typedef enum layer_tensors {
     TENSORS_CHANNELS, // weight and bias of each channel, initially 1 and 0
 } layer_tensors;
 
+// An option of a layer that is a plain number. PyTorch's modules have it under the same name.
+enum { LAYER_NUMBERS = 4 };
+typedef struct layer_number {
+    const char *key;
+    size_t at;         // offset of the double in a `layer` (compute/program.h)
+    double otherwise;  // the default
+    double low, high;  // the range, in single precision too
+    bool above, below; // without its lowest, its highest value
+} layer_number;
+
 typedef struct layer_traits {
     const char *word;
     const char *prefix; // of default names; NULL: the word
     layer_role role;
     activation_kind activation; // the function of single elements that it is; NONE: another layer
     layer_tensors tensors;
-    bool has_second;     // a second input, of the shape of the first
-    bool has_statistics; // running mean and variance of each channel
+    bool has_second;                     // a second input, of the shape of the first
+    bool has_statistics;                 // running mean and variance of each channel
+    layer_number numbers[LAYER_NUMBERS]; // read after `options`
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in
                       // its window that it came from, or whether it was kept
     // In exports (train/export):

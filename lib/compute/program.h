@@ -70,6 +70,11 @@ static inline const layer_traits *layer_traits_of(const layer *l) {
     return &layer_kind_traits[l->kind];
 }
 
+// Returns the layer's value of one of its numbers.
+static inline double layer_number_of(const layer *l, const layer_number *n) {
+    return *(const double *)(const void *)((const char *)l + n->at);
+}
+
 // Returns true if the layer has a second input.
 static inline bool layer_has_second(const layer *l) {
     return layer_traits_of(l)->has_second;

@@ -218,19 +218,6 @@ static status read_eps(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_batch_norm(builder *b, reading *r) {
-    layer *l = r->l;
-    status rc = STATUS_OK;
-    l->momentum = 0.1;
-    TRY(read_eps(b, r));
-    TRY(read_number(b, r, "momentum", &l->momentum));
-    if (l->momentum < 0 || l->momentum > 1)
-        return yaml_error(layer_option(r, "momentum"), b->err,
-                          "'momentum' must be between 0 and 1");
-out:
-    return rc;
-}
-
 static status read_group_norm(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
@@ -264,16 +251,6 @@ static status read_pool(builder *b, reading *r) {
                           "'padding' of a pool may be at most half its 'size'");
     TRY(slide_window(b, r, l->in.channels));
 out:
-    return rc;
-}
-
-static status read_dropout(builder *b, reading *r) {
-    r->l->rate = 0.5;
-    status rc = read_number(b, r, "p", &r->l->rate);
-    if (rc == STATUS_OK && (r->l->rate < 0 || r->l->rate >= 1))
-        return yaml_error(layer_option(r, "p"), b->err, "'p' must be at least 0 and below 1");
-    if (rc == STATUS_OK && (float)r->l->rate >= 1)
-        return yaml_error(layer_option(r, "p"), b->err, "'p' must be below 1 in single precision");
     return rc;
 }
 
@@ -336,6 +313,39 @@ static status read_plain(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+// ---- Numbers ----
+
+static bool is_inside(const layer_number *n, double value) {
+    return (n->above ? value > n->low : value >= n->low) &&
+           (n->below ? value < n->high : value <= n->high);
+}
+
+static status refuse_number(builder *b, const reading *r, const layer_number *n, const char *when) {
+    const yaml_node *node = layer_option(r, n->key);
+    if (!n->above && !n->below)
+        return yaml_error(node, b->err, "'%s' must be between %g and %g%s", n->key, n->low, n->high,
+                          when);
+    return yaml_error(node, b->err, "'%s' must be %s %g and %s %g%s", n->key,
+                      n->above ? "above" : "at least", n->low, n->below ? "below" : "at most",
+                      n->high, when);
+}
+
+status layer_read_numbers(builder *b, reading *r) {
+    const layer_number *numbers = layer_traits_of(r->l)->numbers;
+    status rc = STATUS_OK;
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
+        const layer_number *n = &numbers[i];
+        double *value = (double *)(void *)((char *)r->l + n->at);
+        *value = n->otherwise;
+        TRY(read_number(b, r, n->key, value));
+        if (!is_inside(n, *value)) TRY(refuse_number(b, r, n, ""));
+        if (!is_inside(n, (double)(float)*value))
+            TRY(refuse_number(b, r, n, " in single precision"));
+    }
+out:
+    return rc;
+}
+
 // ---- The words ----
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
@@ -343,10 +353,9 @@ static status read_plain(builder *b, reading *r) {
 #define OPTIONS_flatten    {0}, read_flatten
 #define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
 #define OPTIONS_linear     {"out", "bias"}, read_linear
-#define OPTIONS_batch_norm {"eps", "momentum"}, read_batch_norm
+#define OPTIONS_batch_norm {"eps"}, read_eps
 #define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
 #define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
-#define OPTIONS_dropout    {"p"}, read_dropout
 #define OPTIONS_scale      {"factor"}, read_scale
 #define OPTIONS_second     {"with"}, read_second
 

@@ -138,7 +138,8 @@ static status split_item(builder *b, const yaml_node *item, const char **word,
 }
 
 static status check_options(builder *b, const layer_type *type, const yaml_node *options) {
-    const char *keys[LAYER_OPTIONS + 2] = {"name", "from"};
+    const layer_number *numbers = layer_kind_traits[type->kind].numbers;
+    const char *keys[LAYER_OPTIONS + LAYER_NUMBERS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
     const yaml_node *track = yaml_find(options, "track_running_stats");
@@ -149,6 +150,7 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
             "the result of a test image would otherwise depend on its batch; leave it "
             "out");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);
 }
 
@@ -195,6 +197,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     TRY(name_layer(b, &r));
     TRY(find_input(b, &r));
     TRY(type->read(b, &r));
+    TRY(layer_read_numbers(b, &r));
     TRY(layer_add_tensors(b, &r));
     if (shape_size(r.l->out) > MAX_FEATURES)
         TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,

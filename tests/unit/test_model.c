@@ -300,7 +300,7 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
     refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0 and at most 1");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
-            "m.yaml:5:16: 'p' must be below 1 in single precision");
+            "m.yaml:5:16: 'p' must be at least 0 and below 1 in single precision");
     refuses(
         HEAD "- batch_norm: {eps: 1e-80}\n",
         "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");

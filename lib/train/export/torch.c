@@ -158,16 +158,11 @@ static void put_linear(text *t, const layer *l) {
 static void put_batch_norm(text *t, const layer *l) {
     text_format(t, "%d", l->in.channels);
     put_number(t, ", eps=", l->eps);
-    put_number(t, ", momentum=", l->momentum);
 }
 
 static void put_group_norm(text *t, const layer *l) {
     text_format(t, "%d, %d", l->groups, l->in.channels);
     put_number(t, ", eps=", l->eps);
-}
-
-static void put_dropout(text *t, const layer *l) {
-    put_number(t, "p=", l->rate);
 }
 
 static void put_scale(text *t, const layer *l) {
@@ -182,15 +177,24 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_GROUP_NORM] = put_group_norm,
     [LAYER_MAX_POOL] = put_window,
     [LAYER_AVG_POOL] = put_window,
-    [LAYER_DROPOUT] = put_dropout,
     [LAYER_SCALE] = put_scale,
 };
+
+// The others are keywords.
+static void put_numbers(text *t, const layer *l) {
+    const layer_number *numbers = layer_traits_of(l)->numbers;
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
+        text_format(t, "%s%s=", i || arguments[l->kind] ? ", " : "", numbers[i].key);
+        put_number(t, "", layer_number_of(l, &numbers[i]));
+    }
+}
 
 static void put_module(text *t, const layer *l) {
     text_append(t, layer_traits_of(l)->torch);
     if (l->kind == LAYER_BATCH_NORM) text_append(t, l->flat ? "1d" : "2d");
     text_append(t, "(");
     if (arguments[l->kind]) arguments[l->kind](t, l);
+    put_numbers(t, l);
     text_append(t, ")");
 }
 

@@ -57,7 +57,8 @@ static void take_freezing_steps(const problem *p, const engine_options *o, const
         batch b = whole_batch(p);
         b.frozen = tell && frozen ? (uint32_t)1 << FREEZABLE : 0;
         update_result result;
-        if (be->step(e, &b, &err) != STATUS_OK || be->update(e, &rule, &result, &err) != STATUS_OK)
+        if (be->run(e, &b, NULL, &err) != STATUS_OK ||
+            be->update(e, &rule, &result, &err) != STATUS_OK)
             fail_msg("%s", err.message);
         assert_int_equal(be->read(e, after, after + prog->parameters,
                                   after + prog->parameters + prog->buffers, &err),

@@ -383,7 +383,7 @@ static void step_first(const problem *p, engine *e, int samples, float *gradient
     const execution x = {.engines = 1};
     rank r = {.be = be, .e = e, .end_shard = 1};
     error err;
-    if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->run(e, &b, NULL, &err) != STATUS_OK) fail_msg("%s", err.message);
     reduce(&r, &x, gradients, gradient_floats(&p->m.program));
 }
 
@@ -466,7 +466,7 @@ static update_result update_behind(const problem *p, between what, float *parame
     for (int step = 0; step < 2; step++) {
         const int samples = p->samples - step;
         const batch b = first_samples(p, &samples);
-        assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+        assert_int_equal(be->run(e, &b, NULL, &err), STATUS_OK);
         come_between(p, e, step == 0 && what == WRITING ? NOTHING : what, parameters);
         assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
     }
@@ -538,7 +538,7 @@ static void check_infer_after_update(const model_case *m) {
     update_result result;
     error err;
     assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
-    assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+    assert_int_equal(be->run(e, &b, NULL, &err), STATUS_OK);
     assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
     assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
     assert_int_equal(be->read(e, p.parameters, p.buffers, NULL, &err), STATUS_OK);

@@ -235,7 +235,7 @@ static float *step(const problem *p, engine *e, int first, int end, uint32_t epo
     error err = {0};
     int count;
     float *copy = floats(n);
-    if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->run(e, &b, NULL, &err) != STATUS_OK) fail_msg("%s", err.message);
     float *const *gradients = be->gradients(e, &count);
     assert_int_equal(count, 1);
     memcpy(copy, gradients[0], n * sizeof *copy);

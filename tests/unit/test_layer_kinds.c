@@ -48,7 +48,7 @@ static void check_words(layer_kind kind) {
 static void check_units(const program *p) {
     error err;
     unit_list units;
-    if (units_init(&units, p, false, false, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (units_init(&units, p, false, true, &err) != STATUS_OK) fail_msg("%s", err.message);
     units_release(&units);
 }
 

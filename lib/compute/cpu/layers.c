@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The layers that begin a unit, on one group of samples: builds the tasks of their kernels.
-#include "compute/cpu/engine.h"
+#include "compute/cpu/layers.h"
+
+#include "compute/cpu/convolution.h"
 
 // ---- Anchors; convolution.c has the other ----
 
@@ -41,7 +43,7 @@ static void linear_weights(const group_work *g, const unit *u, float *dw, float 
 // ---- Unfused layers ----
 
 static layer_task task_of(const group_work *g, const unit *u, float *dx) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const layer *l = u->layers.unfused;
     const unit_source *second = &u->layers.second;
     layer_task t = {.l = l,

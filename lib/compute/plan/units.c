@@ -132,11 +132,11 @@ static void number_norm(unit_list *l, unit_layers *u) {
     l->norm_channels += (size_t)u->norm->out.channels;
 }
 
-static status check_ends(const unit_list *l, bool sends, error *err) {
+static status check_ends(const unit_list *l, bool logits, error *err) {
     if (l->count == 0)
         return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
-    if (!sends && (!last->anchor || has_epilogue(last)))
+    if (logits && (!last->anchor || has_epilogue(last)))
         return error_set(err, STATUS_USAGE,
                          "cannot run this model: its last layer is not a linear layer");
     return STATUS_OK;
@@ -181,11 +181,11 @@ static void find_gradients(const unit_list *l, bool receives, bool *written) {
     }
 }
 
-status units_init(unit_list *l, const program *p, bool receives, bool sends, error *err) {
+status units_init(unit_list *l, const program *p, bool receives, bool logits, error *err) {
     const size_t values = (size_t)p->count + 1;
     cutting c = {.p = p,
                  .list = l,
-                 .logits = !sends,
+                 .logits = logits,
                  .readers = memory_new(values, sizeof *c.readers),
                  .unit = memory_new(values, sizeof *c.unit)};
     bool *written = memory_new(values, sizeof *written);
@@ -193,9 +193,9 @@ status units_init(unit_list *l, const program *p, bool receives, bool sends, err
     *l = (unit_list){.units = memory_new(values, sizeof *l->units)};
     count_readers(&c);
     TRY(cut(&c, err));
-    TRY(check_ends(l, sends, err));
+    TRY(check_ends(l, logits, err));
     find_gradients(l, receives, written);
-    l->units[l->count - 1].last = !sends;
+    l->units[l->count - 1].last = logits;
 out:
     free(c.readers);
     free(c.unit);

@@ -82,9 +82,9 @@ typedef struct unit_list {
 } unit_list;
 
 // Divides a program into units. Fails with STATUS_USAGE, naming the layer, if no backend can run
-// the program. `receives`: the input gradient is needed; `sends`: the program does not end in
-// logits.
-status units_init(unit_list *u, const program *p, bool receives, bool sends, error *err) MUST_CHECK;
+// the program. `receives`: the input gradient is needed; `logits`: the program ends in them.
+status units_init(unit_list *u, const program *p, bool receives, bool logits,
+                  error *err) MUST_CHECK;
 void units_release(unit_list *u);
 
 // Returns the number of operands of units that are the y of this one; or the input.

@@ -288,7 +288,7 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
 // ---- All of them ----
 
 static status check_engine(engine *e, int repeats, error *err) {
-    if (!e->plan.graphable || !e->shards.tree.nodes)
+    if (!e->plan.graphable || engine_runs_in_parts(&e->plan.options) || !e->shards.tree.nodes)
         return error_set(err, STATUS_USAGE,
                          "cannot profile: the engine has not run a complete step by itself");
     if (repeats < 1)

@@ -221,16 +221,12 @@ status cuda_take_exchange(exchange_arrays *x, const cuda_plan *p, cuda_device *d
     const engine_options *o = &p->options;
     const size_t local_groups = (size_t)o->local_shards * (size_t)p->groups;
     const size_t groups = (size_t)o->shards * (size_t)p->groups;
+    const size_t in = o->receives ? block_floats(p->program->input) : 0;
+    const size_t out = o->sends ? block_floats(program_output(p->program)) : 0;
     status rc = STATUS_OK;
-    if (o->stage) {
-        const size_t in = o->receives ? cuda_block_floats(p, false) : 0;
-        const size_t out = o->sends ? cuda_block_floats(p, true) : 0;
-        return cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err);
-    }
-    if (!o->apart) return rc;
+    TRY(cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err));
+    if (o->stage || !o->sends) return rc; // it computes no loss for others
     x->all_groups = (int)groups;
-    TRY(cuda_take(d, local_groups * (size_t)p->program->classes * GROUP * sizeof(float), &x->blocks,
-                  err));
     TRY(cuda_take(d, groups * sizeof(int), &x->samples, err));
     TRY(cuda_take_host(d, groups * sizeof(int), &x->samples_host, err));
     TRY(cuda_take(d, groups * GROUP * sizeof *x->targets, &x->targets, err));

@@ -126,7 +126,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     const uint64_t end = clock_now();
     e->clock.times.ns[PHASE_LOAD] += end - begin;
     trace_phase(e->plan.options.track, phase_name(PHASE_LOAD), begin, end);
-    e->gradients.here = e->gradients.reduced_here = false;
+    e->gradients.here = e->gradients.reduced = e->gradients.reduced_here = false;
 out:
     return rc;
 }

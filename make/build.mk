@@ -2,7 +2,7 @@
 # The library and the tools: flags, and a rule for each kind of file.
 
 # Libraries, by their pkg-config names.
-PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng
+PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng libcmark-gfm
 PKGCONFIG ?= pkg-config
 
 # Prints one short line per file; V=1 prints whole commands instead.
@@ -37,7 +37,8 @@ comma := ,
 # $(call once,NAME,COMMAND): the output of a command that runs only once, when NAME is first used.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKGCONFIG) --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS   = $(call once,PKG_LIBS,$(PKGCONFIG) --libs $(PKGS) 2>/dev/null)
+# The extensions of libcmark-gfm (tables) are a library of their own, which pkg-config does not know.
+PKG_LIBS   = $(call once,PKG_LIBS,echo -lcmark-gfm-extensions `$(PKGCONFIG) --libs $(PKGS) 2>/dev/null`)
 
 CPPFLAGS_ALL = -D_GNU_SOURCE -Ilib -I$(BUILD)/generated $(PKG_CFLAGS) $(CPPFLAGS)
 CFLAGS_ALL   = -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) -pthread $(CFLAGS)
@@ -77,7 +78,7 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) $(foreach v,$(VARIANTS),$(KERNELS:%.c=$(OB
 
 # The other parts add their targets to this one.
 .PHONY: all
-SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
+SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*.* share/report/*.md share/report/*/*))
 # The tools find the experiments of this checkout from any folder, as installed ones find theirs.
 EXPERIMENTS_LINK := $(BUILD)/share/lockstep/experiments
 all: $(BINARIES) $(SHARED) $(EXPERIMENTS_LINK) ## Build every tool into build/bin, the CUDA backend if nvcc and a driver are found, MPI if mpicc is found
@@ -102,7 +103,7 @@ check-build:
 # alone does not identify the source.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(scripts/version); \
-	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
+	s=$$(find Makefile make lib tools share/report -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
 	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
 	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }
 # The flags that affect the code, for the manifest; without characters that are special in strings
@@ -115,6 +116,10 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 	$(call step,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
+# The stylesheet of reports, as a string: a page needs no file next to the tool.
+$(BUILD)/generated/style.h: share/report/style.css
+	@mkdir -p $(@D); sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< > $@.$$$$ && mv -f $@.$$$$ $@
+$(OBJ)/lib/report/page_html.o: $(BUILD)/generated/style.h
 
 define isa_rule
 $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
@@ -136,7 +141,7 @@ $(LIB): $(LIBOBJ) $(OBJ)/members
 # Each mode links its own binaries, so that those of another mode are not used as its own; build/bin
 # and build/lib have the last ones built, as hard links where the file system has them. A linker
 # replaces its output, so a program that runs stays as it was.
-place = mkdir -p $(@D); cmp -s $< $@ || { { ln -f $< $@.new 2>/dev/null || cp $< $@.new; } && mv -f $@.new $@; }
+place = [ $< -ef $@ ] || { mkdir -p $(@D); cmp -s $< $@ || { { ln -f $< $@.new 2>/dev/null || cp $< $@.new; } && mv -f $@.new $@; }; }
 $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)

@@ -77,6 +77,9 @@ FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
+# Kernels are long once they are unrolled, and so are the checks of their accesses. AddressSanitizer
+# sees every access that one of these would report.
+EMU_CU_FLAGS := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
@@ -89,7 +92,7 @@ endif
 $(OBJ)/flags-cxx: FORCE
 	@command -v $(firstword $(CXX)) >/dev/null || \
 	    { echo "cannot build: '$(firstword $(CXX))' is not installed: run 'make deps'" >&2; exit 1; }
-	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
+	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_CU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
 $(NVCC_OBJ)/flags: FORCE
 	@$(call keep_flags,$(NVCC) $(NVCCFLAGS_ALL) $(CUDA_CPPFLAGS) $(CUDA_LIBS))
 # As $(OBJ)/members in make/build.mk.
@@ -120,7 +123,7 @@ $(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
 $(EMU)/%.cu.o: %.cu $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CXX,$< (emulated))
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -x c++ -c $< -o $@
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_CU_FLAGS) -MMD -MP -x c++ -c $< -o $@
 $(EMU)/%.cc.o: %.cc $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CXX,$<)

@@ -2,16 +2,22 @@
 # Packages of the distribution and of PyPI, and the targets that install them.
 
 # Packages of Debian and Ubuntu, by purpose: building, running and testing; lint; comparisons with
-# PyTorch; shell completions; ranks on several hosts, and their tests; fuzzing with libFuzzer.
+# PyTorch; report.tex; shell completions; pages in a browser; ranks on several hosts, and their
+# tests; fuzzing with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
+                       libcmark-gfm-dev libcmark-gfm-extensions-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread python3-venv
 # PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1 selects a version other than the newest.
 DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
 TORCH               ?= torch
+DEPS_LATEX_PACKAGES := pandoc
 DEPS_SHELLS_PACKAGES := zsh fish
+# Fonts of Chinese, without which its pages have another size. Ubuntu's chromium is a snap, which
+# does not start in containers and cannot read $TMPDIR: there the tests are skipped.
+DEPS_BROWSER_PACKAGES := chromium poppler-utils fonts-noto-cjk
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
@@ -47,8 +53,12 @@ deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-hosts: deps-mpi ## Install the programs for tests of several hosts: OpenSSH's server, MPICH, Slurm
 	@scripts/install-deps $@ $(DEPS_HOSTS_PACKAGES)
+deps-latex: ## Install pandoc: reports have report.tex, and its tests run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_LATEX_PACKAGES)
 deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
+deps-browser: ## Install Chromium (Debian; Ubuntu has it only as a snap): tests of pages in a browser run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_BROWSER_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`

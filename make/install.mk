@@ -46,7 +46,8 @@ install: all man completions ## Install tools, manual pages, completions and exp
 	    '$(DESTDIR)$(BASHDIR)' '$(DESTDIR)$(ZSHDIR)' '$(DESTDIR)$(FISHDIR)'
 	install -m 755 $(BINARIES) '$(TOOLS_IN)'
 	for name in lockstep $(OWN_NAMES); do $(call link,'$(TOOLS_IN)'/"$$name",'$(DESTDIR)$(BINDIR)'/"$$name") || exit; done
-	install -m 644 $(SHARED) '$(DESTDIR)$(DATADIR)'
+	for file in $(SHARED:$(BUILD)/share/lockstep/%=%); do \
+	    install -D -m 644 '$(BUILD)/share/lockstep'/"$$file" '$(DESTDIR)$(DATADIR)'/"$$file" || exit; done
 	$(call link,'$(DESTDIR)$(DATADIR)','$(TOOLS_IN)/share')
 	install -m 644 README.md LICENSE docs/data.md docs/formats.md docs/differences.md '$(DESTDIR)$(DOCDIR)'
 	for so in $(CUDA_SO) $(MPI_SO); do \

@@ -401,7 +401,7 @@ static status run_tool(void *arguments_of_main, const cli_call *call, error *err
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)
-        rc = manifest_print_key(&b->manifest, err);
+        rc = manifest_print_key(&b->manifest, call->answers, err);
     else
         rc = a->out && is_rank_zero(b) ? measure_into(b, a->out, err) : measure(b, err);
 out:

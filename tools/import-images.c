@@ -267,7 +267,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
     if (a->output.print_key) {
-        TRY(manifest_print_key(&m, err));
+        TRY(manifest_print_key(&m, call->answers, err));
         goto out;
     }
     TRY(a->arrays ? import_arrays(a->from, &settings, call->log, &r, err)

@@ -9,15 +9,22 @@
 
 #include "base/cli.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "data/shard_tool.h"
+#include "data/source/fetch_tool.h"
+#include "data/source/synth_tool.h"
 #include "experiment/catalog.h"
 #include "pipeline/kept_runs_commands.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_run.h"
 #include "pipeline/settings.h"
+#include "report/report_tool.h"
 #include "submission/grade.h"
 #include "submission/pack.h"
+#include "train/evaluate_tool.h"
+#include "train/train_tools.h"
 
 typedef struct options {
     bool json, by_make, experiments;
@@ -110,6 +117,12 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
+// At a terminal, where a moving line may stand.
+static void say_over(const char *stage, const char *which, const char *what) {
+    progress_line("");
+    say(stage, which, what);
+}
+
 // With --json, standard output holds nothing but the answer.
 static void say_nothing(const char *stage, const char *which, const char *what) {
     (void)stage, (void)which, (void)what;
@@ -150,6 +163,19 @@ static status export_command(const options *o, int argc, char **argv, error *err
     return rc;
 }
 
+// The tools that answer in this process; the others need one of their own.
+static cli_function *find_tool(const char *name) {
+    static const struct {
+        const char *name;
+        cli_function *tool;
+    } tools[] = {{"fetch-cifar", fetch_cifar_tool}, {"fetch-mnist", fetch_mnist_tool},
+                 {"synth-cifar", synth_tool},       {"shard", shard_tool},
+                 {"evaluate", evaluate_tool},       {"report", report_tool}};
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strcmp(tools[i].name, name) == 0) return tools[i].tool;
+    return train_tools_find(name);
+}
+
 static status run_plan(pipeline *p, error *err) {
     planned_runs runs = {0};
     status rc = pipeline_run(p, &runs, err);
@@ -179,9 +205,14 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
                        const logger *log, error *err) {
     pipeline_command command;
     settings given = {0};
+    const bool terminal = !o->json && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     pipeline p = {.log = log,
-                  .say = o->json ? say_nothing : say,
+                  .say = o->json    ? say_nothing
+                         : terminal ? say_over
+                                    : say,
+                  .terminal = terminal,
                   .ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? ask : NULL,
+                  .find_tool = find_tool,
                   .json = o->json,
                   .settings = &given,
                   .work.lock = -1};

@@ -14,7 +14,9 @@
 #include "pipeline/command_plan.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
+#include "pipeline/resolve.h"
 #include "pipeline/store.h"
+#include "train/train_tools.h"
 
 typedef struct options {
     cli_list set;
@@ -175,7 +177,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     const options *o = options_of_main;
     const cli_list *given = call->operands;
     settings s = {0};
-    pipeline p = {.log = call->log, .settings = &s, .work.lock = -1};
+    pipeline p = {.log = call->log, .settings = &s, .find_tool = train_tools_find, .work.lock = -1};
     planned_runs runs = {0};
     const char *artifacts = o->artifacts ? o->artifacts : getenv("ARTIFACTS");
     status rc;
@@ -184,7 +186,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     TRY(command_plan_make(&p, &runs, err));
     TRY(check_is_study(given, &runs, err));
     TRY(check_out(o->out, given, &runs, err));
-    TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
+    TRY(resolve_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
     TRY(write_plan(o, &p, &runs, err));
 out:
     planned_runs_release(&runs);

@@ -58,7 +58,7 @@ static void print_arms(const timing *t, const comparison *c) {
     for (size_t a = 0; a < t->count; a++) {
         const estimate seconds = turn_fit_seconds(&t->fit, a);
         text said = {0};
-        if (a) verdict_append_time(&said, &c[a], VERDICT_SENTENCE, LANGUAGE_EN);
+        if (a) verdict_append_times(&said, &c[a]);
         printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
         text_release(&said);
     }

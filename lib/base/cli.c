@@ -359,14 +359,27 @@ int cli_finish(const cli_tool *tool, status rc, error *err) {
     return (int)rc;
 }
 
-int cli_main(const cli_tool *tool, int argc, char **argv, cli_work *work, void *arguments) {
+status cli_run(const cli_tool *tool, int argc, char **argv, FILE *answers, cli_work *work,
+               void *arguments, error *err) {
     logger log = {.tool = tool->name, .level = LOG_NORMAL};
     cli_list operands = {0};
-    const cli_call call = {&operands, &log, argc, argv};
-    error err = {0};
+    const cli_call call = {&operands, &log, argc, argv, answers};
     bool done = false;
-    status rc = cli_parse(tool, argc, argv, &log, &operands, &done, &err);
-    if (rc == STATUS_OK && !done) rc = work(arguments, &call, &err);
+    status rc = cli_parse(tool, argc, argv, &log, &operands, &done, err);
+    if (rc == STATUS_OK && !done) rc = work(arguments, &call, err);
     cli_list_release(&operands);
+    return rc;
+}
+
+int cli_main(const cli_tool *tool, int argc, char **argv, cli_work *work, void *arguments) {
+    error err = {0};
+    status rc = cli_run(tool, argc, argv, stdout, work, arguments, &err);
     return cli_finish(tool, rc, &err);
+}
+
+int cli_main_of(const char *name, cli_function *tool, int argc, char **argv) {
+    const cli_tool named = {.name = name};
+    error err = {0};
+    status rc = tool(argc, argv, stdout, &err);
+    return cli_finish(&named, rc, &err);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/hint.h"
@@ -79,12 +80,23 @@ typedef struct cli_call {
     const logger *log;
     int argc;
     char **argv;
+    FILE *answers; // standard output, or where the caller in this process wants the answer
 } cli_call;
 typedef status cli_work(void *arguments, const cli_call *call, error *err);
 
 // Runs a whole tool: cli_parse, then `work` unless --help or --version was given, then cli_finish.
 // Returns the exit code. The caller releases the lists of its options.
 int cli_main(const cli_tool *tool, int argc, char **argv, cli_work *work, void *arguments);
+
+// A tool that other programs also call in their own process, for an answer that it prints and
+// computes without side effects, such as a key. The command line is that of the tool; argv[0] is
+// its name.
+typedef status cli_function(int argc, char **argv, FILE *answers, error *err);
+
+// The parts of such a tool: cli_parse and `work`, and a main, which ends with cli_finish.
+status cli_run(const cli_tool *tool, int argc, char **argv, FILE *answers, cli_work *work,
+               void *arguments, error *err) MUST_CHECK;
+int cli_main_of(const char *name, cli_function *tool, int argc, char **argv);
 
 void cli_list_release(cli_list *list);
 

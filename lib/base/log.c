@@ -10,7 +10,9 @@
 
 static void PRINTF_LIKE(2, 0) say(const logger *log, const char *format, va_list args) {
     char line[2304];
-    int head = snprintf(line, sizeof line, "%s: ", log->tool);
+    // On a terminal a progress line may stand where this one goes.
+    int head =
+        snprintf(line, sizeof line, "%s%s: ", isatty(STDERR_FILENO) ? "\r\033[K" : "", log->tool);
     int body = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
     if (body < 0) line[head] = 0;
     size_t used = (size_t)head + printable(line + head, false);

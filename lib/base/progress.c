@@ -2,6 +2,7 @@
 #include "base/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,6 +18,17 @@ int progress_columns(void) {
     struct winsize size;
     bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return known ? size.ws_col - 1 : 79;
+}
+
+bool progress_is_part(void) {
+    const char *place = getenv("LOCKSTEP_PLACE");
+    return place && *place;
+}
+
+const char *progress_label(const logger *log, double *after) {
+    const char *seconds = getenv("LOCKSTEP_SECONDS_AFTER");
+    if (after) *after = seconds ? strtod(seconds, NULL) : 0;
+    return progress_is_part() ? getenv("LOCKSTEP_PLACE") : log->tool;
 }
 
 void progress_line(const char *line) {
@@ -57,7 +69,8 @@ static int fit_bar(const progress_parts *p, bool tool, int extras, int columns) 
 }
 
 void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]) {
-    const int given = p->extras[0] ? p->extras[1] ? 2 : 1 : 0;
+    int given = 0;
+    while (given < 3 && p->extras[given]) given++;
     // From the fullest line to the shortest one.
     for (int extras = given, tool = 1; tool >= 0; extras ? extras-- : tool--) {
         const int bar = p->share < 0 ? 0 : fit_bar(p, tool, extras, columns);
@@ -96,7 +109,8 @@ void progress_show(progress *p, uint64_t done, uint64_t total) {
     p->last = now;
     char amount[96], span[DURATION_TEXT_BYTES], left[DURATION_TEXT_BYTES + 8];
     char line[PROGRESS_LINE_BYTES];
-    progress_parts parts = {p->log->tool, p->what, amount, {NULL, NULL}, -1};
+    progress_parts parts = {
+        .tool = progress_label(p->log, NULL), .head = p->what, .tail = amount, .share = -1};
     write_amount(p, done, total, amount);
     if (total) parts.share = (double)done / (double)total;
     if (done && done <= total) {

@@ -35,6 +35,14 @@ void progress_end(progress *p);
 
 // The building blocks of the functions above, for lines of other kinds.
 
+// A program that starts this tool at its terminal may say what the work is called there, as
+// "ddp4, run 7 of 15" (LOCKSTEP_PLACE), and how many seconds it expects afterwards
+// (LOCKSTEP_SECONDS_AFTER). Returns the former, or the tool's name; *after is 0 if not known; it
+// may be NULL.
+const char *progress_label(const logger *log, double *after);
+// Is this tool started by such a program, which says itself what comes out?
+bool progress_is_part(void);
+
 enum { PROGRESS_LINE_BYTES = 256 };
 
 // "TOOL: HEAD [#####     ]  TAIL  EXTRA  EXTRA". If the line is too long, the bar becomes shorter
@@ -42,7 +50,7 @@ enum { PROGRESS_LINE_BYTES = 256 };
 // rest.
 typedef struct progress_parts {
     const char *tool, *head, *tail;
-    const char *extras[2]; // NULL: none
+    const char *extras[3]; // NULL: none
     double share;          // shown by the bar, 0 to 1; negative: no bar
 } progress_parts;
 // Writes the line for a terminal of `columns` columns. All text must be ASCII.

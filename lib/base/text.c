@@ -63,6 +63,17 @@ char *text_take(text *t) {
     return string;
 }
 
+static void drop_character(text *t) {
+    while (t->length && ((unsigned char)t->data[--t->length] & 0xC0) == 0x80) continue;
+    t->data[t->length] = 0;
+}
+
+void text_cut_columns(text *t, size_t columns) {
+    if (text_columns(text_string(t)) <= columns) return;
+    while (t->length && text_columns(t->data) + 1 > columns) drop_character(t);
+    if (columns) text_append(t, "…");
+}
+
 void text_replace_by(text *t, text *result) {
     text_release(t);
     *t = *result;

@@ -42,6 +42,9 @@ char *text_escaped(const char *string) MUST_CHECK;
 enum { TEXT_WIDE = 0xE3 };
 size_t text_columns(const char *string);
 
+// Cuts t so that it takes at most so many columns; an ellipsis then is the last one.
+void text_cut_columns(text *t, size_t columns);
+
 // Replaces t by `result`, which was made from it.
 void text_replace_by(text *t, text *result);
 

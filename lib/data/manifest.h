@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/sha256.h"
@@ -75,8 +76,8 @@ status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error
 // Returns a copy of a manifest's, or an experiment's, parameters without those that are left out of
 // the key; free with yaml_free.
 yaml_node *manifest_key_parameters(const yaml_node *all) MUST_CHECK;
-// Prints the key as a line on standard output: the --print-key of every stage tool.
-status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
+// Prints the key as a line: the --print-key of every stage tool.
+status manifest_print_key(const manifest *m, FILE *answers, error *err) MUST_CHECK;
 
 // Call it before a stage writes its outputs. Removes an earlier run's manifest from `folder`, since
 // it no longer describes the files there. Refuses a folder that a tool of another kind than that of

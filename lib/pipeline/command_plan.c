@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "experiment/plan.h"
 #include "experiment/published.h"
+#include "pipeline/resolve.h"
 #include "pipeline/run_names.h"
 
 // Adds the figures published about a file's experiment.
@@ -166,7 +167,7 @@ static status make_plan(const pipeline *p, planned_runs *runs, place *where, err
 status command_plan_make(const pipeline *p, planned_runs *runs, error *err) {
     place where = {0};
     status rc = make_plan(p, runs, &where, err);
-    if (rc == STATUS_OK) rc = planned_runs_resolve(p, runs, where.question, where.folder, err);
+    if (rc == STATUS_OK) rc = resolve_runs(p, runs, where.question, where.folder, err);
     free(where.question);
     free(where.folder);
     return rc;

@@ -76,11 +76,15 @@ static bool is_in(const strvec *list, const execution *x) {
     return x->train && strvec_has(list, yaml_text_at(x->train, "run.round"));
 }
 
+bool counting_is_finished(const planned_run *r, const execution *x) {
+    return x->finished && x->views >> r->e.tta & 1u;
+}
+
 // It may lack what this call needs: the device that DEVICE names, the states that STATES asks for,
 // and times.
 const char *counting_why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
                              const execution *x, int wanted) {
-    if (!x->finished) return "is not finished";
+    if (!counting_is_finished(r, x)) return "is not finished";
     if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
     if (!is_on_device(r, x->train)) return "was trained on another kind of device";
     const char *why = counting_needs_times(p, wanted) ? why_no_time(p, runs, x, wanted) : NULL;
@@ -89,35 +93,28 @@ const char *counting_why_not(const pipeline *p, const planned_runs *runs, const 
 }
 
 void counting_release(execution_set *s) {
-    store_release(&s->list);
     free(s->counting);
 }
 
-status counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                     const planned_seed *seed, int wanted, execution_set *s, error *err) {
-    *s = (execution_set){0};
-    status rc = store_read(p->artifacts, seed->key, &s->list, err);
-    for (size_t i = 0; i < s->list.count; i++)
-        s->list.items[i].finished &= s->list.items[i].views >> r->e.tta & 1u;
-    if (rc != STATUS_OK) return rc;
-    s->counting = memory_new(s->list.count, sizeof *s->counting);
-    for (size_t i = 0; i < s->list.count; i++)
-        if (!counting_why_not(p, runs, r, &s->list.items[i], wanted)) s->counting[s->count++] = i;
-    return STATUS_OK;
+void counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                   const planned_seed *seed, int wanted, execution_set *s) {
+    const execution_list *list = &seed->kept;
+    *s = (execution_set){.list = list, .counting = memory_new(list->count, sizeof *s->counting)};
+    for (size_t i = 0; i < list->count; i++)
+        if (!counting_why_not(p, runs, r, &list->items[i], wanted)) s->counting[s->count++] = i;
 }
 
-status counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                           int rounds, int *missing, error *err) {
+int counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                        int rounds) {
     const int wanted = counting_wanted(r, rounds);
-    *missing = 0;
+    int missing = 0;
     for (size_t k = 0; k < r->seed_count; k++) {
         execution_set s;
-        status rc = counting_find(p, runs, r, &r->seeds[k], wanted, &s, err);
-        if (rc != STATUS_OK) return rc;
-        if ((int)s.count < wanted) *missing += wanted - (int)s.count;
+        counting_find(p, runs, r, &r->seeds[k], wanted, &s);
+        if ((int)s.count < wanted) missing += wanted - (int)s.count;
         counting_release(&s);
     }
-    return STATUS_OK;
+    return missing;
 }
 
 // ---- Common rounds ----
@@ -158,32 +155,28 @@ static void choose_runs(planned_runs *runs, int rounds) {
             most > 1 && count > 1 && counting_wanted(&runs->items[i], rounds) == most;
 }
 
-static status read_unit(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                        const planned_seed *seed, int wanted, unit *u, error *err) {
+static void find_unit(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                      const planned_seed *seed, int wanted, unit *u) {
     planned_run alone = *r;
     execution_set s;
     size_t at = 0;
     alone.in_rounds = false;
-    status rc = counting_find(p, runs, &alone, seed, wanted, &s, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < s.list.count; i++) {
+    counting_find(p, runs, &alone, seed, wanted, &s);
+    for (size_t i = 0; i < s.list->count; i++) {
         const bool counts = at < s.count && s.counting[at] == i;
-        const yaml_node *train = s.list.items[i].train;
+        const yaml_node *train = s.list->items[i].train;
         const char *round = train ? yaml_text_at(train, "run.round") : "";
         at += counts;
         if (*round) strvec_add(&u->seen, round);
-        if (rc == STATUS_OK && *round && counts) strvec_add(&u->counting, round);
+        if (*round && counts) strvec_add(&u->counting, round);
     }
     counting_release(&s);
-    return rc;
 }
 
-static status read_units(const pipeline *p, const planned_runs *runs, int rounds, units *u,
-                         error *err) {
+static void find_units(const pipeline *p, const planned_runs *runs, int rounds, units *u) {
     char hash[SHA256_TEXT_BYTES];
     text keys = {0};
     size_t all = 0;
-    status rc = STATUS_OK;
     *u = (units){0};
     for (size_t i = 0; i < runs->count; i++) all += runs->items[i].seed_count;
     u->items = memory_new(all, sizeof *u->items);
@@ -191,15 +184,12 @@ static status read_units(const pipeline *p, const planned_runs *runs, int rounds
         const planned_run *r = &runs->items[i];
         for (size_t k = 0; r->in_rounds && k < r->seed_count; k++) {
             text_append(&keys, r->seeds[k].key);
-            TRY(read_unit(p, runs, r, &r->seeds[k], counting_wanted(r, rounds),
-                          &u->items[u->count++], err));
+            find_unit(p, runs, r, &r->seeds[k], counting_wanted(r, rounds), &u->items[u->count++]);
         }
     }
     sha256_buffer(text_string(&keys), keys.length, hash);
     snprintf(u->plan, sizeof u->plan, "%.8s", hash);
-out:
     text_release(&keys);
-    return rc;
 }
 
 // Has every unit a counting execution of this round? `open`: or none, finished or not?
@@ -232,14 +222,13 @@ static void add_rounds(planned_runs *runs, const units *u, bool open, size_t mos
 }
 
 // Finds the rounds that count: complete ones, interrupted ones, then new ones up to `rounds`.
-static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, error *err) {
+static void find_rounds(const pipeline *p, planned_runs *runs, int rounds) {
     units u;
     int last = 0;
     size_t most = 0;
-    status rc;
     strvec_release(&runs->rounds);
     choose_runs(runs, rounds);
-    TRY(read_units(p, runs, rounds, &u, err));
+    find_units(p, runs, rounds, &u);
     for (size_t i = 0; i < runs->count; i++)
         if (runs->items[i].in_rounds) most = (size_t)counting_wanted(&runs->items[i], rounds);
     add_rounds(runs, &u, false, most);
@@ -249,16 +238,14 @@ static status find_rounds(const pipeline *p, planned_runs *runs, int rounds, err
             if (number_of(&u, u.items[i].seen.items[k]) > last)
                 last = number_of(&u, u.items[i].seen.items[k]);
     while (runs->rounds.count < most) strvec_format(&runs->rounds, "%s-%d", u.plan, ++last);
-out:
     release_units(&u);
-    return rc;
 }
 
 const char *counting_round(const planned_runs *runs, const planned_run *r, const execution_set *s) {
     for (size_t i = 0; r->in_rounds && i < runs->rounds.count; i++) {
         bool has = false;
-        for (size_t k = 0; k < s->list.count && !has; k++) {
-            const yaml_node *train = s->list.items[k].train;
+        for (size_t k = 0; k < s->list->count && !has; k++) {
+            const yaml_node *train = s->list->items[k].train;
             has = train && strcmp(yaml_text_at(train, "run.round"), runs->rounds.items[i]) == 0;
         }
         if (!has) return runs->rounds.items[i];
@@ -268,18 +255,12 @@ const char *counting_round(const planned_runs *runs, const planned_run *r, const
 
 // ---- Missing executions ----
 
-static status count_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
-                            error *err) {
-    status found = find_rounds(p, runs, rounds, err);
-    if (found != STATUS_OK) return found;
-    *missing = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        int own;
-        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &own, err);
-        if (rc != STATUS_OK) return rc;
-        *missing += own;
-    }
-    return STATUS_OK;
+static int count_missing(const pipeline *p, planned_runs *runs, int rounds) {
+    int missing = 0;
+    find_rounds(p, runs, rounds);
+    for (size_t i = 0; i < runs->count; i++)
+        missing += counting_missing_of(p, runs, &runs->items[i], rounds);
+    return missing;
 }
 
 static void take_condition(planned_runs *runs, const char *host, const char *version,
@@ -289,28 +270,22 @@ static void take_condition(planned_runs *runs, const char *host, const char *ver
     snprintf(runs->sources, sizeof runs->sources, "%s", sources);
 }
 
-status counting_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
-                        error *err) {
+int counting_missing(const pipeline *p, planned_runs *runs, int rounds) {
+    const execution_list *first = &runs->items[0].seeds[0].kept;
     char host[PROCESS_HOST_BYTES];
-    execution_list first;
     process_host(host);
     take_condition(runs, host, cli_version(), cli_sources());
-    status rc = count_missing(p, runs, rounds, missing, err);
-    if (rc != STATUS_OK || !*missing) return rc;
+    int missing = count_missing(p, runs, rounds);
+    if (!missing) return 0;
     // A complete set includes an execution of the first run, so its conditions are among those.
-    rc = store_read(p->artifacts, runs->items[0].seeds[0].key, &first, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
-        const yaml_node *train = first.items[i].train;
+    for (size_t i = first->count; missing && i-- > 0;) {
+        const yaml_node *train = first->items[i].train;
         if (!train) continue;
         take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"),
                        yaml_text_at(train, "run.sources"));
-        rc = count_missing(p, runs, rounds, missing, err);
+        missing = count_missing(p, runs, rounds);
     }
-    store_release(&first);
-    if (rc == STATUS_OK && *missing) {
-        take_condition(runs, host, cli_version(), cli_sources());
-        rc = count_missing(p, runs, rounds, missing, err);
-    }
-    return rc;
+    if (!missing) return 0;
+    take_condition(runs, host, cli_version(), cli_sources());
+    return count_missing(p, runs, rounds);
 }

@@ -23,16 +23,17 @@ int counting_wanted(const planned_run *r, int rounds);
 // Are times needed, and not only a model?
 bool counting_needs_times(const pipeline *p, int wanted);
 
-// The executions of one key, and the indices of those that count.
+// Of the executions of a seed, the indices of those that count.
 typedef struct execution_set {
-    execution_list list;
+    const execution_list *list; // of the seed
     size_t *counting, count;
 } execution_set;
 
-// Reads the executions of a seed. One that was not evaluated with the run's views is not finished:
-// it lacks only that.
-status counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                     const planned_seed *seed, int wanted, execution_set *s, error *err) MUST_CHECK;
+// Was it trained, and evaluated with the run's views?
+bool counting_is_finished(const planned_run *r, const execution *x);
+// Finds them among the executions that were last read.
+void counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                   const planned_seed *seed, int wanted, execution_set *s);
 void counting_release(execution_set *s);
 // Returns what an execution lacks to count, to follow "execution 1"; NULL: it counts.
 const char *counting_why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
@@ -40,14 +41,13 @@ const char *counting_why_not(const pipeline *p, const planned_runs *runs, const 
 // Returns the round that a new execution of the set belongs to; NULL: none.
 const char *counting_round(const planned_runs *runs, const planned_run *r, const execution_set *s);
 
-// Counts the executions missing for `rounds` rounds. If the question is about speed, only
+// Returns how many executions are missing for `rounds` rounds. If the question is about speed, only
 // comparable executions count: those of one host, version and sources (runs->host, ->version,
 // ->sources), in common rounds (runs->rounds). Sets these to the ones of a set that is already
 // complete, if there is one, else to the present ones.
-status counting_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
-                        error *err) MUST_CHECK;
+int counting_missing(const pipeline *p, planned_runs *runs, int rounds);
 // The same for one run of the plan, once counting_missing has decided these.
-status counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                           int rounds, int *missing, error *err) MUST_CHECK;
+int counting_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                        int rounds);
 
 #endif

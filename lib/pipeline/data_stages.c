@@ -11,24 +11,11 @@
 #include "data/manifest.h"
 #include "data/source/dataset_list.h"
 #include "experiment/lookup.h"
+#include "pipeline/own_data.h"
 #include "pipeline/stage.h"
 
 static bool is_synthetic(const planned_run *r) {
     return strcmp(r->e.dataset, DATASET_SYNTHETIC) == 0;
-}
-
-static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
-enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
-
-// Returns the first of FILES that the folder lacks; NULL: none.
-static const char *lacks(const char *folder) {
-    for (int i = 0; i < FILE_COUNT; i++) {
-        char *path = memory_format("%s/%s", folder, FILES[i]);
-        const bool there = access(path, R_OK) == 0;
-        free(path);
-        if (!there) return FILES[i];
-    }
-    return NULL;
 }
 
 // Not those next to an experiment of which SET has chosen another data set.
@@ -48,10 +35,10 @@ static void find_own(const pipeline *p, const planned_run *r, char **own) {
     if (!given && (is_synthetic(r) || dataset_find(r->e.dataset))) return;
     *own = given ? memory_string(given)
                  : memory_format("%.*s", length ? length - 1 : 1, length ? r->file : ".");
-    if (given || (!lacks(*own) && may_be(*own, r->e.dataset))) return;
+    if (given || (!own_data_lacks(*own) && may_be(*own, r->e.dataset))) return;
     free(*own);
     *own = memory_format("data/%s", r->e.dataset);
-    if (!lacks(*own)) return;
+    if (!own_data_lacks(*own)) return;
     free(*own);
     *own = NULL;
 }
@@ -92,16 +79,8 @@ out:
     return folder;
 }
 
-status data_check_own(const pipeline *p, error *err) {
-    const char *own = p->settings->values[SETTING_DATA], *lacked = own ? lacks(own) : NULL;
-    if (!lacked) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot use data: DATA='%s': it has no %s; import-images makes such a folder",
-                     own, lacked);
-}
-
 status data_locate(const pipeline *p, planned_run *r, error *err) {
-    status rc = data_check_own(p, err);
+    status rc = own_data_check(p->settings, err);
     if (rc != STATUS_OK) return rc;
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
@@ -158,7 +137,7 @@ static status fetch(pipeline *p, const planned_run *r, error *err) {
     if (r->own) return rc;
     if (!is_synthetic(r) && !dataset_find(r->e.dataset)) return unknown(r, err);
     data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command);
-    const stage s = {.name = "fetch", .dir = r->data, .command = &command};
+    const stage s = {.name = "fetch", .dir = r->data, .title = r->e.dataset, .command = &command};
     TRY(stage_run(p, &s, err));
 out:
     strvec_release(&command);
@@ -176,11 +155,13 @@ void data_shard_command(const planned_run *r, strvec *command) {
 
 static status shard(pipeline *p, const planned_run *r, error *err) {
     strvec command = {0};
+    char *title = memory_format("%s in %d parts", r->e.dataset, r->e.virtual_shards);
     status rc;
     data_shard_command(r, &command);
-    const stage s = {.name = "shard", .dir = r->train, .command = &command};
+    const stage s = {.name = "shard", .dir = r->train, .title = title, .command = &command};
     TRY(stage_run(p, &s, err));
 out:
+    free(title);
     strvec_release(&command);
     return rc;
 }

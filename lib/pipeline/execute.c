@@ -6,13 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "pipeline/change.h"
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
+#include "pipeline/store.h"
 #include "pipeline/store_links.h"
+#include "pipeline/tool.h"
 
 // ---- Checking ----
 
@@ -26,7 +30,7 @@ static status check_seed(const pipeline *p, const planned_run *r, const planned_
     strvec_format(&command, "%s/train", folder);
     strvec_add(&command, "--dry-run");
     strvec_add(&command, "-q");
-    TRY(stage_program(p, &command, &line, err));
+    TRY(tool_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
     free(ignored);
@@ -41,10 +45,10 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const planned_run *r = &runs->items[i];
         const int wanted = counting_wanted(r, rounds);
         execution_set s;
-        status rc = counting_find(p, runs, r, &r->seeds[0], wanted, &s, err);
-        if (rc != STATUS_OK) return rc;
+        status rc = STATUS_OK;
+        counting_find(p, runs, r, &r->seeds[0], wanted, &s);
         const bool there = (int)s.count >= wanted;
-        const int number = store_next_number(&s.list);
+        const int number = store_next_number(s.list);
         counting_release(&s);
         if (!there) rc = stage_check_place(p, err);
         // Seeds differ in nothing that could fail: check only the first.
@@ -56,11 +60,18 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
 
 // ---- One execution ----
 
+// How far the executions of this call are, for a person at the terminal.
+typedef struct execution_course {
+    int rounds, all, done; // executions that were missing at the beginning, and those made
+    uint64_t began;
+} execution_course;
+
 typedef struct execution_work {
     pipeline *p;
+    const execution_course *course;
     const planned_runs *runs;
     const planned_run *r;
-    const planned_seed *seed;
+    planned_seed *seed;
     int round, wanted;
     int number;   // of the execution
     bool begun;   // it exists, but is not finished
@@ -74,9 +85,34 @@ typedef struct execution_work {
     char *folder;             // of the execution
     char *file;               // the experiment in the store
     char *shown;              // the folder's name in messages
+    char *title, *place;      // at a terminal: the run, and how far the call is
 } execution_work;
 
+// "ddp4, seed 43": the seed if the run has several.
+static char *title_of(const execution_work *w) {
+    if (w->r->seed_count < 2) return memory_string(w->r->name);
+    return memory_format("%s, seed %llu", w->r->name, (unsigned long long)w->seed->seed);
+}
+
+// "round 2 of 3, run 7 of 15", of those that are more than one; NULL: neither is.
+static char *place_of(const execution_work *w) {
+    const execution_course *c = w->course;
+    text place = {0};
+    if (c->rounds > 1) text_format(&place, "round %d of %d", w->round + 1, c->rounds);
+    if (c->all > 1 && c->done < c->all)
+        text_format(&place, "%srun %d of %d", place.length ? ", " : "", c->done + 1, c->all);
+    return place.length ? text_take(&place) : NULL;
+}
+
+// The seconds that the executions after this one will take, if they take as long as those before.
+static double seconds_after(const execution_course *c) {
+    if (!c->done || c->done >= c->all) return 0;
+    return (double)(clock_now() - c->began) * 1e-9 / c->done * (c->all - c->done - 1);
+}
+
 static void open_work(execution_work *w) {
+    w->title = title_of(w);
+    w->place = place_of(w);
     w->folder = store_execution_folder(w->p->artifacts, w->seed->key, w->number);
     char *run = store_folder(w->p->artifacts, w->seed->key);
     w->file = memory_format("%s/experiment.yaml", run);
@@ -89,6 +125,8 @@ static void close_work(execution_work *w) {
     free(w->folder);
     free(w->file);
     free(w->shown);
+    free(w->title);
+    free(w->place);
 }
 
 // Stores the experiment as it is run, with only this seed and all settings included.
@@ -135,6 +173,13 @@ static void find_launcher(const execution_work *w, strvec *launcher) {
 static void find_more(const execution_work *w, strvec *more) {
     if (w->resume) strvec_add(more, "--resume");
     strvec_add_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
+    const char *board = w->p->settings->values[SETTING_TENSORBOARD];
+    if (!board) return;
+    strvec_add(more, "--tensorboard");
+    if (w->current)
+        strvec_format(more, "%s/%s", board, w->seed->place);
+    else
+        strvec_format(more, "%s/%s/%d", board, w->seed->place, w->number);
 }
 
 static status run_train(execution_work *w, error *err) {
@@ -149,6 +194,9 @@ static status run_train(execution_work *w, error *err) {
     const stage s = {.name = "train",
                      .dir = dir,
                      .shown = shown,
+                     .title = w->title,
+                     .place = w->place,
+                     .after = seconds_after(w->course),
                      .key = w->seed->key,
                      .reason = w->reason,
                      .command = &command,
@@ -179,8 +227,14 @@ static status run_evaluate(execution_work *w, error *err) {
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
-    const stage s = {
-        .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
+    const stage s = {.name = "evaluate",
+                     .dir = dir,
+                     .shown = shown,
+                     .title = w->title,
+                     .place = w->place,
+                     .command = &command,
+                     .quiet = !w->current,
+                     .drop_output = w->p->terminal};
     TRY(stage_run(w->p, &s, err));
 out:
     strvec_release(&command);
@@ -191,25 +245,22 @@ out:
 
 // Equal keys promise equal bits: two executions of one key that differ are reported in every call.
 static status compare_models(const execution_work *w, error *err) {
+    const execution_list *list = &w->seed->kept;
     const execution *first = NULL;
     const char *hash = NULL;
-    execution_list list;
-    status rc = store_read(w->p->artifacts, w->seed->key, &list, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; rc == STATUS_OK && i < list.count; i++) {
-        const execution *x = &list.items[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const execution *x = &list->items[i];
         const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
-            rc = error_set(err, STATUS_FINDING,
-                           "two executions of one key end in different models: '%s' in %.12s…, "
-                           "'%s' in %.12s…: please report this with both folders",
-                           first->folder, hash, x->folder, own);
+            return error_set(err, STATUS_FINDING,
+                             "two executions of one key end in different models: '%s' in %.12s…, "
+                             "'%s' in %.12s…: please report this with both folders",
+                             first->folder, hash, x->folder, own);
         if (hash || !*own) continue;
         first = x;
         hash = own;
     }
-    store_release(&list);
-    return rc;
+    return STATUS_OK;
 }
 
 static status link_to(const execution_work *w, error *err) {
@@ -225,6 +276,7 @@ static status run_execution(execution_work *w, error *err) {
     if (w->round_name) TRY(store_note(w->folder, "round", w->round_name, err));
     TRY(run_evaluate(w, err));
     if (w->later) TRY(link_to(w, err));
+    TRY(planned_seed_look(w->p, w->seed, err));
     TRY(compare_models(w, err));
 out:
     close_work(w);
@@ -235,15 +287,15 @@ out:
 
 // Chooses this round's execution: one that counts, one that was stopped, or a new one.
 static void choose(execution_work *w, const execution_set *s) {
-    w->number = store_next_number(&s->list);
+    w->number = store_next_number(s->list);
     if ((size_t)w->round < s->count) {
-        w->number = s->list.items[s->counting[w->round]].number;
+        w->number = s->list->items[s->counting[w->round]].number;
         return;
     }
-    for (size_t i = 0; i < s->list.count; i++) {
-        const execution *x = &s->list.items[i];
+    for (size_t i = 0; i < s->list->count; i++) {
+        const execution *x = &s->list->items[i];
         // A training that lacks only its evaluation is not repeated.
-        if (x->finished || !(w->p->settings->resume || x->train)) continue;
+        if (counting_is_finished(w->r, x) || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
         w->begun = true;
         w->remade = x->complete;
@@ -258,9 +310,9 @@ static const yaml_node *first_manifest(const execution_list *list) {
     return NULL;
 }
 
-static bool any_unfinished(const execution_set *s) {
-    for (size_t i = 0; i < s->list.count; i++)
-        if (!s->list.items[i].finished) return true;
+static bool any_unfinished(const planned_run *r, const execution_set *s) {
+    for (size_t i = 0; i < s->list->count; i++)
+        if (!counting_is_finished(r, &s->list->items[i])) return true;
     return false;
 }
 
@@ -274,10 +326,10 @@ static bool may_go_on(const execution_work *w) {
 // newest one decides.
 static void find_reason_to_add(const execution_work *w, const execution_set *s, char *why,
                                size_t size) {
-    const execution *newest = &s->list.items[s->list.count - 1];
+    const execution *newest = &s->list->items[s->list->count - 1];
     if (s->count)
         snprintf(why, size, "execution %d, to time it again", w->number);
-    else if (any_unfinished(s))
+    else if (any_unfinished(w->r, s))
         snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
         snprintf(why, size, "execution %d: execution %d %s", w->number, newest->number,
@@ -290,7 +342,7 @@ static status find_reason(execution_work *w, const execution_set *s, char *why, 
                           error *err) {
     *why = 0;
     if ((size_t)w->round < s->count || w->remade) return STATUS_OK;
-    if (s->list.count == 0)
+    if (s->list->count == 0)
         return change_describe(w->p, w->r, w->seed, may_go_on(w), &w->resume, why, size, err);
     if (w->resume)
         snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
@@ -301,36 +353,52 @@ static status find_reason(execution_work *w, const execution_set *s, char *why, 
     return STATUS_OK;
 }
 
+// Other runs of this call, and other calls, may have made the execution that seemed missing.
+static status find_executions(const execution_work *w, execution_set *s, error *err) {
+    counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
+    if ((size_t)w->round < s->count) return STATUS_OK;
+    counting_release(s);
+    *s = (execution_set){0};
+    status rc = planned_seed_look(w->p, w->seed, err);
+    if (rc == STATUS_OK) counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
+    return rc;
+}
+
 static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
-                        const planned_seed *seed, int round, int wanted, error *err) {
+                        planned_seed *seed, int round, int wanted, execution_course *course,
+                        error *err) {
     char why[512];
     execution_set s;
     execution_work w = {.p = p,
+                        .course = course,
                         .runs = runs,
                         .r = r,
                         .seed = seed,
                         .round = round,
                         .wanted = wanted,
                         .current = round == 0};
-    status rc = counting_find(p, runs, r, seed, wanted, &s, err);
+    status rc = find_executions(&w, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s);
+    const bool is_there = (size_t)round < s.count;
     // One that goes on from a state, or was trained before, is not timed in this round.
-    if ((size_t)round >= s.count && !w.resume && !w.begun)
-        w.round_name = counting_round(runs, r, &s);
-    w.trained = first_manifest(&s.list);
+    if (!is_there && !w.resume && !w.begun) w.round_name = counting_round(runs, r, &s);
+    w.trained = first_manifest(s.list);
     rc = find_reason(&w, &s, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
-    const bool is_there = (size_t)round < s.count;
     // A training that fails does not take the link from a finished run.
     w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
+    counting_release(&s);
     // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
-    counting_release(&s);
+    course->done += !is_there;
     return rc;
 }
 
 status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+    execution_course course = {.rounds = rounds, .began = clock_now()};
+    for (size_t i = 0; i < runs->count; i++)
+        course.all += counting_missing_of(p, runs, &runs->items[i], rounds);
     for (int round = 0; round < rounds; round++) {
         size_t seeds = 1;
         for (size_t k = 0; k < seeds; k++) {
@@ -339,7 +407,7 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
                 const int wanted = counting_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
-                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, err);
+                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, &course, err);
                 if (rc != STATUS_OK) return rc;
             }
         }

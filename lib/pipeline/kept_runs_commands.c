@@ -51,7 +51,20 @@ static void print_executions(const pipeline *p, const kept_run *w) {
     store_release(&list);
 }
 
-static void put_row(yaml_node *list, const kept_run *w) {
+// Adds the folder of the newest finished execution, and the settings that determine its result.
+static void put_execution(yaml_node *item, const pipeline *p, const kept_run *w) {
+    execution_list list;
+    if (store_read(p->artifacts, w->key, &list, NULL) != STATUS_OK) return;
+    const execution *newest = NULL;
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].train) newest = &list.items[i];
+    const yaml_node *parameters = newest ? yaml_find(newest->train, "parameters") : NULL;
+    if (newest) yaml_put(item, "path", yaml_new_string(newest->folder));
+    if (parameters) yaml_put(item, "parameters", yaml_copy(parameters));
+    store_release(&list);
+}
+
+static void put_row(yaml_node *list, const pipeline *p, const kept_run *w) {
     yaml_node *item = yaml_new(YAML_MAPPING);
     yaml_append(list, item);
     yaml_put(item, "key", yaml_new_string(w->key));
@@ -63,16 +76,13 @@ static void put_row(yaml_node *list, const kept_run *w) {
     yaml_put(item, "executions", yaml_new_integer((int64_t)w->executions));
     yaml_put(item, "unfinished", yaml_new_integer((int64_t)w->unfinished));
     yaml_put(item, "bytes", yaml_new_integer((int64_t)w->bytes));
+    put_execution(item, p, w);
 }
 
-static status print_json(const kept_run *rows, size_t count, error *err) {
+static status print_json(const pipeline *p, const kept_run *rows, size_t count, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    char *text = NULL;
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < count; i++) put_row(list, &rows[i]);
-    rc = json_from_yaml(list, &text, err);
-    if (rc == STATUS_OK) puts(text);
-    free(text);
+    for (size_t i = 0; i < count; i++) put_row(list, p, &rows[i]);
+    const status rc = json_print(list, err);
     yaml_free(list);
     return rc;
 }
@@ -137,7 +147,7 @@ status kept_runs_list(pipeline *p, error *err) {
     for (size_t i = 0; i < count; i++) kept_read(p, &known, keys.items[i], &rows[i]);
     qsort(rows, count, sizeof *rows, by_date);
     if (p->json)
-        rc = print_json(rows, count, err);
+        rc = print_json(p, rows, count, err);
     else
         print_table(p, rows, count);
 out:

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_PIPELINE_PIPELINE_H
 #define LOCKSTEP_PIPELINE_PIPELINE_H
 
+#include "base/cli.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "pipeline/settings.h"
@@ -24,7 +25,10 @@ typedef struct pipeline {
     void (*say)(const char *stage, const char *which, const char *what);
     // Asks the user a question; true: yes. NULL: there is nobody to ask.
     bool (*ask)(const char *question);
-    bool json; // listings are JSON
+    // Finds a tool that answers in this process; NULL: it is started instead.
+    cli_function *(*find_tool)(const char *name);
+    bool json;     // listings are JSON
+    bool terminal; // a person watches: every stage leaves one line, about what came out
 
     // State of this call; zeroed at the start, released by pipeline_release.
     strvec done;           // folders that stages of this call have handled

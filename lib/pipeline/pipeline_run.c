@@ -11,6 +11,7 @@
 #include "pipeline/data_stages.h"
 #include "pipeline/execute.h"
 #include "pipeline/reporting.h"
+#include "pipeline/resolve.h"
 #include "pipeline/rounds.h"
 #include "pipeline/run_names.h"
 #include "pipeline/turn_stages.h"
@@ -21,7 +22,8 @@ static void say_planned(const pipeline *p, const planned_runs *runs) {
         char *shown = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
         char *what =
             memory_format("planned: %s, run %.*s, data %s", r->tool, 12, r->seeds[0].key, r->train);
-        p->say("run", shown, what);
+        if (p->terminal) snprintf(what, strlen(what) + 1, "planned: %s", r->tool);
+        p->say("run", p->terminal ? r->name : shown, what);
         free(what);
         free(shown);
     }
@@ -61,32 +63,26 @@ static bool is_comparison(pipeline_command c) {
     return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
 }
 
-static status carry_out(pipeline *p, planned_runs *runs, error *err) {
-    int rounds;
-    status rc;
-    if (p->settings->dry_run) say_downloads(p, runs);
-    TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
-    say_names(p, runs);
-    if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
-    TRY(turn_stages_plan(p, runs, err));
-    TRY(rounds_decide(p, runs, &rounds, err));
-    work_close(p); // remove the trials' files: a training may take hours, and be killed
-    TRY(execute_check(p, runs, rounds, err));
-    if (p->settings->dry_run) goto out;
-    owned_names_keep(p, &runs->names);
-    TRY(execute_all(p, runs, rounds, err));
-    TRY(turn_stages_run(p, runs, err));
-    rc = reporting_run(p, runs, err);
-out:
-    return rc;
-}
-
 status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
+    const settings *s = p->settings;
+    int rounds;
     status rc;
     work_remove_old(p);
     TRY(command_plan_make(p, runs, err));
     TRY(reporting_check_flags(p, err));
-    rc = carry_out(p, runs, err);
+    if (s->dry_run) say_downloads(p, runs);
+    TRY(resolve_data_and_keys(p, runs, is_comparison(s->command), err));
+    say_names(p, runs);
+    if (s->dry_run || s->command == COMMAND_EXPLAIN) say_planned(p, runs);
+    TRY(turn_stages_plan(p, runs, err));
+    TRY(rounds_decide(p, runs, &rounds, err));
+    work_close(p); // remove the trials' files: a training may take hours, and be killed
+    TRY(execute_check(p, runs, rounds, err));
+    if (s->dry_run) goto out;
+    owned_names_keep(p, &runs->names);
+    TRY(execute_all(p, runs, rounds, err));
+    TRY(turn_stages_run(p, runs, err));
+    TRY(reporting_run(p, runs, err));
 out:
     return rc;
 }

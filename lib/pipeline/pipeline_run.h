@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // pipeline_run.h - from an experiment's name to its report.
 //
-//     settings ─► plan (command_plan.h) ─► runs (planned_runs.h): folder, tool, data, seeds, keys
+//     settings ─► plan (command_plan.h) ─► runs (resolve.h): folder, tool, data, seeds, keys
 //         ─► stages (stage.h): fetch, shard, train, evaluate ─► run store (store.h)
 //         ─► plan.yaml with the keys ─► report
 //

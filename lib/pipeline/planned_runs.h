@@ -14,6 +14,7 @@
 #include "experiment/experiment.h"
 #include "pipeline/owned_names.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/store.h"
 
 // One seed of an experiment. Each seed has a folder in the store.
 typedef struct planned_seed {
@@ -21,6 +22,7 @@ typedef struct planned_seed {
     char *place; // of its link, below ARTIFACTS: "ddp4-epochs=3/seed-42"
     char *own;   // in a submission, whose experiment file has these settings: "ddp4/seed-42"
     char key[SHA256_TEXT_BYTES];
+    execution_list kept; // its executions in the store, as they were when last read
 } planned_seed;
 
 typedef struct planned_run {
@@ -55,20 +57,10 @@ typedef struct planned_runs {
     owned_names names;   // of the folders of links and of the report
 } planned_runs;
 
-// With runs->plan, ->report and ->file set, which planned_runs_release frees, reads every
-// experiment and checks everything that needs no data: tools, seeds, names. A run without a folder
-// of its own goes into `folder`, in one that has its name; so do those that have theirs in
-// `question`, the same folder before settings changed its name (run_names_suffix). NULL: none.
-status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *question,
-                            const char *folder, error *err) MUST_CHECK;
 void planned_runs_release(planned_runs *runs);
 
-// Finds the keys of the runs whose data exist; the other keys stay "". With `distinct`, two runs
-// with the same key are an error.
-status planned_runs_find_keys(pipeline *p, planned_runs *runs, bool distinct,
-                              error *err) MUST_CHECK;
-// Fetches and shards the runs' data, finds their keys, and puts these into the plan.
-status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, error *err) MUST_CHECK;
+// Reads the seed's executions again.
+status planned_seed_look(const pipeline *p, planned_seed *s, error *err) MUST_CHECK;
 
 // Writes the command of a training to `command`: its tool and arguments, without --out. `file` is
 // the experiment file; the assignments are added unless the file is `complete`.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/reporting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/output.h"
-#include "pipeline/child.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 
 // ---- The cost of an all-reduce ----
 
@@ -83,7 +84,11 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
     if (rc == STATUS_OK) strvec_add_option(&command, "--world-size", ranks);
     if (rc == STATUS_OK) strvec_add_option(&command, "--out", dir);
     // The report has its table.
-    const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
+    const stage s = {.name = "measure",
+                     .dir = dir,
+                     .title = "all-reduce",
+                     .command = &command,
+                     .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
     strvec_release(&command);
     free(ranks);
@@ -117,25 +122,24 @@ out:
 // `report` parses its options before it opens folders, and /dev/null is not a folder: only a wrong
 // option gives STATUS_USAGE.
 status reporting_check_flags(const pipeline *p, error *err) {
-    strvec command = {0}, line = {0};
-    char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
+    strvec command = {0};
+    error refusal = {0};
+    char *ignored = NULL, *discussion = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
     strvec_add(&command, "report");
     strvec_add(&command, "/dev/null");
     strvec_add_option(&command, "--out", "/dev/null/report");
     TRY(strvec_split_quoted(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
-    TRY(stage_program(p, &command, &line, err));
-    if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
-        rc = child_output(&line, &answer, err); // it prints the message itself
+    if (tool_ask(p, &command, &ignored, &refusal) == STATUS_USAGE) {
+        tool_complain(&command, &refusal);
+        TRY(error_set(err, STATUS_USAGE, "%s", ""));
+    }
     const char *path = strvec_option_value(&command, "--discussion");
     if (rc == STATUS_OK && path) rc = read_file(path, &discussion, err);
 out:
     free(discussion);
-    free(answer);
-    free(said);
     free(ignored);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }
@@ -169,14 +173,18 @@ out:
 static status print_summary(const pipeline *p, const planned_runs *runs, const strvec *command,
                             error *err) {
     const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
-    strvec line = {0};
-    status rc;
-    TRY(stage_program(p, command, &line, err));
-    strvec_add(&line, "--summary");
-    if (question) strvec_add(&line, "--answer");
-    rc = child_run(&line, err);
-out:
-    strvec_release(&line);
+    strvec words = {0};
+    char *summary = NULL;
+    strvec_add_all(&words, command);
+    strvec_add(&words, "--summary");
+    if (question) strvec_add(&words, "--answer");
+    status rc = tool_ask(p, &words, &summary, err);
+    if (rc == STATUS_OK)
+        puts(summary);
+    else
+        tool_complain(command, err);
+    free(summary);
+    strvec_release(&words);
     return rc;
 }
 
@@ -192,7 +200,7 @@ static status check_keys(const pipeline *p, const planned_runs *runs, error *err
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     strvec command = {0}, stage_words = {0};
     char *collectives = reporting_collectives(p, runs);
-    char *html = NULL;
+    char *html = NULL, *title = NULL;
     status rc = STATUS_OK;
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
@@ -200,13 +208,16 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(report_command(p, runs, collectives, &command, err));
     strvec_add_all(&stage_words, &command);
     strvec_add_option(&stage_words, "--out", runs->report);
-    const stage s = {.name = "report", .dir = runs->report, .command = &stage_words};
+    title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
+    const stage s = {
+        .name = "report", .dir = runs->report, .title = title, .command = &stage_words};
     TRY(stage_run(p, &s, err));
     TRY(print_summary(p, runs, &command, err));
     html = memory_format("%s/report.html", runs->report);
     p->say("report:", html, NULL);
 out:
     free(html);
+    free(title);
     strvec_release(&stage_words);
     strvec_release(&command);
     free(collectives);

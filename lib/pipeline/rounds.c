@@ -14,8 +14,8 @@
 #include "data/tensor/tensor_file.h"
 #include "pipeline/child.h"
 #include "pipeline/counting.h"
-#include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 #include "pipeline/turn_stages.h"
 
 // ---- Estimates ----
@@ -73,7 +73,7 @@ static status draw(measuring *m, const planned_run *r, int samples, char **folde
     strvec_format(&command, "--train=%d", samples);
     strvec_format(&command, "--test=%d", samples);
     strvec_add_option(&command, "--out", *folder);
-    TRY(stage_program(m->p, &command, &line, err));
+    TRY(tool_program(m->p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
     strvec_add(&m->p->done, *folder);
 out:
@@ -84,29 +84,50 @@ out:
     return rc;
 }
 
-static status trial_command(const measuring *m, const planned_run *r, const char *drawn,
-                            strvec *line, error *err) {
+static void trial_command(const measuring *m, const planned_run *r, const char *drawn,
+                          strvec *command) {
     // A trial has fewer samples than a validation may leave out.
     static const char *const other[] = {
         "epochs=2",        "dataset=synthetic", "schedule=null",       "repeats=1",
         "validation=null", "keep=null",         "early_stopping=null", "stop_at=null"};
-    strvec command = {0};
-    status rc;
-    strvec_add(&command, r->tool);
-    strvec_add(&command, "-q");
-    strvec_add_option(&command, "--experiment", r->file);
-    for (size_t i = 0; i < r->set.count; i++) strvec_add_option(&command, "--set", r->set.items[i]);
+    strvec_add(command, r->tool);
+    strvec_add(command, "-q");
+    strvec_add_option(command, "--experiment", r->file);
+    for (size_t i = 0; i < r->set.count; i++) strvec_add_option(command, "--set", r->set.items[i]);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        strvec_add_option(&command, "--set", other[i]);
-    strvec_format(&command, "--train=%s/train.st.zst", drawn);
-    strvec_format(&command, "--test=%s/test.st.zst", drawn);
-    strvec_format(&command, "--out=%s/tried", m->p->work.path);
-    strvec_add_all(&command, &r->device);
-    strvec_add_option(&command, "--threads", m->p->settings->values[SETTING_THREADS]);
-    TRY(stage_program(m->p, &command, line, err));
-out:
-    strvec_release(&command);
-    return rc;
+        strvec_add_option(command, "--set", other[i]);
+    strvec_format(command, "--train=%s/train.st.zst", drawn);
+    strvec_format(command, "--test=%s/test.st.zst", drawn);
+    strvec_format(command, "--out=%s/tried", m->p->work.path);
+    strvec_add_all(command, &r->device);
+    strvec_add_option(command, "--threads", m->p->settings->values[SETTING_THREADS]);
+}
+
+// The key of the trial; NULL if it is impossible, and `why` is the reason.
+static char *trial_key(const measuring *m, const strvec *command, char why[256]) {
+    error failure = {0};
+    strvec question = {0};
+    char *key = NULL;
+    strvec_add_all(&question, command);
+    strvec_add(&question, "--print-key");
+    if (tool_ask(m->p, &question, &key, &failure) != STATUS_OK)
+        snprintf(why, 256, "%s: %.200s", command->items[0], failure.message);
+    strvec_release(&question);
+    return key;
+}
+
+// Trains; false if it fails, and `why` is the reason.
+static bool run_trial(const measuring *m, const strvec *command, char why[256]) {
+    error failure = {0};
+    strvec line = {0};
+    char *ignored = NULL, *said = NULL;
+    status rc = tool_program(m->p, command, &line, &failure);
+    if (rc == STATUS_OK) rc = child_try(&line, &ignored, &said, &failure);
+    if (rc != STATUS_OK) snprintf(why, 256, "%.255s", said && *said ? said : failure.message);
+    free(ignored);
+    free(said);
+    strvec_release(&line);
+    return rc == STATUS_OK;
 }
 
 static const rate *find_rate(const measuring *m, const char *key) {
@@ -139,33 +160,22 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
 // If no trial is possible, *found is NULL and `why` the reason.
 static status try_samples(measuring *m, const planned_run *r, int samples, const rate **found,
                           char why[256], error *err) {
-    strvec line = {0};
-    char *drawn = NULL, *key = NULL, *said = NULL, *ignored = NULL;
+    strvec command = {0};
+    char *drawn = NULL, *key = NULL;
     status rc;
     *found = NULL;
+    *why = 0;
     TRY(draw(m, r, samples, &drawn, err));
-    TRY(trial_command(m, r, drawn, &line, err));
-    strvec_add(&line, "--print-key");
-    rc = child_try(&line, &key, &said, err);
-    if (rc == STATUS_OK && (*found = find_rate(m, key))) goto out;
-    if (rc == STATUS_OK) {
-        free(said);
-        free(line.items[--line.count]); // --print-key
-        line.items[line.count] = NULL;
-        rc = child_try(&line, &ignored, &said, err);
-    }
-    snprintf(why, 256, "%s", rc == STATUS_OK ? "" : said ? said : "");
-    if (rc == STATUS_OK) {
-        TRY(keep_rate(m, &key, samples, err));
-        *found = &m->rates[m->count - 1];
-    }
-    rc = STATUS_OK;
+    trial_command(m, r, drawn, &command);
+    key = trial_key(m, &command, why);
+    if (key) *found = find_rate(m, key);
+    if (!key || *found || !run_trial(m, &command, why)) goto out;
+    TRY(keep_rate(m, &key, samples, err));
+    *found = &m->rates[m->count - 1];
 out:
-    free(ignored);
-    free(said);
     free(key);
     free(drawn);
-    strvec_release(&line);
+    strvec_release(&command);
     return rc;
 }
 
@@ -222,21 +232,18 @@ static bool read_times(const execution_list *list, run_estimate *e) {
 }
 
 static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, error *err) {
-    execution_list list;
+    const execution_list *list = &r->seeds[0].kept;
     const rate *found = NULL;
     const int left_out = r->e.validation.samples;
     const double samples = recorded(r->data, "results.train_samples") - left_out;
     const double tests = recorded(r->data, "results.test_samples");
     *e = (run_estimate){.train = NAN, .evaluate = NAN, .left = 1};
-    status rc = store_read(m->p->artifacts, r->seeds[0].key, &list, err);
-    if (rc != STATUS_OK) return rc;
-    if (list.count && list.items[0].saved && m->p->settings->resume)
-        e->left = share_left(&list.items[0], r, samples);
-    if (list.count && list.items[0].finished) e->left = 0;
-    const bool known = read_times(&list, e);
-    store_release(&list);
+    if (list->count && list->items[0].saved && m->p->settings->resume)
+        e->left = share_left(&list->items[0], r, samples);
+    if (list->count && list->items[0].finished) e->left = 0;
+    const bool known = read_times(list, e);
     if (known || e->left == 0) return STATUS_OK;
-    rc = find_rate_of(m, r, &found, e->why, err);
+    status rc = find_rate_of(m, r, &found, e->why, err);
     if (rc != STATUS_OK || !found) return rc;
     const double batch = r->e.global_batch;
     const double seen = r->e.drop_last ? floor(samples / batch) * batch : samples;
@@ -284,36 +291,32 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     else
         snprintf(what, sizeof what, "%.9g epoch%s, %s%s", r->e.epochs, plural, time,
                  e->left < 1 ? " left" : "");
-    if (e->left > 0) p->say("estimate", place, what);
+    if (e->left > 0) p->say("estimate", p->terminal ? r->name : place, what);
     free(place);
 }
 
 // Estimates the time of all missing executions; for a stopped one, of the rest. *unknown: runs
 // without an estimate.
-static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                            int rounds, double *seconds, size_t *unknown, error *err) {
-    *seconds = 0;
+static double estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                            int rounds, size_t *unknown) {
+    double seconds = 0;
     *unknown = 0;
     for (size_t i = 0; i < runs->count; i++) {
-        int missing;
-        status rc = counting_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
-        if (rc != STATUS_OK) return rc;
+        const int missing = counting_missing_of(p, runs, &runs->items[i], rounds);
         *unknown += isnan(e[i].train) && missing;
         if (isnan(e[i].train) || !missing) continue;
         const double done = e[i].left > 0 ? 1 - e[i].left : 0;
-        *seconds += (e[i].train + e[i].evaluate) * (missing - done);
+        seconds += (e[i].train + e[i].evaluate) * (missing - done);
     }
-    return STATUS_OK;
+    return seconds;
 }
 
-static status say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                      int rounds, error *err) {
+static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                    int rounds) {
     char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
     const double seconds = estimate_round(runs, e);
-    double all;
     size_t unknown;
-    status rc = estimate_left(p, runs, e, rounds, &all, &unknown, err);
-    if (rc != STATUS_OK) return rc;
+    const double all = estimate_left(p, runs, e, rounds, &unknown);
     duration_text(seconds, round);
     duration_text(all, time);
     int most = 0; // several seeds may reduce the rounds
@@ -333,7 +336,6 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
         snprintf(what, sizeof what, "more than %s: %zu of %zu runs not measured", time, unknown,
                  runs->count);
     p->say("estimate", "all", what);
-    return STATUS_OK;
 }
 
 static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
@@ -362,7 +364,7 @@ static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) 
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
         p->say("estimate", "finished", finished);
-        rc = say_all(p, runs, e, rounds, err);
+        say_all(p, runs, e, rounds);
     }
     free(e);
     return rc;
@@ -371,10 +373,9 @@ static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) 
 status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     const settings *s = p->settings;
     const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
-    int missing;
+    status rc = STATUS_OK;
     *rounds = s->executions ? s->executions : 1;
-    status rc = counting_missing(p, runs, *rounds, &missing, err);
-    if (rc != STATUS_OK) return rc;
+    const int missing = counting_missing(p, runs, *rounds);
     if (!asks && !s->dry_run) return rc;
     if (missing) rc = announce(p, runs, *rounds, err);
     if (rc != STATUS_OK) return rc;

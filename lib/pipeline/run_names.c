@@ -12,8 +12,7 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/lookup.h"
-#include "pipeline/data_stages.h"
-#include "pipeline/planned_runs.h"
+#include "pipeline/own_data.h"
 #include "pipeline/store.h"
 
 // A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a
@@ -64,7 +63,7 @@ static status find_beside_data(const pipeline *p, const char *name, char **path,
         lookup_with_data(name, path);
         return STATUS_OK;
     }
-    const status usable = data_check_own(p, err);
+    const status usable = own_data_check(p->settings, err);
     if (usable != STATUS_OK) return usable;
     char *base = run_names_base(folder);
     lookup_beside(folder, name, strcmp(base, name) == 0, path);

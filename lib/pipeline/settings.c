@@ -58,6 +58,8 @@ static const setting_row table[SETTINGS] = {
     [SETTING_MATH] = {"MATH", TRAINS, "GPUs: exact (default: the bits of the CPU) or fast"},
     [SETTING_THREADS] = {"THREADS", TRAINS | VERIFIES, "threads per rank"},
     [SETTING_STATES] = {"STATES", TRAINS, "parts of each run whose states are kept, for replay"},
+    [SETTING_TENSORBOARD] = {"TENSORBOARD", TRAINS,
+                             "folder for the curves of trainings, for TensorBoard"},
     [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},

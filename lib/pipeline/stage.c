@@ -9,22 +9,19 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/output.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
+#include "pipeline/stage_result.h"
+#include "pipeline/tool.h"
 
 enum { WHY_BYTES = 512 };
-
-status stage_program(const pipeline *p, const strvec *command, strvec *program, error *err) {
-    strvec_format(program, "%s/%s", p->bin, command->items[0]);
-    if (access(program->items[program->count - 1], X_OK) != 0)
-        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
-                         program->items[program->count - 1]);
-    for (size_t i = 1; i < command->count; i++) strvec_add(program, command->items[i]);
-    return STATUS_OK;
-}
 
 void stage_add_devices(strvec *command, const yaml_node *root, const char *device) {
     const char *backend = yaml_text_at(root, "parameters.backend");
@@ -33,58 +30,11 @@ void stage_add_devices(strvec *command, const yaml_node *root, const char *devic
     if (*backend) strvec_add_option(command, "--math", "fast");
 }
 
-// ---- Keys ----
-
-// `device` is added as --device; NULL: none.
-static status query_key(const pipeline *p, const strvec *command, const char *device, char **key,
-                        error *err) {
-    strvec program = {0};
-    status rc;
-    *key = NULL;
-    TRY(stage_program(p, command, &program, err));
-    strvec_add_option(&program, "--device", device);
-    strvec_add(&program, "--print-key");
-    TRY(child_output(&program, key, err));
-out:
-    strvec_release(&program);
-    return rc;
-}
-
-// Does this tool's key depend on the kind of device, and is the kind not given?
-static bool is_automatic(const pipeline *p, const char *tool) {
-    const char *device = p->settings->values[SETTING_DEVICE];
-    const char *math = p->settings->values[SETTING_MATH];
-    return math && strcmp(math, "fast") == 0 && (!device || strcmp(device, "auto") == 0) &&
-           (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
-}
-
-// Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
-// for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
-// search.
-static status automatic_key(pipeline *p, const strvec *command, char **key, error *err) {
-    char *on_gpu = NULL;
-    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
-    if (rc != STATUS_OK || p->automatic) return rc;
-    rc = query_key(p, command, "cuda", &on_gpu, err);
-    if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
-    free(on_gpu);
-    return rc;
-}
-
-status stage_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES], error *err) {
-    char *text = NULL;
-    status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
-                                                   : query_key(p, command, NULL, &text, err);
-    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
-    free(text);
-    return rc;
-}
-
 // ---- Why a stage runs again ----
 
-static bool has_item(const yaml_node *list, const char *text) {
+static bool has_item(const yaml_node *list, const char *word) {
     for (size_t i = 0; list && i < list->count; i++)
-        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, text) == 0)
+        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, word) == 0)
             return true;
     return false;
 }
@@ -165,8 +115,53 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
 
 // ---- Running ----
 
+static const char *name_of(const pipeline *p, const stage *s) {
+    return p->terminal && s->title ? s->title : s->shown ? s->shown : s->dir;
+}
+
 static void say(const pipeline *p, const stage *s, const char *what) {
-    if (!s->quiet) p->say(s->name, s->shown ? s->shown : s->dir, what);
+    if (!s->quiet) p->say(s->name, name_of(p, s), what);
+}
+
+// At a terminal a moving line, which the tool's own one replaces; it knows its place from the
+// environment (base/progress.h).
+static void say_running(const pipeline *p, const stage *s, const char *reason) {
+    char message[WHY_BYTES + 16], after[32], label[256], line[PROGRESS_LINE_BYTES];
+    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
+    // A launcher's ranks do not see the terminal, and would write after the line.
+    if (!p->terminal || s->quiet || (s->launcher && s->launcher->count)) {
+        say(p, s, message);
+        return;
+    }
+    snprintf(after, sizeof after, "%.0f", s->after);
+    snprintf(label, sizeof label, "%s%s%s", name_of(p, s), s->place ? ", " : "",
+             s->place ? s->place : "");
+    setenv("LOCKSTEP_PLACE", label, 1);
+    setenv("LOCKSTEP_SECONDS_AFTER", after, 1);
+    snprintf(line, sizeof line, "%-9s %.200s", s->name, label);
+    progress_line(line);
+}
+
+// At a terminal, the line that stays: the time, what came out, and why the stage ran, if there is
+// room for that.
+static void say_done(const pipeline *p, const stage *s, uint64_t began, const char *reason) {
+    enum { LEAST_REASON = 16 };
+    const size_t columns = (size_t)progress_columns(), head = text_columns(name_of(p, s)) + 12;
+    const size_t room = columns > head ? columns - head : 0;
+    const double seconds = (double)(clock_now() - began) * 1e-9;
+    char span[DURATION_TEXT_BYTES];
+    text what = {0};
+    if (!p->terminal || s->quiet) return;
+    if (seconds < 10)
+        text_format(&what, "%.1f s", seconds);
+    else
+        text_append(&what, duration_text(seconds, span));
+    stage_result_append(s->dir, &what);
+    if (*reason && text_columns(text_string(&what)) + LEAST_REASON < room)
+        text_format(&what, " (%s)", reason);
+    text_cut_columns(&what, room);
+    say(p, s, text_string(&what));
+    text_release(&what);
 }
 
 status stage_check_place(const pipeline *p, error *err) {
@@ -214,7 +209,7 @@ static status start(const pipeline *p, const stage *s, error *err) {
     char *ignored = NULL;
     status rc = STATUS_OK;
     if (s->launcher) strvec_add_all(&program, s->launcher);
-    TRY(stage_program(p, s->command, &program, err));
+    TRY(tool_program(p, s->command, &program, err));
     if (s->more) strvec_add_all(&program, s->more);
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
                                     : child_run(&program, err);
@@ -225,13 +220,15 @@ out:
 }
 
 static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
-    char message[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;
     const char *reason = s->reason ? s->reason : why;
-    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
-    say(p, s, message);
+    const uint64_t began = clock_now();
+    say_running(p, s, reason);
     status rc = start(p, s, err);
+    unsetenv("LOCKSTEP_PLACE");
+    unsetenv("LOCKSTEP_SECONDS_AFTER");
+    if (rc == STATUS_OK) say_done(p, s, began, reason);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)
@@ -267,7 +264,7 @@ status stage_run(pipeline *p, const stage *s, error *err) {
     if (s->key)
         snprintf(key, sizeof key, "%s", s->key);
     else
-        TRY(stage_key(p, s->command, key, err));
+        TRY(tool_key(p, s->command, key, err));
     TRY(lock(p, s, &held, err));
     TRY(run_locked(p, s, key, held >= 0, err));
 out:

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "base/sha256.h"
 #include "base/strvec.h"
 #include "base/yaml_tree.h"
 #include "pipeline/pipeline.h"
@@ -19,6 +18,9 @@ typedef struct stage {
     const char *name;       // its task: "train"
     const char *dir;        // the folder that it fills
     const char *shown;      // the folder's name in messages; NULL: `dir`
+    const char *title;      // what it works on, at a terminal: "ddp4, seed 43"; NULL: `shown`
+    const char *place;      // while it runs there: "run 7 of 15"; NULL: none
+    double after;           // seconds of work expected after it, for the terminal; 0: not known
     const char *key;        // NULL: from the tool
     const char *reason;     // why it runs, for the user; NULL: determined from the folder
     const strvec *command;  // the tool's name, without a folder, and its arguments
@@ -28,21 +30,12 @@ typedef struct stage {
     const strvec *more;     // additional arguments for the run ("--resume"), not part of the key
 } stage;
 
-// Gets the key that the tool prints for these arguments. After a failure, an empty message means
-// that the tool printed one.
-status stage_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES],
-                 error *err) MUST_CHECK;
-
 // Runs the stage unless it is done, and reports it. If another call is running the same stage,
 // waits and uses its result. Skips a folder that this call has handled before.
 status stage_run(pipeline *p, const stage *s, error *err) MUST_CHECK;
 
 // Checks that files can be made below ARTIFACTS. If not, the message names the setting.
 status stage_check_place(const pipeline *p, error *err) MUST_CHECK;
-
-// Makes the words to start: "BIN/TOOL ARGUMENTS". STATUS_FAILED if the tool was not built.
-status stage_program(const pipeline *p, const strvec *command, strvec *program,
-                     error *err) MUST_CHECK;
 
 // Adds --device and --math for a tool that repeats what the manifest `root` describes, with the
 // same arithmetic (`parameters.backend`). `device` NULL: a GPU if only GPUs have that arithmetic,

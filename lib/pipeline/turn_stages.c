@@ -169,8 +169,11 @@ static status time_arms(const pipeline *p, const planned_run *const *arms, size_
     strvec_add(&command, "--limit");
     strvec_format(&command, "%zu", SECONDS_EACH * count);
     for (size_t i = 0; i < count; i++) add_arm(p, arms[i], &command);
-    const stage s = {.name = "time", .dir = folder, .command = &command, .drop_output = true};
+    char *title = memory_format("%zu runs in turns", count);
+    const stage s = {
+        .name = "time", .dir = folder, .title = title, .command = &command, .drop_output = true};
     rc = stage_run(argument, &s, err);
+    free(title);
     strvec_release(&command);
     return rc;
 }

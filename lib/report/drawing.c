@@ -103,6 +103,7 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     text_replace(svg, "' color='", "' fill='");
     text_replace(svg, "=\"black\"", "=\"currentColor\"");
     text_replace(svg, "='black'", "='currentColor'");
+    text_replace(svg, "=\"rgb(  0,   0,   0)\"", "=\"currentColor\""); // whiskers
     text_replace(svg, "<tspan >", "<tspan>");
     text_replace(svg, "\n\n", "\n");
     text page = {0};
@@ -129,4 +130,14 @@ status drawing_make(const text *script, const char *id, const char *title, int h
     }
     text_release(&drawing);
     return rc;
+}
+
+void drawing_to_file(const char *svg, text *out) {
+    static const char begin[] = "<svg ";
+    const char *rest = strchr(svg, '>') + 1;
+    text_append(out, "<svg font-family=\"sans-serif\" ");
+    text_bytes(out, svg + strlen(begin), (size_t)(rest - svg) - strlen(begin));
+    text_append(out, "\n<style>svg{color:#000}@media(prefers-color-scheme:dark)"
+                     "{svg{color:#e3e6e8}}</style>");
+    text_append(out, rest);
 }

@@ -18,4 +18,7 @@ status drawing_make(const text *script, const char *id, const char *title, int h
 // Begin a drawing that gnuplot does not make: an <svg> element of that height with its title.
 void drawing_begin(text *out, const char *id, const char *title, int height);
 
+// Appends a drawing as a standalone file: without background, in colours for light and dark pages.
+void drawing_to_file(const char *svg, text *out);
+
 #endif

@@ -12,7 +12,8 @@
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
                                                   "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
 enum { WIDTH = DRAWING_WIDTH, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
-enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for a second one
+// Characters of a name that leaves room for a second one, or for two more.
+enum { HALF_LEGEND = 18, THIRD_LEGEND = 11 };
 
 // In single quotes gnuplot takes every character literally; a quote is doubled.
 static void quote(text *out, const char *string) {
@@ -272,22 +273,28 @@ static bool has_part(const plot_bars *b, size_t part) {
     return false;
 }
 
-static size_t count_parts(const plot_bars *b) {
+// Counts the legend entries, and the columns that they leave room for.
+static size_t count_parts(const plot_bars *b, size_t *columns) {
     size_t count = 0;
-    for (size_t part = 0; part < b->part_count; part++) count += has_part(b, part);
+    *columns = BAR_COLUMNS;
+    for (size_t part = 0; part < b->part_count; part++) {
+        count += has_part(b, part);
+        if (text_columns(b->parts[part]) > THIRD_LEGEND) *columns = BAR_COLUMNS - 1;
+    }
     return count;
 }
 
 status plot_stacked(const plot_bars *b, char **svg, error *err) {
     double *length = bar_lengths(b);
     const bar_layout layout = layout_bars(b->bars, b->bar_count);
-    const size_t parts = count_parts(b);
-    int height = 75 + legend_height(parts, BAR_COLUMNS) + (int)b->bar_count * layout.row;
+    size_t columns;
+    const size_t parts = count_parts(b, &columns);
+    int height = 80 + legend_height(parts, columns) + (int)b->bar_count * layout.row;
     text script = {0};
     write_preamble(&script, height, b->x);
     text_append(&script, "unset grid\nset grid xtics lt 1 lw 0.4 lc rgb '#999999'\nset border 1\n");
     text_append(&script, "set style fill solid 1 noborder\n");
-    write_legend_above(&script, parts, BAR_COLUMNS, height);
+    write_legend_above(&script, parts, columns, height);
     double longest = 0;
     for (size_t bar = 0; bar < b->bar_count; bar++) longest = fmax(longest, length[bar]);
     text_format(&script, "set xrange [0:*]\nset xtics %g\n",
@@ -312,64 +319,245 @@ status plot_stacked(const plot_bars *b, char **svg, error *err) {
     return rc;
 }
 
-// Writes the bars, then the whiskers: a bar per row, and its range if it has one.
-static void write_values(text *out, const plot_values *v, double half) {
-    text_append(out, "$bars << EOD\n");
-    for (size_t i = 0; i < v->count; i++) {
-        double row = (double)(v->count - i), x = v->value[i];
-        if (!isfinite(x)) continue;
-        text_format(out, "%.6g %g %.6g %.6g %g %g\n", x, row, fmin(0, x), fmax(0, x), row - half,
-                    row + half);
-    }
-    text_append(out, "EOD\n$ranges << EOD\n");
-    for (size_t i = 0; i < v->count; i++)
-        if (isfinite(v->value[i]) && isfinite(v->low[i]) && isfinite(v->high[i]))
-            text_format(out, "%.6g %zu %.6g %.6g\n", v->value[i], v->count - i, v->low[i],
-                        v->high[i]);
-    text_append(out, "EOD\n");
+// The common parts of drawings with rows.
+static void begin_rows(text *out, const char *x, const char *const *names, size_t count,
+                       bar_layout layout, int height) {
+    write_preamble(out, height, x);
+    text_append(out, "unset key\nunset grid\nset border 1\nset style fill solid 1 noborder\n"
+                     "set grid xtics lt 1 lw 0.4 lc rgb '#999999'\n");
+    write_bar_names(out, names, count, layout);
+}
+
+static void write_reference(text *out, double x) {
+    if (isfinite(x))
+        text_format(out,
+                    "set arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lw 1 lc rgb 'black'\n",
+                    x, x);
 }
 
 // A distance between ticks that leaves room for their numbers: about four in the drawn range.
-static double tick_step(const plot_values *v) {
-    double low = 0, high = isfinite(v->reference) ? v->reference : 0;
-    for (size_t i = 0; i < v->count; i++) {
-        if (!isfinite(v->value[i])) continue;
-        low = fmin(low, fmin(v->value[i], isfinite(v->low[i]) ? v->low[i] : 0));
-        high = fmax(high, fmax(v->value[i], isfinite(v->high[i]) ? v->high[i] : 0));
+static void write_range(text *out, double low, double high) {
+    const double step = round_step((high > low ? high - low : fmax(fabs(high), 1)) / 4);
+    const double margin = (high > low ? high - low : step) / 20;
+    text_format(out, "set xrange [%.6g:%.6g]\nset xtics %g\n", low - margin, high + margin, step);
+}
+
+static void widen(double value, double *low, double *high) {
+    if (!isfinite(value)) return;
+    *low = fmin(*low, value); // of NAN and a number, the number
+    *high = fmax(*high, value);
+}
+
+status plot_intervals_draw(const plot_intervals *p, char **svg, error *err) {
+    const char **names = memory_new(p->count, sizeof *names);
+    double low = p->reference, high = p->reference;
+    text script = {0}, points = {0};
+    for (size_t i = 0; i < p->count; i++) {
+        const plot_interval *row = &p->rows[i];
+        names[i] = row->name;
+        widen(row->value, &low, &high);
+        widen(row->low, &low, &high);
+        widen(row->high, &low, &high);
     }
-    return round_step((high > low ? high - low : 1) / 4);
-}
-
-static bool any_range(const plot_values *v) {
-    for (size_t i = 0; i < v->count; i++)
-        if (isfinite(v->value[i]) && isfinite(v->low[i]) && isfinite(v->high[i])) return true;
-    return false;
-}
-
-status plot_whiskers(const plot_values *v, char **svg, error *err) {
-    const bar_layout layout = layout_bars(v->names, v->count);
-    int height = 75 + (int)v->count * layout.row;
-    text script = {0};
-    write_preamble(&script, height, v->x);
-    text_append(&script, "unset key\nunset grid\nset border 1\nset style fill solid 1 noborder\n"
-                         "set grid xtics lt 1 lw 0.4 lc rgb '#999999'\n"
-                         "set xrange [*<0:0<*]\n");
-    text_format(&script, "set xtics %g\n", tick_step(v));
-    text_append(&script, "set arrow from 0, graph 0 to 0, graph 1 nohead lw 0.8 lc rgb 'black'\n");
-    if (isfinite(v->reference))
-        text_format(&script,
-                    "set arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lw 1 lc rgb 'black'\n",
-                    v->reference, v->reference);
-    write_bar_names(&script, v->names, v->count, layout);
-    write_values(&script, v, layout.half);
-    write_hatches(&script, v->hatched, v->value, v->count, layout.half);
-    text_format(&script, "plot $bars using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s'",
-                colours[0]);
-    plot_hatches(&script, v->hatched, v->value, v->count);
-    if (any_range(v))
-        text_append(&script, ", $ranges using 1:2:3:4 with xerrorbars pt 0 lw 1.4 lc rgb 'black'");
-    text_append(&script, "\n");
-    status rc = drawing_make(&script, v->id, v->title, height, svg, err);
+    const bar_layout layout = layout_bars(names, p->count);
+    const int height = 75 + (int)p->count * layout.row;
+    begin_rows(&script, p->x, names, p->count, layout, height);
+    write_range(&script, low, high);
+    write_reference(&script, p->reference);
+    for (size_t i = 0; i < p->count; i++) {
+        const plot_interval *row = &p->rows[i];
+        const size_t at = p->count - i;
+        if (isfinite(row->low) && isfinite(row->high))
+            text_format(&script,
+                        "set arrow from %.6g, first %zu to %.6g, first %zu nohead lw %g lc rgb "
+                        "'%s%s'\n",
+                        row->low, at, row->high, at, row->pale ? 5.0 : 3.0, row->pale ? "#88" : "#",
+                        colours[0] + 1);
+        if (isfinite(row->value) && !row->pale) text_format(&points, "%.6g %zu\n", row->value, at);
+    }
+    text_format(&script, "$points << EOD\n%sEOD\nplot ", text_string(&points));
+    if (points.length)
+        text_format(&script, "$points using 1:2 with points pt 7 ps 1 lc rgb '%s'\n", colours[0]);
+    else
+        text_append(&script, "NaN notitle\n");
+    status rc = drawing_make(&script, p->id, p->title, height, svg, err);
     text_release(&script);
+    text_release(&points);
+    free(names);
+    return rc;
+}
+
+// A label beside its point, in characters: to the right of it, or to the left of one in the right
+// half.
+typedef struct point_label {
+    double left, right, line;
+    bool before; // to the left
+} point_label;
+
+typedef struct cloud_view {
+    double x_low, x_high, y_low, y_high;
+    bool log;
+} cloud_view;
+
+static point_label place_label(const cloud_view *view, const plot_point *p) {
+    enum { COLUMNS = 64, LINES = 14 }; // of a drawing on a narrow page
+    const double gap = 0.7, width = p->name ? (double)strlen(p->name) : 0;
+    const double x = view->log ? log(p->x / view->x_low) / log(view->x_high / view->x_low)
+                               : (p->x - view->x_low) / (view->x_high - view->x_low);
+    const bool before = x > 0.5;
+    const double left = COLUMNS * x + (before ? -gap - width : gap);
+    return (point_label){left, left + width,
+                         LINES * (p->y - view->y_low) / (view->y_high - view->y_low) + 0.6, before};
+}
+
+static bool labels_meet(const point_label *a, const point_label *b) {
+    return a->left < b->right && b->left < a->right && fabs(a->line - b->line) < 1.1;
+}
+
+// Moves a label up and down, one line further each time, until it meets none of those before it.
+// Returns by how many lines.
+static double move_label(point_label *labels, size_t at) {
+    enum { TRIES = 20 };
+    const double line = labels[at].line;
+    for (int n = 1; n <= TRIES; n++) {
+        size_t i = 0;
+        while (i < at && !labels_meet(&labels[i], &labels[at])) i++;
+        if (i == at) break;
+        labels[at].line = line + (n % 2 ? -1.2 : 1.2) * ((n + 1) / 2);
+    }
+    return labels[at].line - line;
+}
+
+static void write_label(text *out, const plot_point *p, const point_label *label, double moved) {
+    text_append(out, "set label ");
+    quote(out, p->name);
+    text_format(out, " at %.6g, first %.6g %s offset %g,%g front\n", p->x, p->y,
+                label->before ? "right" : "left", label->before ? -0.7 : 0.7, 0.6 + moved);
+}
+
+static void write_labels(text *out, const plot_cloud *c, const cloud_view *view) {
+    point_label *labels = memory_new(c->count, sizeof *labels);
+    for (size_t i = 0; i < c->count; i++) {
+        labels[i] = place_label(view, &c->points[i]);
+        if (c->points[i].name) write_label(out, &c->points[i], &labels[i], move_label(labels, i));
+    }
+    free(labels);
+}
+
+static void write_point(text *out, const plot_point *p, size_t at) {
+    const char *colour = colours[at % PLOT_COLOURS];
+    if (isfinite(p->x_low) && isfinite(p->x_high))
+        text_format(
+            out, "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw 1.6 lc rgb '%s'\n",
+            p->x_low, p->y, p->x_high, p->y, colour);
+    if (isfinite(p->y_low) && isfinite(p->y_high))
+        text_format(
+            out, "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw 1.6 lc rgb '%s'\n",
+            p->x, p->y_low, p->x, p->y_high, colour);
+}
+
+// Each point has a colour of its own, unless a line joins them.
+static void write_points_of(text *out, const plot_cloud *c) {
+    for (size_t i = 0; i < c->count; i++)
+        text_format(out, "$p%zu << EOD\n%.6g %.6g\nEOD\n", i, c->points[i].x, c->points[i].y);
+    text_append(out, "$all << EOD\n");
+    for (size_t i = 0; i < c->count; i++)
+        text_format(out, "%.6g %.6g\n", c->points[i].x, c->points[i].y);
+    text_append(out, "EOD\nplot ");
+    if (c->joined) text_format(out, "$all using 1:2 with lines lw 2 lc rgb '%s', ", colours[0]);
+    for (size_t i = 0; i < c->count; i++)
+        text_format(out, "%s$p%zu using 1:2 with points pt 7 ps 1 lc rgb '%s'", i ? ", " : "", i,
+                    colours[(c->joined ? 0 : i) % PLOT_COLOURS]);
+    text_append(out, "\n");
+}
+
+status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) {
+    double low = (double)NAN, high = (double)NAN, least = (double)NAN, most = (double)NAN;
+    text script = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        const plot_point *p = &c->points[i];
+        widen(p->x, &low, &high);
+        widen(p->y, &least, &most);
+        widen(p->y_low, &least, &most);
+        widen(p->y_high, &least, &most);
+    }
+    const double height = most > least ? most - least : 1, width = high - low;
+    const cloud_view view = {.x_low = c->log      ? low / 1.5
+                                      : c->joined ? low - width / 20
+                                                  : 0,
+                             .x_high = c->log ? high * 1.5 : high + width / 20,
+                             .y_low = least - height / 20,
+                             .y_high = most + height / 8,
+                             .log = c->log};
+    write_preamble(&script, HEIGHT, c->x);
+    text_append(&script, "unset key\nset ylabel ");
+    quote(&script, c->y);
+    text_format(&script, "\nset yrange [%.6g:%.6g]\nset ytics %g\n", view.y_low, view.y_high,
+                round_step(height / 5));
+    if (c->percent) text_append(&script, "set format y '%g %%'\n");
+    if (c->log) text_append(&script, "set logscale x\n");
+    text_format(&script, "set xrange [%.6g:%.6g]\n", view.x_low, view.x_high);
+    for (size_t i = 0; i < c->count; i++) write_point(&script, &c->points[i], c->joined ? 0 : i);
+    write_labels(&script, c, &view);
+    write_points_of(&script, c);
+    status rc = drawing_make(&script, c->id, c->title, HEIGHT, svg, err);
+    text_release(&script);
+    return rc;
+}
+
+// A step to the good side is green, one to the bad side red.
+static const char *step_colour(const plot_walk *w, const plot_step *s) {
+    enum { GOOD = 2, BAD = 4, NEUTRAL = 0 };
+    if (s->total || s->from == s->to) return colours[NEUTRAL];
+    return colours[(s->to > s->from) == w->more_is_better ? GOOD : BAD];
+}
+
+static void write_step(text *out, const plot_walk *w, size_t at, double half) {
+    const plot_step *s = &w->steps[at];
+    const double row = (double)(w->count - at);
+    const char *colour = step_colour(w, s);
+    if (!s->total && s->from != s->to)
+        text_format(out,
+                    "set object rectangle from %.6g, first %g to %.6g, first %g fillcolor rgb "
+                    "'%s%s' fillstyle solid noborder behind\n",
+                    s->from, row - half, s->to, row + half, s->pale ? "#aa" : "#", colour + 1);
+    if (at + 1 < w->count) // to the next row
+        text_format(out,
+                    "set arrow from %.6g, first %g to %.6g, first %g nohead lw 0.8 dt 3 lc rgb "
+                    "'black'\n",
+                    s->to, row, s->to, row - 1);
+    if (isfinite(s->low) && isfinite(s->high))
+        text_format(out,
+                    "set arrow from %.6g, first %g to %.6g, first %g nohead lw 1.4 lc rgb "
+                    "'black'\n",
+                    s->low, row, s->high, row);
+}
+
+status plot_walk_draw(const plot_walk *w, char **svg, error *err) {
+    const char **names = memory_new(w->count, sizeof *names);
+    double low = (double)NAN, high = (double)NAN;
+    text script = {0};
+    for (size_t i = 0; i < w->count; i++) {
+        const plot_step *s = &w->steps[i];
+        names[i] = s->name;
+        widen(s->from, &low, &high);
+        widen(s->to, &low, &high);
+        widen(s->low, &low, &high);
+        widen(s->high, &low, &high);
+    }
+    const bar_layout layout = layout_bars(names, w->count);
+    const int height = 75 + (int)w->count * layout.row;
+    begin_rows(&script, w->x, names, w->count, layout, height);
+    write_range(&script, low, high);
+    for (size_t i = 0; i < w->count; i++) write_step(&script, w, i, layout.half);
+    text_append(&script, "$points << EOD\n");
+    for (size_t i = 0; i < w->count; i++)
+        if (w->steps[i].total || w->steps[i].from == w->steps[i].to)
+            text_format(&script, "%.6g %zu\n", w->steps[i].to, w->count - i);
+    text_format(&script, "EOD\nplot $points using 1:2 with points pt 7 ps 1 lc rgb '%s'\n",
+                colours[0]);
+    status rc = drawing_make(&script, w->id, w->title, height, svg, err);
+    text_release(&script);
+    free(names);
     return rc;
 }

@@ -51,15 +51,49 @@ typedef struct plot_bars {
     const bool *hatched; // bars of simulated times; NULL: none
 } plot_bars;
 
-// Horizontal bars from 0 to a value, with a whisker from `low` to `high`. NAN is not drawn.
-typedef struct plot_values {
+// A row each: a point with its 95 % interval. What is not finite is not drawn.
+typedef struct plot_interval {
+    const char *name;
+    double value, low, high;
+    bool pale; // undecided: only its interval
+} plot_interval;
+
+typedef struct plot_intervals {
     const char *id, *title, *x;
-    const char *const *names;
-    const double *value, *low, *high;
+    const plot_interval *rows;
     size_t count;
-    const bool *hatched; // as above
-    double reference;    // position of the dashed "no difference" line; NAN: none
-} plot_values;
+    double reference; // position of the dashed "no difference" line; NAN: none
+} plot_intervals;
+
+// Points with intervals in both directions, each with its name.
+typedef struct plot_point {
+    const char *name;
+    double x, x_low, x_high, y, y_low, y_high;
+} plot_point;
+
+typedef struct plot_cloud {
+    const char *id, *title, *x, *y;
+    const plot_point *points;
+    size_t count;
+    bool joined;  // by a line, in their order
+    bool log;     // the x axis
+    bool percent; // y
+} plot_cloud;
+
+// A walk from one value to another, a row each step: a bar from the value before it to its own. A
+// step that stands for a total has a point only.
+typedef struct plot_step {
+    const char *name;
+    double from, to, low, high; // low, high: of `to`
+    bool total, pale;           // pale: undecided
+} plot_step;
+
+typedef struct plot_walk {
+    const char *id, *title, *x;
+    const plot_step *steps;
+    size_t count;
+    bool more_is_better; // a step to the right is good
+} plot_walk;
 
 // Write an <svg> element into a new string (free() it), or NULL if gnuplot is not installed: a
 // report without drawings is valid. If an installed gnuplot fails or hangs, return STATUS_FAILED,
@@ -67,7 +101,9 @@ typedef struct plot_values {
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
                    error *err) MUST_CHECK;
 status plot_stacked(const plot_bars *bars, char **svg, error *err) MUST_CHECK;
-status plot_whiskers(const plot_values *values, char **svg, error *err) MUST_CHECK;
+status plot_intervals_draw(const plot_intervals *i, char **svg, error *err) MUST_CHECK;
+status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) MUST_CHECK;
+status plot_walk_draw(const plot_walk *w, char **svg, error *err) MUST_CHECK;
 
 // Appends a standalone drawing as a PDF, made by rsvg-convert; appends nothing if that is not
 // installed. Fails as above.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,137 +9,109 @@
 #include <string.h>
 
 #include "base/filter.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
-#include "report/document.h"
+#include "report/charts.h"
+#include "report/drawing.h"
+#include "report/markdown.h"
+#include "report/page_templates.h"
 #include "report/plot.h"
-#include "report/sections.h"
+#include "report/report_page.h"
+#include "report/written.h"
 #include "results/reproduction.h"
 
-static char *study_title(const results *r) {
-    const char *title = run_text(r->plan.head, "title");
-    if (*title) return memory_string(say(r, title));
-    return memory_format(say(r, "Study: %s"), r->plan.name);
+typedef struct drawing_list {
+    page_drawing *items; // whose texts they own
+    size_t count, capacity;
+} drawing_list;
+
+// A page under construction.
+typedef struct composition {
+    const results *r;
+    const report_options *o;
+    page_templates *templates;
+    facts facts;
+    drawing_list drawings;
+    text discussion; // the author's, as Markdown
+    bool undrawn;    // it says that gnuplot is missing
+} composition;
+
+// Returns the id of a drawing: the chart's name without "_", in a part of the page after the name
+// of the part.
+static char *drawing_id(const yaml_node *root, const char *name) {
+    const char *part = yaml_text_at(root, "part");
+    char *id = memory_format("%s%s%s", part, *part ? "-" : "", name), *to = id;
+    for (const char *from = id; *from; from++)
+        if (*from != '_') *to++ = *from;
+    *to = 0;
+    return id;
 }
 
-static char *make_title(const results *r, const char *given) {
-    const run *first = &r->list.runs[0];
-    if (given && *given) return memory_string(given);
-    if (r->reproduction) {
-        const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")));
+// Draws a chart of the facts.
+static status insert_chart(composition *c, const yaml_node *root, const char *name, text *out,
+                           error *err) {
+    const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
+    char *id = drawing_id(root, name), *svg = NULL;
+    status rc = STATUS_OK;
+    if (!chart)
+        rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
+    else if (chart->kind == YAML_MAPPING)
+        rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
+    if (!svg) {
+        const bool missing = rc == STATUS_OK && chart->kind == YAML_MAPPING && !c->undrawn;
+        if (missing) rc = page_write(c->templates, "page.no_drawing", &c->facts, NULL, c, out, err);
+        c->undrawn |= missing;
+        free(id);
+        return rc;
     }
-    if (r->plan.count && r->plan.ladder)
-        return memory_format(say(r, "From %s to %s, one factor at a time"), r->plan.from,
-                             r->plan.to);
-    if (r->plan.count) return study_title(r);
-    if (r->comparison_count == 1)
-        return memory_format(say(r, "%s compared with %s"), r->groups[1].name, r->groups[0].name);
-    if (r->comparison_count > 1)
-        return memory_format(say(r, "%zu experiments compared with %s"), r->comparison_count,
-                             r->groups[0].name);
-    const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
-    title = say(r, title);
-    if (r->group_count == 1) return memory_string(title);
-    return memory_format(say(r, "%s and %zu more"), title, r->group_count - 1);
+    drawing_list *d = &c->drawings;
+    void *items = d->items;
+    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
+    d->items = items;
+    d->items[d->count++] = (page_drawing){id, svg};
+    text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    return rc;
 }
 
-static status section_plan(const results *r, document *d, bool draw, error *err) {
-    return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
+static status compose_part(void *context, const yaml_node *root, const char *name, text *out,
+                           error *err) {
+    static const char chart[] = "chart ";
+    composition *c = context;
+    if (strncmp(name, chart, strlen(chart)) == 0)
+        return insert_chart(c, root, name + strlen(chart), out, err);
+    if (strcmp(name, "discussion") != 0)
+        return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
+    text_append(out, text_string(&c->discussion));
+    return STATUS_OK;
 }
 
-// The limit on the author's text, in bytes of UTF-8.
-enum { DISCUSSION_MAX = 1 << 18 };
-
-static bool is_text(const char *written, size_t bytes) {
-    for (const char *at = written; *at; at++)
-        if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
-    return strlen(written) == bytes && printable_is_utf8(written);
-}
-
-static status refuse_text(const char *path, const char *written, size_t bytes, error *err) {
-    const char *encoding = printable_encoding(written, bytes);
-    if (printable_is_utf8(written) && strcmp(encoding, "UTF-16") != 0)
-        return error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
-    return error_set(
-        err, STATUS_INPUT,
-        "'%s' is not UTF-8 text, but probably %s: convert it with iconv -f %s -t UTF-8", path,
-        encoding, encoding);
-}
-
-static status section_discussion(const results *r, const char *path, document *d, error *err) {
-    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
-    char *written = memory_new(DISCUSSION_MAX + 2, 1);
-    FILE *file = fopen(path, "re");
-    status rc = STATUS_FAILED;
-    if (!file) rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    if (!file) goto out;
-    const size_t bytes = fread(written, 1, DISCUSSION_MAX + 1, file);
-    if (ferror(file))
-        rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    else if (bytes > DISCUSSION_MAX)
-        rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
-    else if (!is_text(written, bytes))
-        rc = refuse_text(path, written, bytes, err);
-    else
-        rc = STATUS_OK;
-    if (rc != STATUS_OK) goto out;
-    const size_t before = d->count;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
-    document_markdown(d,
-                      strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
-    if (d->count == before + 1) free(d->blocks[--d->count].text); // is empty
+static status compose(composition *c, text *markdown, text *json, error *err) {
+    char *written = NULL;
+    status rc;
+    if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
+    TRY(facts_make(&c->facts, c->r, c->o, err));
+    yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
+    TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
+    TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
+    TRY(json_from_yaml(c->facts.root, &written, err));
+    text_format(json, "%s\n", written);
 out:
-    if (file) fclose(file);
     free(written);
     return rc;
 }
 
-// Composes all sections before the discussion.
-static status compose_results(const results *r, document *d, error *err) {
-    const bool draws_accuracy = r->plan.count || any_speedup(r);
-    status rc = STATUS_OK;
-    if (r->plan.count) {
-        TRY(section_plan(r, d, true, err));
-        section_prediction(r, d);
-    } else {
-        TRY(section_first(r, d, err));
+static void close_composition(composition *c) {
+    page_templates_close(c->templates);
+    facts_release(&c->facts);
+    for (size_t i = 0; i < c->drawings.count; i++) {
+        free(c->drawings.items[i].id);
+        free(c->drawings.items[i].svg);
     }
-    TRY(section_curves(r, d, draws_accuracy, err));
-    TRY(section_time_split(r, d, err));
-    TRY(section_strategy(r, d, err));
-    TRY(section_gpus(r, d, err));
-    section_classes(r, d);
-    TRY(section_mistakes(r, d, err));
-    section_comparison(r, d);
-    if (!r->plan.count) section_prediction(r, d);
-    TRY(section_published(r, d, err));
-    section_repeats(r, d);
-    section_summary(r, d);
-out:
-    return rc;
-}
-
-static status compose(const results *r, const report_options *o, document *d, error *err) {
-    status rc = STATUS_OK;
-    char *title = make_title(r, o->title);
-    document_init(d, title, language_name(r->options.language));
-    free(title);
-    section_byline(r, o, d);
-    TRY(r->reproduction ? section_reproduction(r, d, err) : compose_results(r, d, err));
-    if (o->discussion) TRY(section_discussion(r, o->discussion, d, err));
-    section_environment(r, d);
-    if (r->reproduction) {
-        section_manifests(r, d);
-    } else {
-        section_files(r, d);
-        section_commands(r, d);
-    }
-    document_end(d);
-out:
-    return rc;
+    free(c->drawings.items);
+    text_release(&c->discussion);
 }
 
 static status write_output(const char *folder, const char *name, const text *content, manifest *m,
@@ -155,36 +128,40 @@ out:
     return rc;
 }
 
-static status write_outputs(const results *r, const document *d, const char *folder, manifest *m,
-                            error *err) {
+// Writes report.tex, if pandoc is installed.
+static status write_latex(const text *page, const char *folder, manifest *m, error *err) {
+    text latex = {0};
+    status rc = page_to_latex(text_string(page), filter_exists("rsvg-convert"), &latex, err);
+    if (rc == STATUS_OK && latex.length) rc = write_output(folder, "report.tex", &latex, m, err);
+    text_release(&latex);
+    return rc;
+}
+
+static status write_outputs(const results *r, const drawing_list *d, const text *page,
+                            const text *json, const char *folder, manifest *m, error *err) {
     status rc;
-    text html, markdown = {0}, latex, csv;
-    text_init(&html);
-    text_init(&latex);
-    text_init(&csv);
-    document_to_html(d, &html);
-    document_to_markdown(d, &markdown);
-    document_to_latex(d, &latex);
+    text html = {0}, markdown = {0}, csv = {0};
+    page_to_html(text_string(page), language_name(r->options.language), d->items, d->count, &html);
+    page_to_markdown(text_string(page), &markdown);
     figures_to_csv(&r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
+    TRY(write_output(folder, "report.json", json, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
-    TRY(write_output(folder, "report.tex", &latex, m, err));
+    TRY(write_latex(page, folder, m, err));
 out:
     text_release(&html);
     text_release(&markdown);
-    text_release(&latex);
     text_release(&csv);
     return rc;
 }
 
-static status write_figure(const block *b, const char *folder, manifest *m, error *err) {
+static status write_figure(const page_drawing *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
-    text svg, pdf = {0};
-    text_init(&svg);
-    char *drawn = memory_format("%s.svg", b->id), *printed = memory_format("%s.pdf", b->id);
+    text svg = {0}, pdf = {0};
+    char *drawn = memory_format("%s.svg", d->id), *printed = memory_format("%s.pdf", d->id);
     TRY(output_make_folder(folder, err));
-    document_figure_to_svg(b, &svg);
+    drawing_to_file(d->svg, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
     // If the converter is missing, LaTeX omits the drawings.
     TRY(plot_to_pdf(&svg, &pdf, err));
@@ -197,10 +174,33 @@ out:
     return rc;
 }
 
-static status write_figures(const document *d, const char *folder, manifest *m, error *err) {
+static status write_figures(const drawing_list *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < d->count; i++)
-        if (d->blocks[i].svg) rc = write_figure(&d->blocks[i], folder, m, err);
+        rc = write_figure(&d->items[i], folder, m, err);
+    return rc;
+}
+
+static int is_template(const struct dirent *entry) {
+    const size_t length = strlen(entry->d_name);
+    return length > 3 && strcmp(entry->d_name + length - 3, ".md") == 0;
+}
+
+// Records the author's own templates: another text in them is another report.
+static status record_templates(const char *folder, manifest *m, error *err) {
+    struct dirent **found;
+    const int count = scandir(folder, &found, is_template, alphasort);
+    status rc = STATUS_OK;
+    if (count < 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot read the templates in '%s'", folder);
+    if (count == 0) rc = error_set(err, STATUS_INPUT, "no template (*.md) in '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = memory_format("%s/%s", folder, found[i]->d_name);
+        if (rc == STATUS_OK) rc = results_record_file(m, path, err);
+        free(path);
+        free(found[i]);
+    }
+    free(found);
     return rc;
 }
 
@@ -215,85 +215,72 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
     if (o->student) yaml_put(parameters, "student", yaml_new_string(o->student));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
+    if (o->templates) TRY(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
-    // If gnuplot or rsvg-convert is installed later, the report is made again.
-    if (!filter_exists("gnuplot")) yaml_put(parameters, "gnuplot", yaml_new_boolean(false));
-    if (!filter_exists("rsvg-convert"))
-        yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false));
+    // If one of these programs is installed later, the report is made again.
+    static const char *const programs[] = {"gnuplot", "rsvg-convert", "pandoc"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (!filter_exists(programs[i])) yaml_put(parameters, programs[i], yaml_new_boolean(false));
+    // On it depend the bytes of report.html.
+    yaml_put(manifest_results(m), "cmark-gfm", yaml_new_string(markdown_library_version()));
 out:
     return rc;
 }
 
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
-    document d = {0};
+    composition c = {.r = r, .o = o};
+    text markdown = {0}, json = {0};
     char *figures_folder = memory_format("%s/figures", folder);
-    status rc = STATUS_OK;
-    TRY(compose(r, o, &d, err));
-    TRY(write_outputs(r, &d, folder, m, err));
-    TRY(write_figures(&d, figures_folder, m, err));
+    status rc;
+    TRY(compose(&c, &markdown, &json, err));
+    TRY(write_outputs(r, &c.drawings, &markdown, &json, folder, m, err));
+    TRY(write_figures(&c.drawings, figures_folder, m, err));
     if (o->figures && strcmp(o->figures, figures_folder) != 0)
-        TRY(write_figures(&d, o->figures, m, err));
+        TRY(write_figures(&c.drawings, o->figures, m, err));
 out:
     free(figures_folder);
-    document_release(&d);
+    text_release(&markdown);
+    text_release(&json);
+    close_composition(&c);
+    return rc;
+}
+
+static status insert_nothing(void *context, const yaml_node *root, const char *name, text *out,
+                             error *err) {
+    (void)context; // a terminal has no discussion
+    (void)root;
+    (void)name;
+    (void)out;
+    (void)err;
+    return STATUS_OK;
+}
+
+// Renders a template for a terminal.
+static status write_plain(const results *r, const char *name, text *out, error *err) {
+    page_templates *t = NULL;
+    facts f = {0};
+    text page = {0};
+    status rc;
+    TRY(facts_make(&f, r, NULL, err));
+    TRY(page_templates_open(&t, r->options.language, NULL, err));
+    facts_drop_charts(&f); // and so their captions
+    TRY(page_write(t, name, &f, insert_nothing, NULL, &page, err));
+    page_to_text(text_string(&page), out);
+out:
+    text_release(&page);
+    page_templates_close(t);
+    facts_release(&f);
     return rc;
 }
 
 status report_answer(const results *r, text *out, error *err) {
-    document d;
-    status rc = STATUS_OK;
     if (!r->plan.count && !r->reproduction)
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
-    char *title = make_title(r, NULL);
-    document_init(&d, title, language_name(r->options.language));
-    free(title);
-    write_footnote(r, &d);
-    TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    document_end(&d);
-    document_to_plain(&d, out);
-out:
-    document_release(&d);
-    return rc;
+    return write_plain(r, "page.answer", out, err);
 }
 
-// Appends why a run has no times, as far as its manifest tells.
-static void append_no_times(const results *r, text *out, const run *one) {
-    if (!one->train)
-        text_append(out, say(r, "no times: it has no training run"));
-    else if (run_has_epoch_time(one))
-        text_append(out, say(r, "no times"));
-    else if (one->restarted)
-        text_append(out, say(r, "no times: it was restarted after a process died"));
-    else
-        text_append(out, say(r, "no times: it was resumed"));
-}
-
-// Appends "3 executions", or how the run took turns.
-static void append_timing(const results *r, text *out, const run *one) {
-    char count[COUNT_TEXT];
-    if (one->timing)
-        timed_arms_append(out, one, 1, r->options.language);
-    else
-        text_append(out, say_count(r, (double)run_execution_count(one), "%.9g execution",
-                                   "%.9g executions", count));
-}
-
-static void append_summary(const results *r, text *out, const run *one) {
-    text timing = {0};
-    append_timing(r, &timing, one);
-    text_format(out, "%s: ", one->name);
-    if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
-    if (!run_has_epoch_time(one) || isnan(one->seconds_per_epoch))
-        append_no_times(r, out, one);
-    else
-        text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
-                    one->simulated ? say(r, ", SIMULATED") : "");
-    text_format(out, say(r, " (%s)\n"), text_string(&timing));
-    text_release(&timing);
-}
-
-void report_summary(const results *r, text *out) {
-    for (size_t i = 0; i < r->list.count; i++) append_summary(r, out, &r->list.runs[i]);
+status report_summary(const results *r, text *out, error *err) {
+    return write_plain(r, "page.summary", out, err);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal.
+// report.h - writes results as report.html, .md, .csv and .tex, and as answers for a terminal. The
+// page is Markdown (report_page.h), from which the others are made.
 #ifndef LOCKSTEP_REPORT_REPORT_H
 #define LOCKSTEP_REPORT_REPORT_H
 
@@ -12,15 +13,16 @@ typedef struct report_options {
     const char *title;            // NULL: derived from the runs
     const char *author, *student; // a name, and a student number; NULL: none
     const char *discussion;       // a Markdown file with the author's text; NULL: none
+    const char *templates;        // a folder with templates that replace those of the same name
     const char *figures;          // a folder for additional copies of the drawings; NULL: none
 } report_options;
 
 // Records in `m` all inputs of the report: everything that the stage key needs.
 status report_record(const results *r, const report_options *o, manifest *m, error *err) MUST_CHECK;
 
-// Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
-// each drawing as ID.svg and ID.pdf into `folder`/figures, which is created if there are any.
-// Records the files in `m`.
+// Writes report.html, report.md, report.csv and, if pandoc is installed, report.tex into `folder`,
+// which must exist, and each drawing as ID.svg and, if rsvg-convert is installed, as ID.pdf into
+// `folder`/figures, which is created if there are any. Records the files in `m`.
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) MUST_CHECK;
 
@@ -29,6 +31,6 @@ status report_write(const results *r, const report_options *o, const char *folde
 status report_answer(const results *r, text *out, error *err) MUST_CHECK;
 
 // Writes one line per run: accuracy, seconds per epoch, executions.
-void report_summary(const results *r, text *out);
+status report_summary(const results *r, text *out, error *err) MUST_CHECK;
 
 #endif

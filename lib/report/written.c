@@ -1,170 +1,157 @@
 // SPDX-License-Identifier: MIT
-// Parses a small subset of Markdown into blocks of a document.
-#include <ctype.h>
+#include "report/written.h"
+
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/markdown_text.h"
 #include "base/memory.h"
-#include "report/document.h"
+#include "base/printable.h"
+#include "report/markdown.h"
 
-// ---- Pieces of a text ----
+enum { LOWERED = 2, LEVELS = 6 };
 
-typedef struct mark {
-    const char *sign;
-    span_style style;
-} mark;
+static void write_inline(text *out, const markdown_node *node);
 
-// Longest first.
-static const mark marks[] = {{"`", SPAN_CODE},
-                             {"**", SPAN_STRONG},
-                             {"__", SPAN_STRONG},
-                             {"*", SPAN_EMPHASIS},
-                             {"_", SPAN_EMPHASIS}};
-
-// The longest text between two marks. Without a limit, a file of unclosed marks would take
-// quadratic time.
-enum { MARKED_MAX = 2048 };
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\n' || c == 0;
+static void write_inlines(text *out, const char *open, const markdown_node *node,
+                          const char *close) {
+    text_append(out, open);
+    for (const markdown_node *n = node->first; n; n = n->next) write_inline(out, n);
+    text_append(out, close);
 }
 
-// Does `sign` close at `at`, after its text? An underscore inside a word does not.
-static bool closes(const char *at, const char *sign) {
-    const size_t length = strlen(sign);
-    if (strncmp(at, sign, length) != 0 || is_blank(at[-1])) return false;
-    return *sign != '_' || !isalnum((unsigned char)at[length]);
+// As it was written: "[text](address)", or only the address.
+static void write_address(text *out, const markdown_node *node) {
+    text inside = {0};
+    markdown_text(node, &inside);
+    const bool alone = strcmp(text_string(&inside), node->text) == 0;
+    char *literal = alone ? memory_string(node->text)
+                          : memory_format("%s[%s](%s)", node->kind == MARKDOWN_IMAGE ? "!" : "",
+                                          text_string(&inside), node->text);
+    markdown_escape(out, literal);
+    free(literal);
+    text_release(&inside);
 }
 
-// Finds the mark that opens at `at` and is closed; *end is its end. NULL if there is none.
-static const mark *find_mark(const char *all, const char *at, const char **end) {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        const char *sign = marks[i].sign, *inside = at + strlen(sign);
-        if (strncmp(at, sign, strlen(sign)) != 0 || is_blank(*inside)) continue;
-        if (*sign == '_' && at > all && isalnum((unsigned char)at[-1])) continue;
-        for (*end = inside + 1; **end && *end - inside < MARKED_MAX; ++*end)
-            if (closes(*end, sign)) return &marks[i];
-    }
-    return NULL;
-}
-
-bool document_next_span(const block *b, const char **at, span *s) {
-    const char *start = *at, *end = NULL;
-    if (!*start) return false;
-    *s = (span){SPAN_PLAIN, start, strlen(start)};
-    const mark *m = b->marked ? find_mark(b->text, start, &end) : NULL;
-    if (m) {
-        const size_t sign = strlen(m->sign);
-        *s = (span){m->style, start + sign, (size_t)(end - start) - sign};
-        *at = end + sign;
-        return true;
-    }
-    for (size_t i = 1; b->marked && start[i] && s->length > i; i++)
-        if (find_mark(b->text, start + i, &end)) s->length = i;
-    *at = start + s->length;
-    return true;
-}
-
-// ---- Lines ----
-
-// A block that grows line by line.
-typedef struct open_block {
-    document *d;
-    text text;
-    block_kind kind;
-    int number;
-} open_block;
-
-static void finish(open_block *o) {
-    if (o->text.length) {
-        document_add(o->d, o->kind, "%s", text_string(&o->text));
-        block *b = &o->d->blocks[o->d->count - 1];
-        b->marked = o->kind != BLOCK_CODE;
-        b->number = o->number;
-    }
-    text_release(&o->text);
-    text_init(&o->text);
-    o->kind = BLOCK_PARAGRAPH;
-    o->number = 0;
-}
-
-static void begin(open_block *o, block_kind kind, int number) {
-    finish(o);
-    o->kind = kind;
-    o->number = number;
-}
-
-// Joins lines with a blank, except between wide characters, which are written without blanks.
-static void add_line(open_block *o, const char *line, size_t length) {
-    const char *before = text_string(&o->text);
-    if (o->kind == BLOCK_CODE) {
-        if (o->text.length) text_append(&o->text, "\n");
-    } else if (o->text.length && length) {
-        size_t last = o->text.length - 1;
-        while (last && ((unsigned char)before[last] & 0xC0) == 0x80) last--;
-        bool wide = (unsigned char)before[last] >= TEXT_WIDE && (unsigned char)*line >= TEXT_WIDE;
-        if (!wide) text_append(&o->text, " ");
-    }
-    text_bytes(&o->text, line, length);
-}
-
-// Returns the length of "- ", "* ", "12. "; 0 if the line begins no item. *number: see block.
-static size_t item_sign(const char *line, int *number) {
-    size_t digits = strspn(line, "0123456789");
-    *number = 0;
-    if (strchr("-*+", *line) && *line && line[1] == ' ') return 2;
-    if (!digits || digits > 4 || line[digits] != '.' || line[digits + 1] != ' ') return 0;
-    *number = atoi(line);
-    return digits + 2;
-}
-
-static void read_line(open_block *o, const char *line, size_t length) {
-    const size_t hashes = strspn(line, "#");
-    int number;
-    size_t blank = strspn(line, " \t");
-    if (blank > length) blank = length;
-    line += blank;
-    length -= blank;
-    size_t sign = item_sign(line, &number);
-    if (!length) {
-        finish(o);
-    } else if (hashes && hashes <= 6 && line[hashes] == ' ') {
-        begin(o, BLOCK_SUBHEADING, 0);
-        add_line(o, line + hashes + 1, length - hashes - 1);
-        finish(o);
-    } else if (sign && sign < length) {
-        begin(o, BLOCK_ITEM, number);
-        add_line(o, line + sign, length - sign);
-    } else {
-        add_line(o, line, length);
+static void write_inline(text *out, const markdown_node *node) {
+    switch ((int)node->kind) {
+    case MARKDOWN_CODE: markdown_code(out, node->text); break;
+    case MARKDOWN_BREAK: text_append(out, "\\\n"); break;
+    case MARKDOWN_EMPHASIS: write_inlines(out, "*", node, "*"); break;
+    case MARKDOWN_STRONG: write_inlines(out, "**", node, "**"); break;
+    case MARKDOWN_LINK:
+    case MARKDOWN_IMAGE: write_address(out, node); break;
+    default: markdown_escape(out, node->text);
     }
 }
 
-// "```", "```python", also inside a list; "```x``` y" is text.
-static bool is_fence(const char *line, size_t length) {
-    const size_t blank = strspn(line, " \t");
-    if (strncmp(line + blank, "```", 3) != 0) return false;
-    return !memchr(line + blank + 3, '`', length - blank - 3);
+static void write_heading(text *out, const markdown_node *node) {
+    const int level = node->number + LOWERED;
+    for (int i = 0; i < level && i < LEVELS; i++) text_append(out, "#");
+    write_inlines(out, " ", node, "\n");
 }
 
-void document_markdown(document *d, const char *markdown) {
-    open_block o = {.d = d, .kind = BLOCK_PARAGRAPH};
-    bool fenced = false;
-    text_init(&o.text);
-    while (*markdown) {
-        size_t length = strcspn(markdown, "\r\n");
-        bool fence = is_fence(markdown, length);
-        if (fence) begin(&o, fenced ? BLOCK_PARAGRAPH : BLOCK_CODE, 0);
-        if (fence)
-            fenced = !fenced;
-        else if (fenced)
-            add_line(&o, markdown, length);
-        else
-            read_line(&o, markdown, length);
-        markdown += length;
-        if (*markdown == '\r') markdown++;
-        if (*markdown == '\n') markdown++;
+static void write_block(text *out, const markdown_node *node);
+
+static void write_blocks(text *out, const markdown_node *node, bool tight) {
+    for (const markdown_node *n = node->first; n; n = n->next) {
+        write_block(out, n);
+        if (n->next && !tight) text_append(out, "\n");
     }
-    finish(&o);
-    text_release(&o.text);
+}
+
+// Writes what is in a block with a sign before its first line, and `indent` before the others.
+static void write_inside(text *out, const char *sign, const char *indent, const markdown_node *node,
+                         bool tight) {
+    text inside = {0};
+    write_blocks(&inside, node, tight);
+    text_append(out, sign);
+    for (const char *at = text_string(&inside); *at;) {
+        const size_t length = strcspn(at, "\n") + 1;
+        const size_t before = *at == '\n' ? strcspn(indent, " ") : strlen(indent);
+        if (at != text_string(&inside)) text_bytes(out, indent, before);
+        text_bytes(out, at, length);
+        at += length;
+    }
+    if (!inside.length) text_append(out, "\n");
+    text_release(&inside);
+}
+
+static void write_list(text *out, const markdown_node *list) {
+    int number = list->number;
+    for (const markdown_node *item = list->first; item; item = item->next) {
+        char *sign = number < 0 ? memory_string("- ") : memory_format("%d. ", number++);
+        char *indent = memory_format("%*s", (int)strlen(sign), "");
+        write_inside(out, sign, indent, item, list->tight);
+        if (item->next && !list->tight) text_append(out, "\n");
+        free(indent);
+        free(sign);
+    }
+}
+
+static void write_block(text *out, const markdown_node *node) {
+    switch ((int)node->kind) {
+    case MARKDOWN_HEADING: write_heading(out, node); break;
+    case MARKDOWN_LIST: write_list(out, node); break;
+    case MARKDOWN_QUOTE: write_inside(out, "> ", "> ", node, false); break;
+    case MARKDOWN_CODE_BLOCK: markdown_code_block(out, node->text); break;
+    case MARKDOWN_RULE: text_append(out, "---\n"); break;
+    case MARKDOWN_HTML_BLOCK:
+        markdown_escape(out, node->text);
+        text_append(out, "\n");
+        break;
+    default: write_inlines(out, "", node, "\n");
+    }
+}
+
+void written_append(text *out, const char *author) {
+    markdown_node *tree = markdown_read(author, false);
+    text blocks = {0};
+    write_blocks(&blocks, tree, false);
+    text_append(out, text_string(&blocks));
+    text_release(&blocks);
+    markdown_free(tree);
+}
+
+// ---- Reading ----
+
+// The limit on the author's text, in bytes of UTF-8.
+enum { DISCUSSION_MAX = 1 << 18 };
+
+static bool is_text(const char *written, size_t bytes) {
+    for (const char *at = written; *at; at++)
+        if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
+    return strlen(written) == bytes && printable_is_utf8(written);
+}
+
+static status refuse_text(const char *path, const char *written, size_t bytes, error *err) {
+    const char *encoding = printable_encoding(written, bytes);
+    if (printable_is_utf8(written) && strcmp(encoding, "UTF-16") != 0)
+        return error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
+    return error_set(
+        err, STATUS_INPUT,
+        "'%s' is not UTF-8 text, but probably %s: convert it with iconv -f %s -t UTF-8", path,
+        encoding, encoding);
+}
+
+status written_read(const char *path, text *out, error *err) {
+    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
+    char *written = memory_new(DISCUSSION_MAX + 2, 1);
+    FILE *file = fopen(path, "re");
+    status rc = STATUS_OK;
+    const size_t bytes = file ? fread(written, 1, DISCUSSION_MAX + 1, file) : 0;
+    if (!file || ferror(file))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    else if (bytes > DISCUSSION_MAX)
+        rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
+    else if (!is_text(written, bytes))
+        rc = refuse_text(path, written, bytes, err);
+    else
+        written_append(out, strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark)
+                                                                      : written);
+    if (file) fclose(file);
+    free(written);
+    return rc;
 }

@@ -192,21 +192,12 @@ static const char *single_setting(const comparison *c) {
 }
 
 // Compares every run of one side with every run of the other, until a reason is found.
-static status find_reasons(comparison *c, const varied_keys *varied, language l) {
+static void find_reasons(comparison *c, const varied_keys *varied) {
     const varied_keys single = {&c->setting, 1};
-    const run *a = NULL, *b = NULL;
-    status rc = STATUS_OK;
     if (!varied && (c->setting = single_setting(c))) varied = &single;
-    for (size_t i = 0; !c->reasons && i < c->subject->count; i++) {
-        for (size_t k = 0; !c->reasons && k < c->baseline->count; k++) {
-            a = c->subject->runs[i];
-            b = c->baseline->runs[k];
-            TRY(like_for_like(a, b, varied, c->timing, l, &c->reasons));
-        }
-    }
-    if (c->reasons) rc = like_for_like(a, b, varied, c->timing, LANGUAGE_EN, &c->reasons_english);
-out:
-    return rc;
+    for (size_t i = 0; !c->unlike.count && i < c->subject->count; i++)
+        for (size_t k = 0; !c->unlike.count && k < c->baseline->count; k++)
+            like_for_like(c->subject->runs[i], c->baseline->runs[k], varied, c->timing, &c->unlike);
 }
 
 // ---- Accuracy ----
@@ -332,7 +323,7 @@ out:
 // ---- Both ----
 
 status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,
-               language l, comparison *c, error *err) {
+               comparison *c, error *err) {
     static const estimate none = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
@@ -347,11 +338,10 @@ status compare(const seed_group *subject, const seed_group *baseline, const vari
                       .accuracy_range = none.range};
     find_crowded(subject, c);
     find_crowded(baseline, c);
-    TRY(find_reasons(c, varied, l));
-    TRY(like_arithmetic(subject->runs[0], baseline->runs[0], l, &c->arithmetic));
-    if (!c->reasons) compare_times(c);
-    TRY(compare_accuracy(c, err));
-out:
+    find_reasons(c, varied);
+    like_arithmetic(subject->runs[0], baseline->runs[0], &c->arithmetic);
+    if (!c->unlike.count) compare_times(c);
+    rc = compare_accuracy(c, err);
     if (rc != STATUS_OK) comparison_release(c);
     return rc;
 }
@@ -373,8 +363,6 @@ void compare_table(comparison *table, size_t count) {
 }
 
 void comparison_release(comparison *c) {
-    free(c->reasons);
-    free(c->reasons_english);
-    free(c->arithmetic);
-    c->reasons = c->reasons_english = c->arithmetic = NULL;
+    reasons_release(&c->unlike);
+    reasons_release(&c->arithmetic);
 }

@@ -21,12 +21,10 @@
 #include "results/seed_group.h"
 #include "results/statistics.h"
 #include "results/verdict.h"
-#include "words/words.h"
 
 typedef struct comparison {
     const seed_group *subject, *baseline;
-    // Why times are not compared, in the report's language and for files; NULL if they are.
-    char *reasons, *reasons_english;
+    reason_list unlike; // why times are not compared; empty if they are
     // The key of the only setting that differs; NULL: none, or a plan varies it.
     const char *setting;
     // In which runs of both sides took turns: the times per epoch come from it. NULL: they come
@@ -39,7 +37,7 @@ typedef struct comparison {
     interval spread;            // if `speedup` has no interval: from slowest to fastest epochs
     bool simulated;             // one of the times is
     const run *crowded;         // the simulated run with the most ranks; NULL if there is none
-    char *arithmetic;           // how the arithmetic differed; NULL if it was the same
+    reason_list arithmetic;     // how it differed; empty if it was the same
     bool identical;             // the same seeds, and from each the same model, bit for bit
     double accuracy_difference; // of means: subject - baseline, a fraction; NAN if not comparable
     interval accuracy_range;    // 95 %, over the pairs of the test
@@ -47,7 +45,7 @@ typedef struct comparison {
 
 // `varied` may be NULL; it is not kept.
 status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,
-               language l, comparison *c, error *err) MUST_CHECK;
+               comparison *c, error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
 // Corrects the verdicts of comparisons that are shown together, time and accuracy separately

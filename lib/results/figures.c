@@ -286,14 +286,12 @@ static void add_joint(figure_list *list, const joint_subject *s) {
 static void add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
     text time = {0}, accuracy;
     text_init(&accuracy);
-    if (c->simulated && !c->reasons) text_append(&time, "SIMULATED: ");
-    comparison english = *c;
-    english.reasons = c->reasons_english;
-    verdict_append_time(&time, &english, VERDICT_WORD, LANGUAGE_EN);
+    if (c->simulated && !c->unlike.count) text_append(&time, "SIMULATED: ");
+    verdict_append_time(&time, c);
     if (c->identical)
         text_append(&accuracy, "identical");
     else
-        verdict_append_accuracy(&accuracy, c, VERDICT_WORD, LANGUAGE_EN);
+        verdict_append_accuracy(&accuracy, c);
     const joint_subject s = {.of = of,
                              .owner = owner,
                              .runs = c->subject,
@@ -344,21 +342,24 @@ void figures_of_prediction(figure_list *list, const prediction *p, const collect
                        ? memory_format("%s/manifest.yaml: results.world_sizes.%td",
                                        measured->folder, p->cost - measured->items)
                        : memory_format("%s/manifest.yaml: results.world_sizes", measured->folder);
+    text why = {0};
+    reasons_append(&p->reason, &why);
     joint_subject s = {.of = JOINT_PREDICTION,
                        .owner = p->subject->name,
                        .runs = p->subject,
                        .against = p->basis,
                        .predicted = p,
                        .simulated = simulated,
-                       .note = p->reason   ? p->reason
-                               : simulated ? "prediction; SIMULATED"
-                                           : "prediction",
+                       .note = p->reason.count ? text_string(&why)
+                               : simulated     ? "prediction; SIMULATED"
+                                               : "prediction",
                        .source = source};
     add_joint(list, &s);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
     s.note = "projection to one device per rank";
     if (p->projects) add_joint(list, &s);
+    text_release(&why);
     free(source);
 }
 

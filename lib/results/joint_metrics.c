@@ -24,7 +24,7 @@ static estimate efficiency(const joint_subject *s) {
 
 // Predictions for this machine, and for more devices. NAN if there is a reason against them.
 #define PREDICTED(name, expression) \
-    ESTIMATE(name, ((estimate){s->predicted->reason ? NAN : (expression), {NAN, NAN}}))
+    ESTIMATE(name, ((estimate){s->predicted->reason.count ? NAN : (expression), {NAN, NAN}}))
 #define PARTS(name, parts)                                             \
     PREDICTED(name##_load, s->predicted->parts.load)                   \
     PREDICTED(name##_compute, s->predicted->parts.compute)             \
@@ -41,53 +41,54 @@ PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->pre
 
 // clang-format off
 #define SECONDS {NULL, 1, ""}
+#define CHANGE  {"+", 1, ""}
 #define PART    {"%.4f", 1, ""}
 #define TIMES   {"%.2f", 1, "×"}
 #define POINTS  {"%+.2f", 100, ""}
 #define EPOCH   .part = "seconds_per_epoch"
 
 static const joint_metric table[] = {
-    {{"speedup", "x", WORD("Speed-up"), TIMES, .kind = METRIC_JOINT}, JOINT_COMPARISON, EPOCH,
+    {{"speedup", "x", TIMES, .kind = METRIC_JOINT}, JOINT_COMPARISON, EPOCH,
      .value = speedup, .always = true},
-    {{"accuracy_difference", "fraction", WORD("Accuracy difference"), POINTS, .kind = METRIC_JOINT},
+    {{"accuracy_difference", "fraction", POINTS, .kind = METRIC_JOINT},
      JOINT_COMPARISON, .part = "accuracy", .value = accuracy},
 
-    {{"seconds_per_epoch_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+    {{"seconds_per_epoch_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
      .value = seconds, .always = true},
-    {{"total_seconds_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP,
+    {{"total_seconds_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP,
      .part = "total_seconds", .value = total, .always = true},
-    {{"time_ratio", "x", WORD("Times as fast"), TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+    {{"time_ratio", "x", TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
      .value = speedup, .always = true},
-    {{"efficiency", "fraction", WORD("Efficiency"), {"%.0f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_VARIANT,
+    {{"efficiency", "fraction", {"%.0f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_VARIANT,
      EPOCH, .value = efficiency},
-    {{"accuracy_effect", "fraction", WORD("Effect"), POINTS, .kind = METRIC_JOINT}, JOINT_STEP,
+    {{"accuracy_effect", "fraction", POINTS, .kind = METRIC_JOINT}, JOINT_STEP,
      .part = "accuracy", .value = accuracy, .always = true},
-    {{"load_share", "fraction", WORD("Load share"), {"%.1f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_RUNS,
+    {{"load_share", "fraction", {"%.1f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_RUNS,
      .part = "step.load", .value = share},
 
-    {{"predicted_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH,
+    {{"predicted_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH,
      .value = predicted_load},
-    {{"predicted_compute_seconds", "s", WORD("Compute, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
+    {{"predicted_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
      EPOCH, .value = predicted_compute},
-    {{"predicted_update_seconds", "s", WORD("Update, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
+    {{"predicted_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
      EPOCH, .value = predicted_update},
-    {{"predicted_communication_seconds", "s", WORD("Communication, s"), PART, .kind = METRIC_JOINT},
+    {{"predicted_communication_seconds", "s", PART, .kind = METRIC_JOINT},
      JOINT_PREDICTION, EPOCH, .value = predicted_communication},
-    {{"predicted_seconds_per_epoch", "s", WORD("Predicted s / epoch"), SECONDS, .kind = METRIC_JOINT},
+    {{"predicted_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
      JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
-    {{"prediction_error", "fraction", WORD("Prediction error"), {"%+.1f", 100, " %"},
+    {{"prediction_error", "fraction", {"%+.1f", 100, " %"},
       .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
-    {{"projected_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
+    {{"projected_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
      .value = projected_load},
-    {{"projected_compute_seconds", "s", WORD("Compute, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
+    {{"projected_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
      EPOCH, .value = projected_compute},
-    {{"projected_update_seconds", "s", WORD("Update, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
+    {{"projected_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
      EPOCH, .value = projected_update},
-    {{"projected_communication_seconds", "s", WORD("Communication, s"), PART, .kind = METRIC_JOINT},
+    {{"projected_communication_seconds", "s", PART, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_communication},
-    {{"projected_seconds_per_epoch", "s", WORD("Projected s / epoch"), SECONDS, .kind = METRIC_JOINT},
+    {{"projected_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
-    {{"projected_ratio", "x", WORD("Projected speed-up over"), TIMES, .kind = METRIC_JOINT},
+    {{"projected_ratio", "x", TIMES, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
 };
 // clang-format on

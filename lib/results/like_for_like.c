@@ -23,7 +23,7 @@ enum {
 };
 
 typedef struct condition {
-    const char *label;
+    const char *of; // what it is called
     place place;
     const char *path;
     int questions;
@@ -34,32 +34,30 @@ typedef struct condition {
 enum { MODEL }; // its index in the table
 
 static const condition conditions[] = {
-    [MODEL] = {WORD("Model"), MANIFEST, "parameters.architecture", COMPARED, "model",
-               "parameters.model"},
-    {WORD("Global batch"), MANIFEST, "parameters.global_batch", COMPARED, "global_batch", NULL},
-    {WORD("Epochs"), MANIFEST, "parameters.epochs", COMPARED, "epochs", NULL},
-    {WORD("Augmentation"), MANIFEST, "parameters.augment", COMPARED, "augment", NULL},
-    {WORD("Validation"), MANIFEST, "parameters.validation", COMPARED, "validation", NULL},
-    {WORD("Optimizer"), MANIFEST, "parameters.optimizer.kind", COMPARED, "optimizer", NULL},
-    {WORD("Averaged weights"), MANIFEST, "parameters.average", COMPARED, "average", NULL},
-    {WORD("Precision"), MANIFEST, "parameters.precision", COMPARED, "precision", NULL},
-    {WORD("Host"), MANIFEST, "run.host", COMPARED | MADE, NULL, NULL},
-    {WORD("CPU"), MANIFEST, "run.cpu", COMPARED | MADE, NULL, NULL},
-    {WORD("Build"), MANIFEST, "version", COMPARED | MADE, NULL, NULL},
-    {WORD("Sources"), MANIFEST, "run.sources", COMPARED | MADE, NULL, NULL},
-    {WORD("Compiler"), MANIFEST, "run.compiler", COMPARED | MADE, NULL, NULL},
-    {WORD("Compiler flags"), MANIFEST, "run.flags", COMPARED | MADE, NULL, NULL},
-    {WORD("Instruction set"), SEGMENT, "isa", ONE_DEVICE | EXECUTED, NULL, NULL},
-    {WORD("Math"), SEGMENT, "math", ONE_DEVICE | EXECUTED, NULL, NULL},
-    {WORD("Loader workers"), SEGMENT, "loader_workers", COMPARED | EXECUTED, "loader_workers",
-     NULL},
-    {WORD("Threads per rank"), SEGMENT, "threads", ONE_WORLD | EXECUTED, NULL, NULL},
-    {WORD("Tool"), SEGMENT, "tool", EXECUTED, NULL, NULL},
-    {WORD("Device"), SEGMENT, "devices", EXECUTED, NULL, NULL},
-    {WORD("Ranks"), SEGMENT, "world_size", EXECUTED, NULL, NULL},
-    {WORD("Reduction"), SEGMENT, "reduce", EXECUTED, NULL, NULL},
-    {WORD("Transport"), SEGMENT, "transport", EXECUTED, NULL, NULL},
-    {WORD("Hosts"), SEGMENT, "hosts", EXECUTED, NULL, NULL},
+    [MODEL] = {"model", MANIFEST, "parameters.architecture", COMPARED, "model", "parameters.model"},
+    {"global batch", MANIFEST, "parameters.global_batch", COMPARED, "global_batch", NULL},
+    {"epochs", MANIFEST, "parameters.epochs", COMPARED, "epochs", NULL},
+    {"augmentation", MANIFEST, "parameters.augment", COMPARED, "augment", NULL},
+    {"validation", MANIFEST, "parameters.validation", COMPARED, "validation", NULL},
+    {"optimizer", MANIFEST, "parameters.optimizer.kind", COMPARED, "optimizer", NULL},
+    {"averaged weights", MANIFEST, "parameters.average", COMPARED, "average", NULL},
+    {"precision", MANIFEST, "parameters.precision", COMPARED, "precision", NULL},
+    {"host", MANIFEST, "run.host", COMPARED | MADE, NULL, NULL},
+    {"CPU", MANIFEST, "run.cpu", COMPARED | MADE, NULL, NULL},
+    {"build", MANIFEST, "version", COMPARED | MADE, NULL, NULL},
+    {"sources", MANIFEST, "run.sources", COMPARED | MADE, NULL, NULL},
+    {"compiler", MANIFEST, "run.compiler", COMPARED | MADE, NULL, NULL},
+    {"compiler flags", MANIFEST, "run.flags", COMPARED | MADE, NULL, NULL},
+    {"instruction set", SEGMENT, "isa", ONE_DEVICE | EXECUTED, NULL, NULL},
+    {"math", SEGMENT, "math", ONE_DEVICE | EXECUTED, NULL, NULL},
+    {"loader workers", SEGMENT, "loader_workers", COMPARED | EXECUTED, "loader_workers", NULL},
+    {"threads per rank", SEGMENT, "threads", ONE_WORLD | EXECUTED, NULL, NULL},
+    {"tool", SEGMENT, "tool", EXECUTED, NULL, NULL},
+    {"device", SEGMENT, "devices", EXECUTED, NULL, NULL},
+    {"ranks", SEGMENT, "world_size", EXECUTED, NULL, NULL},
+    {"reduction", SEGMENT, "reduce", EXECUTED, NULL, NULL},
+    {"transport", SEGMENT, "transport", EXECUTED, NULL, NULL},
+    {"hosts", SEGMENT, "hosts", EXECUTED, NULL, NULL},
 };
 
 enum { CONDITIONS = sizeof conditions / sizeof *conditions, SHOWN_MAX = 48 };
@@ -80,25 +78,13 @@ static bool agree_on(const run *a, const run *b, int questions) {
     return true;
 }
 
-// ---- Text ----
+// ---- Differences ----
 
-// Labels begin with a capital, as they head columns; inside a sentence they must not. "V" and "CPU"
-// stay.
-static void append_label(text *out, const char *label) {
-    bool word = label[0] >= 'A' && label[0] <= 'Z' && label[1] >= 'a' && label[1] <= 'z';
-    const char first = (char)(word ? label[0] - 'A' + 'a' : label[0]);
-    text_bytes(out, &first, 1);
-    text_append(out, label + 1);
-}
-
-// `format` takes a label and two values; "" is "?".
-static void append_reason(text *out, const char *format, const char *label, const char *a,
-                          const char *b) {
-    text name = {0};
-    append_label(&name, label);
-    if (out->length) text_append(out, "; ");
-    text_format(out, format, text_string(&name), *a ? a : "?", *b ? b : "?");
-    text_release(&name);
+static void add_difference(reason_list *out, const char *of, const char *a, const char *b) {
+    if (strcmp(a, b) != 0)
+        reasons_add(out, of, *a ? a : "?", *b ? b : "?");
+    else
+        reasons_add(out, of, NULL, NULL);
 }
 
 // The text shown for a value: none if it is long, or not a scalar.
@@ -108,49 +94,33 @@ static const char *shown_of(const run *r, const condition *c) {
     return fits ? node ? node->text : "" : c->shown ? run_text(r->train, c->shown) : "";
 }
 
-static void append_difference(const run *a, const run *b, const condition *c, language l,
-                              text *out) {
+static void add_condition(reason_list *out, const run *a, const run *b, const condition *c) {
     // For a GPU, the instruction set is its name.
-    const char *label = a->gpus > 0 && strcmp(c->path, "isa") == 0 ? WORD("GPU") : c->label;
-    const char *first = shown_of(a, c), *second = shown_of(b, c);
-    append_reason(out, words_in(l, strcmp(first, second) != 0 ? "%s %s vs %s" : "%s differs"),
-                  words_in(l, label), first, second);
+    const bool gpu = a->gpus > 0 && strcmp(c->path, "isa") == 0;
+    add_difference(out, gpu ? "GPU" : c->of, shown_of(a, c), shown_of(b, c));
 }
 
-static void append_text(const char *label, const char *a, const char *b, language l, text *out) {
-    if (strcmp(a, b) != 0) append_reason(out, words_in(l, "%s %s vs %s"), words_in(l, label), a, b);
+static void add_text(reason_list *out, const char *of, const char *a, const char *b) {
+    if (strcmp(a, b) != 0) add_difference(out, of, a, b);
 }
 
-static void append_count(const char *label, int64_t a, int64_t b, language l, text *out) {
+static void add_count(reason_list *out, const char *of, int64_t a, int64_t b) {
     char left[24], right[24];
     snprintf(left, sizeof left, "%lld", (long long)a);
     snprintf(right, sizeof right, "%lld", (long long)b);
-    append_text(label, left, right, l, out);
-}
-
-// Moves the appended text to `*taken`; NULL if nothing was appended.
-static status take(text *out, char **taken) {
-    status rc = STATUS_OK;
-    *taken = NULL;
-    if (rc == STATUS_OK && out->length && !(*taken = text_take(out))) rc = STATUS_FAILED;
-    text_release(out);
-    return rc;
+    add_text(out, of, left, right);
 }
 
 // ---- May times be compared? ----
 
 const char *like_no_time(const run *r) {
-    if (!r->train) return WORD("%s has no training run");
-    if (run_has_time(r)) return WORD("%s has no times");
-    return r->restarted ? WORD("%s was restarted after a process died: its times come from several "
-                               "executions")
-                        : WORD("%s was resumed: its times come from several executions");
+    if (!r->train) return "untrained";
+    if (run_has_time(r)) return "no times";
+    return r->restarted ? "restarted" : "resumed";
 }
 
-static void append_no_time(const run *r, language l, text *out) {
-    if (run_has_time(r) && r->timed) return;
-    if (out->length) text_append(out, "; ");
-    text_format(out, words_in(l, like_no_time(r)), r->name);
+static void add_no_time(reason_list *out, const run *r) {
+    if (!run_has_time(r) || !r->timed) reasons_add(out, like_no_time(r), r->name, NULL);
 }
 
 static bool same_data(const run *a, const run *b) {
@@ -158,11 +128,9 @@ static bool same_data(const run *a, const run *b) {
     return *data && strcmp(data, origin_train_data(b)) == 0;
 }
 
-static void append_data(const run *a, const run *b, language l, text *out) {
-    const bool known = *origin_train_data(a);
+static void add_data(reason_list *out, const run *a, const run *b) {
     if (!same_data(a, b))
-        append_reason(out, words_in(l, known ? "%s differs" : "%s unknown"), words_in(l, "Data"),
-                      "", "");
+        reasons_add(out, *origin_train_data(a) ? "data" : "unknown data", NULL, NULL);
 }
 
 // A plan that varies "optimizer.lr" varies "optimizer".
@@ -180,24 +148,22 @@ static bool is_met(const condition *c, bool together) {
     return together && (c->questions & MADE);
 }
 
-status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
-                     language l, char **reasons) {
+void like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
+                   reason_list *unlike) {
     const bool one_device = strcmp(a->device, b->device) == 0;
     const int questions =
         COMPARED | (a->world_size == b->world_size ? ONE_WORLD : 0) | (one_device ? ONE_DEVICE : 0);
-    text out = {0};
-    if (!together) append_no_time(a, l, &out);
-    if (!together) append_no_time(b, l, &out);
-    if (!a->train || !b->train) return take(&out, reasons);
-    append_data(a, b, l, &out);
+    if (!together) add_no_time(unlike, a);
+    if (!together) add_no_time(unlike, b);
+    if (!a->train || !b->train) return;
+    add_data(unlike, a, b);
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
         if (!(c->questions & questions) || is_met(c, together)) continue;
         if (is_varied(varied, c->key) || agree(a, b, c)) continue;
-        append_difference(a, b, c, l, &out);
+        add_condition(unlike, a, b, c);
     }
-    append_text(WORD("Device"), a->device, b->device, l, &out);
-    return take(&out, reasons);
+    add_text(unlike, "device", a->device, b->device);
 }
 
 // ---- Do runs differ in one setting? ----
@@ -220,13 +186,10 @@ const char *like_single_setting(const run *a, const run *b, bool together) {
     return key;
 }
 
-void like_append_setting(const run *a, const run *b, const char *key, language l, text *out) {
-    text setting = {0};
+void like_setting(const run *a, const run *b, const char *key, reason_list *out) {
     for (size_t i = 0; i < CONDITIONS; i++)
         if (conditions[i].key && strcmp(conditions[i].key, key) == 0)
-            append_difference(a, b, &conditions[i], l, &setting);
-    text_append(out, text_string(&setting));
-    text_release(&setting);
+            add_condition(out, a, b, &conditions[i]);
 }
 
 // ---- Do executions count together? ----
@@ -255,17 +218,13 @@ bool like_executed(const run *a, const run *b) {
     return run_has_time(a) == run_has_time(b) && like_repeated(a, b);
 }
 
-void like_append_executed(const run *a, const run *b, language l, text *out) {
-    text reasons = {0};
-    if (!run_has_time(a)) text_format(&reasons, words_in(l, like_no_time(a)), a->folder);
-    if (a->apart) text_append(&reasons, words_in(l, "it is not of a round with the other runs"));
+void like_not_executed(const run *a, const run *b, reason_list *out) {
+    if (!run_has_time(a)) reasons_add(out, like_no_time(a), a->folder, NULL);
+    if (a->apart) reasons_add(out, "another round", NULL, NULL);
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
-        if (!(c->questions & (MADE | EXECUTED)) || agree(a, b, c)) continue;
-        append_difference(a, b, c, l, &reasons);
+        if ((c->questions & (MADE | EXECUTED)) && !agree(a, b, c)) add_condition(out, a, b, c);
     }
-    text_append(out, text_string(&reasons));
-    text_release(&reasons);
 }
 
 // ---- Arithmetic ----
@@ -286,25 +245,11 @@ static int64_t batch_norm_group(const run *r) {
     return whole ? r->global_batch : r->global_batch / r->virtual_shards;
 }
 
-status like_arithmetic(const run *a, const run *b, language l, char **difference) {
+void like_arithmetic(const run *a, const run *b, reason_list *out) {
     const int64_t group_a = batch_norm_group(a), group_b = batch_norm_group(b);
-    text out = {0};
-    if (!agree(a, b, &conditions[MODEL])) append_difference(a, b, &conditions[MODEL], l, &out);
-    append_count(WORD("Global batch"), a->global_batch, b->global_batch, l, &out);
-    append_count(WORD("V"), a->virtual_shards, b->virtual_shards, l, &out);
-    if (group_a && group_b) append_count(WORD("Batch norm group"), group_a, group_b, l, &out);
-    append_text(WORD("Reduction"), a->reduce, b->reduce, l, &out);
-    return take(&out, difference);
-}
-
-// ---- Published figures ----
-
-void like_append_published(const run *r, double epochs, const char *dataset, language l,
-                           text *out) {
-    text reasons = {0};
-    if (epochs > 0 && r->planned_epochs > 0 && epochs != r->planned_epochs)
-        text_format(&reasons, words_in(l, "%.9g of %.9g epochs"), r->planned_epochs, epochs);
-    if (*dataset) append_text(WORD("Data"), r->dataset, dataset, l, &reasons);
-    text_append(out, text_string(&reasons));
-    text_release(&reasons);
+    if (!agree(a, b, &conditions[MODEL])) add_condition(out, a, b, &conditions[MODEL]);
+    add_count(out, "global batch", a->global_batch, b->global_batch);
+    add_count(out, "V", a->virtual_shards, b->virtual_shards);
+    if (group_a && group_b) add_count(out, "batch norm group", group_a, group_b);
+    add_text(out, "reduction", a->reduce, b->reduce);
 }

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "results/reasons.h"
 #include "results/run.h"
-#include "words/words.h"
 
 // The keys of an experiment that a plan varies, so a comparison within the plan allows them to
 // differ. Strategy, ranks and V may always differ. The keys are not copied.
@@ -21,18 +21,18 @@ typedef struct varied_keys {
     size_t count;
 } varied_keys;
 
-// Returns all reasons why the times of two runs may not be compared, or NULL if they may; free()
-// it. `varied` may be NULL: no keys. `together`: the times come from arms that took turns on one
-// machine, so it does not matter where and with which build the runs were made.
-status like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
-                     language l, char **reasons) MUST_CHECK;
+// Adds all reasons why the times of two runs may not be compared; none if they may. `varied` may be
+// NULL: no keys. `together`: the times come from arms that took turns on one machine, so it does
+// not matter where and with which build the runs were made.
+void like_for_like(const run *a, const run *b, const varied_keys *varied, bool together,
+                   reason_list *unlike);
 
 // Returns the key of the only setting in which two runs differ, such as "loader_workers"; NULL if
 // they differ in none, in more, or in anything else: strategy, ranks, V, reduction, machine, build.
 // Their times may be compared if that key is varied. `together` as above. Static storage.
 const char *like_single_setting(const run *a, const run *b, bool together);
-// Appends that difference: "loader workers 2 vs 0".
-void like_append_setting(const run *a, const run *b, const char *key, language l, text *out);
+// Adds that difference.
+void like_setting(const run *a, const run *b, const char *key, reason_list *out);
 
 // Do the times of two executions of one run count together? like_made compares only the program and
 // the machine.
@@ -42,17 +42,13 @@ bool like_repeated(const run *a, const run *b);
 bool like_made(const run *a, const run *b);
 // Was the run executed as an arm of time-runs was, whose `run.execution` is given?
 bool like_timed(const run *r, const yaml_node *execution);
-// Appends, as text for people, the differences that keep the times of `a` from counting with b's.
-void like_append_executed(const run *a, const run *b, language l, text *out);
+// Adds what keeps the times of `a` from counting with b's.
+void like_not_executed(const run *a, const run *b, reason_list *out);
 
-// Returns how the arithmetic of a step differs; free() it. NULL if it is the same.
-status like_arithmetic(const run *a, const run *b, language l, char **difference) MUST_CHECK;
+// Adds how the arithmetic of a step differs.
+void like_arithmetic(const run *a, const run *b, reason_list *out);
 
-// Appends how the work of a run differs from that of a published figure: "2 of 25 epochs; data
-// synthetic vs cifar10". Appends nothing if it is the same or not stated (epochs below 1, data "").
-void like_append_published(const run *r, double epochs, const char *dataset, language l, text *out);
-
-// Why a run has no times, as text to follow its name.
+// Why a run has no times: the `of` of a reason.
 const char *like_no_time(const run *r);
 
 #endif

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "results/run.h"
 #include "results/statistics.h"
-#include "words/words.h"
 
 typedef enum metric_kind {
     METRIC_PARAMETER, // a setting of a run
@@ -45,7 +44,7 @@ typedef enum metric_file { FILE_NONE, FILE_STEPS, FILE_PREDICTIONS, FILE_TURNS }
 
 // How a cell shows the value: in `format`, after multiplication by `scale`, followed by `sign`.
 typedef struct metric_style {
-    const char *format; // NULL: seconds, with as many digits as needed
+    const char *format; // NULL: seconds, with as many digits as needed; "+": the same with a sign
     double scale;
     const char *sign;
 } metric_style;
@@ -60,7 +59,6 @@ typedef struct metric_counts {
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"
     const char *unit;    // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
-    const char *heading; // of its column: a WORD
     metric_style style;
     metric_kind kind;
     metric_over over;

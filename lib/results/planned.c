@@ -159,43 +159,43 @@ static void correct_steps(plan *p) {
     }
 }
 
-static status compare_runs(plan *p, language l, error *err) {
+static status compare_runs(plan *p, error *err) {
     const planned *before = &p->items[0];
     find_varied(p);
     status rc = STATUS_OK;
     for (size_t i = 1; i < p->count; i++) {
         planned *one = &p->items[i];
-        TRY(compare(&one->runs, &before->runs, &p->varied, l, &one->step, err));
+        TRY(compare(&one->runs, &before->runs, &p->varied, &one->step, err));
         one->compared = true;
         if (one->role == PLANNED_STEP) before = one;
     }
-    if (p->ladder) rc = compare(&p->last->runs, &p->items[0].runs, &p->varied, l, &p->all, err);
+    if (p->ladder) rc = compare(&p->last->runs, &p->items[0].runs, &p->varied, &p->all, err);
     if (rc == STATUS_OK) correct_steps(p);
 out:
     return rc;
 }
 
 static status read_runs(plan *p, const yaml_node *runs, const char *study, const run_list *list,
-                        language l, error *err) {
+                        error *err) {
     status rc = read_entries(p, runs, study, err);
     if (rc == STATUS_OK) rc = find_runs(p, list, err);
-    if (rc == STATUS_OK) rc = compare_runs(p, l, err);
+    if (rc == STATUS_OK) rc = compare_runs(p, err);
     return rc;
 }
 
-status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) {
+status plan_read(yaml_node *root, const run_list *list, plan *p, error *err) {
     *p = (plan){.root = root};
     status rc = read_head(root, p, err);
-    if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, l, err);
+    if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, err);
     if (rc != STATUS_OK) planned_release(p);
     return rc;
 }
 
-status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
-                       language l, plan *p, error *err) {
+status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list, plan *p,
+                       error *err) {
     *p = (plan){0};
     status rc = read_head(head, p, err);
-    if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, l, err);
+    if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, err);
     if (rc != STATUS_OK) planned_release(p);
     return rc;
 }

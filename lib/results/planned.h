@@ -52,11 +52,11 @@ status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK
 
 // Takes ownership of `root`, a ladder or a study, and finds its runs by name. STATUS_INPUT if a run
 // of the plan is missing, or a run is not in the plan.
-status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) MUST_CHECK;
+status plan_read(yaml_node *root, const run_list *list, plan *p, error *err) MUST_CHECK;
 // Reads a study that is part of a reproduction: `head` is its description in the plan, `runs` the
 // list of all runs of the plan, `list` the runs of the study. All must outlive *p.
-status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
-                       language l, plan *p, error *err) MUST_CHECK;
+status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list, plan *p,
+                       error *err) MUST_CHECK;
 void planned_release(plan *p);
 
 #endif

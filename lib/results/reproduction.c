@@ -89,8 +89,7 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
         const seed_group *g = &rows->groups[i],
                          *baseline = baseline_of(rows, entry_of(runs, g->name));
         if (!baseline || baseline == g) continue;
-        status rc = compare(g, baseline, NULL, rows->options.language,
-                            &rows->comparisons[rows->comparison_count], err);
+        status rc = compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err);
         if (rc != STATUS_OK) return rc;
         rows->comparison_count++;
     }
@@ -116,8 +115,7 @@ static status open_studies(const reproduction *p, const results *all, reproduced
         if (strcmp(run_text(head, "source"), one->source) != 0) continue;
         results *view = &one->studies[one->study_count++];
         status rc = open_view(all, runs, &c, view, err);
-        if (rc == STATUS_OK)
-            rc = plan_read_study(head, runs, &view->list, view->options.language, &view->plan, err);
+        if (rc == STATUS_OK) rc = plan_read_study(head, runs, &view->list, &view->plan, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;

@@ -29,8 +29,7 @@ static status make_comparisons(results *r, error *err) {
     if (!r->has_baseline || r->group_count < 2) return STATUS_OK;
     r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons);
     for (size_t i = 1; i < r->group_count; i++) {
-        status rc = compare(&r->groups[i], &r->groups[0], NULL, r->options.language,
-                            &r->comparisons[i - 1], err);
+        status rc = compare(&r->groups[i], &r->groups[0], NULL, &r->comparisons[i - 1], err);
         if (rc != STATUS_OK) return rc;
         r->comparison_count++;
     }
@@ -46,8 +45,7 @@ static status make_predictions(results *r, error *err) {
     for (size_t i = 0; i < r->group_count; i++) {
         prediction *p = &r->predictions[r->prediction_count];
         if (!prediction_is_due(&r->groups[i])) continue;
-        rc = prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives,
-                             r->options.language, p, err);
+        rc = prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives, p, err);
         if (rc != STATUS_OK) return rc;
         r->prediction_count++;
     }
@@ -60,8 +58,7 @@ static status read_plan(results *r, yaml_node *root, error *err) {
         r->plan.root = root; // names point into it
         return STATUS_OK;
     }
-    if (!reproduction_is(root))
-        return plan_read(root, &r->list, r->options.language, &r->plan, err);
+    if (!reproduction_is(root)) return plan_read(root, &r->list, &r->plan, err);
     r->reproduction = memory_new(1, sizeof *r->reproduction);
     return reproduction_open(root, r, r->reproduction, err);
 }

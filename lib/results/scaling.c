@@ -2,6 +2,7 @@
 #include "results/scaling.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,14 +56,11 @@ bool prediction_is_due(const seed_group *g) {
 // ---- The basis ----
 
 // Finds the first reason why the times of any two runs of the groups cannot be compared.
-static status find_reasons(const seed_group *a, const seed_group *b, language l, char **reasons) {
+static void find_reasons(const seed_group *a, const seed_group *b, reason_list *reasons) {
     const bool together = seed_group_common_timing(a, b);
-    status rc = STATUS_OK;
-    *reasons = NULL;
-    for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
-        for (size_t k = 0; rc == STATUS_OK && !*reasons && k < b->count; k++)
-            rc = like_for_like(a->runs[i], b->runs[k], NULL, together, l, reasons);
-    return rc;
+    for (size_t i = 0; !reasons->count && i < a->count; i++)
+        for (size_t k = 0; !reasons->count && k < b->count; k++)
+            like_for_like(a->runs[i], b->runs[k], NULL, together, reasons);
 }
 
 static bool is_candidate(const run *r) {
@@ -75,26 +73,23 @@ static int rank_candidate(const prediction *p, const seed_group *g, bool alike) 
     return 1 + (alike ? 4 : 0) + (is(r, p->subject->runs[0]->strategy) ? 2 : is(r, "single"));
 }
 
-static status find_basis(prediction *p, const seed_group *groups, size_t count, language l) {
+static void find_basis(prediction *p, const seed_group *groups, size_t count) {
     int best = 0;
     for (size_t i = 0; i < count; i++) {
-        char *reasons;
+        reason_list reasons = {0};
         if (!is_candidate(groups[i].runs[0])) continue;
-        status rc = find_reasons(p->subject, &groups[i], l, &reasons);
-        if (rc != STATUS_OK) return rc;
-        const int rank = rank_candidate(p, &groups[i], !reasons);
+        find_reasons(p->subject, &groups[i], &reasons);
+        const int rank = rank_candidate(p, &groups[i], !reasons.count);
         if (rank <= best) {
-            free(reasons);
+            reasons_release(&reasons);
             continue;
         }
         best = rank;
         p->basis = &groups[i];
-        free(p->reason);
+        reasons_release(&p->reason);
         p->reason = reasons;
     }
-    if (p->basis) return STATUS_OK;
-    p->reason = memory_string(words_in(l, "this report has no run on one rank"));
-    return STATUS_OK;
+    if (!p->basis) reasons_add(&p->reason, "no basis", NULL, NULL);
 }
 
 // ---- Communication ----
@@ -187,37 +182,33 @@ static bool is_other_transport(const run *r, const collective *cost) {
     return is(r, "ddp") && *own && *cost->transport && strcmp(own, cost->transport) != 0;
 }
 
-// Returns why the measured collectives cannot be used, or NULL if they can; free() it.
-static char *refuse_collectives(prediction *p, const collectives *measured, language l) {
+static void refuse_counts(prediction *p, const char *of, int64_t a, int64_t b) {
+    char first[24], second[24];
+    snprintf(first, sizeof first, "%lld", (long long)a);
+    snprintf(second, sizeof second, "%lld", (long long)b);
+    reasons_add(&p->reason, of, first, second);
+}
+
+// Adds why the measured collectives cannot be used, if they cannot.
+static void refuse_collectives(prediction *p, const collectives *measured) {
     const run *r = p->subject->runs[0];
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
     p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
-        return memory_format(words_in(l, "there is no scaling model for the "
-                                         "device %s"),
-                             device_of(p));
-    if (!same_machine(measured, r))
-        return memory_format(
-            words_in(l, "the collectives were measured on another machine: %s, %s"), measured->host,
-            measured->cpu);
-    if (measured->devices)
-        return memory_format(words_in(l, "the collectives were measured on %s"), measured->devices);
-    if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
-        strcmp(r->reduce, measured->reduce) != 0)
-        return memory_format(words_in(l, "the run uses --reduce %s, the collectives were "
-                                         "measured with %s"),
-                             r->reduce, measured->reduce);
-    if (!p->cost)
-        return memory_format(words_in(l, "no collective was measured with %lld ranks"),
-                             (long long)ranks);
-    if (r->hosts != measured->hosts)
-        return memory_format(words_in(l, "hosts of the run: %lld, of the collectives: %lld"),
-                             (long long)r->hosts, (long long)measured->hosts);
-    if (is_other_transport(r, p->cost))
-        return memory_format(
-            words_in(l, "the run reduces over %s, the collectives were measured over %s"),
-            transport_of(r), p->cost->transport);
-    return NULL;
+        reasons_add(&p->reason, "no model of the device", device_of(p), NULL);
+    else if (!same_machine(measured, r))
+        reasons_add(&p->reason, "another machine", measured->host, measured->cpu);
+    else if (measured->devices)
+        reasons_add(&p->reason, "other devices", measured->devices, NULL);
+    else if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
+             strcmp(r->reduce, measured->reduce) != 0)
+        reasons_add(&p->reason, "another reduction", r->reduce, measured->reduce);
+    else if (!p->cost)
+        refuse_counts(p, "no collective", ranks, ranks);
+    else if (r->hosts != measured->hosts)
+        refuse_counts(p, "other hosts", r->hosts, measured->hosts);
+    else if (is_other_transport(r, p->cost))
+        reasons_add(&p->reason, "another transport", transport_of(r), p->cost->transport);
 }
 
 // Seconds per epoch; NAN if the size of the messages is unknown. An epoch has as many steps as on
@@ -320,7 +311,7 @@ static void predict(prediction *p, double communication) {
 }
 
 status prediction_make(const seed_group *subject, const seed_group *groups, size_t count,
-                       const collectives *measured, language l, prediction *p, error *err) {
+                       const collectives *measured, prediction *p, error *err) {
     status rc;
     double communication;
     seed_group_statistic seconds;
@@ -328,18 +319,17 @@ status prediction_make(const seed_group *subject, const seed_group *groups, size
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
     TRY(seed_group_mean(subject, epoch, 0, &seconds, err));
     p->measured = seconds.mean;
-    TRY(find_basis(p, groups, count, l));
-    if (!p->reason) p->reason = refuse_collectives(p, measured, l);
-    if (p->reason) goto out;
+    find_basis(p, groups, count);
+    if (!p->reason.count) refuse_collectives(p, measured);
+    if (p->reason.count) goto out;
     TRY(seed_group_mean(p->basis, epoch, 0, &seconds, err));
     p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
-        p->reason = memory_string(words_in(l, "the size of its messages is unknown"));
+        reasons_add(&p->reason, "unknown messages", NULL, NULL);
     else if (isnan(epoch_parts_sum(&one)))
-        p->reason = memory_format(words_in(l, "%s: %s"), p->basis->name,
-                                  words_in(l, "the manifest has no phases"));
+        reasons_add(&p->reason, "no phases", p->basis->name, NULL);
     else
         predict(p, communication);
 out:
@@ -348,6 +338,5 @@ out:
 }
 
 void prediction_release(prediction *p) {
-    free(p->reason);
-    p->reason = NULL;
+    reasons_release(&p->reason);
 }

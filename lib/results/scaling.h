@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "results/collectives.h"
+#include "results/reasons.h"
 #include "results/seed_group.h"
 #include "words/words.h"
 
@@ -60,7 +61,7 @@ typedef struct prediction {
     const seed_group *subject;
     const seed_group *basis; // a run of one rank that did the same work; NULL if there is none
     const collective *cost;  // the measured cost of its communication; NULL if there is none
-    char *reason;            // why nothing is predicted; NULL if something is
+    reason_list reason;      // why nothing is predicted; empty if something is
     double measured;         // seconds per epoch of the subject
     double basis_seconds;    // and of the basis
     double bytes;            // of a step's communication, as counted for the prediction
@@ -78,8 +79,7 @@ bool prediction_is_due(const seed_group *g);
 // Predicts the epoch of `subject` from a one-rank group among `groups` that is like it for like
 // (compare.h). Among several, prefers one of the same strategy, then one of train-single.
 status prediction_make(const seed_group *subject, const seed_group *groups, size_t count,
-                       const collectives *measured, language l, prediction *p,
-                       error *err) MUST_CHECK;
+                       const collectives *measured, prediction *p, error *err) MUST_CHECK;
 void prediction_release(prediction *p);
 
 #endif

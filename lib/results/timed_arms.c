@@ -135,32 +135,3 @@ estimate timed_arms_epoch(const run *r) {
 double timed_arms_execution(const run *r, size_t execution) {
     return turn_fit_execution(&r->timing->fit, execution, r->arm) * (double)r->samples;
 }
-
-// ---- Text ----
-
-typedef struct count_range {
-    size_t least, most;
-    char text[48];
-} count_range;
-
-static void widen(count_range *c, size_t count) {
-    if (!c->most || count < c->least) c->least = count;
-    if (count > c->most) c->most = count;
-    if (c->least == c->most)
-        snprintf(c->text, sizeof c->text, "%zu", c->most);
-    else
-        snprintf(c->text, sizeof c->text, "%zu–%zu", c->least, c->most);
-}
-
-void timed_arms_append(text *out, const run *runs, size_t count, language l) {
-    count_range executions = {0}, turns = {0};
-    for (size_t i = 0; i < count; i++) {
-        const timed_arms *t = runs[i].timing;
-        if (!t) continue;
-        widen(&executions, t->fit.executions);
-        for (size_t e = 0; e < t->fit.executions; e++) widen(&turns, t->rounds[e]);
-    }
-    if (executions.most)
-        text_format(out, words_in(l, "arms took turns: %s executions of %s turns each"),
-                    executions.text, turns.text);
-}

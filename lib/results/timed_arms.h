@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "results/run_list.h"
 #include "results/turn_times.h"
-#include "words/words.h"
 
 typedef struct timed_arms {
     char *folder;
@@ -48,9 +47,5 @@ bool timed_arms_find(const timed_arms *t, const run *r, size_t *arm);
 // The seconds per epoch of a run with a timing: with the 95 % interval, and of one execution.
 estimate timed_arms_epoch(const run *r);
 double timed_arms_execution(const run *r, size_t execution);
-
-// Appends "arms took turns: 6 executions of 50 turns each", over the timings of these runs. Appends
-// nothing if they have none.
-void timed_arms_append(text *out, const run *runs, size_t count, language l);
 
 #endif

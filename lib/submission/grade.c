@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "pipeline/data_stages.h"
+#include "pipeline/own_data.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
 #include "submission/handed_in.h"
@@ -378,7 +378,7 @@ static status verify_and_print(pipeline *p, const handed_in *in, void (*print)(c
                                error *err) {
     grading g = {.in = in};
     status rc;
-    TRY(data_check_own(p, err));
+    TRY(own_data_check(p->settings, err));
     work_remove_old(p);
     TRY(verify_all(p, &in->archives, &g, err));
     if (g.count == 1 && !in->others.count && g.items[0].refused)

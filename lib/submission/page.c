@@ -11,8 +11,8 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "pipeline/child.h"
-#include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 
 // The manifest records the command line: it names the test data by this link, not by their place.
 static const char TEST_LINK[] = ".test.st.zst";
@@ -117,7 +117,7 @@ static status make_command(const pipeline *p, const char *folder, const strvec *
     if (test) strvec_format(&command, "--test=%s", TEST_LINK);
     strvec_add(&command, "--out=" PAGE_FOLDER);
     strvec_add(&command, "--figures=figures");
-    TRY(stage_program(p, &command, line, err));
+    TRY(tool_program(p, &command, line, err));
 out:
     strvec_release(&command);
     return rc;

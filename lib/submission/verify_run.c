@@ -14,6 +14,7 @@
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 #include "submission/replay.h"
 #include "submission/verify_internal.h"
 
@@ -186,7 +187,7 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     if (c->r->e.tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(c->r->e.tta));
     stage_add_devices(&command, c->evaluate, NULL);
     strvec_add_option(&command, "--out", out);
-    TRY(stage_program(c->p, &command, &line, err));
+    TRY(tool_program(c->p, &command, &line, err));
     TRY(child_run_quietly(NULL, &line, err));
     rc = manifest_read(path, root, err);
 out:

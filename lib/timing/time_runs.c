@@ -207,10 +207,12 @@ static status give_round(session *s, uint32_t round, bool recorded, uint32_t *or
     return STATUS_OK;
 }
 
-// The fewest executions may take longer than the limit.
+// The fewest executions may take longer than the limit. As a part of a larger job at a terminal,
+// whoever started it has announced it.
 static void announce(const session *s) {
     char once[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
     double seconds = 0;
+    if (progress_is_part()) return;
     for (size_t a = 0; a < s->t->count; a++)
         seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
     const double longest = fmax(s->o->limit, EXECUTIONS_LEAST * seconds);
@@ -491,7 +493,7 @@ status time_runs_key(const time_options *o, manifest *m, error *err) {
     if (rc == STATUS_STOPPED) rc = say_stopped(&s, err);
     close_session(&s);
     timing_release(&t);
-    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
+    return rc == STATUS_OK ? manifest_print_key(m, stdout, err) : rc;
 }
 
 void timing_release(timing *t) {

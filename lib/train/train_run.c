@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train/train_run.h"
+#include "train/export/live_events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 #include "data/recorded.h"
 #include "data/sampler.h"
 #include "data/shard_files.h"
+#include "train/export/live_events.h"
 #include "train/kept_states.h"
 #include "train/run_segment.h"
 #include "train/trace_file.h"
@@ -131,7 +133,8 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
     const char *const own[] = {MODEL, TRAIN_STATE, STEPS, MANIFEST};
     enum { OWN = sizeof own / sizeof *own };
     char *paths[OWN] = {NULL};
-    named_file outputs[OWN + 2];
+    char *events = s->tensorboard ? live_events_path(s->tensorboard) : NULL;
+    named_file outputs[OWN + 3];
     status rc = STATUS_OK;
     for (size_t i = 0; i < OWN; i++) {
         if (s->out) train_start_path(s->out, own[i], &paths[i]);
@@ -139,9 +142,11 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
     }
     outputs[OWN] = (named_file){"--trace", s->trace};
     outputs[OWN + 1] = (named_file){"--dump-order", s->dump_order};
-    TRY(named_files_check(inputs, sizeof inputs / sizeof *inputs, outputs, OWN + 2, err));
+    outputs[OWN + 2] = (named_file){"--tensorboard", events};
+    TRY(named_files_check(inputs, sizeof inputs / sizeof *inputs, outputs, OWN + 3, err));
     if (s->trace || s->dump_order) rc = check_shards(s, outputs + OWN, 2, err);
 out:
+    free(events);
     for (size_t i = 0; i < OWN; i++) free(paths[i]);
     return rc;
 }
@@ -353,8 +358,20 @@ out:
     return rc;
 }
 
-static status clear_folder(void *argument, error *err) {
-    return train_start_clear(argument, err);
+// What rank 0 does when all are ready: an earlier run's outputs go, and the event file begins.
+typedef struct first_step {
+    train_run *run;
+    live_events *events;
+} first_step;
+
+static status begin_outputs(void *argument, error *err) {
+    const first_step *f = argument;
+    status rc = train_start_clear(f->run, err);
+    return rc == STATUS_OK ? live_events_open(f->events, err) : rc;
+}
+
+static void follow(void *argument, int epochs) {
+    live_events_follow(argument, epochs);
 }
 
 // Runs one rank, from its first step to its last.
@@ -367,6 +384,14 @@ static status train_rank(void *argument, comm *c, error *err) {
     trace_file tracing = {0};
     turn_taker taken = s->turns ? *s->turns : (turn_taker){.connection = -1};
     rank_turns arm = {r, &taken};
+    live_events events = {.folder = lead ? s->tensorboard : NULL,
+                          .experiment = r->experiment,
+                          .checkpoint = &r->checkpoint,
+                          .samples = train_run_samples(r),
+                          .validated = r->left_out.count > 0,
+                          .log = s->log,
+                          .file = -1};
+    first_step first = {r, &events};
     trainer_end end;
     gpu_monitor *monitor = lead && !s->turns ? watch_gpus(s) : NULL;
     char *state = NULL;
@@ -408,8 +433,10 @@ static status train_rank(void *argument, comm *c, error *err) {
         .segment = r->segment,
         .turns = s->turns ? &taken : NULL,
         .log = s->log,
-        .ready = s->turns ? describe_turns : clear_folder,
-        .ready_argument = s->turns ? (void *)&arm : r,
+        .ready = s->turns ? describe_turns : begin_outputs,
+        .ready_argument = s->turns ? (void *)&arm : &first,
+        .watch = follow,
+        .watch_argument = &events,
     };
     TRY(trainer_run(&options, &r->checkpoint, &end, err));
     devices_unwatch(&s->devices, monitor, r->figures);
@@ -421,6 +448,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     if (end == TRAINER_SIGNALLED) rc = stopped(r, err);
 out:
     devices_unwatch(&s->devices, monitor, NULL);
+    live_events_close(&events);
     trace_file_release(&tracing);
     turn_taker_release(&taken);
     free(state);

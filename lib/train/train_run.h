@@ -29,10 +29,11 @@ typedef struct train_settings {
     const strategy *strategy;
     world world;
     const char *train, *test, *out, *init, *trace, *dump_order;
-    cli_list init_except; // patterns: the tensors that `init` does not give
-    devices devices;      // opened, unless nothing will be computed
-    const char *isa;      // NULL: the best
-    int threads;          // per rank; 0: this host's cores, divided among its ranks
+    const char *tensorboard; // folder for an event file that grows with the run
+    cli_list init_except;    // patterns: the tensors that `init` does not give
+    devices devices;         // opened, unless nothing will be computed
+    const char *isa;         // NULL: the best
+    int threads;             // per rank; 0: this host's cores, divided among its ranks
     int loader_workers;
     bool reduce_fast; // requested, and the strategy reduces
     bool resume;

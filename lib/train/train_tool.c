@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,24 @@
 #include "train/train_run.h"
 #include "train/train_start.h"
 #include "train/trainer_lengths.h"
+
+enum { OPTIONS = 28 };
+
+typedef struct train_tool {
+    const strategy *strategy;
+    char name[32]; // "train-ddp"
+    cli_tool cli;
+    cli_option options[OPTIONS];
+
+    // The command line.
+    const char *experiment, *train, *test, *out;
+    cli_list set, init_except;
+    const char *device, *math, *reduce, *init, *checkpoint_every, *trace, *dump_order, *turns;
+    const char *tensorboard;
+    int64_t threads, loader_workers, world_size, stop_after_steps, max_restarts; // -1: not given
+    int64_t keep_states;                                                         // 0: not given
+    bool resume, dry_run, print_key, print_parameters, print_plan;
+} train_tool;
 
 static const char NOTES[] =
     "Every train tool can run every experiment, and all produce the same\n"
@@ -42,7 +61,8 @@ static const char NOTES[] =
     "LOCKSTEP_CUDA_LIBRARY is the file of the CUDA backend; LOCKSTEP_COMMAND is the\n"
     "command that a stopped run prints for resuming.";
 
-void train_tool_init(train_tool *t, const strategy *s, const char *name) {
+// Fills in the option table and the defaults. `t` must stay where it is.
+static void init(train_tool *t, const strategy *s) {
     *t = (train_tool){.strategy = s,
                       .device = "auto",
                       .math = "exact",
@@ -52,6 +72,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
                       .world_size = -1,
                       .stop_after_steps = -1,
                       .max_restarts = 0};
+    snprintf(t->name, sizeof t->name, "train-%s", s->name);
     const cli_option options[] = {
         {"experiment", CLI_STRING, &t->experiment, "FILE",
          "experiment to train: a file, or a name in experiments/", 0, 0},
@@ -97,6 +118,8 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
          1000},
         {"trace", CLI_STRING, &t->trace, "FILE.json",
          "write a timeline of every thread, for Perfetto", 0, 0},
+        {"tensorboard", CLI_STRING, &t->tensorboard, "DIR",
+         "write the curves while they grow, as an event file for TensorBoard", 0, 0},
         {"dump-order", CLI_STRING, &t->dump_order, "FILE",
          "write the sample ids in training order (U32)", 0, 0},
         {"print-key", CLI_FLAG, &t->print_key, NULL, "print the stage key and exit", 0, 0},
@@ -106,9 +129,9 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name) {
          "print the operations of a step, as one engine with all shards runs them, and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
-    _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
+    _Static_assert(sizeof options <= sizeof t->options, "OPTIONS is too small");
     memcpy(t->options, options, sizeof options);
-    t->cli = (cli_tool){.name = name,
+    t->cli = (cli_tool){.name = t->name,
                         .usage = "--experiment FILE --train FILE|DIR|- [--test FILE] --out DIR "
                                  "[OPTION]...",
                         .options = t->options,
@@ -210,7 +233,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
                             train_settings *s, error *err) {
     status rc;
     *s = (train_settings){
-        .tool = t->cli.name,
+        .tool = t->name,
         .strategy = t->strategy,
         .train = t->train,
         .test = e->validation.samples ? NULL : t->test, // with validation, epochs do not see it
@@ -218,6 +241,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .init = t->init,
         .init_except = t->init_except,
         .trace = t->trace,
+        .tensorboard = t->tensorboard,
         .dump_order = t->dump_order,
         .isa = getenv("LOCKSTEP_ISA"),
         .command = typed_command(),
@@ -261,10 +285,10 @@ out:
 
 // Nothing is written, so nothing can be resumed.
 static status read_turns(const train_tool *t, train_settings *s, turn_taker *turns, error *err) {
-    if (t->out || t->resume || t->dry_run || t->max_restarts)
+    if (t->out || t->resume || t->dry_run || t->max_restarts || t->tensorboard)
         return error_set(err, STATUS_USAGE,
                          "cannot take turns: '--turns': it writes nothing; leave out --out, "
-                         "--resume, --dry-run and --max-restarts");
+                         "--resume, --dry-run, --tensorboard and --max-restarts");
     s->turns = turns;
     return turn_taker_parse(t->turns, turns, err);
 }
@@ -282,16 +306,14 @@ out:
     return rc;
 }
 
-static status print_parameters(const experiment *e, error *err) {
+static status print_parameters(const experiment *e, FILE *answers, error *err) {
     yaml_node *tree = yaml_new(YAML_MAPPING);
-    output *out = NULL;
-    status rc = STATUS_OK;
+    char *text = NULL;
+    size_t bytes;
     train_manifest_parameters(e, tree);
-    TRY(output_open("-", &out, err));
-    TRY(yaml_write(tree, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+    status rc = yaml_write_text(tree, &text, &bytes, err);
+    if (rc == STATUS_OK) fputs(text, answers);
+    free(text);
     yaml_free(tree);
     return rc;
 }
@@ -349,11 +371,12 @@ out:
     return rc;
 }
 
-static status print_key(const train_settings *s, const experiment *e, manifest *m, error *err) {
+static status print_key(const train_settings *s, const experiment *e, manifest *m, FILE *answers,
+                        error *err) {
     status rc = train_run_describe(s, e, m, err);
     if (rc == STATUS_OK) train_manifest_backend(m, devices_arithmetic(&s->devices));
     if (rc == STATUS_OK && s->reduce_fast) train_manifest_reduce(m, "fast", s->world.size);
-    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
+    return rc == STATUS_OK ? manifest_print_key(m, answers, err) : rc;
 }
 
 static status train(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
@@ -375,8 +398,8 @@ out:
     return rc;
 }
 
-status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
-    logger log = {t->cli.name, LOG_NORMAL};
+static status run(train_tool *t, int argc, char **argv, FILE *answers, error *err) {
+    logger log = {t->name, LOG_NORMAL};
     cli_list operands = {0};
     experiment e = {0};
     char *file = NULL;
@@ -390,7 +413,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     TRY(read_experiment(t, &file, &e, err));
     if (t->print_parameters) {
         TRY(read_devices(t, &settings.devices, err));
-        rc = print_parameters(&e, err);
+        rc = print_parameters(&e, answers, err);
         goto out;
     }
     if (t->print_plan) {
@@ -402,9 +425,9 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (t->turns) TRY(read_turns(t, &settings, &turns, err));
     settings.argc = argc;
     settings.argv = argv;
-    TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));
+    TRY(manifest_begin(&m, t->name, TRAIN_BITS, argc, argv, err));
     if (t->print_key)
-        rc = print_key(&settings, &e, &m, err);
+        rc = print_key(&settings, &e, &m, answers, err);
     else if (t->dry_run)
         rc = check(t, &settings, &e, &m, err);
     else
@@ -419,8 +442,18 @@ out:
     return rc;
 }
 
-int train_tool_finish(const train_tool *t, status rc, error *err) {
-    int code = cli_finish(&t->cli, rc, err);
+status train_tool_run(const strategy *s, int argc, char **argv, FILE *answers, error *err) {
+    train_tool t;
+    init(&t, s);
+    return run(&t, argc, argv, answers, err);
+}
+
+int train_tool_main(const strategy *s, int argc, char **argv) {
+    train_tool t;
+    error err = {0};
+    init(&t, s);
+    status rc = run(&t, argc, argv, stdout, &err);
+    int code = cli_finish(&t.cli, rc, &err);
     if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_end_process(SIGINT);
     return code;
 }

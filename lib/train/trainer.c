@@ -37,6 +37,7 @@ typedef struct trainer {
     float *logits;
     training_progress progress;
     uint64_t steps_per_epoch, total;
+    int tested;             // epochs that are over
     uint64_t began, before; // clock; ns of earlier segments
     uint64_t mark;          // clock at the end of the last settled step, or of the pause after it
     int unsettled;          // steps since then; their results are still in the executor
@@ -188,6 +189,10 @@ static status end_at(trainer *t, uint64_t step, float loss, error *err) {
     return rc == STATUS_OK ? state_check_loss(t->c, step, t->steps_per_epoch, loss, err) : rc;
 }
 
+static void show_watcher(const trainer *t) {
+    if (t->lead && t->o->watch && !t->o->turns) t->o->watch(t->o->watch_argument, t->tested);
+}
+
 // Books the results of the unsettled steps. Since this waits for a device that works ahead, such
 // steps have only a common wall time, which is divided among them.
 static status settle(trainer *t, update_result *results, error *err) {
@@ -203,6 +208,7 @@ static status settle(trainer *t, update_result *results, error *err) {
                         i + 1 == n ? end : t->mark + (i + 1) * wall);
     }
     training_progress_step(&t->progress, end, t->c->step, t->unsettled_images, results[n - 1].loss);
+    show_watcher(t);
     t->mark = end;
     t->unsettled = t->unsettled_images = 0;
     t->loading = 0;
@@ -384,6 +390,8 @@ static status end_epoch(trainer *t, bool *stop, error *err) {
                                        t->o->left_out && t->o->left_out->count};
         training_progress_epoch(&t->progress, clock_now(), epoch, &figures);
     }
+    if (done) t->tested = epoch + 1;
+    show_watcher(t);
     *stop |= !done || signals_pending();
     status rc = agree_to_stop(t, stop, &over, err);
     if (rc == STATUS_OK && over) end_early(t, epoch + 1);

@@ -34,6 +34,10 @@ typedef struct trainer_options {
     // it fails, the run ends.
     status (*ready)(void *argument, error *err);
     void *ready_argument;
+    // Rank 0 calls it when the checkpoint's timeline has grown, or when the last of `epochs` epochs
+    // was tested. May be NULL.
+    void (*watch)(void *argument, int epochs);
+    void *watch_argument;
 } trainer_options;
 
 typedef enum trainer_end {

@@ -21,7 +21,8 @@ void training_progress_begin(training_progress *p, const logger *log, uint64_t n
                              .steps = steps,
                              .first_step = first_step,
                              .began = now,
-                             .said = now};
+                             .said = now,
+                             .accuracy = NAN};
 }
 
 // ---- How long ----
@@ -54,16 +55,24 @@ static double spacing(const training_progress *p, uint64_t now, uint64_t step) {
 
 static void draw(const training_progress *p, uint64_t now, uint64_t step, float loss) {
     const uint64_t epoch = (step - 1) / p->steps_per_epoch;
-    char head[48], span[DURATION_TEXT_BYTES], tail[DURATION_TEXT_BYTES + 8], lost[32], speed[48];
-    char line[PROGRESS_LINE_BYTES];
-    const progress_parts parts = {.tool = p->log->tool,
+    char head[48], span[DURATION_TEXT_BYTES], whole[DURATION_TEXT_BYTES], tail[80];
+    char lost[32], tested[32], speed[48], line[PROGRESS_LINE_BYTES];
+    double after;
+    const bool known = !isnan(p->accuracy);
+    const progress_parts parts = {.tool = progress_label(p->log, &after),
                                   .head = head,
                                   .tail = tail,
-                                  .extras = {lost, speed},
+                                  .extras = {lost, known ? tested : speed, known ? speed : NULL},
                                   .share = (double)(step - epoch * p->steps_per_epoch) /
                                            (double)p->steps_per_epoch};
     snprintf(head, sizeof head, "epoch %" PRIu64 "/%d", epoch + 1, p->epochs);
-    snprintf(tail, sizeof tail, "%s left", duration_text(seconds_left(p, now, step), span));
+    const double left = seconds_left(p, now, step);
+    duration_text(left, span);
+    if (after > 0)
+        snprintf(tail, sizeof tail, "%s left, %s in all", span, duration_text(left + after, whole));
+    else
+        snprintf(tail, sizeof tail, "%s left", span);
+    snprintf(tested, sizeof tested, "acc %.4f", p->accuracy);
     snprintf(lost, sizeof lost, "loss %.4f", (double)loss);
     snprintf(speed, sizeof speed, "%.0f images/s",
              (double)p->images / fmax(seconds_since(p->began, now), 1 / NS));
@@ -108,7 +117,8 @@ static bool is_told(const training_progress *p, uint64_t now, int epoch) {
 
 void training_progress_epoch(training_progress *p, uint64_t now, int epoch,
                              const epoch_figures *figures) {
-    if (!p->log || !is_told(p, now, epoch)) return;
+    p->accuracy = figures->accuracy;
+    if (!p->log || (p->terminal && progress_is_part()) || !is_told(p, now, epoch)) return;
     const double left = seconds_left(p, now, end_of(p, epoch));
     char measured[48] = "", span[DURATION_TEXT_BYTES], rest[DURATION_TEXT_BYTES + 16] = "";
     if (!isnan(figures->accuracy))

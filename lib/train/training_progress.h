@@ -2,7 +2,8 @@
 // training_progress.h - a run's progress on standard error. On a terminal there is a moving line
 // (base/progress.h), and every epoch leaves a line. Otherwise, or with more epochs than a person
 // reads, there is at most one line every few seconds, and about fifty in a long run. The first and
-// the last epoch always have one. With -q there is none.
+// the last epoch always have one. With -q there is none; as part of a larger job at a terminal
+// (progress_is_part) there is only the moving line.
 #ifndef LOCKSTEP_TRAIN_TRAINING_PROGRESS_H
 #define LOCKSTEP_TRAIN_TRAINING_PROGRESS_H
 
@@ -20,6 +21,7 @@ typedef struct training_progress {
     uint64_t began, drawn;           // clock (ns)
     uint64_t said, said_epoch;       // clock of the last permanent line; of the last epoch's
     uint64_t images;                 // since `began`
+    double accuracy;                 // of the last epoch; NaN: not measured
 } training_progress;
 
 // `now` is the clock, here and below (base/clock.h).

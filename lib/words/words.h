@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// words.h - the texts of reports and audits in the language of their readers.
+// words.h - the texts of audits in the language of their readers.
 //
 // A text is written in English where it is used, so that the compiler checks it as a format. The
 // other languages are files of pairs next to this one: zh.inc. `scripts/check-words` finds texts

@@ -10,11 +10,13 @@
     run["train/manifest"]["results"]["accuracy"]     # manifests and other YAML files: dicts
     lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: also a table
 
+    lockstep.runs("artifacts")                       # all kept runs: settings, accuracy, seconds, path; also a table
+
     lockstep.run("evaluate", "--model", "model.st.zst", "--data", "test.st.zst", "--out", "evaluation")
 
 The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required.
 """
-from ._read import Folder, Tensors, read
+from ._read import Folder, Tensors, read, runs
 from ._tools import ToolError, run
 
-__all__ = ["Folder", "Tensors", "ToolError", "read", "run"]
+__all__ = ["Folder", "Tensors", "ToolError", "read", "run", "runs"]

@@ -63,6 +63,7 @@ def read(path):
     *.st.zst, *.safetensors     Tensors: a dict of NumPy arrays
     *.csv                       the figures of a report
     *.yaml                      a dict
+    *.json                      the facts of a report: a dict
 
     Series and figures are a pandas DataFrame if pandas is installed, and otherwise a dict of NumPy arrays.
     Raises FileNotFoundError, ValueError for another kind of file, and ToolError for a file that a tool refuses."""
@@ -107,6 +108,11 @@ def _read_yaml(path):
     return json.loads(run("manifest", "get", "--json", _plain(path)))
 
 
+def _read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def _read_csv(path):
     with open(path, encoding="utf-8", newline="") as file:
         return _table(file.read())
@@ -131,7 +137,33 @@ def _table(text):
     return pandas.DataFrame(columns)
 
 
-_READERS = {".st.zst": _read_tensors, ".safetensors": _read_tensors, ".csv": _read_csv, ".yaml": _read_yaml}
+def runs(artifacts="artifacts"):
+    """The kept runs, a row each: key, name, date, accuracy, seconds_per_epoch, executions, path, and every setting under
+    its name in an experiment ("optimizer.lr"). A pandas DataFrame if pandas is installed, else a list of dicts."""
+    rows = []
+    for entry in json.loads(run("pipeline", "runs", "--json", "ARTIFACTS=" + os.fspath(artifacts))):
+        settings = _flat(entry.pop("parameters", {}))
+        rows.append({**entry, **{name: value for name, value in settings.items() if name not in entry}})
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
+def _flat(mapping, before=""):
+    """A mapping of mappings as one with dotted names; lists stay as they are."""
+    flat = {}
+    for name, value in mapping.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, before + name + "."))
+        else:
+            flat[before + name] = value
+    return flat
+
+
+_READERS = {".st.zst": _read_tensors, ".safetensors": _read_tensors, ".csv": _read_csv, ".yaml": _read_yaml,
+            ".json": _read_json}
 _ENDINGS = tuple(_READERS)
 
 

@@ -43,7 +43,7 @@ installed() {
     [ "${deb##*/}" = "lockstep_$(cat "$ROOT/VERSION")_$(dpkg --print-architecture).deb" ] || fail "$deb"
     local field listed path
     field=$(dpkg-deb -f "$deb" Depends)
-    for path in libc6 libzstd1 libyaml-0-2 libarchive13 libjansson4; do
+    for path in libc6 libzstd1 libyaml-0-2 libarchive13 libjansson4 libcmark-gfm; do
         [[ $field == *"$path"* ]] || fail "Depends: $field"
     done
     [[ $field != *mpi* ]] || fail "Depends: $field"

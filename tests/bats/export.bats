@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# tensor export --format tensorboard, onnx and torch: the contents of the files, and
-# the programs that read them agree.
+# tensor export --format tensorboard, onnx and torch, and --tensorboard of the train tools: the
+# contents of the files, and the programs that read them agree.
 # shellcheck disable=SC2154 # output and stderr are set by helpers.bash
 load helpers
 load training
@@ -90,7 +90,8 @@ for line in sys.argv[1].splitlines()[1:]:
     series.setdefault(tag, []).append((int(step), float(value), float(time)))
 steps, epochs = run["steps"], run["epochs"]
 wanted = {"step/loss": steps["loss"], "step/learning_rate": steps["lr"], "step/seconds": steps["wall_seconds"],
-          "epoch/train_loss": epochs["loss"], "epoch/test_accuracy": epochs["accuracy"], "epoch/seconds": epochs["seconds"]}
+          "epoch/train_loss": epochs["loss"], "epoch/test_accuracy": epochs["accuracy"], "epoch/seconds": epochs["seconds"],
+          "epoch/images_per_second": [144 / seconds for seconds in epochs["seconds"]]}
 assert set(series) == set(wanted), series
 for tag, values in wanted.items():
     assert [step for step, _, _ in series[tag]] == list(range(1, len(values) + 1)), tag
@@ -117,6 +118,60 @@ END
     succeeds "$PYTHON" "$READER" events board/events.out.tfevents.lockstep
     [ "${#lines[@]}" -eq 9 ] || fail "$output" # the version, and loss and seconds of 4 steps
     [[ $output != *epoch/* && $output != *learning_rate* && ${lines[1]} == 0.* ]] || fail "$output"
+}
+
+# train OPTION...: trains e.yaml, with an event file that grows in live/.
+train() {
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --tensorboard live "$@"
+}
+
+# values_of FILE: step, tag and value of every record, without times.
+values_of() {
+    "$PYTHON" "$READER" events "$1" | awk 'NR > 1 { print $2, $3, $3 ~ /second/ ? "-" : $4 }' | sort
+}
+
+@test "--tensorboard: the finished file holds what an export of the run holds" {
+    train --out run2
+    "$BIN/tensor" export --format tensorboard --out board run2
+    succeeds cmp <(values_of live/events.out.tfevents.lockstep) <(values_of board/run2/events.out.tfevents.lockstep)
+}
+
+@test "--tensorboard: the file can be read while the training goes on, and after a signal" {
+    "$BIN/train-single" -q --experiment e.yaml --set epochs=2500 --train data/train.st.zst --test data/test.st.zst \
+        --out run2 --tensorboard live &
+    for ((i = 0; i < 300; i++)); do
+        [ "$(values_of live/events.out.tfevents.lockstep 2>/dev/null | grep -c epoch/)" -lt 8 ] || break
+        sleep 0.1
+    done
+    [ ! -e run2/manifest.yaml ]
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ "$status" -eq 5 ]
+    values_of live/events.out.tfevents.lockstep >after
+    [ "$(grep -c step/loss after)" -ge 4 ] || fail "$(cat after)"
+}
+
+@test "--tensorboard: a resumed run has one file, without the steps that were lost" {
+    train --out whole
+    values_of live/events.out.tfevents.lockstep >wanted
+    train --out run2 --stop-after-steps 3 # the file of the whole run has a fourth step
+    [ "$(values_of live/events.out.tfevents.lockstep | grep -c step/loss)" -eq 3 ]
+    cp -r run2 run3
+    train --out run2 --resume
+    succeeds cmp wanted <(values_of live/events.out.tfevents.lockstep)
+    rm -r live # the earlier segment may have had none
+    train --out run3 --resume
+    succeeds cmp wanted <(values_of live/events.out.tfevents.lockstep)
+}
+
+@test "--tensorboard: an unusable folder ends the run before its first step, and inputs are not replaced" {
+    touch file
+    fails_with 1 "'file" "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run2 --tensorboard file
+    mkdir -p in && cp data/train.st.zst in/events.out.tfevents.lockstep
+    fails_with 2 "--tensorboard: 'in/events" "$BIN/train-single" -q --experiment e.yaml --train in/events.out.tfevents.lockstep \
+        --out run3 --tensorboard in
+    [ ! -e run3 ] || fail "$(ls run3)"
 }
 
 @test "tensorboard: a folder per run, with its name; a second export has the same bytes" {

@@ -101,6 +101,36 @@ did_not_run() {
     did_not_run report
 }
 
+# at_terminal COMMAND...: runs it at a terminal without a known width, 80 columns.
+at_terminal() {
+    "$PYTHON" -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@"
+}
+
+@test "at a terminal each stage leaves one line, with a name and what came out, that fits" {
+    need_python
+    succeeds at_terminal "$BIN/pipeline" experiment "$TINY" SET=repeats=2
+    local lines
+    # What is left of a line: all after the last time that it was cleared.
+    lines=$(tr -d '\r' <<<"$output" | sed 's/.*\x1b\[K//' | grep -E '^(fetch|shard|train|evaluate|report) ')
+    [ "$(wc -l <<<"$lines")" -eq 7 ] || fail "$lines"
+    grep -q '^train     tiny, seed 7: [0-9.]* s, accuracy 0\.[0-9]*, loss [0-9.]*' <<<"$lines" || fail "$lines"
+    grep -q '^evaluate  tiny, seed 8: [0-9.]* s, accuracy 0\.[0-9]*$' <<<"$lines" || fail "$lines"
+    grep -q '^report    1 run: ' <<<"$lines" || fail "$lines"
+    ! grep -E '.{80}' <<<"$lines" || fail "too long"
+    ! grep -q train-ddp <<<"$output" || fail "$output"
+    [[ $output == *"tiny, seed 8, run 2 of 2"* ]] || fail "$output"
+    succeeds at_terminal "$BIN/pipeline" experiment "$TINY" SET=repeats=2
+    [[ $output == *"train     tiny, seed 7: up to date"* ]] || fail "$output"
+}
+
+@test "TENSORBOARD=DIR: each training writes its curves, in a folder of its own" {
+    finished_run
+    TENSORBOARD=$WORK/board succeeds run_pipeline experiment "$TINY"
+    [ ! -e "$WORK/board" ] # it was trained before
+    TENSORBOARD=$WORK/board succeeds run_pipeline experiment "$TINY" SET=repeats=2
+    [ "$(cd "$WORK/board" && find . -type f)" = ./tiny/seed-8/events.out.tfevents.lockstep ] || fail "$(find "$WORK/board")"
+}
+
 @test "other threads and devices do not make a training stale" {
     finished_run
     THREADS=1 DEVICE=cpu succeeds run_pipeline experiment "$TINY"

@@ -55,7 +55,7 @@ baseline: slow
 END
     succeeds "$REPORT" a b --plan plan.yaml --out out
     [ "$(figure out/report.csv fast.speedup)" = 2 ]
-    says out/report.md "# fast compared with slow"
+    says out/report.md "# Is fast faster than slow, and as accurate?"
     succeeds "$REPORT" a b --plan plan.yaml --baseline a --out out
     [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
     succeeds sed -i 's/baseline: slow/baseline: none/' plan.yaml

@@ -54,7 +54,7 @@ interval() {
     real_runs
     succeeds "$REPORT" two --baseline one --turns turns --out out
     says out/report.md "For the times per epoch, arms took turns: 3 executions of "
-    says out/report.md "turns/turns.st.zst"
+    grep -q '^| \*\*one\*\* | `turns/manifest.yaml` | turns.st.zst `[0-9a-f]\{12\}` |$' out/report.md || fail "$(cat out/report.md)"
     says out/manifest.yaml "path: ../turns/turns.st.zst"
     says out/manifest.yaml "path: ../turns/manifest.yaml"
     [ "$(figure out/report.csv one.turns)" = 3 ]
@@ -74,10 +74,13 @@ interval() {
     turns t a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out --summary
     [[ $output == *"a: test accuracy 0.7000, 0.640 s per epoch (arms took turns: 6 executions of 50 turns each)"* ]] || fail "$output"
-    says out/report.md "b: 2.00 times as fast [1.99, 2.01]"
-    says out/report.md "Student's t on the logarithms of the times per sample, over executions."
-    lacks out/report.md "EXECUTIONS=5"
-    lacks out/report.md "other programs used"
+    says out/report.md "**b is 2.00 times as fast [1.99, 2.01]**; the model is the same, bit for bit."
+    [ "$(compared out/report.json b "c['time']['kind'], c['time']['test'], c['time']['subject'], c['time']['missing']")" = "('different', 'turns', 6, None)" ]
+    says out/report.md "For the times per epoch, arms took turns: 6 executions of 50 turns each."
+    lacks out/report.md "ther programs used"
+    says out/report.md "| **b** | 2.00× | [1.99, 2.01] | faster |"
+    says out/report.md "s / epoch: the time per sample while arms took turns, times the samples of an epoch."
+    lacks out/report.md "A verdict on time needs 3 executions"
     [ "$(figure out/report.csv a.turns)" = 6 ]
     [ "$(figure out/report.csv a.total_seconds)" = 6.5 ]
     [ "$(figure out/report.csv a.execution.1.seconds_per_epoch)" = 1 ]
@@ -97,7 +100,8 @@ interval() {
     a_run b name=b ranks=4 cores=8 host=there version=other resumed=1
     turns t a:0.001 b:0.0012
     succeeds "$REPORT" b --baseline a --turns t --out out
-    says out/report.md "b: takes 1.20 times as long"
+    says out/report.md "**b takes 1.20 times as long ["
+    [ "$(compared out/report.json b "c['time']['kind'], c['unlike']")" = "('different', [])" ]
     [[ $(figure out/report.csv b.seconds_per_epoch) == 0.7[67]* ]]
     [ "$(figure out/report.csv b.total_seconds)" = "" ]
     a_run c name=c batch=32 shards=4
@@ -110,10 +114,11 @@ interval() {
     two_runs
     turns t others=0.9 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
-    says out/report.md "While the arms took turns, other programs used 0.9 of 2 cores on average; the intervals include what that cost."
+    says out/report.md "Other programs used 0.9 of 2 cores meanwhile, and the intervals include what that cost."
+    [ "$(json out/report.json "page['turns']['others'], page['turns']['cores']")" = "0.9 2" ]
     turns u others=0.05 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns u --out quiet
-    lacks quiet/report.md "other programs used"
+    lacks quiet/report.md "ther programs used"
 }
 
 @test "with more ranks than cores, turns give only the cost on this machine" {
@@ -121,7 +126,12 @@ interval() {
     a_run b name=b cores=2 ranks=4
     turns t a:0.001 b:0.0012
     succeeds "$REPORT" b --baseline a --turns t --out out
-    grep -qE 'b†?: costs [0-9.]+–[0-9.]+ % more on these 2 cores; says nothing about 4 devices' out/report.md || fail "$(grep 'costs\|compared' out/report.md)"
+    grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
+    says out/report.md "Times with † are simulated, and say nothing about that many devices: b ran 4 ranks on 2 cores."
+    says out/report.md "| only the cost of 4 ranks here |"
+    [ "$(compared out/report.json b "c['time']['kind'], c['simulated'], c['crowd']['devices'], c['crowd']['needed']")" = "('cost', True, 2, 4)" ]
+    succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
+    says zh/report.md "带 † 的用时为模拟值，不能说明那么多设备的情况：b 在 2 个核心上运行 4 个进程。"
     says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
 }
 
@@ -129,8 +139,9 @@ interval() {
     two_runs
     turns t spread=0.05 a:0.001 b:0.00101
     succeeds "$REPORT" b --baseline a --turns t --out out
-    says out/report.md "% slower and "
-    grep -qE 'b: undecided \(p = [0-9.]+\): between [0-9.]+ % slower and [0-9.]+ % faster' out/report.md || fail "$(grep undecided out/report.md)"
+    grep -qE '^\*\*b may be between [0-9.]+ % slower and [0-9.]+ % faster: undecided\*\*' out/report.md || fail "$(grep undecided out/report.md)"
+    grep -qE '^\| \*\*b\*\* \| \[0\.[0-9]+, 1\.[0-9]+\] \| undecided \| 0\.[0-9]+ \|' out/report.md || fail "$(grep undecided out/report.md)"
+    [ "$(compared out/report.json b "c['time']['kind'], 0.05 < c['time']['p'] == c['time']['adjusted']")" = "('undecided', True)" ]
 }
 
 @test "runs without common turns are compared by whole executions" {
@@ -139,7 +150,9 @@ interval() {
     turns t a:0.001 b:0.0005
     succeeds "$REPORT" b c --baseline a --turns t --out out
     says out/report.md "s / epoch of a, b: the time per sample while arms took turns"
-    says out/report.md "no verdict: 1 of 3 executions (EXECUTIONS=3)"
+    says out/report.md "| no verdict: 1 of 3 executions |"
+    says out/report.md "<small>A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.</small>"
+    [ "$(compared out/report.json c "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
     [ "$(figure out/report.csv c.seconds_per_epoch)" = 1 ]
     # That of a's training, not of its turns, which took 0.64 s.
     [ "$(figure out/report.csv c.speedup)" = 1 ]
@@ -169,7 +182,7 @@ interval() {
     turns t a/seed-1:0.001 b/seed-1:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
     [[ $(figure out/report.csv a.mean_seconds_per_epoch) == 0.6[34]* ]]
-    says out/report.md "b: 2.00 times as fast"
+    says out/report.md "**b is 2.00 times as fast"
     succeeds "$REPORT" out --why a.mean_seconds_per_epoch
     [[ $output == *"from turns"*"1 of 2"* ]] || fail "$output"
 }

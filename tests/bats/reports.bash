@@ -30,6 +30,16 @@ figure() {
     awk -F, -v id="$2" '$1 == id { print $4; found = 1 } END { exit !found }' "$1"
 }
 
+# json FILE EXPRESSION: what Python's expression gives for the tree `page` in that file.
+json() {
+    "$PYTHON" -c "import json, sys; page = json.load(open(sys.argv[1], encoding='utf-8')); print($2)" "$1"
+}
+
+# compared FILE NAME EXPRESSION: what it gives for the comparison `c` of that experiment.
+compared() {
+    json "$1" "[($3) for e in page['experiments'] for c in [e['compared']] if e['name'] == '$2'][0]"
+}
+
 # three_times FOLDER [KEY=VALUE]...: executions 1, 2, 3, with epochs of 1, 1.2 and 1.1 s.
 three_times() {
     local folder=$1 n=0 seconds

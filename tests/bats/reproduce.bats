@@ -3,6 +3,7 @@
 # make reproduce: a list of published reports becomes runs, and one report that shows each row next
 # to its published figures. tests/unit/test_plan.c plans every list of the project.
 load helpers
+load reports
 
 setup() {
     need_tool plan manifest report
@@ -66,11 +67,6 @@ an_experiment() {
 
 reproduce() {
     (cd "$ROOT" && exec "$BIN/pipeline" reproduce "$WORK/files/list.yaml")
-}
-
-# says FILE TEXT
-says() {
-    grep -qF -- "$2" "$1" || fail "$1 does not contain: $2" "$(cat "$1")"
 }
 
 # content RUN: its model's content hash.
@@ -206,17 +202,20 @@ YAML
     # Published next to our own, with the number of epochs.
     says "$report/report.md" "# Two reports"
     grep -Eq '^\| X1 \| \*\*a\*\* \| 2 \| 12.34 % \| [0-9.]+ % \| 5.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \| 20–30 % \(here: 1 of 2 epochs\) \| [0-9.]+ % \|  \| [0-9.]+ ' "$report/report.md" || fail "$(cat "$report/report.md")"
-    # The difference of the one row of full length comes first.
+    grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \| 20–30 % \| [0-9.]+ % \|  \| [0-9.]+ ' "$report/report.md" || fail "$(cat "$report/report.md")"
+    # The answer counts the one row of full length.
+    [ "$(json "$report/report.json" "*(page['reproduction'][k] for k in ('whole', 'compared', 'within'))")" = "3 1 0" ]
+    says "$report/report.md" "**No, not in accuracy: the published one is outside our 95 % interval in the only row with the same number of epochs.**"
+    # The difference of that row comes first.
     if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
-    # Its speed-up is over the variant for the claim's row, which has no figures itself.
-    grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    # Without a verdict there is no speed-up of ours.
+    grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| `[0-9a-f]+` \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "the report has a row without figures"
     grep -q '^| \*\*a\*\* | Test accuracy | 12.34 % | .* | X1, table 1 | their box |$' "$report/report.md" || fail "$(cat "$report/report.md")"
     # Per source: its comparisons, each with its own baseline, its findings, its study.
     says "$report/report.md" "## X1: The first"
-    grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 points \| same model: exactly 0 \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    grep -Eq '^\| \*\*a\*\* \|  \|.*\| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 \| same model \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    grep -Eq '^\| \*\*a\*\* \|  \| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     says "$report/report.md" "Arithmetic error: 'three' 3.00 times as fast as 'four': the rows give a different figure"
     [ "$(grep -c '^## ' "$report/report.md")" -ge 4 ]
     says "$report/report.md" "### Loader workers"
@@ -340,4 +339,35 @@ state_has() {
     "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/stranger name=stranger
     fails_with 3 "its experiment is 'stranger', which is not in the plan" "$BIN/report" runs/* --plan plan.yaml --out out
     [ ! -e out ]
+}
+
+# a_row NAME EPOCHS PUBLISHED: its run, with an accuracy of 70 % [60.4, 78.1].
+a_row() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "runs/$1" name="$1" epochs="$2" right=70 \
+        published="[{\"source\": \"X1\", \"accuracy\": $3}]"
+}
+
+@test "the answer counts the rows whose published accuracy is within our interval" {
+    need_python
+    sed -i '/claim:/d' list.yaml
+    "$BIN/plan" reproduction list.yaml --out plan.yaml >lines
+    a_row a 2,1 75.0
+    a_row c 2,1 '[78.5, 90]'
+    a_row b 2,1,1 70.0 # of other epochs: not counted
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/b-alone name=b-alone
+    a_row loader_workers-0 1 '[50, 61]'
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/loader_workers-1 name=loader_workers-1
+    succeeds "$BIN/report" runs/* --plan plan.yaml --out out
+    says out/report.md "**In part: the published accuracy is within our 95 % interval in 2 of 3 rows with the same number of epochs.**"
+    # The nearest point of a range counts.
+    [ "$(json out/report.json "*('%.1f' % r['difference']['value'] for r in page['reproduction']['rows'] if r['difference'])")" = \
+        "-5.0 -8.5 9.0" ]
+    sed -i 's/78.5/78/' runs/c/train/manifest.yaml
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    [[ $output == *"Yes, in accuracy: the published one is within our 95 % interval in all 3 rows"* ]] || fail "$output"
+    sed -i 's/"accuracy": \(75.0\|\[\)/"accuracies": \1/' runs/*/train/manifest.yaml
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    [[ $output == *"Not known yet: no row with a published accuracy was run with its number of epochs."* ]] || fail "$output"
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer --lang zh
+    [[ $output == *"尚无答案"* ]] || fail "$output"
 }

@@ -423,6 +423,16 @@ first, other = (runs if runs[0]["key"] == sys.argv[2] else runs[::-1])
 assert (first["name"], first["differs"], first["executions"], first["unfinished"]) == ("x", "", 1, 0), first
 assert other["differs"] == "optimizer.lr 0.02 → 0.5", other
 assert 0 < first["accuracy"] < 1 and first["seconds_per_epoch"] > 0 and first["bytes"] > 1000, first
+assert other["parameters"]["optimizer"]["lr"] == 0.5 and other["path"].endswith("/runs/%s/1" % other["key"]), other
+END
+    # The same in Python: a row per run, with every setting under its name.
+    PATH=$BIN:$PATH PYTHONPATH=$ROOT/python PYTHONDONTWRITEBYTECODE=1 "$PYTHON" - "$ARTIFACTS" "$KEY" <<'END'
+import sys, lockstep
+rows = lockstep.runs(sys.argv[1])
+rows = rows if isinstance(rows, list) else rows.to_dict("records")
+first, other = (rows if rows[0]["key"] == sys.argv[2] else rows[::-1])
+assert (first["optimizer.lr"], other["optimizer.lr"], first["name"]) == (0.02, 0.5, "x"), rows
+assert first["accuracy"] > 0 and first["seconds_per_epoch"] > 0 and "epochs" in first, first
 END
     ARTIFACTS=$WORK/none succeeds pipeline runs --json
     [ "$output" = "[]" ] || fail "$output"

@@ -89,6 +89,7 @@ static void test_deferred(void **state) {
     problem_init(&p, &m, &s);
     run_steps(&p, STEPS, 0, alone);
     for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++) {
+        if (few_cases() && k % 2 == 0) continue;
         run_steps(&p, STEPS, chunks[k], together);
         same_results(alone, together, STEPS);
     }

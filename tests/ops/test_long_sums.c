@@ -3,6 +3,7 @@
 // in double, and one result for all instruction sets. All terms are positive, as in a channel that
 // is never zero: then every addition of a small term to a large sum loses digits. The test prints
 // the largest relative error of each sum.
+#include "../few.h"
 #include "images.h"
 
 #include <stdio.h>
@@ -121,7 +122,9 @@ static void check_weights(const weight_case *c, int lanes) {
 static void test_weight_gradients(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int lanes = 4; lanes <= GROUP; lanes *= 2) check_weights(&cases[i], lanes);
+        size_t column = 0;
+        for (int lanes = 4; lanes <= GROUP; lanes *= 2)
+            if (!is_left_out(i, column++)) check_weights(&cases[i], lanes);
     }
 }
 

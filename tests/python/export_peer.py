@@ -95,6 +95,7 @@ def by_tensorboard(folder, series, name):
         ("epoch/train_loss", epochs["loss"]),
         ("epoch/test_accuracy", epochs["accuracy"]),
         ("epoch/seconds", epochs["seconds"]),
+        ("epoch/images_per_second", [144 / seconds for seconds in epochs["seconds"]]),
     ]:
         found = scalars(tag)
         assert [e.step for e in found] == list(range(1, len(wanted) + 1)), (tag, found)

@@ -116,7 +116,10 @@ static void reasons_are_reported(void **state) {
     run_list list;
     text out = {0};
     assert_int_equal(pool(&list, executed, 3, true, &err), STATUS_OK);
-    like_append_executed(&list.runs[0].executions[2], &list.runs[0], LANGUAGE_EN, &out);
+    reason_list reasons = {0};
+    like_not_executed(&list.runs[0].executions[2], &list.runs[0], &reasons);
+    reasons_append(&reasons, &out);
+    reasons_release(&reasons);
     assert_string_equal(text_string(&out), "threads per rank 4 vs 1");
     text_release(&out);
     run_list_release(&list);

@@ -112,6 +112,29 @@ static void a_job_shows_one_line_and_clears_it(void **state) {
     assert_string_equal(text, "\revaluating [#####    ]  30 of 60 images\033[K\r\033[K");
 }
 
+// A terminal of 40 columns has no room for the loss. Epochs leave no line: the caller says what
+// came out.
+static void a_part_of_a_larger_job_has_its_name_there(void **state) {
+    (void)state;
+    const logger log = {"train-ddp", LOG_NORMAL};
+    const epoch_figures figures = {1.5, 0.5, 2, false};
+    char text[1024];
+    int before, other = open_terminal(&before);
+    training_progress p;
+    setenv("LOCKSTEP_PLACE", "ddp4, run 2 of 3", 1);
+    setenv("LOCKSTEP_SECONDS_AFTER", "60", 1);
+    training_progress_begin(&p, &log, SECOND, 2, 10, 20, 0);
+    training_progress_step(&p, 11 * SECOND, 10, 64, 2.25f);
+    training_progress_epoch(&p, 11 * SECOND, 0, &figures);
+    training_progress_end(&p);
+    log_warn(&log, "a message replaces the line");
+    unsetenv("LOCKSTEP_PLACE");
+    unsetenv("LOCKSTEP_SECONDS_AFTER");
+    close_terminal(other, before, text, sizeof text);
+    assert_string_equal(text, "\repoch 1/2  10 s left, 1 min 10 s in all\033[K\r\033[K"
+                              "\r\033[Ktrain-ddp: a message replaces the line\r\n");
+}
+
 // ---- A log ----
 
 typedef struct told {
@@ -179,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_shortened),
         cmocka_unit_test(lines_always_fit),
+        cmocka_unit_test(a_part_of_a_larger_job_has_its_name_there),
         cmocka_unit_test(a_job_shows_one_line_and_clears_it),
         cmocka_unit_test(a_short_run_logs_its_start_and_end),
         cmocka_unit_test(a_long_run_logs_about_fifty_lines),

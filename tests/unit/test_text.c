@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Growing strings: base64 and replacement.
+// Growing strings: base64, replacement, and cuts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,10 +40,28 @@ static void replaces_all(void **state) {
     text_release(&t);
 }
 
+static void cut_to(size_t columns, const char *expected) {
+    text t = {0};
+    text_append(&t, "a→b中c");
+    text_cut_columns(&t, columns);
+    assert_string_equal(text_string(&t), expected);
+    text_release(&t);
+}
+
+static void cuts_at_columns(void **state) {
+    (void)state;
+    cut_to(6, "a→b中c");
+    cut_to(5, "a→b…");
+    cut_to(3, "a→…");
+    cut_to(1, "…");
+    cut_to(0, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_base64),
         cmocka_unit_test(replaces_all),
+        cmocka_unit_test(cuts_at_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

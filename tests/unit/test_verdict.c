@@ -75,11 +75,11 @@ static comparison say(const told *subject, size_t n, const told *baseline, size_
     arm *a = make_arm("version: 1, tool: a", subject, n);
     arm *b = make_arm("version: 1, tool: b", baseline, m);
     text out = {0};
-    if (compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err) != STATUS_OK)
+    if (compare(&a->group, &b->group, NULL, &c, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    verdict_append_time(&out, &c, VERDICT_WORD, LANGUAGE_EN);
+    verdict_append_time(&out, &c);
     text_append(&out, " | ");
-    verdict_append_accuracy(&out, &c, VERDICT_WORD, LANGUAGE_EN);
+    verdict_append_accuracy(&out, &c);
     snprintf(said, size, "%s", text_string(&out));
     text_release(&out);
     comparison_release(&c);
@@ -267,9 +267,9 @@ static void a_simulated_arm_is_neither_faster_nor_slower(void **state) {
         r->simulated = true;
     }
     text out = {0};
-    assert_int_equal(compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err), STATUS_OK);
+    assert_int_equal(compare(&a->group, &b->group, NULL, &c, &err), STATUS_OK);
     assert_int_equal(c.time.kind, VERDICT_COST);
-    verdict_append_time(&out, &c, VERDICT_SENTENCE, LANGUAGE_EN);
+    verdict_append_times(&out, &c);
     snprintf(said, sizeof said, "%s", text_string(&out));
     assert_string_equal(said, "costs 17–23 % more on these 2 cores; says nothing about 4 devices");
     text_release(&out);
@@ -362,15 +362,21 @@ static void holm_corrects_a_table(void **state) {
 
 // ---- Like for like ----
 
-static char *reasons_between(const char *head, const char *other, const varied_keys *varied) {
-    const told one = {1, 1, 1, 0.7, NULL};
-    char *reasons;
-    arm *a = make_arm(head, &one, 1), *b = make_arm(other, &one, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons),
-                     STATUS_OK);
+// Returns them in English, NULL if there are none; releases both.
+static char *reasons_of(arm *a, arm *b, const varied_keys *varied) {
+    reason_list unlike = {0};
+    text out = {0};
+    like_for_like(&a->runs[0], &b->runs[0], varied, false, &unlike);
+    reasons_append(&unlike, &out);
+    reasons_release(&unlike);
     release_arm(a);
     release_arm(b);
-    return reasons;
+    return out.length ? text_take(&out) : NULL;
+}
+
+static char *reasons_between(const char *head, const char *other, const varied_keys *varied) {
+    const told one = {1, 1, 1, 0.7, NULL};
+    return reasons_of(make_arm(head, &one, 1), make_arm(other, &one, 1), varied);
 }
 
 static void different_builds_are_not_like_for_like(void **state) {
@@ -385,13 +391,7 @@ static void different_builds_are_not_like_for_like(void **state) {
 
 static char *executed_apart(const char *one, const char *other, const varied_keys *varied) {
     const told left = {1, 1, 1, 0.7, one}, right = {1, 1, 1, 0.7, other};
-    char *reasons;
-    arm *a = make_arm("version: 1", &left, 1), *b = make_arm("version: 1", &right, 1);
-    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, false, LANGUAGE_EN, &reasons),
-                     STATUS_OK);
-    release_arm(a);
-    release_arm(b);
-    return reasons;
+    return reasons_of(make_arm("version: 1", &left, 1), make_arm("version: 1", &right, 1), varied);
 }
 
 // Closes `execution` and continues with `run`'s entries on the build.

@@ -15,7 +15,7 @@ static const int touched[OPERATION_KINDS] = {
     [OP_ANCHOR] = X | SECOND | Z,
     [OP_MOMENTS] = Z,
     [OP_EPILOGUE] = Z | SECOND | Y,
-    [OP_UNFUSED] = X | Y,
+    [OP_UNFUSED] = X | SECOND | Y,
     [OP_SEND] = Z | Y,
     [OP_LOSS] = Z,
     [OP_RECEIVE_GRADIENT] = Z | DY,
@@ -26,8 +26,8 @@ static const int touched[OPERATION_KINDS] = {
     [OP_EPILOGUE_AGAIN] = Z | Y,
     [OP_ANCHOR_WEIGHTS] = X | Z,
     [OP_ANCHOR_INPUT] = Z | DX | DSECOND,
-    [OP_UNFUSED_BACKWARD] = X | Y | DY | DX,
-    [OP_ADD_GRADIENT] = DX,
+    [OP_UNFUSED_BACKWARD] = X | SECOND | Y | DY | DX | DSECOND,
+    [OP_ADD_GRADIENT] = DX | DSECOND,
     [OP_SEND_GRADIENT] = DX,
 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "base/text.h"
@@ -171,7 +170,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     TRY(manifest_begin(&m, a->tool->name, BITS, call->argc, call->argv, err));
     describe(a, d, &c, &m);
     if (a->output.print_key) {
-        TRY(manifest_print_key(&m, err));
+        TRY(manifest_print_key(&m, call->answers, err));
         goto out;
     }
     if (!source_count) {
@@ -228,7 +227,7 @@ static char *make_notes(const fetch_tool *t) {
     return text_take(&notes);
 }
 
-int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
+status fetch_tool_run(const fetch_tool *t, int argc, char **argv, FILE *answers, error *err) {
     arguments a = {.tool = t, .output = {.lock = -1}};
     char *names = make_names(t, &a.dataset), *notes = make_notes(t);
     const cli_option options[] = {
@@ -248,9 +247,9 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
                            .options = options,
                            .notes = notes};
     a.names = names;
-    const int code = cli_main(&tool, argc, argv, fetch, &a);
+    const status rc = cli_run(&tool, argc, argv, answers, fetch, &a, err);
     cli_list_release(&a.from);
     free(names);
     free(notes);
-    return code;
+    return rc;
 }

@@ -4,13 +4,18 @@
 #ifndef LOCKSTEP_DATA_SOURCE_FETCH_TOOL_H
 #define LOCKSTEP_DATA_SOURCE_FETCH_TOOL_H
 
+#include "base/cli.h"
+
+cli_function fetch_cifar_tool, fetch_mnist_tool;
+
+// For the functions above: the common part.
 typedef struct fetch_tool {
     const char *name;
     const char *from_help;          // of --from
     const char *sources, *examples; // for --help: what a source may be; lines of at most 80 columns
 } fetch_tool;
 
-// Runs the whole tool; returns the exit code.
-int fetch_tool_main(const fetch_tool *t, int argc, char **argv);
+status fetch_tool_run(const fetch_tool *t, int argc, char **argv, FILE *answers,
+                      error *err) MUST_CHECK;
 
 #endif

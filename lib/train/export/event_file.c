@@ -33,30 +33,35 @@ static uint32_t masked_crc(const void *data, size_t bytes) {
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-// Writes the message as a frame, and releases it.
-static status write_record(output *out, text *message, error *err) {
+// Appends the message as a frame, and releases it.
+static void append_record(text *to, text *message) {
     const uint64_t length = message->length;
     uint32_t crc = masked_crc(&length, sizeof length);
-    status rc;
-    TRY(output_write(out, &length, sizeof length, err));
-    TRY(output_write(out, &crc, sizeof crc, err));
-    TRY(output_write(out, text_string(message), message->length, err));
+    text_bytes(to, (const char *)&length, sizeof length);
+    text_bytes(to, (const char *)&crc, sizeof crc);
+    text_bytes(to, text_string(message), message->length);
     crc = masked_crc(text_string(message), message->length);
-    TRY(output_write(out, &crc, sizeof crc, err));
-out:
+    text_bytes(to, (const char *)&crc, sizeof crc);
     text_release(message);
-    return rc;
 }
 
-status event_file_begin(output *out, double wall_time, error *err) {
+void event_file_begin(text *to, double wall_time) {
     text event = {0};
     protobuf_double(&event, EVENT_WALL_TIME, wall_time);
     protobuf_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
-    return write_record(out, &event, err);
+    append_record(to, &event);
 }
 
-status event_file_scalars(output *out, double wall_time, uint64_t step, const event_scalar *values,
-                          size_t count, error *err) {
+// ---- Scalars ----
+
+typedef struct scalar {
+    const char *tag;
+    double value; // written as a float; left out if not finite
+} scalar;
+
+// A record with these values at that step; none if no value is finite.
+static void append_scalars(text *to, double wall_time, uint64_t step, const scalar *values,
+                           size_t count) {
     text event = {0};
     protobuf_double(&event, EVENT_WALL_TIME, wall_time);
     protobuf_integer(&event, EVENT_STEP, (int64_t)step);
@@ -71,7 +76,27 @@ status event_file_scalars(output *out, double wall_time, uint64_t step, const ev
         written++;
     }
     protobuf_end(&event, summary);
-    if (written) return write_record(out, &event, err);
-    text_release(&event);
-    return STATUS_OK;
+    if (written)
+        append_record(to, &event);
+    else
+        text_release(&event);
+}
+
+void event_file_step(text *to, double wall_time, uint64_t step, const event_step *values) {
+    const scalar scalars[] = {
+        {"step/loss", values->loss},
+        {"step/learning_rate", values->rate},
+        {"step/seconds", values->seconds},
+    };
+    append_scalars(to, wall_time, step + 1, scalars, sizeof scalars / sizeof *scalars);
+}
+
+void event_file_epoch(text *to, double wall_time, uint64_t epoch, const event_epoch *values) {
+    const scalar scalars[] = {
+        {"epoch/train_loss", values->loss},
+        {values->validated ? "epoch/validation_accuracy" : "epoch/test_accuracy", values->accuracy},
+        {"epoch/seconds", values->seconds},
+        {"epoch/images_per_second", values->samples / values->seconds},
+    };
+    append_scalars(to, wall_time, epoch + 1, scalars, sizeof scalars / sizeof *scalars);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train/export/tensorboard.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,37 +51,41 @@ static status check_places(const run_series *runs, size_t count, char *const *fi
 
 // ---- Records ----
 
-static status write_epoch(const run_series *s, uint64_t epoch, double time, output *out,
-                          error *err) {
-    const bool validated = s->root && yaml_get(s->root, "parameters.validation");
-    const event_scalar values[] = {
-        {"epoch/train_loss", run_series_epoch(s, "loss", epoch)},
-        {validated ? "epoch/validation_accuracy" : "epoch/test_accuracy",
-         run_series_epoch(s, "accuracy", epoch)},
-        {"epoch/seconds", run_series_epoch(s, "seconds", epoch)},
+static void append_epoch(const run_series *s, uint64_t epoch, double time, bool whole, text *to) {
+    const event_epoch values = {
+        .loss = run_series_epoch(s, "loss", epoch),
+        .accuracy = run_series_epoch(s, "accuracy", epoch),
+        .seconds = run_series_epoch(s, "seconds", epoch),
+        .samples = whole ? yaml_number_at(s->root, "results.samples") : NAN,
+        .validated = s->root && yaml_get(s->root, "parameters.validation"),
     };
-    return event_file_scalars(out, time, epoch + 1, values, sizeof values / sizeof *values, err);
+    event_file_epoch(to, time, epoch, &values);
 }
 
 static status write_records(const run_series *s, output *out, error *err) {
+    enum { ROOM = 1 << 16 };
     const timeline *t = &s->timeline;
     const double begin = run_series_begin(s);
     uint64_t ns = 0;
-    status rc;
-    TRY(event_file_begin(out, begin, err));
+    text records = {0};
+    status rc = STATUS_OK;
+    event_file_begin(&records, begin);
     for (uint64_t i = 0; i < t->steps; i++) {
         ns += t->wall[i];
         const double time = begin + (double)ns * 1e-9;
-        const event_scalar values[] = {
-            {"step/loss", (double)t->loss[i]},
-            {"step/learning_rate", run_series_rate(s, i)},
-            {"step/seconds", (double)t->wall[i] * 1e-9},
-        };
-        TRY(event_file_scalars(out, time, i + 1, values, sizeof values / sizeof *values, err));
+        const event_step values = {(double)t->loss[i], run_series_rate(s, i),
+                                   (double)t->wall[i] * 1e-9};
+        event_file_step(&records, time, i, &values);
         if (run_series_ends_epoch(s, i))
-            TRY(write_epoch(s, i / s->steps_per_epoch, time, out, err));
+            append_epoch(s, i / s->steps_per_epoch, time, (i + 1) % s->steps_per_epoch == 0,
+                         &records);
+        if (records.length < ROOM && i + 1 < t->steps) continue;
+        TRY(output_write(out, text_string(&records), records.length, err));
+        records.length = 0;
     }
+    if (!t->steps) rc = output_write(out, text_string(&records), records.length, err);
 out:
+    text_release(&records);
     return rc;
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/own_data.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
+enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
+
+const char *own_data_lacks(const char *folder) {
+    for (int i = 0; i < FILE_COUNT; i++) {
+        char *path = memory_format("%s/%s", folder, FILES[i]);
+        const bool there = access(path, R_OK) == 0;
+        free(path);
+        if (!there) return FILES[i];
+    }
+    return NULL;
+}
+
+status own_data_check(const settings *s, error *err) {
+    const char *own = s->values[SETTING_DATA], *lacked = own ? own_data_lacks(own) : NULL;
+    if (!lacked) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot use data: DATA='%s': it has no %s; import-images makes such a folder",
+                     own, lacked);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/stage_result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+
+enum { WIDEST_CURVE = 16 };
+
+static double loss_of(const yaml_node *epochs, size_t i) {
+    return yaml_number_at(epochs->items[i], "loss");
+}
+
+// One block for each epoch, or for every so many of them.
+static void append_curve(const yaml_node *epochs, text *to) {
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const size_t width = epochs->count < WIDEST_CURVE ? epochs->count : WIDEST_CURVE;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < epochs->count; i++) {
+        low = fmin(low, loss_of(epochs, i));
+        high = fmax(high, loss_of(epochs, i));
+    }
+    for (size_t k = 0; k < width; k++) {
+        const double loss = loss_of(epochs, k * (epochs->count - 1) / (width - 1));
+        const double share = high > low ? (loss - low) / (high - low) : 0;
+        text_append(to, blocks[isfinite(share) ? (size_t)lround(share * 7) : 0]);
+    }
+}
+
+static void append_loss(const yaml_node *epochs, text *to) {
+    if (epochs->count > 1) {
+        text_format(to, ", loss %.3g ", loss_of(epochs, 0));
+        append_curve(epochs, to);
+        text_format(to, " %.3g", loss_of(epochs, epochs->count - 1));
+    } else {
+        text_format(to, ", loss %.3g", loss_of(epochs, 0));
+    }
+}
+
+void stage_result_append(const char *folder, text *to) {
+    yaml_node *root = NULL;
+    char *path = memory_format("%s/manifest.yaml", folder);
+    if (manifest_read(path, &root, NULL) == STATUS_OK) {
+        const yaml_node *epochs = yaml_get(root, "results.epochs");
+        const bool trained = epochs && epochs->kind == YAML_SEQUENCE && epochs->count;
+        const double accuracy = trained
+                                    ? yaml_number_at(epochs->items[epochs->count - 1], "accuracy")
+                                    : yaml_number_at(root, "results.accuracy");
+        if (isfinite(accuracy)) text_format(to, ", accuracy %.4f", accuracy);
+        if (trained) append_loss(epochs, to);
+    }
+    yaml_free(root);
+    free(path);
+}

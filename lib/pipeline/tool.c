@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/tool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/child.h"
+
+status tool_program(const pipeline *p, const strvec *command, strvec *program, error *err) {
+    strvec_format(program, "%s/%s", p->bin, command->items[0]);
+    if (access(program->items[program->count - 1], X_OK) != 0)
+        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
+                         program->items[program->count - 1]);
+    for (size_t i = 1; i < command->count; i++) strvec_add(program, command->items[i]);
+    return STATUS_OK;
+}
+
+// ---- Asking ----
+
+// Must the tool look for GPUs? Only the arithmetic of --math fast depends on the kind of device.
+static bool looks_for_devices(const strvec *command) {
+    const char *device = strvec_option_value(command, "--device");
+    const char *math = strvec_option_value(command, "--math");
+    return math && strcmp(math, "fast") == 0 && (!device || strcmp(device, "auto") == 0);
+}
+
+static status ask_here(cli_function *tool, const strvec *command, char **answer, error *err) {
+    size_t length = 0;
+    FILE *answers = open_memstream(answer, &length);
+    if (!answers) return error_set(err, STATUS_FAILED, "out of memory");
+    // Tools begin with an empty error: what the caller tried in vain is none of theirs.
+    error failure = {0};
+    status rc = tool((int)command->count, command->items, answers, &failure);
+    fclose(answers);
+    while (length && (*answer)[length - 1] == '\n') (*answer)[--length] = 0;
+    if (rc == STATUS_OK) return rc;
+    free(*answer);
+    *answer = NULL;
+    *err = failure;
+    return rc;
+}
+
+static status ask_program(const pipeline *p, const strvec *command, char **answer, error *err) {
+    strvec program = {0};
+    status rc;
+    *answer = NULL;
+    TRY(tool_program(p, command, &program, err));
+    rc = child_output(&program, answer, err);
+out:
+    strvec_release(&program);
+    return rc;
+}
+
+// CUDA, once opened, would not survive the forks of this process.
+status tool_ask(const pipeline *p, const strvec *command, char **answer, error *err) {
+    cli_function *tool = p->find_tool ? p->find_tool(command->items[0]) : NULL;
+    return tool && !looks_for_devices(command) ? ask_here(tool, command, answer, err)
+                                               : ask_program(p, command, answer, err);
+}
+
+void tool_complain(const strvec *command, error *err) {
+    const logger log = {.tool = command->items[0], .level = LOG_NORMAL};
+    if (*err->message) log_warn(&log, "%s", err->message);
+    error_set(err, err->code, "%s", "");
+}
+
+// ---- Keys ----
+
+// `device` is added as --device; NULL: none.
+static status query_key(const pipeline *p, const strvec *command, const char *device, char **key,
+                        error *err) {
+    strvec question = {0};
+    strvec_add_all(&question, command);
+    strvec_add_option(&question, "--device", device);
+    strvec_add(&question, "--print-key");
+    status rc = tool_ask(p, &question, key, err);
+    if (rc != STATUS_OK) tool_complain(command, err);
+    strvec_release(&question);
+    return rc;
+}
+
+// Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
+// for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
+// search.
+static status automatic_key(pipeline *p, const strvec *command, char **key, error *err) {
+    char *on_gpu = NULL;
+    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
+    if (rc != STATUS_OK || p->automatic) return rc;
+    rc = query_key(p, command, "cuda", &on_gpu, err);
+    if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
+    free(on_gpu);
+    return rc;
+}
+
+status tool_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES], error *err) {
+    char *text = NULL;
+    status rc = looks_for_devices(command) ? automatic_key(p, command, &text, err)
+                                           : query_key(p, command, NULL, &text, err);
+    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// charts.h - the drawings of a page: series in its facts (key `charts`), and drawn from these.
+//
+// A chart is a mapping: `kind`, `words` (below), and what its kind draws; see docs/formats.md. Its
+// title, axes and legend are words of the page's language.
+#ifndef LOCKSTEP_REPORT_CHARTS_H
+#define LOCKSTEP_REPORT_CHARTS_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/yaml_tree.h"
+#include "results/results.h"
+
+// Returns the word for `word` in a table of names.yaml; the word itself if there is none.
+typedef const char *(*chart_word)(void *context, const char *table, const char *word);
+
+// Draws a chart into a new string; NULL if gnuplot is not installed (plot.h). `id`: letters, unique
+// in the page. Words: `charts` has WORDS.title, WORDS.x and WORDS.y, `factors` the names of
+// factors, `parts` those of the parts of a bar, `classes` those of classes.
+status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
+                  char **svg, error *err) MUST_CHECK;
+
+// For chart_draw: the items of a chart of pictures.
+void chart_draw_pictures(const yaml_node *items, const char *id, const char *title, chart_word word,
+                         void *context, text *out);
+
+// ---- For building ----
+
+// The title and the axes are WORDS.title, .x and .y.
+yaml_node *chart_new(const char *kind, const char *words);
+// Adds an item and returns it.
+yaml_node *chart_add(yaml_node *chart, const char *label);
+// Adds OWNER.METRIC as a row of a chart of intervals and returns it; NULL if it is unknown. `pale`:
+// undecided.
+yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *label,
+                              const char *owner, const char *metric, bool pale);
+// Adds OWNER.PREFIXmetric of each part as a bar of a stacked chart; nothing if none is known. Its
+// label is followed by the word for `part`, if that is not "".
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
+                     const char *owner, const char *prefix, const char *const *metrics,
+                     size_t count);
+
+#endif

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+// The series of all charts.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/charts.h"
+#include "report/facts.h"
+#include "report/plot.h"
+#include "results/steps.h"
+
+// Adds a chart; null if it has no item.
+static void put_chart(yaml_node *charts, const char *name, yaml_node *chart) {
+    if (yaml_find(chart, "items")->count) {
+        yaml_put(charts, name, chart);
+        return;
+    }
+    yaml_free(chart);
+    yaml_put(charts, name, json_new_number((double)NAN));
+}
+
+// ---- Curves of training ----
+
+enum { THIN_TO = 500, RAW_RUNS_MAX = 2 };
+
+// A curve under construction.
+typedef struct series {
+    yaml_node *x, *y;
+} series;
+
+static void add_point(series *s, double x, double y) {
+    yaml_append(s->x, json_new_number(x));
+    yaml_append(s->y, json_new_number(y));
+}
+
+// Repeats share a colour. Only the first is in the legend, and there is no legend for a single
+// experiment.
+static series add_curve(yaml_node *chart, const results *r, const run *one, bool faint) {
+    const char *label = "";
+    size_t colour = 0;
+    for (size_t i = 0; i < r->group_count; i++)
+        for (size_t k = 0; k < r->groups[i].count; k++) {
+            if (r->groups[i].runs[k] != one) continue;
+            colour = i;
+            if (k == 0 && !faint && r->group_count > 1) label = r->groups[i].name;
+        }
+    yaml_node *curve = chart_add(chart, label);
+    const series s = {yaml_new(YAML_SEQUENCE), yaml_new(YAML_SEQUENCE)};
+    yaml_put(curve, "run", facts_string(one->name));
+    yaml_put(curve, "colour", yaml_new_integer((int64_t)colour));
+    yaml_put(curve, "faint", yaml_new_boolean(faint));
+    yaml_put(curve, "x", s.x);
+    yaml_put(curve, "y", s.y);
+    return s;
+}
+
+// Every n-th step of the run, so that at most THIN_TO remain.
+static status add_raw_losses(yaml_node *chart, const results *r, const run *one, error *err) {
+    steps s;
+    status rc = steps_read(one, &s, err);
+    if (rc != STATUS_OK) return rc;
+    rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
+    const size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
+    const double per_epoch = one->epoch_count ? one->steps_per_epoch : (double)s.count;
+    if (rc == STATUS_OK) {
+        series curve = add_curve(chart, r, one, true);
+        for (size_t i = 0; i < s.count; i += stride)
+            add_point(&curve, ((double)i + 0.5) / per_epoch, s.loss[i]);
+    }
+    steps_release(&s);
+    return rc;
+}
+
+// An epoch's mean loss is placed at its middle.
+static status put_loss(yaml_node *charts, const results *r, error *err) {
+    yaml_node *chart = chart_new("curves", "loss");
+    const bool raw = r->list.count <= RAW_RUNS_MAX;
+    status rc = STATUS_OK;
+    yaml_put(chart, "raw", yaml_new_boolean(raw));
+    for (size_t i = 0; raw && rc == STATUS_OK && i < r->list.count; i++)
+        if (r->list.runs[i].train) rc = add_raw_losses(chart, r, &r->list.runs[i], err);
+    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        if (!one->epoch_count) continue;
+        series curve = add_curve(chart, r, one, false);
+        for (size_t k = 0; k < one->epoch_count; k++)
+            add_point(&curve, (double)k + run_epoch_steps(one, k) / one->steps_per_epoch / 2,
+                      one->epochs[k].loss);
+    }
+    put_chart(charts, "loss", chart);
+    return rc;
+}
+
+static bool has_accuracies(const run *one) {
+    for (size_t i = 0; i < one->epoch_count; i++)
+        if (!isnan(one->epochs[i].accuracy)) return true;
+    return false;
+}
+
+static bool has_times(const run *one) {
+    double seconds = 0;
+    for (size_t i = 0; i < one->epoch_count; i++) seconds += one->epochs[i].seconds;
+    return run_has_time(one) && isfinite(seconds);
+}
+
+// The accuracy after an epoch is placed at its end: by epochs, or by the seconds of training.
+static void put_accuracy(yaml_node *charts, const results *r, const char *name, const char *words,
+                         bool time) {
+    yaml_node *chart = chart_new("curves", words);
+    yaml_put(chart, "seconds", yaml_new_boolean(time));
+    yaml_put(chart, "percent", yaml_new_boolean(true));
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        double seconds = 0;
+        if (!has_accuracies(one) || (time && !has_times(one))) continue;
+        series curve = add_curve(chart, r, one, false);
+        for (size_t k = 0; k < one->epoch_count; k++) {
+            seconds += one->epochs[k].seconds;
+            add_point(&curve,
+                      time ? seconds : (double)k + run_epoch_steps(one, k) / one->steps_per_epoch,
+                      100 * one->epochs[k].accuracy);
+        }
+    }
+    put_chart(charts, name, chart);
+}
+
+// What the accuracies after epochs are of: the words of their charts.
+static const char *accuracy_words(const results *r, bool time) {
+    size_t trained = 0, validated = 0;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        trained += one->train != NULL;
+        validated += *run_text(one->train, "parameters.validation.samples") != 0;
+    }
+    if (!validated) return time ? "accuracy_time" : "accuracy";
+    if (validated == trained) return time ? "validation_time" : "validation";
+    return time ? "mixed_accuracy_time" : "mixed_accuracy";
+}
+
+// ---- Comparisons ----
+
+static yaml_node *range_of(const figure *f, double scale) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "value", facts_number(scale * f->value));
+    yaml_put(node, "low", facts_number(scale * f->low));
+    yaml_put(node, "high", facts_number(scale * f->high));
+    return node;
+}
+
+// Each experiment by its time and its accuracy. A time without a verdict is not drawn: it may be
+// that of a disturbed machine.
+static void put_time_accuracy(yaml_node *charts, const results *r) {
+    yaml_node *chart = chart_new("points", "time_accuracy");
+    size_t judged = 0;
+    yaml_put(chart, "percent", yaml_new_boolean(true));
+    for (size_t i = 0; i <= r->comparison_count && i < r->group_count; i++) {
+        const seed_group *g = &r->groups[i];
+        const figure *time = results_group_figure(r, g, "seconds_per_epoch");
+        const figure *accuracy = results_group_figure(r, g, "accuracy");
+        if (i && r->comparisons[i - 1].time.kind == VERDICT_NONE) continue;
+        if (!time || !accuracy || isnan(time->value) || isnan(accuracy->value)) continue;
+        judged += i > 0;
+        char *label = memory_format("%s%s", g->name, time->simulated ? "†" : "");
+        yaml_node *item = chart_add(chart, label);
+        yaml_put(item, "x", range_of(time, 1));
+        yaml_put(item, "y", range_of(accuracy, 100));
+        free(label);
+    }
+    if (judged) {
+        put_chart(charts, "time_accuracy", chart);
+        return;
+    }
+    yaml_free(chart);
+    yaml_put(charts, "time_accuracy", facts_number((double)NAN));
+}
+
+static void put_accuracies(yaml_node *charts, const results *r) {
+    yaml_node *chart = chart_new("intervals", "accuracies");
+    yaml_put(chart, "scale", yaml_new_integer(100));
+    for (size_t i = 0; r->group_count > 1 && i < r->group_count; i++) {
+        const seed_group *g = &r->groups[i];
+        const figure *f = results_group_figure(r, g, "accuracy");
+        if (!f || isnan(f->value)) continue;
+        yaml_node *item = chart_add(chart, g->name);
+        yaml_put(item, "id", facts_string(f->id));
+        yaml_put(item, "value", facts_number(f->value));
+        yaml_put(item, "low", facts_number(f->low));
+        yaml_put(item, "high", facts_number(f->high));
+    }
+    put_chart(charts, "accuracies", chart);
+}
+
+// ---- A ladder ----
+
+static yaml_node *factors_of(const planned *one) {
+    const yaml_node *factors = yaml_find(one->entry, "factors");
+    return factors && factors->kind == YAML_SEQUENCE ? yaml_copy(factors) : yaml_new(YAML_SEQUENCE);
+}
+
+static bool is_judged(const verdict *v) {
+    return v->kind != VERDICT_NONE;
+}
+
+static bool is_pale(const verdict *v) {
+    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
+}
+
+// From the start to the end of a ladder, a row each step; controls lead nowhere. If a step has no
+// verdict, there is no walk: its bar would be a claim.
+static void put_walk(yaml_node *charts, const results *r, bool time) {
+    const char *name = time ? "time_walk" : "accuracy_walk";
+    const double scale = time ? 1 : 100;
+    const plan *p = &r->plan;
+    yaml_node *chart = chart_new("walk", name);
+    double before = (double)NAN;
+    bool whole = p->count && p->ladder;
+    yaml_put(chart, "more_is_better", yaml_new_boolean(!time));
+    for (size_t i = 0; whole && i < p->count; i++) {
+        const planned *one = &p->items[i];
+        const comparison *c = &one->step;
+        const estimate points = {c->accuracy_difference, c->accuracy_range};
+        const estimate *change = time ? &c->seconds : &points;
+        const verdict *v = time ? &c->time : &c->accuracy;
+        const double own =
+            scale * results_group_value(r, &one->runs, time ? "seconds_per_epoch" : "accuracy");
+        if (one->role == PLANNED_CONTROL) continue;
+        whole = isfinite(own) && (one->role == PLANNED_START || is_judged(v));
+        yaml_node *item = chart_add(chart, one->role == PLANNED_START ? p->from : "");
+        yaml_put(item, "factors", factors_of(one));
+        yaml_put(item, "from", facts_number(one->role == PLANNED_START ? own : before));
+        yaml_put(item, "to", facts_number(own));
+        yaml_put(item, "low", facts_number(before + scale * change->range.low));
+        yaml_put(item, "high", facts_number(before + scale * change->range.high));
+        yaml_put(item, "total", yaml_new_boolean(one->role == PLANNED_START));
+        yaml_put(item, "pale", yaml_new_boolean(one->role == PLANNED_STEP && is_pale(v)));
+        before = own;
+    }
+    if (whole) {
+        yaml_node *end = chart_add(chart, p->to);
+        yaml_put(end, "from", facts_number(before));
+        yaml_put(end, "to", facts_number(before));
+        yaml_put(end, "total", yaml_new_boolean(true));
+        put_chart(charts, name, chart);
+        return;
+    }
+    yaml_free(chart);
+    yaml_put(charts, name, facts_number((double)NAN));
+}
+
+// ---- A study ----
+
+// The only key that varies, if its values are numbers: *values, one each variant; else NULL.
+static const char *number_key(const plan *p, double *values) {
+    const char *key = NULL;
+    for (size_t k = 0; k < p->vary->count; k++) {
+        const char *name = p->vary->items[k]->kind == YAML_SCALAR ? p->vary->items[k]->text : "";
+        bool differs = false, numbers = true;
+        for (size_t i = 0; i < p->count; i++) {
+            const yaml_node *all = yaml_find(p->items[i].entry, "values");
+            const yaml_node *first = yaml_find(p->items[0].entry, "values");
+            const yaml_node *own = all ? yaml_find(all, name) : NULL;
+            const yaml_node *other = first ? yaml_find(first, name) : NULL;
+            const bool scalar = own && other && own->kind == YAML_SCALAR;
+            differs |= !scalar || strcmp(own->text, other->text) != 0;
+            numbers &= scalar && yaml_scalar_type(own) >= YAML_INTEGER &&
+                       yaml_scalar_type(own) <= YAML_NUMBER;
+        }
+        if (!differs) continue;
+        if (key || !numbers) return NULL;
+        key = name;
+    }
+    for (size_t i = 0; key && i < p->count; i++)
+        values[i] = strtod(yaml_find(yaml_find(p->items[i].entry, "values"), key)->text, NULL);
+    return key;
+}
+
+// A range of more than a decade has a logarithmic axis.
+static bool is_wide(const double *values, size_t count) {
+    double least = values[0], most = values[0];
+    for (size_t i = 1; i < count; i++) least = fmin(least, values[i]), most = fmax(most, values[i]);
+    return least > 0 && most > 10 * least;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double *const *x = a, *const *y = b;
+    return **x < **y ? -1 : **x > **y;
+}
+
+// The accuracy against the value of the only key that varies.
+static void put_study_curve(yaml_node *charts, const results *r) {
+    const plan *p = &r->plan;
+    yaml_node *chart = chart_new("points", "study");
+    if (p->count && !p->ladder && p->vary) {
+        double *values = memory_new(p->count, sizeof *values);
+        const double **order = memory_new(p->count, sizeof *order);
+        const char *key = number_key(p, values);
+        for (size_t i = 0; i < p->count; i++) order[i] = &values[i];
+        qsort(order, p->count, sizeof *order, by_value);
+        for (size_t i = 0; key && i < p->count; i++) {
+            const size_t at = (size_t)(order[i] - values);
+            const figure *f = results_group_figure(r, &p->items[at].runs, "accuracy");
+            if (!f || isnan(f->value)) continue;
+            yaml_node *item = chart_add(chart, "");
+            const figure value = {.value = values[at], .low = (double)NAN, .high = (double)NAN};
+            yaml_put(item, "x", range_of(&value, 1));
+            yaml_put(item, "y", range_of(f, 100));
+        }
+        yaml_put(chart, "key", facts_string(key));
+        yaml_put(chart, "joined", yaml_new_boolean(true));
+        yaml_put(chart, "percent", yaml_new_boolean(true));
+        yaml_put(chart, "log", yaml_new_boolean(is_wide(values, p->count)));
+        free(values);
+        free(order);
+    }
+    put_chart(charts, "study", chart);
+}
+
+// Appends "loader_workers 4", "ddp, 8": the values of a variant.
+static void append_variant(text *out, const plan *p, const planned *one) {
+    const yaml_node *values = yaml_find(one->entry, "values");
+    if (p->vary->count == 1) text_format(out, "%s ", p->vary->items[0]->text);
+    for (size_t i = 0; values && i < p->vary->count; i++) {
+        const yaml_node *own = yaml_find(values, p->vary->items[i]->text);
+        char *json = NULL;
+        if (own && json_from_yaml(own, &json, NULL) == STATUS_OK)
+            text_format(out, "%s%s", i ? ", " : "", own->kind == YAML_SCALAR ? own->text : json);
+        free(json);
+    }
+}
+
+// The speed of the variants relative to the first one.
+static void put_study_times(yaml_node *charts, const results *r) {
+    const plan *p = &r->plan;
+    yaml_node *chart = chart_new("intervals", "study_times");
+    yaml_put(chart, "reference", yaml_new_integer(1));
+    for (size_t i = 0; p->count && !p->ladder && p->vary && i < p->count; i++) {
+        const planned *one = &p->items[i];
+        text label = {0};
+        if (!one->compared || !is_judged(&one->step.time)) continue;
+        append_variant(&label, p, one);
+        (void)chart_add_interval(chart, r, text_string(&label), one->name, "time_ratio",
+                                 is_pale(&one->step.time));
+        text_release(&label);
+    }
+    put_chart(charts, "study_times", chart);
+}
+
+// ---- The time of a step ----
+
+static void put_split(yaml_node *charts, const results *r) {
+    static const char *const parts[RUN_PHASES] = {"load", "copy", "forward", "backward",
+                                                  "comm", "wait", "update"};
+    static const char *const metrics[RUN_PHASES] = {
+        "sample.load", "sample.copy", "sample.forward", "sample.backward",
+        "sample.comm", "sample.wait", "sample.update"};
+    static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
+                                            PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
+    yaml_node *chart = chart_new("stacked", "split");
+    yaml_node *names = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < RUN_PHASES; i++) {
+        yaml_append(names, yaml_new_string(parts[i]));
+        yaml_append(numbers, yaml_new_integer(colours[i]));
+    }
+    yaml_put(chart, "parts", names);
+    yaml_put(chart, "colours", numbers);
+    yaml_put(chart, "wait", facts_string(facts_wait(r)));
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");
+        if (one->train && !isnan(results_value(r, one->name, "sample.sum")))
+            chart_add_stack(chart, r, label, "", one->name, "", metrics, RUN_PHASES);
+        free(label);
+    }
+    put_chart(charts, "split", chart);
+}
+
+status facts_charts(const results *r, yaml_node **made, error *err) {
+    yaml_node *charts = *made = yaml_new(YAML_MAPPING);
+    const status rc = put_loss(charts, r, err);
+    put_accuracy(charts, r, "accuracy", accuracy_words(r, false), false);
+    put_accuracy(charts, r, "accuracy_time", accuracy_words(r, true), true);
+    put_time_accuracy(charts, r);
+    put_accuracies(charts, r);
+    put_walk(charts, r, true);
+    put_walk(charts, r, false);
+    put_study_curve(charts, r);
+    put_study_times(charts, r);
+    put_split(charts, r);
+    put_chart(charts, "use", facts_use_chart(r));
+    return rc;
+}

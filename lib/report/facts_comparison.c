@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// Comparisons and verdicts, the steps of a ladder, and the variants of a study, as data.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/facts.h"
+#include "report/published_figures.h"
+
+// ---- Verdicts ----
+
+static const char *const kinds[] = {
+    [VERDICT_NONE] = "none",   [VERDICT_IDENTICAL] = "identical", [VERDICT_DIFFERENT] = "different",
+    [VERDICT_SMALL] = "small", [VERDICT_SAME] = "same",           [VERDICT_UNDECIDED] = "undecided",
+    [VERDICT_COST] = "cost"};
+
+static const char *const lacks[] = {[MISSING_NOTHING] = "",
+                                    [MISSING_LIKE_FOR_LIKE] = "like-for-like",
+                                    [MISSING_EXECUTIONS] = "executions",
+                                    [MISSING_INTERLEAVING] = "interleaving",
+                                    [MISSING_TEST_DATA] = "test-data",
+                                    [MISSING_SEEDS] = "seeds"};
+
+static const char *const tests[] = {
+    [TEST_NONE] = "",       [TEST_WELCH] = "welch", [TEST_ROUNDS] = "rounds",
+    [TEST_TURNS] = "turns", [TEST_SEEDS] = "seeds", [TEST_SAMPLES] = "samples"};
+
+static yaml_node *verdict_node(const verdict *v) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "kind", facts_string(kinds[v->kind]));
+    yaml_put(node, "missing", facts_string(lacks[v->missing]));
+    yaml_put(node, "test", facts_string(tests[v->test]));
+    yaml_put(node, "of_models", yaml_new_boolean(verdict_is_of_models(v)));
+    yaml_put(node, "p", facts_number(v->test == TEST_NONE ? (double)NAN : v->p));
+    yaml_put(node, "adjusted", facts_number(v->test == TEST_NONE ? (double)NAN : v->adjusted));
+    yaml_put(node, "tests", facts_count((int64_t)v->tests));
+    yaml_put(node, "subject", facts_count((int64_t)v->subject));
+    yaml_put(node, "baseline", facts_count((int64_t)v->baseline));
+    return node;
+}
+
+// ---- Comparisons ----
+
+static yaml_node *range_node(double value, interval range) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "value", facts_number(value));
+    yaml_put(node, "low", facts_number(range.low));
+    yaml_put(node, "high", facts_number(range.high));
+    return node;
+}
+
+yaml_node *facts_reasons(const reason_list *list) {
+    yaml_node *nodes = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < list->count; i++) {
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        yaml_put(node, "of", yaml_new_string(list->items[i].of));
+        yaml_put(node, "a", facts_string(list->items[i].a));
+        yaml_put(node, "b", facts_string(list->items[i].b));
+        yaml_append(nodes, node);
+    }
+    return nodes;
+}
+
+static yaml_node *setting_node(const comparison *c) {
+    reason_list setting = {0};
+    if (c->setting) like_setting(c->subject->runs[0], c->baseline->runs[0], c->setting, &setting);
+    yaml_node *node = facts_reasons(&setting);
+    reasons_release(&setting);
+    return node;
+}
+
+yaml_node *facts_comparison(const comparison *c, const char *owner) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "name", facts_string(owner));
+    yaml_put(node, "subject", facts_string(c->subject->name));
+    yaml_put(node, "baseline", facts_string(c->baseline->name));
+    yaml_put(node, "unlike", facts_reasons(&c->unlike)); // why not like for like; empty: it is
+    yaml_put(node, "setting", setting_node(c));
+    yaml_put(node, "arithmetic", facts_reasons(&c->arithmetic));
+    yaml_put(node, "identical", yaml_new_boolean(c->identical));
+    yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
+    yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : facts_string(NULL));
+    yaml_put(node, "ratio", range_node(c->speedup.value, c->speedup.range));
+    yaml_put(node, "spread", range_node((double)NAN, c->spread));
+    yaml_put(node, "seconds", range_node(c->seconds.value, c->seconds.range));
+    yaml_put(node, "total", range_node(c->total.value, c->total.range));
+    yaml_put(node, "points",
+             range_node(100 * c->accuracy_difference,
+                        (interval){100 * c->accuracy_range.low, 100 * c->accuracy_range.high}));
+    yaml_put(node, "time", verdict_node(&c->time));
+    yaml_put(node, "accuracy_verdict", verdict_node(&c->accuracy));
+    return node;
+}
+
+// ---- Plans ----
+
+static const char *const roles[] = {[PLANNED_START] = "start",
+                                    [PLANNED_STEP] = "step",
+                                    [PLANNED_CONTROL] = "control",
+                                    [PLANNED_VARIANT] = "variant"};
+
+// A list in the plan, or an empty one.
+static yaml_node *list_of(const planned *one, const char *key) {
+    const yaml_node *list = yaml_find(one->entry, key);
+    return list && list->kind == YAML_SEQUENCE ? yaml_copy(list) : yaml_new(YAML_SEQUENCE);
+}
+
+// A published figure as written: "72.80", "55–65". Digits beyond use are rounded away.
+static yaml_node *published_text(const yaml_node *entry, const char *key) {
+    const yaml_node *own = yaml_find(entry, key);
+    text out = {0};
+    if (own) published_append_figure(&out, own);
+    yaml_node *node = facts_string(text_string(&out));
+    text_release(&out);
+    return node;
+}
+
+// The figures that each source published for a run: the entry that the walk uses.
+static yaml_node *published_of_item(const planned *one) {
+    static const char *const keys[] = {"accuracy", "seconds_per_epoch", "total_seconds"};
+    const yaml_node *list = yaml_find(one->entry, "published");
+    const double epochs = yaml_number_at(one->entry, "published_epochs");
+    yaml_node *all = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
+        const char *source = run_text(list->items[i], "source");
+        if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        yaml_put(node, "source", facts_string(source));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            yaml_put(node, keys[k], published_text(list->items[i], keys[k]));
+        // If it was another number of them than here.
+        yaml_put(node, "other_epochs",
+                 facts_number(epochs == one->runs.runs[0]->planned_epochs ? (double)NAN : epochs));
+        yaml_append(all, node);
+    }
+    return all;
+}
+
+static yaml_node *changes_of(const planned *one) {
+    const yaml_node *changes = yaml_find(one->entry, "changes");
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; changes && changes->kind == YAML_MAPPING && i < changes->count; i++) {
+        yaml_node *change = yaml_new(YAML_MAPPING);
+        yaml_put(change, "key", facts_string(changes->keys[i]));
+        yaml_put(change, "from", facts_string(run_text(changes->items[i], "0")));
+        yaml_put(change, "to", facts_string(run_text(changes->items[i], "1")));
+        yaml_append(list, change);
+    }
+    return list;
+}
+
+// The value of each key that a study varies: a scalar as written, a collection as JSON.
+static yaml_node *values_of(const plan *p, const planned *one) {
+    const yaml_node *values = yaml_find(one->entry, "values");
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; p->vary && i < p->vary->count; i++) {
+        const char *key = p->vary->items[i]->kind == YAML_SCALAR ? p->vary->items[i]->text : "";
+        const yaml_node *own = values ? yaml_find(values, key) : NULL;
+        yaml_node *value = yaml_new(YAML_MAPPING);
+        char *json = NULL;
+        if (own && own->kind != YAML_SCALAR && json_from_yaml(own, &json, NULL) != STATUS_OK)
+            json = NULL;
+        yaml_put(value, "key", facts_string(key));
+        yaml_put(value, "value",
+                 own && own->kind == YAML_SCALAR ? yaml_copy(own) : facts_string(json));
+        yaml_append(list, value);
+        free(json);
+    }
+    return list;
+}
+
+// Of a control, whose learning rate was scaled with the batch: the step that it is compared with,
+// if that one lost accuracy and the control gives some of it back. `most`: at least half. null: the
+// rate is not the cause, or there is no verdict.
+static yaml_node *cause_of(const plan *p, const planned *control) {
+    const planned *batch = NULL;
+    for (size_t i = 0; control->role == PLANNED_CONTROL && i < p->count; i++)
+        if (&p->items[i].runs == control->step.baseline) batch = &p->items[i];
+    if (!batch || !batch->compared) return facts_string(NULL);
+    const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
+    const double back = control->step.accuracy_difference, lost = -batch->step.accuracy_difference;
+    if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0) || !(lost > 0))
+        return facts_string(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "most", yaml_new_boolean(back >= lost / 2));
+    yaml_put(node, "step", facts_string(batch->name));
+    yaml_put(node, "one_seed",
+             yaml_new_boolean(verdict_is_of_models(came) || verdict_is_of_models(went)));
+    return node;
+}
+
+static yaml_node *item_node(const plan *p, const planned *one) {
+    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
+    yaml_put(node, "name", facts_string(one->name));
+    yaml_put(node, "role", facts_string(roles[one->role]));
+    for (size_t i = 0; i < one->runs.count; i++)
+        yaml_append(runs, json_new_string(one->runs.runs[i]->name));
+    yaml_put(node, "runs", runs);
+    yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
+    yaml_put(node, "model_hash", facts_string(one->runs.runs[0]->model_content));
+    yaml_put(node, "factors", list_of(one, "factors"));
+    yaml_put(node, "changes", changes_of(one));
+    yaml_put(node, "values", values_of(p, one));
+    yaml_put(node, "kept", facts_string(run_text(one->entry, "kept")));
+    yaml_put(node, "because", facts_string(run_text(one->entry, "because")));
+    yaml_put(node, "published", published_of_item(one));
+    yaml_put(node, "cause", cause_of(p, one));
+    yaml_put(node, "compared",
+             one->compared ? facts_comparison(&one->step, one->name) : facts_string(NULL));
+    return node;
+}
+
+static bool varies(const plan *p, const char *key) {
+    for (size_t i = 0; p->vary && i < p->vary->count; i++)
+        if (p->vary->items[i]->kind == YAML_SCALAR && strcmp(p->vary->items[i]->text, key) == 0)
+            return true;
+    return false;
+}
+
+// Variants with the same model, seed by seed, differ in time alone.
+static bool is_of_time(const plan *p) {
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].compared && !p->items[i].step.identical) return false;
+    return true;
+}
+
+// The variant with the best accuracy; the count if none is known.
+static size_t find_best(const results *r) {
+    const plan *p = &r->plan;
+    size_t best = p->count;
+    double most = -INFINITY;
+    for (size_t i = 0; i < p->count; i++) {
+        const double own = results_group_value(r, &p->items[i].runs, "accuracy");
+        if (own > most) most = own, best = i;
+    }
+    return best;
+}
+
+// Adds to each variant whether it can be told from the best one, with a verdict corrected for all
+// of them. The best one is chosen by the same figures, so those that differ do so too often; those
+// that cannot be told from it are the answer.
+static status put_best(const results *r, yaml_node *items, error *err) {
+    const plan *p = &r->plan;
+    const size_t best = p->ladder ? p->count : find_best(r);
+    comparison *all = memory_new(p->count, sizeof *all),
+               **family = memory_new(p->count, sizeof *family);
+    size_t count = 0;
+    status rc = STATUS_OK;
+    for (size_t i = 0; best < p->count && rc == STATUS_OK && i < p->count; i++) {
+        if (i == best) continue;
+        rc = compare(&p->items[i].runs, &p->items[best].runs, &p->varied, &all[i], err);
+        family[count++] = &all[i];
+    }
+    compare_together(family, rc == STATUS_OK ? count : 0);
+    for (size_t i = 0; i < p->count; i++) {
+        const bool other = best < p->count && i != best;
+        yaml_put(items->items[i], "best", yaml_new_boolean(i == best));
+        yaml_put(items->items[i], "against_best",
+                 other && rc == STATUS_OK ? verdict_node(&all[i].accuracy) : facts_string(NULL));
+        if (other) comparison_release(&all[i]);
+    }
+    free(all);
+    free(family);
+    return rc;
+}
+
+// The variant that is certainly faster than the first one, by the largest factor; the count if
+// there is none.
+static size_t find_fastest(const plan *p) {
+    size_t fastest = p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        const comparison *c = &p->items[i].step;
+        if (!p->items[i].compared || !verdict_is_difference(&c->time) || c->speedup.value <= 1)
+            continue;
+        if (fastest == p->count || c->speedup.value > p->items[fastest].step.speedup.value)
+            fastest = i;
+    }
+    return fastest;
+}
+
+// Whether loading or computing bounds the time of a step; null: no times.
+static yaml_node *bound_of(const results *r, const planned *one) {
+    static const char *const bounds[LOAD_BOUNDS] = {[LOAD_BOUND_LOADER] = "loader",
+                                                    [LOAD_BOUND_COMPUTE] = "compute",
+                                                    [LOAD_BOUND_UNDECIDED] = "undecided",
+                                                    [LOAD_BOUND_UNKNOWN] = ""};
+    const figure *f = results_figure(r, one->name, "load_share");
+    const load_bound b =
+        f ? load_bound_of(f->value, (interval){f->low, f->high}) : LOAD_BOUND_UNKNOWN;
+    return facts_string(bounds[b]);
+}
+
+status facts_plan(const results *r, yaml_node **made, error *err) {
+    const plan *p = &r->plan;
+    *made = p->count ? yaml_new(YAML_MAPPING) : facts_string(NULL);
+    if (!p->count) return STATUS_OK;
+    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE), *walks;
+    const size_t fastest = find_fastest(p);
+    yaml_put(node, "title", facts_string(run_text(p->head, "title")));
+    yaml_put(node, "from", facts_string(p->from));
+    yaml_put(node, "to", facts_string(p->to));
+    yaml_put(node, "study", facts_string(p->name));
+    yaml_put(node, "vary",
+             p->vary && p->vary->kind == YAML_SEQUENCE ? yaml_copy(p->vary)
+                                                       : yaml_new(YAML_SEQUENCE));
+    for (size_t i = 0; i < p->count; i++) {
+        yaml_node *item = item_node(p, &p->items[i]);
+        yaml_put(item, "fastest", yaml_new_boolean(i == fastest));
+        yaml_put(item, "bound", bound_of(r, &p->items[i]));
+        yaml_append(items, item);
+    }
+    yaml_put(node, "of_time", yaml_new_boolean(is_of_time(p)));
+    yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
+    yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
+    yaml_put(node, "items", items);
+    yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : facts_string(NULL));
+    const status rc = facts_walks(r, &walks, err);
+    yaml_put(node, "walks", walks);
+    return rc != STATUS_OK ? rc : put_best(r, items, err);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Where the runs were made, the files that they read and wrote, and their commands, as data.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/shell_words.h"
+#include "report/facts.h"
+#include "results/like_for_like.h"
+#include "results/origin.h"
+
+// ---- The environment ----
+
+// A property of the machine or of the execution: a path in the manifest, or a kind that is computed
+// from the run.
+typedef enum property_kind {
+    PROPERTY_RECORDED,
+    PROPERTY_ISA,
+    PROPERTY_DEVICE,
+    PROPERTY_MATH,
+    PROPERTY_RANKS,
+    PROPERTY_HOSTS,
+    PROPERTY_THREADS,
+    PROPERTY_LOADER_WORKERS,
+    PROPERTY_EXECUTIONS
+} property_kind;
+
+typedef struct property {
+    const char *key;
+    property_kind kind;
+    const char *path; // PROPERTY_RECORDED
+} property;
+
+static const property properties[] = {
+    {"host", PROPERTY_RECORDED, "run.host"},
+    {"cpu", PROPERTY_RECORDED, "run.cpu"},
+    {"cores", PROPERTY_RECORDED, "run.cores"},
+    {"isa", PROPERTY_ISA, NULL},
+    {"device", PROPERTY_DEVICE, NULL},
+    {"math", PROPERTY_MATH, NULL},
+    {"tool", PROPERTY_RECORDED, "tool"},
+    {"ranks", PROPERTY_RANKS, NULL},
+    {"hosts", PROPERTY_HOSTS, NULL},
+    {"threads", PROPERTY_THREADS, NULL},
+    {"loader_workers", PROPERTY_LOADER_WORKERS, NULL},
+    {"version", PROPERTY_RECORDED, "version"},
+    {"compiler", PROPERTY_RECORDED, "run.compiler"},
+    {"start", PROPERTY_RECORDED, "run.start"},
+    {"executions", PROPERTY_EXECUTIONS, NULL},
+};
+
+enum { PROPERTIES = sizeof properties / sizeof *properties };
+
+static yaml_node *property_of(const run *one, const property *p) {
+    switch (p->kind) {
+    case PROPERTY_ISA: return facts_string(one->isa);
+    case PROPERTY_DEVICE: return facts_string(one->device);
+    case PROPERTY_MATH: return facts_string(one->math);
+    case PROPERTY_RANKS: return facts_count(one->world_size);
+    case PROPERTY_HOSTS: return facts_count(one->hosts);
+    case PROPERTY_THREADS: return facts_count(one->threads);
+    case PROPERTY_LOADER_WORKERS: return facts_count(one->loader_workers);
+    case PROPERTY_EXECUTIONS: return facts_count((int64_t)run_execution_count(one));
+    case PROPERTY_RECORDED: break;
+    }
+    return facts_string(run_text(one->train ? one->train : one->evaluate, p->path));
+}
+
+// What all runs have in common, and the rest for each run.
+yaml_node *facts_environment(const run_list *list) {
+    yaml_node *node = yaml_new(YAML_MAPPING), *common = yaml_new(YAML_SEQUENCE);
+    yaml_node *different = yaml_new(YAML_SEQUENCE), *runs = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < list->count; i++) {
+        yaml_node *one = yaml_new(YAML_MAPPING);
+        yaml_put(one, "run", facts_string(list->runs[i].name));
+        yaml_append(runs, one);
+    }
+    for (size_t k = 0; k < PROPERTIES; k++) {
+        yaml_node *first = property_of(&list->runs[0], &properties[k]);
+        bool same = true;
+        for (size_t i = 0; i < list->count; i++) {
+            yaml_node *own = property_of(&list->runs[i], &properties[k]);
+            same &= yaml_equal(first, own);
+            yaml_put(runs->items[i], properties[k].key, own);
+        }
+        yaml_append(same ? common : different, json_new_string(properties[k].key));
+        yaml_free(first);
+    }
+    yaml_put(node, "common", common);
+    yaml_put(node, "different", different);
+    yaml_put(node, "runs", runs);
+    return node;
+}
+
+// The executions whose times do not count, with the reasons.
+yaml_node *facts_excluded(const run *one) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < one->excluded_count; i++) {
+        const run *other = &one->executions[one->execution_count + i];
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        reason_list why = {0};
+        like_not_executed(other, one, &why);
+        yaml_put(node, "folder", facts_string(other->folder));
+        yaml_put(node, "why", facts_reasons(&why));
+        yaml_append(list, node);
+        reasons_release(&why);
+    }
+    return list;
+}
+
+// ---- Files ----
+
+static void add_file(yaml_node *files, const char *name, const char *role, char *path,
+                     const yaml_node *file) {
+    const char *content = run_text(file, "content");
+    int64_t bytes = -1;
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    if (run_count(file, "bytes", &bytes, NULL) != STATUS_OK) bytes = -1;
+    yaml_put(node, "run", facts_string(name));
+    yaml_put(node, "role", facts_string(role));
+    yaml_put(node, "path", facts_string(path));
+    yaml_put(node, "bytes", facts_count(bytes));
+    yaml_put(node, "hash", facts_string(*content ? content : run_text(file, "sha256")));
+    yaml_append(files, node);
+    free(path);
+}
+
+// The manifest of a stage, and the files that it lists. The hash of the manifest's row is that of
+// the stage's first output with a content: the model, the predictions, the turns.
+static void add_stage(yaml_node *files, const char *name, const char *folder,
+                      const yaml_node *root) {
+    static const struct {
+        const char *list, *role;
+    } lists[] = {{"inputs", "input"}, {"outputs", "output"}};
+    const yaml_node *outputs = root ? yaml_find(root, "outputs") : NULL, *main = NULL;
+    if (!root) return;
+    for (size_t i = 0; outputs && !main && i < outputs->count; i++)
+        if (*run_text(outputs->items[i], "content")) main = outputs->items[i];
+    add_file(files, name, "manifest", origin_tidy_path(folder, "manifest.yaml"), NULL);
+    yaml_node *row = files->items[files->count - 1];
+    yaml_put(row, "of", facts_string(run_text(main, "path")));
+    yaml_put(row, "hash", facts_string(run_text(main, "content")));
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        const yaml_node *list = yaml_find(root, lists[k].list);
+        for (size_t i = 0; list && i < list->count; i++) {
+            const yaml_node *file = list->items[i];
+            add_file(files, name, lists[k].role, origin_tidy_path(folder, run_text(file, "path")),
+                     file);
+        }
+    }
+}
+
+// The first run that took turns in a folder lists its files.
+static bool is_first(const run_list *list, const run *one) {
+    for (const run *other = list->runs; other < one; other++)
+        if (other->timing == one->timing) return false;
+    return one->timing != NULL;
+}
+
+yaml_node *facts_files(const run_list *list) {
+    yaml_node *files = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < list->count; i++) {
+        const run *one = &list->runs[i];
+        for (size_t k = 0; k < run_execution_count(one); k++) {
+            const run *execution = run_execution(one, k);
+            add_stage(files, one->name, execution->folder, execution->train);
+            add_stage(files, one->name, execution->evaluation, execution->evaluate);
+        }
+        if (is_first(list, one))
+            add_stage(files, one->name, one->timing->folder, one->timing->manifest);
+    }
+    return files;
+}
+
+// ---- Commands ----
+
+static void append_quoted(text *out, const char *word) {
+    char *quoted = shell_quote(word);
+    text_append(out, quoted);
+    free(quoted);
+}
+
+// In manifests, a command is a string or a list of words.
+static void add_command(yaml_node *commands, const yaml_node *root) {
+    const yaml_node *command = root ? yaml_find(root, "command") : NULL;
+    text out = {0};
+    if (!command || command->kind == YAML_MAPPING) return;
+    if (command->kind == YAML_SCALAR) text_append(&out, command->text);
+    for (size_t i = 0; i < command->count; i++) {
+        if (i) text_append(&out, " ");
+        if (command->items[i]->kind == YAML_SCALAR) append_quoted(&out, command->items[i]->text);
+    }
+    yaml_append(commands, json_new_string(text_string(&out)));
+    text_release(&out);
+}
+
+yaml_node *facts_commands(const run_list *list) {
+    yaml_node *commands = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < list->count; i++) {
+        const run *one = &list->runs[i];
+        add_command(commands, one->train);
+        add_command(commands, one->evaluate);
+        if (is_first(list, one)) add_command(commands, one->timing->manifest);
+    }
+    return commands;
+}

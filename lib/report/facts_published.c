@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Published figures as data: beside ours, and along a ladder.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/number.h"
+#include "report/facts.h"
+#include "report/published_figures.h"
+
+// ---- Beside ours ----
+
+yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
+    published_own own;
+    published_own_figure(r, g, key, &own);
+    if (isnan(own.value)) return facts_string(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "id", facts_string(own.id));
+    yaml_put(node, "value", facts_number(own.value));
+    yaml_put(node, "text", facts_string(own.text));
+    return node;
+}
+
+static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
+                       const yaml_node *entry, error *err) {
+    for (int k = 0; k < PUBLISHED_KEYS; k++) {
+        const char *key = published_key_name((published_key)k);
+        const yaml_node *node = yaml_find(entry, key);
+        text written = {0};
+        if (!node) continue;
+        const status rc = published_append_value(&written, node, (published_key)k, err);
+        yaml_node *row = yaml_new(YAML_MAPPING);
+        yaml_put(row, "experiment", facts_string(g->name));
+        yaml_put(row, "quantity", facts_string(key));
+        yaml_put(row, "published", facts_string(text_string(&written)));
+        yaml_put(row, "here", facts_own_figure(r, g, (published_key)k));
+        yaml_put(row, "source", facts_string(run_text(entry, "source")));
+        yaml_put(row, "where", facts_string(run_text(entry, "where")));
+        yaml_put(row, "note", facts_string(run_text(entry, "note")));
+        yaml_append(rows, row);
+        text_release(&written);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+status facts_published(const results *r, yaml_node **made, error *err) {
+    yaml_node *rows = *made = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < r->group_count; i++) {
+        const seed_group *g = &r->groups[i];
+        const yaml_node *list = published_of(g->runs[0]);
+        for (size_t k = 0; list && k < list->count; k++) {
+            if (list->items[k]->kind != YAML_MAPPING)
+                return yaml_error(list->items[k], err, "'published': expected a mapping");
+            const status rc = add_rows(r, rows, g, list->items[k], err);
+            if (rc != STATUS_OK) return rc;
+        }
+    }
+    return STATUS_OK;
+}
+
+// ---- Along a ladder ----
+
+// Did the source reach one accuracy in other numbers of epochs? Then these are its result, not one
+// of its factors.
+static bool is_shortening(const published_walk *w, const published_step *s) {
+    const double points = s->after.value.low - s->before.value.low;
+    return !w->time && s->before.epochs != s->after.epochs && fabs(points) < 0.05;
+}
+
+// The test images of both accuracies, if they are as many: if the source used as many, too, a
+// difference within their noise says nothing.
+static int64_t noise_of(const results *r, const published_walk *w, const published_step *s) {
+    const run *from = r->plan.items[s->from].runs.runs[0], *to = r->plan.items[s->to].runs.runs[0];
+    const double n = (double)from->test_samples, a = s->before.value.low / 100,
+                 b = s->after.value.low / 100;
+    const bool ranges =
+        s->before.value.low < s->before.value.high || s->after.value.low < s->after.value.high;
+    if (w->time || is_shortening(w, s) || ranges || !(n > 0) || a >= 1 || b >= 1) return -1;
+    if (from->test_samples != to->test_samples) return -1;
+    return fabs(proportions_z(a, n, b, n)) < 1.96 ? from->test_samples : -1;
+}
+
+static yaml_node *figure_of(const published_figure *f) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    text written = {0};
+    published_append_figure(&written, f->node);
+    yaml_put(node, "value", facts_number((f->value.low + f->value.high) / 2));
+    yaml_put(node, "text", facts_string(text_string(&written)));
+    yaml_put(node, "epochs", facts_number(f->epochs));
+    text_release(&written);
+    return node;
+}
+
+static const char *direction_of(const published_step *s) {
+    switch (published_goes(s)) {
+    case PUBLISHED_FASTER: return "faster";
+    case PUBLISHED_SLOWER: return "slower";
+    case PUBLISHED_OPEN: break;
+    }
+    return "open";
+}
+
+// The factors of a step; `epochs` not, where they are its result.
+static yaml_node *factors_of(const published_walk *w, const published_step *s) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < s->factor_count; i++)
+        if (!is_shortening(w, s) || strcmp(s->factors[i], "epochs") != 0)
+            yaml_append(list, facts_string(s->factors[i]));
+    return list;
+}
+
+// How long a step of the source spent on its batch, and on the rest; null if it does not say.
+static status put_published_load(yaml_node *node, const published_step *s, error *err) {
+    const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
+    const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
+    double loading, updating;
+    status rc = STATUS_OK;
+    yaml_put(node, "published", facts_string(NULL));
+    if (!load || !update || load->kind != YAML_SCALAR || update->kind != YAML_SCALAR)
+        return STATUS_OK;
+    TRY(yaml_number(load, "load_seconds", &loading, err));
+    TRY(yaml_number(update, "update_seconds", &updating, err));
+    yaml_node *published = yaml_new(YAML_MAPPING);
+    yaml_put(published, "load", facts_string(load->text));
+    yaml_put(published, "update", facts_string(update->text));
+    yaml_put(published, "share", facts_number(loading / (loading + updating)));
+    yaml_put(node, "published", published);
+out:
+    return rc;
+}
+
+// The most that more loader workers can bring here, from the time that a step waits for its data
+// without them; and the waiting that the published effect needs, if that is more. Null for other
+// steps.
+static status load_of(const results *r, const published_walk *w, const published_step *s,
+                      yaml_node **made, error *err) {
+    const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
+    const bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
+    const bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
+    estimate share = {.value = (double)NAN};
+    if (w->time && alone && more) seed_group_load_share(&from->runs, &share);
+    *made = facts_string(NULL);
+    if (isnan(share.value) || share.value >= 1) return STATUS_OK;
+    const double bound = 1 / (1 - share.value), effect = s->effect.low;
+    yaml_free(*made);
+    yaml_node *node = *made = yaml_new(YAML_MAPPING);
+    yaml_put(node, "experiment", facts_string(from->name));
+    yaml_put(node, "share", facts_number(share.value));
+    yaml_put(node, "low", facts_number(share.range.low));
+    yaml_put(node, "high", facts_number(share.range.high));
+    yaml_put(node, "bound", facts_number(bound));
+    yaml_put(node, "needed", facts_number(effect > bound ? 1 - 1 / effect : (double)NAN));
+    return put_published_load(node, s, err);
+}
+
+// Our measurement of the same step.
+static status put_here(const results *r, yaml_node *node, const published_step *s, error *err) {
+    const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
+    const run *before = from->runs.runs[0], *after = to->runs.runs[0];
+    comparison c;
+    const status rc = compare(&to->runs, &from->runs, &r->plan.varied, &c, err);
+    if (rc != STATUS_OK) return rc;
+    yaml_put(node, "here", facts_comparison(&c, NULL));
+    yaml_put(node, "shards_before", facts_count(before->virtual_shards));
+    yaml_put(node, "shards_after", facts_count(after->virtual_shards));
+    yaml_put(node, "epochs_before", facts_number(before->planned_epochs));
+    yaml_put(node, "epochs_after", facts_number(after->planned_epochs));
+    comparison_release(&c);
+    return STATUS_OK;
+}
+
+static status step_node(const results *r, const published_walk *w, const published_step *s,
+                        yaml_node **made, error *err) {
+    yaml_node *node = *made = yaml_new(YAML_MAPPING), *effect = yaml_new(YAML_MAPPING), *load;
+    const bool shortening = is_shortening(w, s);
+    status rc;
+    yaml_put(effect, "low", facts_number(s->effect.low));
+    yaml_put(effect, "high", facts_number(s->effect.high));
+    yaml_put(node, "from", facts_string(run_text(r->plan.items[s->from].entry, "same_as")));
+    yaml_put(node, "to", facts_string(run_text(r->plan.items[s->to].entry, "same_as")));
+    yaml_put(node, "factors", factors_of(w, s));
+    yaml_put(node, "before", figure_of(&s->before));
+    yaml_put(node, "after", figure_of(&s->after));
+    yaml_put(node, "effect", effect);
+    yaml_put(node, "goes", facts_string(w->time ? direction_of(s) : NULL));
+    yaml_put(node, "epochs_ratio",
+             facts_number(shortening ? s->after.epochs / s->before.epochs : (double)NAN));
+    yaml_put(node, "noise", facts_count(noise_of(r, w, s)));
+    yaml_put(node, "note", facts_string(run_text(s->after.entry, "note")));
+    TRY(put_here(r, node, s, err));
+    rc = load_of(r, w, s, &load, err);
+    yaml_put(node, "load", load);
+out:
+    return rc;
+}
+
+// The step that made the whole faster or slower; null for a single step, and for accuracies.
+static yaml_node *cause_of(const published_walk *w) {
+    static const char *const directions[] = {"slower", "open", "faster"};
+    if (!w->time || w->count < 2) return facts_string(NULL);
+    const published_cause cause = published_find_cause(w);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "direction", facts_string(directions[cause.direction - PUBLISHED_SLOWER]));
+    yaml_put(node, "step",
+             facts_count(cause.direction == PUBLISHED_OPEN ? -1 : (int64_t)cause.step));
+    yaml_put(node, "share", facts_number(cause.share));
+    return node;
+}
+
+static status walk_node(const results *r, const published_walk *w, yaml_node **made, error *err) {
+    yaml_node *node = *made = yaml_new(YAML_MAPPING), *steps = yaml_new(YAML_SEQUENCE), *step;
+    const published_step whole = published_whole(w);
+    status rc = STATUS_OK;
+    yaml_put(node, "source", facts_string(w->source));
+    yaml_put(node, "quantity", facts_string(w->key));
+    yaml_put(node, "cause", cause_of(w));
+    yaml_put(node, "steps", steps);
+    for (size_t i = 0; rc == STATUS_OK && i < w->count; i++) {
+        rc = step_node(r, w, &w->steps[i], &step, err);
+        yaml_append(steps, step);
+    }
+    step = facts_string(NULL);
+    if (rc == STATUS_OK && w->count > 1) {
+        yaml_free(step);
+        rc = step_node(r, w, &whole, &step, err);
+    }
+    yaml_put(node, "whole", step);
+    return rc;
+}
+
+status facts_walks(const results *r, yaml_node **made, error *err) {
+    const published_walks *walks = &r->plan.published;
+    yaml_node *list = *made = yaml_new(YAML_SEQUENCE), *walk;
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < walks->count; i++) {
+        rc = walk_node(r, &walks->items[i], &walk, err);
+        yaml_append(list, walk);
+    }
+    return rc;
+}

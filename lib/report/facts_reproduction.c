@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// Published reports as data: every row beside ours, and of each report a tree as of a page of its
+// own.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/charts.h"
+#include "report/facts.h"
+#include "report/published_figures.h"
+#include "results/reproduction.h"
+
+// ---- Rows ----
+
+// The published accuracy of a row, in percent. False if there is none.
+static bool find_accuracy(const seed_group *g, interval *there) {
+    const yaml_node *list = published_of(g->runs[0]);
+    for (size_t i = 0; list && i < list->count; i++) {
+        const yaml_node *node = yaml_find(list->items[i], "accuracy");
+        if (node) return published_value(node, "accuracy", there, NULL) == STATUS_OK;
+    }
+    return false;
+}
+
+// Is the work of the run that of the experiment, as far as the plan tells?
+static bool is_whole(const results *r, const seed_group *g) {
+    const double full = reproduction_full_epochs(r->reproduction, g->name);
+    return full < 0 || full == g->runs[0]->planned_epochs;
+}
+
+// Our accuracy minus the published one, in points; of a published range the nearest point counts.
+// null if there is none, or if the run is of other epochs.
+static yaml_node *difference_node(const results *r, const results *view, const seed_group *g) {
+    const figure *f = results_group_figure(view, g, "accuracy");
+    interval there;
+    if (!f || isnan(f->value) || !is_whole(r, g) || !find_accuracy(g, &there))
+        return facts_string(NULL);
+    const double nearest = fmin(fmax(100 * f->value, there.low), there.high);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "value", facts_number(100 * f->value - nearest));
+    yaml_put(node, "low", facts_number(100 * f->low - nearest));
+    yaml_put(node, "high", facts_number(100 * f->high - nearest));
+    yaml_put(node, "within",
+             yaml_new_boolean(100 * f->low <= there.high && there.low <= 100 * f->high));
+    return node;
+}
+
+static status put_pair(yaml_node *node, const results *view, const seed_group *g, published_key key,
+                       error *err) {
+    yaml_node *pair = yaml_new(YAML_MAPPING);
+    text published = {0};
+    const status rc = published_append(&published, g, key, err);
+    yaml_put(pair, "published", facts_string(text_string(&published)));
+    yaml_put(pair, "here", facts_own_figure(view, g, key));
+    yaml_put(node, published_key_name(key), pair);
+    text_release(&published);
+    return rc;
+}
+
+static status add_row(yaml_node *rows, const results *r, const results *view, const char *source,
+                      const seed_group *g, error *err) {
+    static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
+                                         PUBLISHED_TOTAL_SECONDS, PUBLISHED_SPEED_UP};
+    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
+    yaml_put(node, "source", facts_string(source));
+    yaml_put(node, "study", facts_string(view->plan.count ? view->plan.name : ""));
+    yaml_put(node, "name", facts_string(g->name));
+    yaml_put(node, "runs", runs);
+    yaml_put(node, "planned_epochs", facts_number(g->runs[0]->planned_epochs));
+    yaml_put(node, "full_epochs",
+             facts_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
+    yaml_put(node, "whole", yaml_new_boolean(is_whole(r, g)));
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++)
+        rc = put_pair(node, view, g, keys[i], err);
+    yaml_put(node, "difference", difference_node(r, view, g));
+    yaml_put(node, "model_hash", facts_string(g->runs[0]->model_content));
+    yaml_append(rows, node);
+    return rc;
+}
+
+// A study's rows are only its published variants.
+static status add_study_rows(yaml_node *rows, const results *r, const reproduced *one, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < one->study_count; i++) {
+        const results *view = &one->studies[i];
+        for (size_t k = 0; rc == STATUS_OK && k < view->group_count; k++) {
+            const yaml_node *published = published_of(view->groups[k].runs[0]);
+            if (published && published->count)
+                rc = add_row(rows, r, view, one->source, &view->groups[k], err);
+        }
+    }
+    return rc;
+}
+
+static status put_rows(yaml_node *node, const results *r, error *err) {
+    yaml_node *rows = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    yaml_put(node, "rows", rows);
+    for (size_t i = 0; rc == STATUS_OK && i < r->reproduction->count; i++) {
+        const reproduced *one = &r->reproduction->reports[i];
+        for (size_t k = 0; rc == STATUS_OK && k < one->rows.group_count; k++)
+            rc = add_row(rows, r, &one->rows, one->source, &one->rows.groups[k], err);
+        if (rc == STATUS_OK) rc = add_study_rows(rows, r, one, err);
+    }
+    return rc;
+}
+
+static bool is_set(const yaml_node *node, const char *key) {
+    return strcmp(yaml_text_at(node, key), "true") == 0;
+}
+
+// Counts the rows whose accuracy can be compared, and those where the published one is in our
+// interval.
+static void put_counts(yaml_node *node) {
+    const yaml_node *rows = yaml_find(node, "rows");
+    int64_t compared = 0, within = 0, whole = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const yaml_node *difference = yaml_find(rows->items[i], "difference");
+        whole += is_set(rows->items[i], "whole");
+        if (difference->kind != YAML_MAPPING) continue;
+        compared++;
+        within += is_set(difference, "within");
+    }
+    yaml_put(node, "whole", facts_count(whole));
+    yaml_put(node, "compared", facts_count(compared));
+    yaml_put(node, "within", facts_count(within));
+}
+
+// Our accuracy minus the published one of each row.
+static void put_differences(yaml_node *root, const yaml_node *rows) {
+    yaml_node *chart = chart_new("intervals", "differences");
+    size_t count = 0;
+    yaml_put(chart, "reference", yaml_new_integer(0));
+    for (size_t i = 0; i < rows->count; i++) {
+        static const char *const keys[] = {"value", "low", "high"};
+        const yaml_node *row = rows->items[i], *difference = yaml_find(row, "difference");
+        if (difference->kind != YAML_MAPPING) continue;
+        char *shown =
+            memory_format("%s %s", yaml_text_at(row, "source"), yaml_text_at(row, "name"));
+        yaml_node *item = chart_add(chart, shown);
+        for (size_t k = 0; k < 3; k++)
+            yaml_put(item, keys[k], yaml_copy(yaml_find(difference, keys[k])));
+        count++;
+        free(shown);
+    }
+    yaml_node *charts = yaml_new(YAML_MAPPING);
+    if (!count) yaml_free(chart);
+    yaml_put(charts, "differences", count ? chart : facts_string(NULL));
+    yaml_put(root, "charts", charts);
+}
+
+// ---- Reports ----
+
+static yaml_node *finding_nodes(const findings *a) {
+    static const char *const kinds[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "arithmetic",
+                                                     [FINDING_CONDITIONS] = "conditions",
+                                                     [FINDING_UNSUPPORTED] = "unsupported",
+                                                     [FINDING_STATED] = "stated"};
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < a->count; i++) {
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        text reasons = {0};
+        finding_reasons(a, &a->items[i], &reasons);
+        yaml_put(node, "kind", facts_string(kinds[a->items[i].kind]));
+        yaml_put(node, "what", facts_string(text_string(&a->items[i].what)));
+        yaml_put(node, "reasons", facts_string(text_string(&reasons)));
+        yaml_append(list, node);
+        text_release(&reasons);
+    }
+    return list;
+}
+
+// The tree of some of the runs. `part`: its name, for the ids of its drawings.
+static status add_view(yaml_node *list, const results *view, const char *part, yaml_node **node,
+                       error *err) {
+    *node = yaml_new(YAML_MAPPING);
+    yaml_append(list, *node);
+    yaml_put(*node, "part", facts_string(part));
+    return facts_put_view(*node, view, err);
+}
+
+// Our ratios of times over the baseline of each row, as far as they have a verdict.
+static void put_speedups(yaml_node *node, const results *view) {
+    yaml_node *chart = chart_new("intervals", "row_speedups");
+    size_t count = 0;
+    yaml_put(chart, "reference", yaml_new_integer(1));
+    for (size_t i = 0; i < view->comparison_count; i++) {
+        const comparison *c = &view->comparisons[i];
+        if (c->time.kind != VERDICT_NONE)
+            count += chart_add_interval(chart, view, c->subject->name, c->subject->name, "speedup",
+                                        c->time.kind == VERDICT_UNDECIDED ||
+                                            c->time.kind == VERDICT_SAME) != NULL;
+    }
+    if (!count) yaml_free(chart);
+    yaml_put((yaml_node *)(uintptr_t)yaml_find(node, "charts"), "row_speedups",
+             count ? chart : facts_string(NULL));
+}
+
+static status add_report(yaml_node *reports, const reproduced *one, error *err) {
+    yaml_node *node, *study, *studies = yaml_new(YAML_SEQUENCE);
+    status rc = add_view(reports, &one->rows, one->source, &node, err);
+    yaml_put(node, "source", facts_string(one->source));
+    yaml_put(node, "title", facts_string(one->title));
+    yaml_put(node, "claim", facts_string(one->claim_path));
+    yaml_put(node, "contradictions", facts_count((int64_t)findings_counted(&one->audit)));
+    yaml_put(node, "findings", finding_nodes(&one->audit));
+    yaml_put(node, "studies", studies);
+    if (rc == STATUS_OK) put_speedups(node, &one->rows);
+    for (size_t i = 0; rc == STATUS_OK && i < one->study_count; i++)
+        rc = add_view(studies, &one->studies[i], one->studies[i].plan.name, &study, err);
+    return rc;
+}
+
+status facts_put_reproduction(yaml_node *root, const results *r, error *err) {
+    yaml_node *node = yaml_new(YAML_MAPPING), *reports = yaml_new(YAML_SEQUENCE);
+    const reproduction *p = r->reproduction;
+    status rc;
+    yaml_put(root, "reproduction", node);
+    yaml_put(root, "reports", reports);
+    yaml_put(node, "title", facts_string(run_text(p->root, "title")));
+    yaml_put(node, "changed", p->changed ? yaml_copy(p->changed) : yaml_new(YAML_SEQUENCE));
+    TRY(put_rows(node, r, err));
+    put_counts(node);
+    put_differences(root, yaml_find(node, "rows"));
+    for (size_t i = 0; rc == STATUS_OK && i < p->count; i++)
+        rc = add_report(reports, &p->reports[i], err);
+out:
+    return rc;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "train/evaluate_tool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "data/labels.h"
+#include "train/evaluate_images.h"
+#include "train/evaluate_model.h"
+
+// Raised when equal inputs give different predictions than before.
+enum { EVALUATE_BITS = 2 };
+
+static const char NOTES[] =
+    "For a data set it writes predictions.st.zst (logits, labels, ids) and\n"
+    "manifest.yaml (accuracy, loss, figures per class, confusion matrix), and prints\n"
+    "one line:\n"
+    "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
+    "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
+    "\n"
+    "--tta averages the logits of several views of each image: mirror, of the image\n"
+    "and its mirror image; mirror-shift, also of both shifted by a pixel to the upper\n"
+    "left and to the lower right, with half the weight.\n"
+    "\n"
+    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and\n"
+    "writes nothing. They are resized and cropped as by import-images, and normalised\n"
+    "as in training:\n"
+    "    image    class  probability\n"
+    "    cat.jpg  cat         0.9132\n"
+    "    cat.jpg  dog         0.0511\n"
+    "or, with --json, {\"images\": [{\"image\", \"classes\": [{\"label\", \"class\",\n"
+    "\"probability\"}]}]}.\n"
+    "\n"
+    "A PyTorch checkpoint contains neither architecture nor normalisation; pass both:\n"
+    "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
+    "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR\n"
+    "For pictures, pass the class names, too: --classes cat,dog,bird";
+
+typedef struct arguments {
+    evaluate_settings settings;
+    devices devices;
+    cli_list images;
+    const char *classes, *out, *device, *math, *tta;
+    int64_t top, threads;
+    bool only_key, json;
+} arguments;
+
+static status need(const char *value, const char *option, error *err) {
+    if (value) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
+}
+
+static status print_json(const evaluation *v, tta_kind tta, error *err) {
+    yaml_node *answer = yaml_new(YAML_MAPPING);
+    status rc = STATUS_OK;
+    yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v)));
+    yaml_put(answer, "loss", json_new_number(v->loss));
+    yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples));
+    if (tta != TTA_NONE) yaml_put(answer, "views", json_new_string(tta_word(tta)));
+    rc = json_print(answer, err);
+    yaml_free(answer);
+    return rc;
+}
+
+static status print_result(const evaluation *v, tta_kind tta, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v),
+                      v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
+    if (tta != TTA_NONE)
+        TRY(output_format(out, err, ", %d views of each: %s", tta_count(tta), tta_word(tta)));
+    TRY(output_format(out, err, ")\n"));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status print_key(const evaluate_settings *s, manifest *m, FILE *answers, error *err) {
+    status rc = evaluate_model_describe(s, m, err);
+    return rc == STATUS_OK ? manifest_print_key(m, answers, err) : rc;
+}
+
+static status evaluate(const evaluate_settings *s, const char *folder, bool json, manifest *m,
+                       error *err) {
+    evaluate_model e = {0};
+    int lock = -1;
+    status rc;
+    TRY(output_make_folder(folder, err));
+    TRY(output_lock_folder(folder, s->log, &lock, err));
+    TRY(evaluate_model_init(&e, s, m, err));
+    TRY(evaluate_model_compute(&e, err));
+    TRY(evaluate_model_write(&e, folder, m, err));
+    TRY(json ? print_json(&e.result, s->tta, err) : print_result(&e.result, s->tta, err));
+out:
+    evaluate_model_release(&e);
+    output_unlock_folder(lock);
+    return rc;
+}
+
+// ---- Pictures ----
+
+static yaml_node *class_tree(const image_answers *a, const image_class *c) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    const char *name = a->names->items[c->label]->text;
+    yaml_put(node, "label", yaml_new_integer(c->label));
+    yaml_put(node, "class", json_new_string(name));
+    yaml_put(node, "probability", json_new_number(c->probability));
+    return node;
+}
+
+static yaml_node *picture_tree(const image_answers *a, const char *path, const image_class *ranked,
+                               int top) {
+    yaml_node *node = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(node, "image", json_new_string(path));
+    for (int k = 0; k < top; k++) yaml_append(list, class_tree(a, &ranked[k]));
+    yaml_put(node, "classes", list);
+    list = NULL;
+    return node;
+}
+
+static status print_pictures_json(const image_answers *a, const cli_list *images, int top,
+                                  error *err) {
+    yaml_node *root = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < images->count; i++) {
+        const image_class *ranked = a->ranked + i * (size_t)a->classes;
+        yaml_append(list, picture_tree(a, images->items[i], ranked, top));
+    }
+    yaml_put(root, "images", list);
+    rc = json_print(root, err);
+    yaml_free(root);
+    return rc;
+}
+
+// Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,
+// it only widens the columns.
+static status table_line(size_t width[2], const char *image, const char *class,
+                         const char *probability, output *out, error *err) {
+    const char *cells[2] = {image, class};
+    status rc = STATUS_OK;
+    for (size_t c = 0; c < 2 && rc == STATUS_OK; c++) {
+        char *shown = memory_string(cells[c]);
+        (void)printable(shown, true);
+        const size_t columns = text_columns(shown);
+        if (columns > width[c]) width[c] = columns;
+        if (out) rc = output_format(out, err, "%s%*s", shown, (int)(width[c] - columns + 2), "");
+        free(shown);
+    }
+    if (rc != STATUS_OK || !out) return rc;
+    return output_format(out, err, "%11s\n", probability);
+}
+
+static status table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
+                          output *out, error *err) {
+    status rc;
+    TRY(table_line(width, "image", "class", "probability", out, err));
+    for (size_t i = 0; i < images->count; i++)
+        for (int k = 0; k < top; k++) {
+            const image_class *c = &a->ranked[i * (size_t)a->classes + (size_t)k];
+            char number[32];
+            snprintf(number, sizeof number, "%.4f", c->probability);
+            TRY(table_line(width, images->items[i], a->names->items[c->label]->text, number, out,
+                           err));
+        }
+out:
+    return rc;
+}
+
+static status print_pictures(const image_answers *a, const cli_list *images, int top, error *err) {
+    size_t width[2] = {0};
+    output *out = NULL;
+    status rc;
+    TRY(table_lines(width, a, images, top, NULL, err));
+    TRY(output_open("-", &out, err));
+    TRY(table_lines(width, a, images, top, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status answer(const arguments *a, error *err) {
+    const evaluate_settings *s = &a->settings;
+    const image_settings of = {.model = s->model,
+                               .classes = a->classes,
+                               .paths = a->images.items,
+                               .count = a->images.count,
+                               .devices = s->devices,
+                               .threads = s->threads,
+                               .isa = s->isa};
+    image_answers said = {0};
+    status rc;
+    TRY(image_answers_compute(&said, &of, err));
+    const int top = a->top < said.classes ? (int)a->top : said.classes;
+    TRY(a->json ? print_pictures_json(&said, &a->images, top, err)
+                : print_pictures(&said, &a->images, top, err));
+out:
+    image_answers_release(&said);
+    return rc;
+}
+
+// ---- The command line ----
+
+static status parse_tta(const char *word, tta_kind *tta, error *err) {
+    const char *words[TTA_KINDS];
+    char hint[HINT_BYTES];
+    if (tta_find(word, tta)) return STATUS_OK;
+    for (int k = 0; k < TTA_KINDS; k++) words[k] = tta_word((tta_kind)k);
+    return error_set(err, STATUS_USAGE,
+                     "cannot start: '--tta %s': expected none, mirror or mirror-shift%s", word,
+                     hint_about(word, words, TTA_KINDS, HINT_FUNCTIONS, hint));
+}
+
+// Pictures write nothing, so they are not a stage.
+static status check_arguments(const arguments *a, error *err) {
+    const evaluate_settings *s = &a->settings;
+    status rc;
+    TRY(need(s->model.path, "model", err));
+    if (a->images.count && (s->data || a->out || a->only_key))
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--%s': --image only prints, and takes no dataset and no "
+                         "folder",
+                         s->data  ? "data"
+                         : a->out ? "out"
+                                  : "print-key");
+    if (a->images.count && s->tta != TTA_NONE)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--tta': it is for a data set, not for --image");
+    if (a->images.count) return STATUS_OK;
+    if (a->classes)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--classes': it is for --image; a dataset has class names");
+    TRY(need(s->data, "data", err));
+    if (!a->only_key) TRY(need(a->out, "out", err));
+out:
+    return rc;
+}
+
+static status run(void *arguments_of_main, const cli_call *call, error *err) {
+    arguments *a = arguments_of_main;
+    evaluate_settings *s = &a->settings;
+    manifest m = {0};
+    status rc;
+    TRY(parse_tta(a->tta, &s->tta, err));
+    TRY(check_arguments(a, err));
+    s->threads = (int)a->threads;
+    s->devices = &a->devices;
+    s->log = s->model.log = a->only_key ? NULL : call->log;
+    TRY(devices_parse(&a->devices, a->device, err));
+    TRY(devices_math(&a->devices, a->math, err));
+    a->devices.count = 1;
+    if (!a->only_key || devices_undecided(&a->devices))
+        TRY(devices_open(&a->devices, 1, s->log, err));
+    if (a->images.count) return answer(a, err);
+    TRY(manifest_begin(&m, "evaluate", EVALUATE_BITS, call->argc, call->argv, err));
+    TRY(a->only_key ? print_key(s, &m, call->answers, err) : evaluate(s, a->out, a->json, &m, err));
+out:
+    manifest_release(&m);
+    return rc;
+}
+
+status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
+    arguments a = {.settings.isa = getenv("LOCKSTEP_ISA"),
+                   .device = "auto",
+                   .math = "exact",
+                   .tta = "none",
+                   .top = 5,
+                   .threads = sysconf(_SC_NPROCESSORS_ONLN)};
+    evaluate_settings *s = &a.settings;
+    const cli_option options[] = {
+        {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
+        {"data", CLI_STRING, &s->data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &a.out, "DIR", "output folder for predictions and manifest", 0, 0},
+        {"tta", CLI_STRING, &a.tta, "VIEWS",
+         "average over views of each image: none, mirror or mirror-shift (default none)", 0, 0},
+        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a data set; may be repeated",
+         0, 0},
+        {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,
+         LABELS_MAX_CLASSES},
+        {"architecture", CLI_STRING, &s->model.architecture, "MODEL.yaml",
+         "the model, if the checkpoint does not contain it", 0, 0},
+        {"mean", CLI_STRING, &s->model.mean, "LIST", "mean of each channel, for pixels from 0 to 1",
+         0, 0},
+        {"std", CLI_STRING, &s->model.std, "LIST", "standard deviation of each channel", 0, 0},
+        {"classes", CLI_STRING, &a.classes, "LIST", "class names, if the checkpoint has none", 0,
+         0},
+        {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
+         "device; the first of a list is used", 0, 0},
+        {"math", CLI_STRING, &a.math, "exact|fast",
+         "GPU: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
+        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
+         1024},
+        {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},
+        {"print-key", CLI_FLAG, &a.only_key, NULL, "print the stage key and exit", 0, 0},
+        {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
+    };
+    const cli_tool tool = {.name = "evaluate",
+                           .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
+                                    "--model FILE --image FILE... [OPTION]...",
+                           .options = options,
+                           .notes = NOTES};
+    const status rc = cli_run(&tool, argc, argv, answers, run, &a, err);
+    cli_list_release(&a.images);
+    return rc;
+}

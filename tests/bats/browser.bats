@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Pages as Chromium lays them out: each kind, in both languages, wide and narrow, light, dark and
+# printed (tests/python/browser.py). LOCKSTEP_SCREENSHOTS is a folder in which pictures are kept.
+
+load helpers
+load reports
+
+setup() {
+    begin_report
+    need_program gnuplot
+    command -v chromium >/dev/null || skip "chromium is not installed (make deps-browser)"
+    command -v pdftotext >/dev/null || skip "pdftotext is not installed (make deps-browser)"
+    timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$WORK/profile" \
+        --dump-dom about:blank >/dev/null 2>&1 || skip "chromium does not start here"
+}
+
+# looks_good NAME ARGUMENT...: the report with these arguments, in both languages, has no faults.
+looks_good() {
+    local name=$1 language
+    shift
+    for language in en zh; do
+        succeeds "$REPORT" "$@" --lang "$language" --out "$name-$language"
+    done
+    run "$PYTHON" "$ROOT/tests/python/browser.py" chromium "$WORK/browser" "$name"-{en,zh}/report.html
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
+@test "one run" {
+    a_run a
+    looks_good run a
+}
+
+@test "runs without a baseline" {
+    a_run a name=single-workers
+    a_run b name=ddp4-same-batch ranks=4
+    looks_good runs a b
+}
+
+@test "two experiments compared" {
+    thrice a name=single ranks=1 right=64
+    thrice b name=ddp4 cores=8 ranks=4 right=60 epochs=2,0.5,0.51,0.49,0.5
+    looks_good comparison a b --baseline a
+}
+
+@test "experiments of long names compared, with different V and settings" {
+    thrice a name=single-workers shards=1
+    thrice b name=ddp4-same-batch ranks=4 shards=4
+    thrice c name=dp4-rank-batch ranks=4 shards=4 workers=2 right=90
+    thrice d name=mp4-micro-batches ranks=4 shards=4 seed=2
+    looks_good compared b c d --baseline a
+}
+
+@test "a ladder" {
+    cat >plan.yaml <<'YAML'
+schema: lockstep.plan/1
+kind: ladder
+experiment: a.yaml
+from: slow
+to: quick
+runs:
+  - {name: 00-slow, role: start, set: []}
+  - {name: 01-loader-workers, role: step, set: [], factors: [loader-workers], changes: {loader_workers: ["0", "4"]}}
+  - {name: 02-world-size, role: step, set: [], factors: [world-size], changes: {world_size: ["1", "2"]}}
+  - {name: 03-global-batch, role: step, set: [], factors: [global-batch], changes: {global_batch: ["64", "128"]}}
+  - {name: 04-scaled, role: control, set: []}
+  - {name: 05-rest, role: step, set: [], factors: [rest], changes: {augment: ["[]", "x"], seed: ["1", "2"]}}
+YAML
+    thrice 00-slow name=00-slow ranks=1 epochs=4,4,4.04,3.96,4
+    thrice 01 name=01-loader-workers ranks=1 workers=4 epochs=1,1,1.01,0.99,1
+    thrice 02 name=02-world-size workers=4 epochs=2,2,2.02,1.98,2
+    thrice 03 name=03-global-batch workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=40
+    thrice 04 name=04-scaled workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=72
+    thrice 05 name=05-rest workers=4 batch=128 epochs=2,2,2.02,1.98,2 right=41 seed=2
+    looks_good ladder 0* --plan plan.yaml
+}
+
+# study KEY VALUE...: the plan of a study of KEY.
+study() {
+    local key=$1 value
+    shift
+    printf 'schema: lockstep.plan/1\nkind: study\nexperiment: base.yaml\nname: %s\nvary: [%s]\nruns:\n' "$key" "$key"
+    for value; do
+        printf '  - {name: %s-%s, role: variant, set: [], values: {%s: %s}}\n' "$key" "$value" "$key" "$value"
+    done
+}
+
+@test "a study of time" {
+    study loader_workers 0 2 4 >plan.yaml
+    thrice a name=loader_workers-0 workers=0 load=0.8 epochs=4,4,4.04,3.96,4
+    thrice b name=loader_workers-2 workers=2 load=0.5 epochs=2,2,2.02,1.98,2
+    thrice c name=loader_workers-4 workers=4 load=0.125
+    looks_good study a b c --plan plan.yaml
+}
+
+@test "a study of accuracy, five rates with three seeds each" {
+    local rate right=60 seed
+    study optimizer.lr 0.001 0.003 0.01 0.03 0.1 >plan.yaml
+    for rate in 0.001 0.003 0.01 0.03 0.1; do
+        right=$((right + 4))
+        for seed in 1 2 3; do
+            a_run "$rate/$seed" name="optimizer.lr-$rate" bits="$rate" seed="$seed" right=$((right + seed))
+        done
+    done
+    looks_good rates 0.* --plan plan.yaml
+}
+
+@test "a reproduction" {
+    cat >plan.yaml <<END
+schema: lockstep.plan/1
+kind: reproduction
+name: list
+reports: [{source: R1}, {source: R2}]
+studies: [{name: workers, vary: [loader_workers], source: R1}]
+runs:
+  - {name: row, role: row, source: R1, keys: [$(key_of one)], published: [{source: R1, accuracy: 64.16, seconds_per_epoch: 1.8}]}
+  - {name: w0, role: variant, source: R1, study: workers, values: {loader_workers: 0}, keys: [$(key_of one)]}
+  - {name: w2, role: variant, source: R1, study: workers, values: {loader_workers: 2}, keys: [$(key_of two)]}
+  - {name: other, role: row, source: R2, keys: [$(key_of three)], published: [{source: R2, accuracy: 71}]}
+END
+    thrice a key=one name=x
+    thrice b key=two name=y workers=2
+    thrice c key=three name=z ranks=4 right=71
+    looks_good reproduction a b c --plan plan.yaml
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# report.json, and pages from templates: Lockstep's in every language, and an author's own.
+
+load helpers
+load reports
+
+setup() {
+    begin_report
+}
+
+two_runs() {
+    thrice single name=single ranks=1 right=64
+    thrice ddp4 name=ddp4 cores=8 ranks=4 right=60 epochs=2,0.5,0.51,0.49,0.5
+}
+
+@test "report.json has every figure of report.csv, and the verdicts" {
+    two_runs
+    succeeds "$REPORT" single ddp4 --baseline single --out out
+    [ "$(json out/report.json "page['schema']")" = lockstep.facts/1 ]
+    [ "$(json out/report.json "page['kind']")" = comparison ]
+    [ "$(json out/report.json "' '.join(f['id'] for f in page['figures'])")" = \
+        "$(tail -n +2 out/report.csv | cut -d , -f 1 | tr '\n' ' ' | sed 's/ $//')" ]
+    [ "$(json out/report.json "page['experiments'][1]['compared']['time']['kind']")" = different ]
+    [ "$(json out/report.json "page['experiments'][1]['compared']['ratio']['value']")" = 2 ]
+    [ "$(json out/report.json "page['experiments'][0]['compared']")" = None ]
+    # The same results give the same bytes; a language changes words, not facts.
+    succeeds "$REPORT" single ddp4 --baseline single --out again
+    cmp out/report.json again/report.json
+    succeeds "$REPORT" single ddp4 --baseline single --lang zh --out zh
+    cmp <(sed 's/"language":"en"//' out/report.json) <(sed 's/"language":"zh"//' zh/report.json)
+}
+
+@test "no number of report.md is missing in report.json" {
+    two_runs
+    a_run other name=other seed=3 right=71
+    local language
+    for language in en zh; do
+        rm -rf out
+        succeeds "$REPORT" single ddp4 other --baseline single --lang "$language" --out out
+        succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md
+    done
+    succeeds "$REPORT" other --out out
+    succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md
+}
+
+@test "an own page in a few lines" {
+    two_runs
+    mkdir own
+    cat >own/page.md <<'END'
+# {{experiments | size}} experiments, graded
+
+{{each e in experiments}}
+- {{e.name}}: {{e.accuracy | percent 1}}, {{use "own" of=e}}
+{{end}}
+
+{{if charts.accuracies}}
+{{insert "chart accuracies"}}
+{{end}}
+END
+    cat >own/own.md <<'END'
+{{if of.compared}}
+{{use "verdict.time" of=of.compared}}
+{{else}}
+the baseline
+{{end}}
+END
+    succeeds "$REPORT" single ddp4 --baseline single --template own --out out
+    [ "$(sed -n 1,4p out/report.md)" = "# 2 experiments, graded
+
+- single: 64.0 %, the baseline
+- ddp4: 60.0 %, is 2.00 times as fast [$(json out/report.json "'%.2f, %.2f' % tuple(page['experiments'][1]['compared']['ratio'][k] for k in ('low', 'high'))")]" ] ||
+        fail "$(cat out/report.md)"
+    [ -s out/figures/accuracies.svg ] || ! command -v gnuplot
+    grep -q 'own/page.md' out/manifest.yaml
+}
+
+@test "a word changed in a copied template shows on the page, and makes another report" {
+    two_runs
+    local key
+    cp -r "$BIN/../share/lockstep/report/en" own
+    key=$("$REPORT" single ddp4 --baseline single --template own --out x --print-key)
+    sed -i 's/Times as fast/Swiftness/' own/experiments.md
+    [ "$("$REPORT" single ddp4 --baseline single --template own --out x --print-key)" != "$key" ]
+    succeeds "$REPORT" single ddp4 --baseline single --template own --out out
+    grep -q '| Swiftness |' out/report.md
+}
+
+@test "a mistake in a template is refused with its place, before anything is written" {
+    two_runs
+    mkdir own
+    printf '# T\n\n{{runs[0].acuracy}}\n' >own/page.md
+    fails_with 3 "own/page.md:3: there is no 'acuracy' here" "$REPORT" single --template own --out out
+    printf '# {{if runs}}\n' >own/page.md
+    fails_with 3 "own/page.md:1: this block has no" "$REPORT" single --template own --out out
+    printf '{{use "none"}}\n' >own/page.md
+    fails_with 3 "own/page.md:1: cannot .*none.md" "$REPORT" single --template own --out out
+    printf '\377\376' >own/page.md
+    fails_with 3 "own/page.md': it is not UTF-8 text" "$REPORT" single --template own --out out
+    printf '{{insert "chart none"}}\n' >own/page.md
+    fails_with 3 "there is no chart 'none'" "$REPORT" single --template own --out out
+    fails_with 3 "cannot read the templates in 'nothing'" "$REPORT" single --template nothing --out out
+    mkdir empty
+    fails_with 3 "no template" "$REPORT" single --template empty --out out
+    [ ! -e out/report.md ] && [ ! -e out/manifest.yaml ]
+}

@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/elementary.h"
 #include "base/error.h"
@@ -181,6 +182,17 @@ static inline double update_scale(const update_rule *r, int samples) {
 // Returns Adam's correction of a mean that began at 0 and has seen steps 0 to `step`.
 static inline float update_bias_correction(float beta, uint64_t step) {
     return (float)(1 / (1 - elementary_power((double)beta, step + 1)));
+}
+
+// Returns the numbers of an update of group 0 after a step of so many samples.
+static inline update_numbers update_numbers_of(const update_rule *r, int samples) {
+    update_numbers n = {.scale = (float)update_scale(r, samples),
+                        .lr = r->lr,
+                        .weight_decay = r->weight_decay,
+                        .correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step),
+                        .correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step)};
+    memcpy(n.hyper, r->hyper, sizeof n.hyper);
+    return n;
 }
 
 // Returns the rule of one group: its rate and decay take the place of those of group 0.

@@ -147,13 +147,8 @@ static void check_pool(int lanes) {
     for (int i = 0; i < ISAS; i++) {
         const kernels *k = kernels_find(isas[i], lanes);
         if (!k) continue;
-        const pool_task t = {.x = x_image.v,
-                             .y = y_image.v,
-                             .kernel_h = SIDE,
-                             .kernel_w = SIDE,
-                             .stride_y = 1,
-                             .stride_x = 1};
-        k->average_pool(&t);
+        const layer_task t = {.l = &l, .x = x_image.v, .y = y_image.v};
+        k->layers[LAYER_AVG_POOL].forward(&t);
         double *values = image_values(&y_image, lanes);
         for (int n = 0; n < lanes * CHANNELS; n++) got[n] = (float)values[n];
         free(values);

@@ -6,11 +6,14 @@
 
 #include "compute/cpu/group_work.h"
 
-typedef struct cpu_layer {
-    void (*forward)(const group_work *g, const unit *u);             // writes z; unfused: y
-    void (*backward)(const group_work *g, const unit *u, float *dx); // unfused: dw and db, too
-    void (*weights)(const group_work *g, const unit *u, float *dw, float *db); // anchor
-} cpu_layer;
-extern const cpu_layer cpu_layers[LAYER_KINDS];
+typedef struct cpu_anchor {
+    void (*forward)(const group_work *g, const unit *u); // writes z
+    void (*backward)(const group_work *g, const unit *u, float *dx);
+    void (*weights)(const group_work *g, const unit *u, float *dw, float *db);
+} cpu_anchor;
+extern const cpu_anchor cpu_anchors[LAYER_KINDS];
+
+void unfused_forward(const group_work *g, const unit *u);
+void unfused_backward(const group_work *g, const unit *u, float *dx); // and its tensors
 
 #endif

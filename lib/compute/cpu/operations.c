@@ -20,9 +20,8 @@ static void run_sum(const group_work *g, const unit *u) {
 static void scale_logits(const group_work *g, const unit *u) {
     if (!u->layers.scale) return;
     const view z = place_view(u->z, g->memory);
-    const activation_task t = {
-        .kind = ACTIVATION_SCALE, .x = z, .y = z, .factor = (float)u->layers.scale->factor};
-    g->e->kernels->activation(&t);
+    const layer_task t = {.l = u->layers.scale, .x = z, .y = z};
+    g->e->kernels->layers[t.l->kind].forward(&t);
 }
 
 static void run_anchor(const group_work *g, const unit *u) {
@@ -31,7 +30,7 @@ static void run_anchor(const group_work *g, const unit *u) {
         run_sum(g, u);
         return;
     }
-    cpu_layers[l->kind].forward(g, u);
+    cpu_anchors[l->kind].forward(g, u);
     scale_logits(g, u);
 }
 
@@ -61,7 +60,7 @@ static void add_gradient(const group_work *g, const unit *u) {
 static void run_anchor_input(const group_work *g, const unit *u) {
     const layer *l = u->layers.anchor;
     if (l) {
-        cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
+        cpu_anchors[l->kind].backward(g, u, input_gradient(g, u));
         return;
     }
     pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
@@ -70,8 +69,8 @@ static void run_anchor_input(const group_work *g, const unit *u) {
 
 static void run_anchor_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.anchor;
-    cpu_layers[l->kind].weights(g, u, g->gradients + l->weight,
-                                l->has_bias ? g->gradients + l->bias : NULL);
+    cpu_anchors[l->kind].weights(g, u, g->gradients + l->weight,
+                                 l->has_bias ? g->gradients + l->bias : NULL);
 }
 
 static epilogue_task epilogue(const group_work *g, const unit *u) {
@@ -228,7 +227,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_MOMENTS: run_moments(g, u); break;
     case OP_EPILOGUE:
     case OP_EPILOGUE_AGAIN: run_epilogue(g, u); break;
-    case OP_UNFUSED: cpu_layers[u->layers.unfused->kind].forward(g, u); break;
+    case OP_UNFUSED: unfused_forward(g, u); break;
     case OP_LOSS: run_loss(g, u); break;
     case OP_EPILOGUE_ACTIVATION: run_epilogue_activation(g, u); break;
     case OP_EPILOGUE_SECOND:
@@ -239,9 +238,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_EPILOGUE_BACKWARD: run_epilogue_backward(g, u); break;
     case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, u); break;
     case OP_ANCHOR_INPUT: run_anchor_input(g, u); break;
-    case OP_UNFUSED_BACKWARD:
-        cpu_layers[u->layers.unfused->kind].backward(g, u, input_gradient(g, u));
-        break;
+    case OP_UNFUSED_BACKWARD: unfused_backward(g, u, input_gradient(g, u)); break;
     case OP_ADD_GRADIENT: add_gradient(g, u); break;
     case OP_NORM:
     case OP_NORM_BACKWARD:

@@ -50,7 +50,8 @@ static void update_part(const update_run *r, update_task *t, size_t first, size_
         next = groups ? first + ARENA_ALIGNMENT : end;
         while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
         if (next > end) next = end;
-        t->rule = &rule;
+        t->numbers.lr = rule.lr;
+        t->numbers.weight_decay = rule.weight_decay;
         t->first = first;
         t->count = next - first;
         if (!frozen) x->kernels->update(t);
@@ -62,7 +63,6 @@ static void update_body(void *argument, int member) {
     engine *e = r->e;
     const execution *x = &e->execution;
     const gradients *g = &e->gradients;
-    const float *hyper = r->rule->hyper;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
     const size_t n = g->own_end - g->own_first, members = (size_t)team_size(e->team);
@@ -70,13 +70,12 @@ static void update_body(void *argument, int member) {
     const size_t first = g->own_first + lines * (size_t)member / members * GROUP;
     size_t end = g->own_first + lines * ((size_t)member + 1) / members * GROUP;
     if (end > g->own_end) end = g->own_end;
-    update_task t = {.scale = (float)update_scale(r->rule, ownership_samples(&e->ownership)),
+    update_task t = {.kind = e->kind,
+                     .numbers = update_numbers_of(r->rule, ownership_samples(&e->ownership)),
                      .parameters = x->parameters,
                      .state = e->state[0],
                      .state2 = e->state[1],
-                     .gradient = g->reduced,
-                     .correction1 = update_bias_correction(hyper[HYPER_BETA1], r->rule->step),
-                     .correction2 = update_bias_correction(hyper[HYPER_BETA2], r->rule->step)};
+                     .gradient = g->reduced};
     update_part(r, &t, first, end);
     m->digest = x->kernels->digest(x->parameters, first, end > first ? end - first : 0);
     if (member == 0) batch_norm_update(x, &e->ownership, g->reduced);

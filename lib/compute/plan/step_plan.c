@@ -202,8 +202,9 @@ static void add_input(step_plan *plan, int i) {
     if (source && source->options.sums_with_reader) writes_tensors(plan, source->norm);
 }
 
+// That of an epilogue's second operand has an operation of its own.
 static bool has_input_gradient(const unit_layers *u) {
-    return u->source.gradient || (u->sum && u->second.gradient);
+    return u->source.gradient || (unit_has_second(u) && !u->plus && u->second.gradient);
 }
 
 static void add_backward(step_plan *plan, const demand *d, int i) {
@@ -214,7 +215,7 @@ static void add_backward(step_plan *plan, const demand *d, int i) {
         return;
     }
     if (u->unfused) {
-        if (!u->source.gradient && layer_weights(u->unfused) == 0) return;
+        if (!has_input_gradient(u) && layer_weights(u->unfused) == 0) return;
         add(plan, OP_UNFUSED_BACKWARD, i);
         writes_tensors(plan, u->unfused);
     } else {

@@ -155,7 +155,8 @@ static status cut(cutting *c, error *err) {
         const status rc = take_unit(u, c, err);
         if (rc != STATUS_OK) return rc;
         u->source.unit = from;
-        if (u->sum) u->second.unit = c->unit[layer_second_source(p, first) + 1];
+        if (layer_has_second(&p->layers[first]))
+            u->second.unit = c->unit[layer_second_source(p, first) + 1];
         c->unit[c->at] = c->list->count++;
         find_shapes(u);
         number_norm(c->list, u);

@@ -24,16 +24,12 @@ typedef struct cuda_unit {
     float *dx, *dx_total, *second_dx;
     float *z, *y, *dy;
     uint8_t *argmax;
-    // The tasks of its kernels, as far as it has such layers; `dropout` is forward's, and
-    // epilogue_gradient is for what follows OP_EPILOGUE_ACTIVATION. They lack only the pointers
-    // into the step input.
-    conv_task conv;
+    // The tasks of its kernels, as far as it has such layers; epilogue_gradient is for what follows
+    // OP_EPILOGUE_ACTIVATION. They lack only the pointers into the step input.
+    cuda_conv_task conv;
     norm_task norm;
-    epilogue_task epilogue, epilogue_gradient, inference_epilogue;
-    pool_task pool;
-    dropout_task dropout;
-    activation_task activation; // or the scale of the logits, in place
-    group_norm_task group_norm;
+    cuda_epilogue_task epilogue, epilogue_gradient, inference_epilogue;
+    cuda_layer_task layer; // unfused; or the scale of the logits, in place
 } cuda_unit;
 
 typedef struct cuda_plan {
@@ -56,8 +52,8 @@ typedef struct cuda_plan {
     bool uses_blas;
     // Tasks without a unit. They, too, lack the pointers into the step input.
     load_task load;
-    loss_task loss;
-    update_task update;
+    cuda_loss_task loss;
+    cuda_update_task update;
 } cuda_plan;
 
 // The steps of making a plan, in this order; then cuda_make_tasks() (arrays.h). cuda_plan_close()

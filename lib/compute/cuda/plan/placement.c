@@ -153,7 +153,7 @@ static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
     status rc;
     for (int i = 0; i < p->units.count; i++) {
         if (!p->placed[i].ours) continue;
-        const conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
+        const cuda_conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
         workspace = larger(workspace, p->sums_by->conv_workspace(&t, p->lanes, shards));
         counters = larger(counters, p->sums_by->conv_counters(&t, p->lanes, shards));
         transforms = larger(transforms, p->sums_by->conv_transforms(&t, p->lanes, shards));

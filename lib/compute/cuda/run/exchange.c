@@ -37,11 +37,11 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
     const size_t samples = (size_t)groups * sizeof *x->samples;
     const size_t targets = (size_t)groups * GROUP * sizeof *x->targets;
     const cut c = {0, groups, GROUP, x->samples};
-    const loss_task t = {.classes = e->plan.program->classes,
-                         .smoothing = e->plan.options.label_smoothing,
-                         .targets = x->targets,
-                         .logits = logits,
-                         .losses = losses};
+    const cuda_loss_task t = {.classes = e->plan.program->classes,
+                              .smoothing = e->plan.options.label_smoothing,
+                              .targets = x->targets,
+                              .logits = logits,
+                              .losses = losses};
     status rc;
     TRY(cuda_select(d, err));
     TRY(cuda_enqueue_copy(d, x->samples, x->samples_host, samples, cudaMemcpyHostToDevice, what,

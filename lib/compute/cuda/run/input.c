@@ -59,8 +59,7 @@ static void write_samples(const engine *e, const batch *b) {
     size_t from = 0;
     int samples = 0;
     for (int v = 0; v < b->shards; v++) samples += b->count[v];
-    *h->numbers =
-        (step_numbers){.epoch = b->epoch, .samples = samples, .scale = (float)(1.0 / samples)};
+    *h->numbers = (step_numbers){.epoch = b->epoch, .samples = samples};
     for (size_t s = 0; s < (size_t)(b->end_shard - b->first_shard); s++)
         for (size_t n = 0; n < (size_t)h->count[s]; n++, from++) {
             const size_t to = s * lanes + n;

@@ -35,7 +35,7 @@ out:
 
 // Of the logits, or of their gradients.
 static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
-    if (u->layers.scale) cuda_activation(cuda_main(&e->device), c, &u->activation);
+    if (u->layers.scale) cuda_scale(cuda_main(&e->device), c, &u->layer);
 }
 
 // z alone, without further results.
@@ -123,7 +123,7 @@ static void run_load(const engine *e, const cut *c, bool training) {
 }
 
 static void run_loss(const engine *e, const cut *c, const cuda_unit *u) {
-    loss_task t = e->plan.loss;
+    cuda_loss_task t = e->plan.loss;
     t.targets = e->input.device.targets;
     cuda_loss(cuda_main(&e->device), c, &t);
     scale_logits(e, c, u);
@@ -137,7 +137,7 @@ static status run_send(const engine *e, const cut *c, const cuda_unit *u, error 
 
 // The engine's own losses are zeros.
 static status run_receive_gradient(const engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const loss_task *t = &e->plan.loss;
+    const cuda_loss_task *t = &e->plan.loss;
     const float *given = e->part.losses;
     status rc;
     TRY(cuda_receive_blocks(e, c, shape_size(u->layers.y), u->layers.last ? u->z : u->dy, err));
@@ -256,7 +256,7 @@ status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stre
 }
 
 status cuda_run_update(engine *e, error *err) {
-    update_task t = e->plan.update;
+    cuda_update_task t = e->plan.update;
     t.numbers = e->input.device.numbers;
     t.norms.all_count = e->input.device.all_count;
     cuda_update(cuda_main(&e->device), &t);

@@ -128,12 +128,7 @@ float *cuda_reduced(engine *e) {
 
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
-    n->scale = (float)update_scale(r, n->samples);
-    n->lr = r->lr;
-    n->weight_decay = r->weight_decay;
-    memcpy(n->hyper, r->hyper, sizeof n->hyper);
-    n->correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step);
-    n->correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step);
+    n->update = update_numbers_of(r, n->samples);
     n->result = e->results.pending;
     if (e->model.parameter_groups) memcpy(n->groups, r->groups, sizeof n->groups);
 }

@@ -2,7 +2,8 @@
 # Packages of the distribution and of PyPI, and the targets that install them.
 
 # Packages of Debian and Ubuntu, by purpose: building, running and testing; lint; comparisons with
-# PyTorch; report.tex; shell completions; ranks on several hosts, and their tests; fuzzing with libFuzzer.
+# PyTorch; report.tex; shell completions; pages in a browser; ranks on several hosts, and their
+# tests; fuzzing with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        libcmark-gfm-dev libcmark-gfm-extensions-dev \
@@ -14,6 +15,9 @@ DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
 TORCH               ?= torch
 DEPS_LATEX_PACKAGES := pandoc
 DEPS_SHELLS_PACKAGES := zsh fish
+# Fonts of Chinese, without which its pages have another size. Ubuntu's chromium is a snap, which
+# does not start in containers and cannot read $TMPDIR: there the tests are skipped.
+DEPS_BROWSER_PACKAGES := chromium poppler-utils fonts-noto-cjk
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
@@ -53,6 +57,8 @@ deps-latex: ## Install pandoc: reports have report.tex, and its tests run instea
 	@scripts/install-deps $@ $(DEPS_LATEX_PACKAGES)
 deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
+deps-browser: ## Install Chromium (Debian; Ubuntu has it only as a snap): tests of pages in a browser run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_BROWSER_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Pages as Chromium lays them out: each kind, in both languages, wide and narrow, light, dark and
-# printed (tests/python/browser.py). LOCKSTEP_SCREENSHOTS is a folder for the pictures.
+# printed (tests/python/browser.py). LOCKSTEP_SCREENSHOTS is a folder in which pictures are kept.
 
 load helpers
 load reports
@@ -9,8 +9,8 @@ load reports
 setup() {
     begin_report
     need_program gnuplot
-    need_program chromium
-    need_program pdftotext
+    command -v chromium >/dev/null || skip "chromium is not installed (make deps-browser)"
+    command -v pdftotext >/dev/null || skip "pdftotext is not installed (make deps-browser)"
     timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$WORK/profile" \
         --dump-dom about:blank >/dev/null 2>&1 || skip "chromium does not start here"
 }
@@ -22,8 +22,7 @@ looks_good() {
     for language in en zh; do
         succeeds "$REPORT" "$@" --lang "$language" --out "$name-$language"
     done
-    run "$PYTHON" "$ROOT/tests/python/browser.py" chromium "${LOCKSTEP_SCREENSHOTS:-$WORK/pictures}" \
-        "$name"-{en,zh}/report.html
+    run "$PYTHON" "$ROOT/tests/python/browser.py" chromium "$WORK/browser" "$name"-{en,zh}/report.html
     [ "$status" -eq 0 ] || fail "$output"
 }
 

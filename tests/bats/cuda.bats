@@ -395,7 +395,7 @@ END
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out exact --device cuda
     succeeds "$BIN/report" -q exact --baseline "$made/cuda" --out report
     grep -qF "not like for like: math exact vs fast |" report/report.md || fail "$(<report/report.md)"
-    grep -qF "| **Device** | cuda, math: fast | cuda, math: exact |" report/report.md || fail "$(<report/report.md)"
+    grep -qF "| cuda, math: fast |" report/report.md && grep -qF "| cuda, math: exact |" report/report.md || fail "$(<report/report.md)"
 }
 
 @test "--math exact: evaluate makes the CPU's predictions under the CPU's key" {

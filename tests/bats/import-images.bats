@@ -543,14 +543,14 @@ END
     "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run/train
     "$BIN/evaluate" -q --device cpu --model run/train/model.st.zst --data "$OUT/test.st.zst" --out run/evaluate
     succeeds "$BIN/report" run --out report
-    grep -B5 'Each run was executed once' report/report.md | grep -q '^5 of 6 test images of s are also training images: an accuracy on them says nothing\.$'
+    sed -n 5p report/report.md | grep -qF '**5 of 6 test images of s are also training images: an accuracy on them says nothing.**'
     succeeds "$BIN/report" run --lang zh --out report
-    grep -q '^有 5 张测试图像（共 6 张，数据集 s）同时也是训练图像' report/report.md
+    grep -q '^\*\*有 5 张测试图像（共 6 张，数据集 s）同时也是训练图像' report/report.md
     "$BIN/manifest" verify run/evaluate/manifest.yaml
     # Where the data are not, too; but not for a model of other training data.
     mv "$OUT" moved
     succeeds "$BIN/report" run --out report
-    grep -q '^5 of 6 test images' report/report.md
+    grep -q '^\*\*5 of 6 test images' report/report.md
     cp -r moved/test.st.zst moved/manifest.yaml .
     rm s/train/c000/copy.png
     "$IMPORT" -q --from s --size 8 --out "$OUT" 2>warned

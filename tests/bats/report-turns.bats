@@ -127,11 +127,11 @@ interval() {
     turns t a:0.001 b:0.0012
     succeeds "$REPORT" b --baseline a --turns t --out out
     grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
-    says out/report.md "b needs 4 cores and had 2: its time says nothing about 4 devices."
+    says out/report.md "Times with † are simulated, and say nothing about that many devices: b ran 4 ranks on 2 cores."
     says out/report.md "| only the cost of 4 ranks here |"
     [ "$(compared out/report.json b "c['time']['kind'], c['simulated'], c['crowd']['devices'], c['crowd']['needed']")" = "('cost', True, 2, 4)" ]
     succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
-    says zh/report.md "b 需要 4 个核心，实有 2 个：其用时不能说明 4 个设备的情况。"
+    says zh/report.md "带 † 的用时为模拟值，不能说明那么多设备的情况：b 在 2 个核心上运行 4 个进程。"
     says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
 }
 

@@ -478,23 +478,6 @@ END
     lacks out/report.md "V (virtual"
 }
 
-@test "no table of a comparison is cut in a window 1200 pixels wide" {
-    need_program chromium
-    thrice a name=single-workers shards=1
-    thrice b name=ddp4-same-batch ranks=4 shards=4
-    thrice c name=dp4-rank-batch ranks=4 shards=4 workers=2
-    succeeds "$REPORT" b c --baseline a --out out
-    cat out/report.html - >wide.html <<'END'
-<script>
-const cut = [...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth);
-document.title = "cut: " + cut.map(e => e.textContent.slice(0, 40)).join("; ") + ".";
-</script>
-END
-    timeout 60 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$WORK/profile" --window-size=1200,900 \
-        --dump-dom wide.html >dom 2>/dev/null || skip "chromium does not start here"
-    grep -q "<title>cut: .</title>" dom || fail "$(grep -o '<title>[^<]*' dom)"
-}
-
 @test "phases that do not add up are reported" {
     a_run a phases=0.95
     succeeds "$REPORT" a --out out

@@ -5,12 +5,16 @@
     browser.py CHROMIUM FOLDER PAGE.html...
 
 Each page is laid out 1280 and 390 pixels wide, light and dark (tests/fixtures/page_checks.js), and
-printed: no heading stands at the foot of a sheet. FOLDER gets a screenshot of each.
+printed: no heading stands at the foot of a sheet. FOLDER gets what that needs. If LOCKSTEP_SCREENSHOTS
+is set, that folder gets each page as it is printed, and a picture of its first screen, light and
+dark.
 """
 import html
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -70,6 +74,14 @@ def lonely_headings(chromium, folder, page):
             for sheet in sheets[:-1] if sheet and sheet[-1] in headings]
 
 
+def keep(chromium, folder, page, kept):
+    name = page.parent.name
+    shutil.copy(folder / f"{name}.pdf", kept)
+    for scheme, arguments in SCHEMES.items():
+        browse(chromium, folder, *arguments, "--window-size=1280,900", f"--screenshot={kept / f'{name}-{scheme}.png'}",
+               page.as_uri())
+
+
 def main():
     chromium, folder, *names = sys.argv[1:]
     folder, pages = pathlib.Path(folder).resolve(), [pathlib.Path(name).resolve() for name in names]
@@ -77,7 +89,10 @@ def main():
     found = faults(chromium, folder, pages)
     for page in pages:
         found += lonely_headings(chromium, folder, page)
-        browse(chromium, folder, "--window-size=1280,900", f"--screenshot={folder / (page.parent.name + '.png')}", page.as_uri())
+        if "LOCKSTEP_SCREENSHOTS" in os.environ:
+            kept = pathlib.Path(os.environ["LOCKSTEP_SCREENSHOTS"]).resolve()
+            kept.mkdir(parents=True, exist_ok=True)
+            keep(chromium, folder, page, kept)
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

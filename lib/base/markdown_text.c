@@ -2,24 +2,27 @@
 #include "base/markdown_text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "base/printable.h"
 
 enum { MARK_BYTES = 3 };
 
-// Is there one of the characters U+E000 to U+E002?
-static bool is_mark(const char *at) {
-    const unsigned char last = strncmp(at, "\xee\x80", 2) == 0 ? (unsigned char)at[2] : 0;
-    return last >= 0x80 && last <= 0x82;
-}
-
-// Appends a byte, or the character that a mark or a line break becomes. Returns what was read.
-static size_t write_literal(text *out, const char *at) {
-    if (is_mark(at)) {
-        text_append(out, "?");
-        return MARK_BYTES;
+// Returns a copy without what may deceive a reader, and without the characters U+E000 to U+E002,
+// which mark figures. free() it.
+static char *clean(const char *string) {
+    char *copy = memory_string(string);
+    (void)printable(copy, false);
+    char *to = copy;
+    for (const char *at = copy; *at;) {
+        const bool mark = strncmp(at, "\xee\x80", 2) == 0 && (unsigned char)at[2] <= 0x82;
+        *to++ = mark ? '?' : *at;
+        at += mark ? MARK_BYTES : 1;
     }
-    text_bytes(out, *at == '\n' ? " " : at, 1);
-    return 1;
+    *to = 0;
+    return copy;
 }
 
 // Is this the beginning of a block: of a line, or behind the signs of lists and quotes?
@@ -40,26 +43,31 @@ static bool opens_block(const char *at) {
     return strchr("-+", *at) && (is_end(at[1]) || at[1] == *at);
 }
 
-// Would the character mean something inside a line? At the end of a heading, "#" does.
-static bool is_special(const char *at) {
+// Would the character mean something inside a line? "#" does at the end of a heading; there begins
+// `tail`.
+static bool is_special(const char *at, const char *tail) {
     static const char always[] = "\\`*_<|$";
     if (strchr(always, *at)) return true;
     if (*at == ']') return at[1] && strchr("([:", at[1]);
     if (*at == '~') return at[1] == '~';
     if (*at == '&') return at[1] == '#' || ((at[1] | 32) >= 'a' && (at[1] | 32) <= 'z');
-    return *at == '#' && at[strspn(at, "# \n")] == 0;
+    return *at == '#' && at >= tail;
 }
 
 void markdown_escape(text *out, const char *string) {
+    char *own = clean(string);
     const bool begin = begins_block(out);
-    if (begin) string += strspn(string, " \n");
-    const size_t digits = begin ? strspn(string, "0123456789") : 0;
-    for (const char *at = string; *at;) {
-        const bool first = begin && at == string;
-        const bool number = digits && at == string + digits && strchr(".)", *at) && is_end(at[1]);
-        if (is_special(at) || number || (first && opens_block(at))) text_append(out, "\\");
-        at += write_literal(out, at);
+    const char *first = own + (begin ? strspn(own, " \n") : 0);
+    const size_t digits = begin ? strspn(first, "0123456789") : 0;
+    const char *tail = own + strlen(own);
+    while (tail > first && strchr("# \n", tail[-1])) tail--;
+    for (const char *at = first; *at; at++) {
+        const bool opens = begin && at == first && opens_block(at);
+        const bool number = digits && at == first + digits && strchr(".)", *at) && is_end(at[1]);
+        if (is_special(at, tail) || number || opens) text_append(out, "\\");
+        text_bytes(out, *at == '\n' ? " " : at, 1);
     }
+    free(own);
 }
 
 // The length of the longest row of backticks.
@@ -78,40 +86,35 @@ static void write_fence(text *out, size_t length) {
 }
 
 void markdown_code(text *out, const char *string) {
-    const size_t fence = longest_fence(string) + 1;
+    char *own = clean(string);
+    const size_t fence = longest_fence(own) + 1;
     const char *gap = fence > 1 ? " " : "";
-    if (!*string) return;
-    write_fence(out, fence);
-    text_append(out, gap);
-    while (*string) string += write_literal(out, string);
-    text_append(out, gap);
-    write_fence(out, fence);
+    for (char *at = own; (at = strchr(at, '\n'));) *at = ' ';
+    if (*own) {
+        write_fence(out, fence);
+        text_format(out, "%s%s%s", gap, own, gap);
+        write_fence(out, fence);
+    }
+    free(own);
 }
 
 void markdown_code_block(text *out, const char *code) {
-    const size_t least = 3, longest = longest_fence(code), length = strlen(code);
+    char *own = clean(code);
+    const size_t least = 3, longest = longest_fence(own), length = strlen(own);
     const size_t fence = longest < least ? least : longest + 1;
     write_fence(out, fence);
-    text_append(out, "\n");
-    while (*code)
-        if (*code == '\n')
-            text_bytes(out, code++, 1);
-        else
-            code += write_literal(out, code);
-    if (length && code[-1] != '\n') text_append(out, "\n");
+    text_format(out, "\n%s%s", own, length && own[length - 1] != '\n' ? "\n" : "");
     write_fence(out, fence);
     text_append(out, "\n");
+    free(own);
 }
 
 void markdown_literal(text *out, const char *code) {
-    while (*code) {
-        if (strncmp(code, "```", 3) == 0) {
-            text_append(out, "`` ");
-            code += 3;
-        } else if (*code == '\n') {
-            text_bytes(out, code++, 1);
-        } else {
-            code += write_literal(out, code);
-        }
+    char *own = clean(code);
+    for (char *at = own, *fence; *at; at = fence ? fence + 3 : at + strlen(at)) {
+        fence = strstr(at, "```");
+        text_bytes(out, at, fence ? (size_t)(fence - at) : strlen(at));
+        if (fence) text_append(out, "`` ");
     }
+    free(own);
 }

@@ -276,7 +276,7 @@ static part *open_part(blocks *b) {
     return &owner->items[owner->count - 1];
 }
 
-static status open(blocks *b, reader *r, bool elif) {
+static status begin_block(blocks *b, reader *r, bool elif) {
     if (b->count == TEMPLATE_DEPTH) return wrong(r, "too many blocks in each other");
     part_list *owner = b->into;
     b->into = &owner->items[owner->count - 1].body;
@@ -287,7 +287,7 @@ static status open(blocks *b, reader *r, bool elif) {
 static status read_if(blocks *b, reader *r, bool elif) {
     part *p = add_part(b->into, PART_IF, r->line);
     const status rc = read_expression(r, 0, &p->value);
-    return rc == STATUS_OK ? open(b, r, elif) : rc;
+    return rc == STATUS_OK ? begin_block(b, r, elif) : rc;
 }
 
 static status read_elif(blocks *b, reader *r) {
@@ -304,7 +304,7 @@ static status read_each(blocks *b, reader *r) {
     if (!take(r, "in")) return wrong(r, "expected 'in'");
     rc = read_expression(r, 0, &p->value);
     if (rc == STATUS_OK && take(r, "if")) rc = read_expression(r, 0, &p->condition);
-    return rc == STATUS_OK ? open(b, r, false) : rc;
+    return rc == STATUS_OK ? begin_block(b, r, false) : rc;
 }
 
 static status read_let(blocks *b, reader *r) {
@@ -318,7 +318,7 @@ static status read_define(blocks *b, reader *r) {
     if (b->count) return wrong(r, "'define' within a block");
     part *p = add_part(b->into, PART_DEFINE, r->line);
     p->text = take_word(r);
-    return p->text ? open(b, r, false) : wrong(r, "expected a name");
+    return p->text ? begin_block(b, r, false) : wrong(r, "expected a name");
 }
 
 static status read_use(blocks *b, reader *r, bool alone) {

@@ -421,7 +421,7 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     put_string(root, "title", o ? o->title : NULL);
     put_string(root, "author", o ? o->author : NULL);
     put_string(root, "student", o ? o->student : NULL);
-    put_boolean(root, "discussed", o && o->discussion);
+    put_boolean(root, "discussed", false); // by what has read the author's text
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));
     const status rc = put_whole(root, r, err);

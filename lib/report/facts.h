@@ -5,7 +5,7 @@
 #define LOCKSTEP_REPORT_FACTS_H
 
 #include "base/yaml_tree.h"
-#include "report/published.h"
+#include "report/published_figures.h"
 #include "report/report.h"
 
 typedef struct facts {

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/facts.h"
-#include "report/published.h"
+#include "report/published_figures.h"
 
 // ---- Verdicts ----
 

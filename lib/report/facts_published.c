@@ -6,7 +6,7 @@
 
 #include "audit/number.h"
 #include "report/facts.h"
-#include "report/published.h"
+#include "report/published_figures.h"
 
 // ---- Beside ours ----
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts.h"
-#include "report/published.h"
+#include "report/published_figures.h"
 #include "results/reproduction.h"
 
 // ---- Rows ----

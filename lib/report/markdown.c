@@ -8,6 +8,7 @@
 #include <cmark-gfm.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 // ---- Reading ----
 

@@ -35,6 +35,8 @@ typedef struct composition {
     page_templates *templates;
     facts facts;
     drawing_list drawings;
+    text discussion; // the author's, as Markdown
+    bool undrawn;    // it says that gnuplot is missing
 } composition;
 
 // Returns the id of a drawing: the chart's name without "_", in a part of the page after the name
@@ -59,6 +61,9 @@ static status insert_chart(composition *c, const yaml_node *root, const char *na
     else if (chart->kind == YAML_MAPPING)
         rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
     if (!svg) {
+        const bool missing = rc == STATUS_OK && chart->kind == YAML_MAPPING && !c->undrawn;
+        if (missing) rc = page_write(c->templates, "page.no_drawing", &c->facts, NULL, c, out, err);
+        c->undrawn |= missing;
         free(id);
         return rc;
     }
@@ -79,13 +84,16 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
         return insert_chart(c, root, name + strlen(chart), out, err);
     if (strcmp(name, "discussion") != 0)
         return error_set(err, STATUS_INPUT, "there is no part '%s'", name);
-    return c->o->discussion ? written_read(c->o->discussion, out, err) : STATUS_OK;
+    text_append(out, text_string(&c->discussion));
+    return STATUS_OK;
 }
 
 static status compose(composition *c, text *markdown, text *json, error *err) {
     char *written = NULL;
     status rc;
+    if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
     TRY(facts_make(&c->facts, c->r, c->o, err));
+    yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
     TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
     TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
     TRY(json_from_yaml(c->facts.root, &written, err));
@@ -103,6 +111,7 @@ static void close_composition(composition *c) {
         free(c->drawings.items[i].svg);
     }
     free(c->drawings.items);
+    text_release(&c->discussion);
 }
 
 static status write_output(const char *folder, const char *name, const text *content, manifest *m,

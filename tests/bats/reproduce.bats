@@ -340,3 +340,34 @@ state_has() {
     fails_with 3 "its experiment is 'stranger', which is not in the plan" "$BIN/report" runs/* --plan plan.yaml --out out
     [ ! -e out ]
 }
+
+# a_row NAME EPOCHS PUBLISHED: its run, with an accuracy of 70 % [60.4, 78.1].
+a_row() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "runs/$1" name="$1" epochs="$2" right=70 \
+        published="[{\"source\": \"X1\", \"accuracy\": $3}]"
+}
+
+@test "the answer counts the rows whose published accuracy is within our interval" {
+    need_python
+    sed -i '/claim:/d' list.yaml
+    "$BIN/plan" reproduction list.yaml --out plan.yaml >lines
+    a_row a 2,1 75.0
+    a_row c 2,1 '[78.5, 90]'
+    a_row b 2,1,1 70.0 # of other epochs: not counted
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/b-alone name=b-alone
+    a_row loader_workers-0 1 '[50, 61]'
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/loader_workers-1 name=loader_workers-1
+    succeeds "$BIN/report" runs/* --plan plan.yaml --out out
+    says out/report.md "**In part: the published accuracy is within our 95 % interval in 2 of 3 rows with the same number of epochs.**"
+    # The nearest point of a range counts.
+    [ "$(json out/report.json "*('%.1f' % r['difference']['value'] for r in page['reproduction']['rows'] if r['difference'])")" = \
+        "-5.0 -8.5 9.0" ]
+    sed -i 's/78.5/78/' runs/c/train/manifest.yaml
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    [[ $output == *"Yes, in accuracy: the published one is within our 95 % interval in all 3 rows"* ]] || fail "$output"
+    sed -i 's/"accuracy": \(75.0\|\[\)/"accuracies": \1/' runs/*/train/manifest.yaml
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    [[ $output == *"Not known yet: no row with a published accuracy was run with its number of epochs."* ]] || fail "$output"
+    succeeds "$BIN/report" runs/* --plan plan.yaml --answer --lang zh
+    [[ $output == *"尚无答案"* ]] || fail "$output"
+}

@@ -223,11 +223,15 @@ static void damaged_templates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),   cmocka_unit_test(figures),
-        cmocka_unit_test(filters),  cmocka_unit_test(conditions),
-        cmocka_unit_test(lists),    cmocka_unit_test(escaping),
+        cmocka_unit_test(values),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(conditions),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(escaping),
         cmocka_unit_test(lines),
-        cmocka_unit_test(mistakes), cmocka_unit_test(damaged_templates),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(damaged_templates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

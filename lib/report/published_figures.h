@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// published.h - the published figures of an experiment, next to ours (private to lib/report).
-#ifndef LOCKSTEP_REPORT_PUBLISHED_H
-#define LOCKSTEP_REPORT_PUBLISHED_H
+// published_figures.h - the published figures of an experiment, next to ours (private to
+// lib/report).
+#ifndef LOCKSTEP_REPORT_PUBLISHED_FIGURES_H
+#define LOCKSTEP_REPORT_PUBLISHED_FIGURES_H
 
 #include <stdbool.h>
 

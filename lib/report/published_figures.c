@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/published.h"
+#include "report/published_figures.h"
 
 const yaml_node *published_of(const run *one) {
     return one->published && one->published->kind == YAML_SEQUENCE ? one->published : NULL;

@@ -12,8 +12,9 @@
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
                                                   "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
 enum { WIDTH = DRAWING_WIDTH, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
-// Characters of a name that leaves room for a second one, or for two more.
-enum { HALF_LEGEND = 18, THIRD_LEGEND = 11 };
+// Characters of a name that takes the whole width, or leaves room for a second one, or for two
+// more.
+enum { WHOLE_LEGEND = 44, HALF_LEGEND = 18, THIRD_LEGEND = 11 };
 
 // In single quotes gnuplot takes every character literally; a quote is doubled.
 static void quote(text *out, const char *string) {
@@ -91,11 +92,16 @@ static bool is_covered(const plot_curve *curves, size_t at) {
     return false;
 }
 
-// Appends the names of a curve and of those that it covers.
+// Appends the names of a curve and of those that it covers, as many as there is room for.
 static void append_names(text *out, const plot_curve *curves, size_t count, size_t at) {
     for (size_t i = at; i < count; i++) {
         if (!curves[i].name || !same_points(&curves[i], &curves[at])) continue;
         if (out->length) text_append(out, " = ");
+        if (out->length &&
+            text_columns(text_string(out)) + text_columns(curves[i].name) > WHOLE_LEGEND) {
+            text_append(out, "…");
+            return;
+        }
         text_append(out, curves[i].name);
     }
 }
@@ -485,7 +491,9 @@ status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) {
     const cloud_view view = {.x_low = c->log      ? low / 1.5
                                       : c->joined ? low - width / 20
                                                   : 0,
-                             .x_high = c->log ? high * 1.5 : high + width / 20,
+                             .x_high = c->log      ? high * 1.5
+                                       : width > 0 ? high + width / 20
+                                                   : 1.05 * high,
                              .y_low = least - height / 20,
                              .y_high = most + height / 8,
                              .log = c->log};

@@ -54,6 +54,7 @@ interval() {
     real_runs
     succeeds "$REPORT" two --baseline one --turns turns --out out
     says out/report.md "For the times per epoch, arms took turns: 3 executions of "
+    # shellcheck disable=SC2016 # Markdown
     grep -q '^| \*\*one\*\* | `turns/manifest.yaml` | turns.st.zst `[0-9a-f]\{12\}` |$' out/report.md || fail "$(cat out/report.md)"
     says out/manifest.yaml "path: ../turns/turns.st.zst"
     says out/manifest.yaml "path: ../turns/manifest.yaml"

@@ -32,7 +32,8 @@ setup() {
     [ "$(json out/report.json "page['runs'][0]['split']['off']")" = 0 ]
     [ "$(json out/report.json "' '.join(f['path'] for f in page['files'] if f['role'] == 'output')")" = \
         "a/train/model.st.zst a/train/steps.st.zst a/evaluate/predictions.st.zst" ]
-    says out/report.md "| \`a/train/manifest.yaml\` | model.st.zst \`"
+    # shellcheck disable=SC2016 # Markdown
+    says out/report.md '| `a/train/manifest.yaml` | model.st.zst `'
     says out/report.md "train-ddp --out 'a folder'"
     [ "$(figure out/report.csv tiny.accuracy)" = 0.7 ]
     [ "$(figure out/report.csv tiny.seconds_per_epoch)" = 1 ]

@@ -209,6 +209,7 @@ YAML
     # The difference of that row comes first.
     if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
     # Without a verdict there is no speed-up of ours.
+    # shellcheck disable=SC2016 # Markdown
     grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| `[0-9a-f]+` \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "the report has a row without figures"
     grep -q '^| \*\*a\*\* | Test accuracy | 12.34 % | .* | X1, table 1 | their box |$' "$report/report.md" || fail "$(cat "$report/report.md")"

@@ -75,8 +75,7 @@ static comparison say(const told *subject, size_t n, const told *baseline, size_
     arm *a = make_arm("version: 1, tool: a", subject, n);
     arm *b = make_arm("version: 1, tool: b", baseline, m);
     text out = {0};
-    if (compare(&a->group, &b->group, NULL, &c, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    if (compare(&a->group, &b->group, NULL, &c, &err) != STATUS_OK) fail_msg("%s", err.message);
     verdict_append_time(&out, &c);
     text_append(&out, " | ");
     verdict_append_accuracy(&out, &c);

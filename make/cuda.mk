@@ -41,7 +41,7 @@ CUDA_OPEN  = $(addprefix lib/compute/cuda/device/,cublas_opened.c $(if $(filter 
 NCCL_C     = lib/compute/cuda/comm/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
-             $(addprefix lib/compute/,layer_kinds.c $(addprefix plan/,step_plan.c units.c))
+             $(addprefix lib/compute/,layer_kinds.c $(addprefix plan/,lifetimes.c step_plan.c units.c))
 # In MODE=races accesses of the backend and of the emulated libraries are watched, and those of
 # their test (tests/emulation/races.h).
 RACES_TEST := tests/emulation/races/test_races.cc
@@ -77,6 +77,9 @@ FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
+# Kernels are long once they are unrolled, and so are the checks of their accesses. AddressSanitizer
+# sees every access that one of these would report.
+EMU_CU_FLAGS := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
@@ -89,7 +92,7 @@ endif
 $(OBJ)/flags-cxx: FORCE
 	@command -v $(firstword $(CXX)) >/dev/null || \
 	    { echo "cannot build: '$(firstword $(CXX))' is not installed: run 'make deps'" >&2; exit 1; }
-	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
+	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_CU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
 $(NVCC_OBJ)/flags: FORCE
 	@$(call keep_flags,$(NVCC) $(NVCCFLAGS_ALL) $(CUDA_CPPFLAGS) $(CUDA_LIBS))
 # As $(OBJ)/members in make/build.mk.
@@ -120,7 +123,7 @@ $(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
 $(EMU)/%.cu.o: %.cu $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CXX,$< (emulated))
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -x c++ -c $< -o $@
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_CU_FLAGS) -MMD -MP -x c++ -c $< -o $@
 $(EMU)/%.cc.o: %.cc $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CXX,$<)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The tests, also under sanitizers, and their golden files.
 
-# JOBS: how many test programs run at the same time; by default one more than there are processors,
-# because some wait. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
-JOBS        ?= $(call once,ONE_MORE,expr `nproc` + 1)
+# JOBS: how many test programs run at the same time; by default two more than there are processors,
+# because many wait. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
+JOBS        ?= $(call once,TWO_MORE,expr `nproc` + 2)
 TEST_PKGS   := cmocka
 TEST_LIBS    = $(call once,TEST_LIBS,$(PKGCONFIG) --libs $(TEST_PKGS) 2>/dev/null)
 

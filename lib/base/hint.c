@@ -24,7 +24,7 @@ typedef struct row {
 #define ALL_DEVICES                                                               \
     "It counts the samples of all devices together; the batch_size of PyTorch's " \
     "DistributedDataParallel is that of one device"
-#define ACTIVATIONS "another activation; those here are 'relu', 'gelu' and 'silu'"
+#define ACTIVATION  "another activation, which is not here"
 #define OPTIMIZER   "another optimizer, which is not here"
 #define SCHEDULE    "another schedule, which is not here"
 #define AUGMENT     "another augmentation, which is not here"
@@ -182,9 +182,9 @@ static const row other[] = {
     {"elu celu selu relu6 prelu leakyrelu lrelu rrelu crelu threshold relu2 squaredrelu glu reglu "
      "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
      "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
-     "relu", ACTIVATIONS},
+     "relu", ACTIVATION},
     {"softmax* logsoftmax*", "relu", IN_LOSS},
-    {"activation", "relu", "each is a layer by its own name: 'relu', 'gelu' and 'silu'"},
+    {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
     {"crossentropy*", "relu", "it is the loss of every model, not a layer"},
     {"nllloss* mseloss* bceloss* bcewithlogits*", "relu",
      "cross entropy is the loss of every model, not a layer"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Converts text to a tree and back with libyaml: reads its events into nodes, and makes the
 // refusals of yaml_tree.h, because line and column are known here.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,25 @@ status yaml_read_text(const char *string, size_t bytes, const char *name, yaml_n
         *root = r.root;
     else
         yaml_free(r.root);
+    return rc;
+}
+
+status yaml_read_file(const char *path, yaml_node **root, error *err) {
+    *root = NULL;
+    status rc = STATUS_FAILED;
+    char *string = NULL;
+    FILE *file = fopen(path, "rbe");
+    if (!file) return error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
+    string = memory_new(YAML_MAX_BYTES + 1, 1);
+    size_t bytes = fread(string, 1, YAML_MAX_BYTES + 1, file);
+    if (ferror(file)) {
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
+        goto out;
+    }
+    rc = yaml_read_text(string, bytes, path, root, err);
+out:
+    free(string);
+    fclose(file);
     return rc;
 }
 

@@ -38,8 +38,7 @@ struct yaml_node {
     int assignment;           // ERROR_IN_ASSIGNMENT: as in `error`
 };
 
-// Reading. `name` is for messages. On failure STATUS_INPUT and *root = NULL. A file that was read
-// before, and has not changed, is not opened again: the caller gets a copy (yaml_file.c).
+// Reading. `name` is for messages. On failure STATUS_INPUT and *root = NULL.
 status yaml_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
 status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_node **root,
                       error *err) MUST_CHECK;

@@ -7,7 +7,7 @@
 //
 // One training step of a rank, as the training loop drives it:
 //
-//     step()      load, forward, loss and backward for the local shards; leaves one
+//     run()       load, forward, loss and backward for the local shards; leaves one
 //                 *gradient buffer* for each node of the reduction tree that covers the local
 //                 leaves (usually one)
 //     (comm)      the exact all-reduce of all ranks' gradient buffers, into reduced()
@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/elementary.h"
 #include "base/error.h"
@@ -111,7 +112,6 @@ typedef struct engine_options {
     engine_exchange exchange;
     void *exchange_context;
     bool deferred; // updates may be pending: the caller collects their results
-    bool apart;    // forward and backward are called separately: a step keeps all its activations
     // GPU: each kernel is launched after the previous one has ended, even if it could wait in
     // place. For comparison.
     bool serial_launches;
@@ -126,8 +126,10 @@ typedef struct engine_options {
     // The parameter group of each line of ARENA_ALIGNMENT floats of the parameter arena. NULL: all
     // are in group 0. Must outlive the engine.
     const uint8_t *parameter_groups;
-    // A pipeline stage: the program is part of a network and runs shard by shard. `receives`: its
-    // input is an activation, not bytes. `sends`: its output is an activation, not logits.
+    // An engine may compute only a part of a step; others compute the rest. `stage`: the program is
+    // part of a network and may run shard by shard. `receives`: its input is an activation, not
+    // bytes. `sends`: its output leaves it (that of a program that is not a stage: the logits), and
+    // the output's gradient comes back. A stage, and an engine that sends, run in parts (run_part).
     bool stage, receives, sends;
     // Trace of the phases; read when the engine is opened. NULL: none. `track` is that of the
     // calling thread; tracks for the other threads are added, named `track_name` and a number.
@@ -135,6 +137,15 @@ typedef struct engine_options {
     trace_track *track;
     const char *track_name;
 } engine_options;
+
+static inline bool engine_runs_in_parts(const engine_options *o) {
+    return o->stage || o->sends;
+}
+
+// Returns true if the program ends in logits.
+static inline bool engine_has_logits(const engine_options *o) {
+    return !(o->stage && o->sends);
+}
 
 // Returns the scale of channel c and sets its shift: a byte becomes byte · scale + *shift.
 static inline float engine_input_scale(const engine_options *o, int c, float *shift) {
@@ -173,6 +184,17 @@ static inline float update_bias_correction(float beta, uint64_t step) {
     return (float)(1 / (1 - elementary_power((double)beta, step + 1)));
 }
 
+// Returns the numbers of an update of group 0 after a step of so many samples.
+static inline update_numbers update_numbers_of(const update_rule *r, int samples) {
+    update_numbers n = {.scale = (float)update_scale(r, samples),
+                        .lr = r->lr,
+                        .weight_decay = r->weight_decay,
+                        .correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step),
+                        .correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step)};
+    memcpy(n.hyper, r->hyper, sizeof n.hyper);
+    return n;
+}
+
 // Returns the rule of one group: its rate and decay take the place of those of group 0.
 static inline update_rule parameter_group_rule(const update_rule *rule, int number, bool *frozen) {
     update_rule own = *rule;
@@ -195,6 +217,36 @@ enum { ENGINE_PENDING = 256 }; // at most this many results are pending
 
 typedef struct engine engine;
 typedef struct unit_list unit_list; // plan/units.h
+
+// A part of a step: forward or backward, of some of the engine's shards. What crosses between
+// engines are blocks of [features][GROUP], one for each group of samples: activations forward,
+// their gradients backward. `in`, `out` and `losses` hold those of all groups of the engine's step.
+typedef struct run_part {
+    bool backward;
+    int first_shard, end_shard; // from 0: the engine's first one
+    // Activations, or gradients of the output. It lies where the engine computes, as do the losses.
+    const float *in;
+    float *out;          // activations, or gradients of the input; in any memory
+    const float *losses; // backward: the sum of each group, if another engine has computed them
+} run_part;
+
+// The reduction tree of an engine's last step.
+typedef struct engine_tree {
+    const reduction_tree *nodes; // numbered by reduction_tree_cover
+    const int *shard_leaves;     // [V + 1]: the first leaf of each shard, then the number of leaves
+} engine_tree;
+
+// What an engine is, for logs and manifests.
+typedef struct engine_description {
+    const char *isa; // instruction set in use; of a GPU: its name
+    size_t memory;   // bytes that the engine holds
+    // Do the images of the data set lie where the engine computes, or was it given none? If not,
+    // every step sends the images that it needs. Only if the backend keeps data.
+    bool has_images;
+    // Do kernels start before those before them have ended? Known after steps. Only if the backend
+    // keeps data.
+    bool launches_early;
+} engine_description;
 
 // One of several copies that are made together.
 typedef struct engine_copy {
@@ -252,7 +304,7 @@ typedef struct backend {
     // Allocates zeroed floats where this engine computes, for exchange between engines of one
     // process. They are freed with the engine; the host must not access them. Returns NULL with
     // `err` filled on failure. Below, "any memory" is memory that any of these engines allocated,
-    // or host memory. memory() counts an allocation only if it is device memory.
+    // or host memory. The engine's description counts an allocation only if it is device memory.
     float *(*allocate)(engine *e, size_t floats, error *err);
     // Copies from any memory to any memory. All copies are complete when it returns.
     status (*copy)(engine *e, const engine_copy *copies, int count, error *err);
@@ -268,54 +320,34 @@ typedef struct backend {
     status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
     // Runs the local part of a step. Afterwards gradient buffer k of gradients() belongs to the
-    // k-th node of the cover of the local leaves in tree() (node numbers by reduction_tree_cover).
-    // The engine owns both; they are valid until the next step. An engine that has all shards
-    // leaves one gradient buffer, which is already the reduced one: a caller that adds nothing to
-    // it may call update() at once, and the gradient buffer then never leaves the device.
-    status (*step)(engine *e, const batch *b, error *err);
-    const reduction_tree *(*tree)(const engine *e);
-    // Returns V + 1 numbers: the first leaf of each shard, then the number of leaves.
-    const int *(*shard_leaves)(const engine *e);
+    // k-th node of the cover of the local leaves in tree(). The engine owns both; they are valid
+    // until the next step. An engine that has all shards leaves one gradient buffer, which is
+    // already the reduced one: a caller that adds nothing to it may call update() at once, and the
+    // gradient buffer then never leaves the device.
+    //
+    // `part` is NULL, or for an engine that runs in parts, each part of the step: forward of one
+    // range of shards after the other, which together are all that have samples, and then backward
+    // of the same ranges in the same order. An engine that is not a stage has a single range. A
+    // stage's gradient buffers are those of its ranges, and only for reduce().
+    status (*run)(engine *e, const batch *b, const run_part *part, error *err);
+    engine_tree (*tree)(const engine *e);
     // Returns the gradient buffers in host memory, for reading and writing. If they could not be
     // copied there, the next call that returns a status reports why.
     float *const *(*gradients)(engine *e, int *count);
-
-    // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
-    // their gradients are blocks of [classes][GROUP], one per group of this engine, in order:
-    // logits_floats() of the last batch, in any memory. forward() requires an engine that was
-    // opened with `apart`; backward() completes the step.
-    status (*forward)(engine *e, const batch *b, error *err);
-    size_t (*logits_floats)(const engine *e);
-    void (*gather_logits)(engine *e, float *logits);
-    // Computes the loss of all groups of `whole`, a batch of all shards. Replaces logits by their
-    // gradients and writes the sum of group g to losses[g]. Both arrays lie where this engine
-    // computes.
+    // Computes the loss of all groups of `whole`, a batch of all shards, for engines that send
+    // logits. Replaces these by their gradients and writes the sum of group g to losses[g]. Both
+    // arrays lie where this engine computes.
     void (*loss)(engine *e, const batch *whole, float *logits, float *losses);
-    status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
-
-    // A step of a pipeline stage: for each range of shards, in order, forward and later backward;
-    // then stage_reduce. Activations and their gradients are blocks of [features][GROUP], one per
-    // group. `in`, `out`, `dout` and `din` hold the blocks of all groups of the step (NULL at the
-    // ends of the pipeline). `in` and `dout` lie where this engine computes; `out` and `din` are in
-    // any memory. stage_floats returns the floats of one block.
-    size_t (*stage_floats)(const engine *e, bool output);
-    status (*stage_forward)(engine *e, const batch *b, int first_shard, int end_shard,
-                            const float *in, float *out, error *err);
-    status (*stage_backward)(engine *e, int first_shard, int end_shard, const float *dout,
-                             float *din, error *err);
-    // Sums the gradient buffers of the ranges into reduced().
-    void (*stage_reduce)(engine *e);
+    // Sums the gradient buffers of engines of one process, which together have all shards in order,
+    // into the first engine's reduced gradient buffer. `exact`: along the tree; else one after
+    // another.
+    status (*reduce)(engine *const *engines, int count, bool exact, error *err);
 
     // Returns the place of the reduced gradient buffer: gradient_floats(program) floats of host
-    // memory. It may be one of the gradient buffers. A caller must write the reduced gradient
-    // buffer there; update() then reads it from there.
+    // memory. It may be one of the gradient buffers. After reduce() it holds the sum; otherwise the
+    // caller must write it there. update() then reads it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
-    // Replaces gradients() and reduced(): sums the gradient buffers of engines of one process,
-    // which together have all shards in order, into the first engine's reduced gradient buffer.
-    // `exact`: along the tree; else one after another. NULL if gradient buffers are in host memory
-    // anyway.
-    status (*reduce_engines)(engine *const *engines, int count, bool exact, error *err);
     // Waits for all pending updates, `count` of them, and writes their results in order. NULL if
     // updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);
@@ -327,7 +359,7 @@ typedef struct backend {
     // they will reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the
     // reason.
     status (*comm_join)(engine *e, const engine_comm *c, comm_way *way, error *why, error *err);
-    // Reduces the gradient buffers. All ranks call it together, between step() and update(). Rank r
+    // Reduces the gradient buffers. All ranks call it together, between run() and update(). Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of the tail of a gradient buffer are filled
     // with `requests`; n < GRADIENT_TAIL. If there are buckets, update() does the reduction, and
@@ -352,24 +384,25 @@ typedef struct backend {
                     error *err);
 
     // Returns the time per phase since the last call, averaged over threads, and resets it. Covers
-    // step, update and infer: the sum over phases is the wall time spent inside these calls.
+    // run, update and infer: the sum over phases is the wall time spent inside these calls.
     phase_times (*times)(engine *e);
 
-    const char *(*isa)(const engine *e); // instruction set in use
-    int (*threads)(const engine *e);
-    size_t (*memory)(const engine *e); // bytes that the engine holds
-    // Returns true if the images of the data set lie where the engine computes, or if it was given
-    // none. If not, every step sends the images that it needs. NULL if the backend does not keep
-    // data.
-    bool (*has_images)(const engine *e);
-    // Returns true if kernels start before those before them have ended; asked after steps. NULL if
-    // the backend launches none.
-    bool (*launches_early)(const engine *e);
+    engine_description (*describe)(const engine *e);
 } backend;
 
 // Returns the number of floats in a gradient buffer of this program.
 static inline size_t gradient_floats(const program *p) {
     return p->parameters + p->buffers + GRADIENT_TAIL;
+}
+
+// Returns the number of floats of a block that crosses between engines.
+static inline size_t block_floats(shape of) {
+    return shape_size(of) * GROUP;
+}
+
+// Returns the shape of what an engine with this program sends; it receives the program's input.
+static inline shape program_output(const program *p) {
+    return p->layers[p->count - 1].out;
 }
 
 // Returns the backend of that name, or NULL. "cpu" always exists.

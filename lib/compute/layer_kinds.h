@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// layer_kinds.h - the kinds of layers, and what distinguishes them outside of their own functions:
-// one row of traits a kind.
+// layer_kinds.h - the layers as one table: the word of each, and what distinguishes it outside of
+// its own functions.
 //
 // Code that treats several kinds alike asks for a trait and names no kind, so that it also holds
 // for kinds that are added later. CONTRIBUTING.md, "Adding a layer", lists what else a kind needs.
@@ -8,32 +8,75 @@
 #define LOCKSTEP_COMPUTE_LAYER_KINDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "base/host_device.h"
+
+// ROW(to, KIND, word, options, the values of its layer_traits). Model files know a layer by its
+// word, and so do its functions: reference_WORD (reference.h), and of an unfused layer WORD and
+// WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
+// that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
+
+// Functions of each element that can end an epilogue. Kernels compute WORD and its derivative
+// (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
+#define SMOOTH_LAYERS(ROW, to)                                                     \
+    ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU, \
+        .torch = "nn.GELU")                                                        \
+    ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
+        .torch = "nn.SiLU")
+
+// Layers that can be a unit by themselves.
+#define UNFUSED_LAYERS(ROW, to)                                                                    \
+    SMOOTH_LAYERS(ROW, to)                                                                         \
+    ROW(to, SCALE, scale, scale, .role = ROLE_SCALE, .activation = ACTIVATION_SCALE,               \
+        .torch = "Scale")                                                                          \
+    ROW(to, MAX_POOL, max_pool, pool, .role = ROLE_POOL, .has_choices = true, .prefix = "pool",    \
+        .torch = "nn.MaxPool2d", .onnx = "MaxPool")                                                \
+    ROW(to, AVG_POOL, avg_pool, pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
+        .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
+    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
+        .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
+        .torch = "nn.Dropout")                                                                     \
+    ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
+        .prefix = "gn", .torch = "nn.GroupNorm")
+
+#define LAYERS(ROW, to)                                                                         \
+    ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \
+        .torch = "nn.Conv2d", .onnx = "Conv")                                                   \
+    ROW(to, LINEAR, linear, linear, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,            \
+        .prefix = "fc", .torch = "nn.Linear", .onnx = "Gemm")                                   \
+    ROW(to, BATCH_NORM, batch_norm, batch_norm, .role = ROLE_NORM, .tensors = TENSORS_CHANNELS, \
+        .has_statistics = true, .prefix = "bn",                                                 \
+        .numbers = {{.key = "momentum", AT(momentum), .otherwise = 0.1, .high = 1}},            \
+        .torch = "nn.BatchNorm", .onnx = "BatchNormalization")                                  \
+    ROW(to, RELU, relu, plain, .role = ROLE_RELU, .activation = ACTIVATION_RELU,                \
+        .torch = "nn.ReLU", .onnx = "Relu")                                                     \
+    ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
+        .onnx = "Flatten")                                                                      \
+    ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \
+        .formula = "a + b", .onnx = "Add")                                                      \
+    UNFUSED_LAYERS(ROW, to)
+
+#define LAYER_KIND(to, KIND, ...) LAYER_##KIND,
+typedef enum layer_kind { LAYERS(LAYER_KIND, ) LAYER_KINDS } layer_kind;
+#undef LAYER_KIND
 
 // The functions of single elements that kernels know, on every device.
+#define ACTIVATION_KIND(to, KIND, ...) ACTIVATION_##KIND,
 typedef enum activation_kind {
     ACTIVATION_NONE,
     ACTIVATION_RELU,
-    ACTIVATION_GELU, // by the error function
-    ACTIVATION_SILU,
-    ACTIVATION_SCALE // the product with a constant
+    SMOOTH_LAYERS(ACTIVATION_KIND, ) // GELU by the error function
+    ACTIVATION_SCALE                 // the product with a constant
 } activation_kind;
+#undef ACTIVATION_KIND
 
-typedef enum layer_kind {
-    LAYER_CONV,
-    LAYER_LINEAR,
-    LAYER_BATCH_NORM,
-    LAYER_RELU,
-    LAYER_MAX_POOL,
-    LAYER_AVG_POOL,
-    LAYER_FLATTEN,
-    LAYER_DROPOUT,
-    LAYER_ADD,
-    LAYER_GELU,
-    LAYER_SILU,
-    LAYER_SCALE,
-    LAYER_GROUP_NORM,
-    LAYER_KINDS
-} layer_kind;
+// Returns true for those of SMOOTH_LAYERS.
+HOST_DEVICE static inline bool is_smooth(activation_kind kind) {
+#define OR_KIND(to, KIND, ...) || kind == ACTIVATION_##KIND
+    return false SMOOTH_LAYERS(OR_KIND, );
+#undef OR_KIND
+}
 
 // Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it
 // begins one.
@@ -45,7 +88,7 @@ typedef enum layer_role {
     ROLE_SMOOTH, // the end of an epilogue, else unfused: an activation that pooling cannot precede
     ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
     ROLE_SCALE,  // with the anchor of the logits, else unfused
-    ROLE_SUM,    // the only role with two inputs
+    ROLE_SUM,    // of two inputs
     ROLE_VIEW,   // the same values as another shape
     ROLE_UNFUSED,
 } layer_role;
@@ -56,15 +99,38 @@ typedef enum layer_tensors {
     TENSORS_CHANNELS, // weight and bias of each channel, initially 1 and 0
 } layer_tensors;
 
+// An option of a layer that is a plain number. PyTorch's modules have it under the same name.
+enum { LAYER_NUMBERS = 4 };
+typedef struct layer_number {
+    const char *key;
+    size_t at;         // offset of the double in a `layer` (compute/program.h)
+    double otherwise;  // the default
+    double low, high;  // the range, in single precision too
+    bool above, below; // without its lowest, its highest value
+} layer_number;
+
 typedef struct layer_traits {
+    const char *word;
+    const char *prefix; // of default names; NULL: the word
     layer_role role;
     activation_kind activation; // the function of single elements that it is; NONE: another layer
     layer_tensors tensors;
-    bool has_statistics; // running mean and variance of each channel
+    bool has_second;                     // a second input, of the shape of the first
+    bool has_statistics;                 // running mean and variance of each channel
+    layer_number numbers[LAYER_NUMBERS]; // read after `options`
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in
                       // its window that it came from, or whether it was kept
+    // In exports (train/export):
+    const char *torch;   // the module of PyTorch, or of the exported file
+    const char *formula; // of a module of that file: its output from the inputs a and b
+    const char *onnx;    // the operator, if one is enough; NULL: several, or none
 } layer_traits;
 
 extern const layer_traits layer_kind_traits[LAYER_KINDS];
+
+static inline const char *layer_kind_prefix(layer_kind kind) {
+    const layer_traits *t = &layer_kind_traits[kind];
+    return t->prefix ? t->prefix : t->word;
+}
 
 #endif

@@ -72,6 +72,13 @@ typedef struct parameter_group {
     bool frozen; // parameters and their state stay as they are, without decay
 } parameter_group;
 
+// The numbers of an update, for every parameter of a group: what a kernel computes with.
+typedef struct update_numbers {
+    float scale; // from sums over the samples of a step to the gradient
+    float lr, weight_decay, hyper[HYPERPARAMETERS];
+    float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
+} update_numbers;
+
 // Returns the number of arrays of state. A constant if `kind` is one.
 HOST_DEVICE static inline int optimizer_states(optimizer_kind kind) {
     switch (kind) {

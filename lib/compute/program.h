@@ -41,7 +41,7 @@ typedef struct layer {
     uint64_t key;                // of its random numbers: see layer_seed
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
-    int with_skip; // add: likewise, of its second input: see layer_second_source
+    int with_skip; // has_second: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
@@ -70,9 +70,14 @@ static inline const layer_traits *layer_traits_of(const layer *l) {
     return &layer_kind_traits[l->kind];
 }
 
+// Returns the layer's value of one of its numbers.
+static inline double layer_number_of(const layer *l, const layer_number *n) {
+    return *(const double *)(const void *)((const char *)l + n->at);
+}
+
 // Returns true if the layer has a second input.
 static inline bool layer_has_second(const layer *l) {
-    return layer_traits_of(l)->role == ROLE_SUM;
+    return layer_traits_of(l)->has_second;
 }
 
 // Returns the index of the layer whose output is the input of layer i; -1: the program's input.
@@ -118,6 +123,17 @@ static inline layer layer_part(const layer *l) {
     part.out.channels /= layer_groups(l);
     part.groups = 1;
     return part;
+}
+
+// Dropout keeps a value, and multiplies it by the factor, if the upper 24 of its 32 random bits are
+// at least the threshold. This is the same as comparing the random number with the rate as floats.
+static inline uint32_t layer_drop_threshold(const layer *l) {
+    const double threshold = (double)(float)l->rate * 0x1p24;
+    const uint32_t whole = (uint32_t)threshold;
+    return whole + (whole < threshold);
+}
+static inline float layer_keep_factor(const layer *l) {
+    return (float)(1 / (1 - l->rate));
 }
 
 // Return the number of floats in the layer's weight tensor, in its bias, and in each of its running

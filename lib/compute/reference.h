@@ -25,7 +25,7 @@
 typedef struct reference_task {
     const layer *l;
     int samples;
-    const double *x, *second;    // second: the other input of a sum
+    const double *x, *second;    // second: the other input, if it has one
     const double *weight, *bias; // bias: may be NULL, like dbias, if the layer has none
     double *y;
     double *kept; // training: what forward leaves for backward; NULL: inference
@@ -36,7 +36,7 @@ typedef struct reference_task {
     uint32_t epoch;
     uint64_t seed;
     const double *dy;
-    double *dx, *dweight, *dbias;
+    double *dx, *dsecond, *dweight, *dbias;
 } reference_task;
 
 typedef struct reference_layer {
@@ -45,33 +45,10 @@ typedef struct reference_layer {
     size_t kept_of_channel, kept_of_input; // values in `kept`
 } reference_layer;
 
-extern const reference_layer reference_conv, reference_linear;
-
-// In training the mean and the biased variance are those of reference_moments, which are kept;
-// backward takes them as functions of x.
-extern const reference_layer reference_batch_norm;
-
-// The mean and the biased variance are those of a sample's channels of one group, over all
-// positions.
-extern const reference_layer reference_group_norm;
-
-// gelu and silu: x·Φ(x), with the error function, and x·σ(x).
-extern const reference_layer reference_relu, reference_gelu, reference_silu;
-
-// Multiplies by the layer's factor.
-extern const reference_layer reference_scale;
-
-// add: the gradient of both inputs is the same. view: a copy.
-extern const reference_layer reference_add, reference_view;
-
-// Of equal values in a window the first one in row-major order wins. Padding never wins.
-extern const reference_layer reference_max_pool;
-
-// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
-extern const reference_layer reference_avg_pool;
-
-// Multiplies by the factors of reference_dropout_mask, which are kept; in inference by 1.
-extern const reference_layer reference_dropout;
+// reference_WORD of each row of layer_kinds.h.
+#define REFERENCE(to, KIND, word, ...) extern const reference_layer reference_##word;
+LAYERS(REFERENCE, )
+#undef REFERENCE
 
 extern const reference_layer *const reference_layers[LAYER_KINDS];
 

@@ -70,7 +70,7 @@ static status step(device_vector *v, error *err) {
                      .pixels = pixels,
                      .targets = &to,
                      .ids = &id};
-    return v->backend->step(v->engine, &b, err);
+    return v->backend->run(v->engine, &b, NULL, err);
 }
 
 static status open_parts(device_vector *v, int device, error *err) {
@@ -165,7 +165,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     memset(v->parameters, 0, v->program.parameters * sizeof *v->parameters);
     v->backend->write(v->engine, v->parameters, NULL, NULL);
     TRY(step(v, err));
-    const int *leaves = v->backend->shard_leaves(v->engine);
+    const int *leaves = v->backend->tree(v->engine).shard_leaves;
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
     TRY(v->backend->comm_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));

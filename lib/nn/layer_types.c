@@ -218,19 +218,6 @@ static status read_eps(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_batch_norm(builder *b, reading *r) {
-    layer *l = r->l;
-    status rc = STATUS_OK;
-    l->momentum = 0.1;
-    TRY(read_eps(b, r));
-    TRY(read_number(b, r, "momentum", &l->momentum));
-    if (l->momentum < 0 || l->momentum > 1)
-        return yaml_error(layer_option(r, "momentum"), b->err,
-                          "'momentum' must be between 0 and 1");
-out:
-    return rc;
-}
-
 static status read_group_norm(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
@@ -267,16 +254,6 @@ out:
     return rc;
 }
 
-static status read_dropout(builder *b, reading *r) {
-    r->l->rate = 0.5;
-    status rc = read_number(b, r, "p", &r->l->rate);
-    if (rc == STATUS_OK && (r->l->rate < 0 || r->l->rate >= 1))
-        return yaml_error(layer_option(r, "p"), b->err, "'p' must be at least 0 and below 1");
-    if (rc == STATUS_OK && (float)r->l->rate >= 1)
-        return yaml_error(layer_option(r, "p"), b->err, "'p' must be below 1 in single precision");
-    return rc;
-}
-
 static status read_scale(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "factor");
     if (!node) return yaml_error(r->place, b->err, "'factor' is missing");
@@ -308,19 +285,21 @@ static status read_flatten(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_add(builder *b, reading *r) {
+// The second input has the shape of the first.
+static status read_second(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "with");
     layer *l = r->l;
+    const char *verb = layer_traits_of(l)->word;
     int with;
-    if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to add");
+    if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to %s", verb);
     status rc = layer_find(b, node, "with", &with);
     if (rc != STATUS_OK) return rc;
     const shape a = l->in, other = layer_shape(b, with);
     if (a.channels != other.channels || a.height != other.height || a.width != other.width)
         return yaml_error(r->place, b->err,
-                          "layer '%s' cannot add [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
+                          "layer '%s' cannot %s [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
                           "their shapes differ",
-                          l->name, a.channels, a.height, a.width,
+                          l->name, verb, a.channels, a.height, a.width,
                           layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
                           other.height, other.width, layer_name(b, with));
     l->with_skip = l->number - 1 - with;
@@ -334,26 +313,54 @@ static status read_plain(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+// ---- Numbers ----
+
+static bool is_inside(const layer_number *n, double value) {
+    return (n->above ? value > n->low : value >= n->low) &&
+           (n->below ? value < n->high : value <= n->high);
+}
+
+static status refuse_number(builder *b, const reading *r, const layer_number *n, const char *when) {
+    const yaml_node *node = layer_option(r, n->key);
+    if (!n->above && !n->below)
+        return yaml_error(node, b->err, "'%s' must be between %g and %g%s", n->key, n->low, n->high,
+                          when);
+    return yaml_error(node, b->err, "'%s' must be %s %g and %s %g%s", n->key,
+                      n->above ? "above" : "at least", n->low, n->below ? "below" : "at most",
+                      n->high, when);
+}
+
+status layer_read_numbers(builder *b, reading *r) {
+    const layer_number *numbers = layer_traits_of(r->l)->numbers;
+    status rc = STATUS_OK;
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
+        const layer_number *n = &numbers[i];
+        double *value = (double *)(void *)((char *)r->l + n->at);
+        *value = n->otherwise;
+        TRY(read_number(b, r, n->key, value));
+        if (!is_inside(n, *value)) TRY(refuse_number(b, r, n, ""));
+        if (!is_inside(n, (double)(float)*value))
+            TRY(refuse_number(b, r, n, " in single precision"));
+    }
+out:
+    return rc;
+}
+
+// ---- The words ----
+
+// The names of options in layer_kinds.h: their keys, and what reads them.
+#define OPTIONS_plain      {0}, read_plain
+#define OPTIONS_flatten    {0}, read_flatten
+#define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
+#define OPTIONS_linear     {"out", "bias"}, read_linear
+#define OPTIONS_batch_norm {"eps"}, read_eps
+#define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
+#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
+#define OPTIONS_scale      {"factor"}, read_scale
+#define OPTIONS_second     {"with"}, read_second
+
+#define TYPE(to, KIND, word, options, ...) \
+    [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_CONV] = {"conv",
-                    "conv",
-                    LAYER_CONV,
-                    {"out", "kernel", "stride", "padding", "bias", "groups"},
-                    read_conv},
-    [LAYER_LINEAR] = {"linear", "fc", LAYER_LINEAR, {"out", "bias"}, read_linear},
-    [LAYER_BATCH_NORM] =
-        {"batch_norm", "bn", LAYER_BATCH_NORM, {"eps", "momentum"}, read_batch_norm},
-    [LAYER_RELU] = {"relu", "relu", LAYER_RELU, {0}, read_plain},
-    [LAYER_MAX_POOL] =
-        {"max_pool", "pool", LAYER_MAX_POOL, {"size", "stride", "padding"}, read_pool},
-    [LAYER_AVG_POOL] =
-        {"avg_pool", "pool", LAYER_AVG_POOL, {"size", "stride", "padding"}, read_pool},
-    [LAYER_FLATTEN] = {"flatten", "flatten", LAYER_FLATTEN, {0}, read_flatten},
-    [LAYER_DROPOUT] = {"dropout", "dropout", LAYER_DROPOUT, {"p"}, read_dropout},
-    [LAYER_ADD] = {"add", "add", LAYER_ADD, {"with"}, read_add},
-    [LAYER_GELU] = {"gelu", "gelu", LAYER_GELU, {0}, read_plain},
-    [LAYER_SILU] = {"silu", "silu", LAYER_SILU, {0}, read_plain},
-    [LAYER_SCALE] = {"scale", "scale", LAYER_SCALE, {"factor"}, read_scale},
-    [LAYER_GROUP_NORM] = {"group_norm", "gn", LAYER_GROUP_NORM, {"groups", "eps"}, read_group_norm},
-    {"global_avg_pool", "pool", LAYER_AVG_POOL, {0}, read_global_pool},
+    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool}, LAYERS(TYPE, ) //
 };

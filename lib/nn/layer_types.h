@@ -38,17 +38,19 @@ typedef struct reading {
 enum { LAYER_OPTIONS = 7 };
 
 typedef struct layer_type {
-    const char *word;   // in model files
-    const char *prefix; // of default names
+    const char *word; // in model files
     layer_kind kind;
-    const char *options[LAYER_OPTIONS]; // in addition to `name` and `from`
+    const char *options[LAYER_OPTIONS]; // in addition to `name`, `from` and numbers
     status (*read)(builder *b, reading *r);
 } layer_type;
 
-// The first LAYER_KINDS describe the kinds, in their order. The others are abbreviations of these:
-// the description has the layer that they stand for.
+// The first LAYER_KINDS describe the kinds of compute/layer_kinds.h. The others are abbreviations
+// of these: the description has the layer that they stand for.
 enum { LAYER_TYPES = LAYER_KINDS + 1 };
 extern const layer_type layer_types[LAYER_TYPES];
+
+// Reads the numbers of the layer's kind (compute/layer_kinds.h).
+status layer_read_numbers(builder *b, reading *r) MUST_CHECK;
 
 // Gives the layer the tensors of its kind, in their order in a state_dict: adds them to the model.
 status layer_add_tensors(builder *b, const reading *r) MUST_CHECK;

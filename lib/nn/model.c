@@ -93,14 +93,15 @@ static void key_of_name(const char *name, uint64_t *key) {
 
 // Sets the given name or, by default, the kind's prefix and the number of layers with that prefix
 // so far.
-static status name_layer(builder *b, const char *prefix, reading *r) {
+static status name_layer(builder *b, reading *r) {
     layer *l = r->l;
+    const char *prefix = layer_kind_prefix(l->kind);
     const yaml_node *node = layer_option(r, "name");
     const char *name;
     int number = 0;
     b->counted[l->kind]++;
     for (int k = 0; k < LAYER_KINDS; k++)
-        if (!strcmp(layer_types[k].prefix, prefix)) number += b->counted[k];
+        if (!strcmp(layer_kind_prefix((layer_kind)k), prefix)) number += b->counted[k];
     snprintf(l->name, sizeof l->name, "%s%d", prefix, number);
     if (node) {
         status rc = yaml_string(node, "name", &name, b->err);
@@ -137,7 +138,8 @@ static status split_item(builder *b, const yaml_node *item, const char **word,
 }
 
 static status check_options(builder *b, const layer_type *type, const yaml_node *options) {
-    const char *keys[LAYER_OPTIONS + 2] = {"name", "from"};
+    const layer_number *numbers = layer_kind_traits[type->kind].numbers;
+    const char *keys[LAYER_OPTIONS + LAYER_NUMBERS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
     const yaml_node *track = yaml_find(options, "track_running_stats");
@@ -148,6 +150,7 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
             "the result of a test image would otherwise depend on its batch; leave it "
             "out");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);
 }
 
@@ -191,9 +194,10 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     r.l = &p->layers[p->count];
     *r.l = (layer){.kind = type->kind, .number = p->count};
     p->count++;
-    TRY(name_layer(b, type->prefix, &r));
+    TRY(name_layer(b, &r));
     TRY(find_input(b, &r));
     TRY(type->read(b, &r));
+    TRY(layer_read_numbers(b, &r));
     TRY(layer_add_tensors(b, &r));
     if (shape_size(r.l->out) > MAX_FEATURES)
         TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,

@@ -256,6 +256,17 @@ static bool shards_differ(const results *r) {
     return differ;
 }
 
+// The experiment with the lowest accuracy, or the highest; "" if none is known.
+static const char *extreme_of(const results *r, double sign) {
+    const char *name = "";
+    double most = -INFINITY;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const double own = sign * results_group_value(r, &r->groups[i], "accuracy");
+        if (own > most) most = own, name = r->groups[i].name;
+    }
+    return name;
+}
+
 // What holds of all runs together.
 static yaml_node *evidence_node(const results *r) {
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -282,6 +293,8 @@ static yaml_node *evidence_node(const results *r) {
     put_boolean(node, "simulated", simulated);
     put_boolean(node, "same_model", r->list.count > 1 && all_identical(&r->list));
     put_boolean(node, "shards_differ", shards_differ(r));
+    put_string(node, "least_accurate", extreme_of(r, -1));
+    put_string(node, "most_accurate", extreme_of(r, 1));
     return node;
 }
 

@@ -113,6 +113,9 @@ static const char *write_table(text *out, const char *rows, bool wide) {
     for (at = rows, row = 0; any && at < end; row++, at += line_length(at))
         write_row(out, at, columns, count, wide && row == 1);
     free(columns);
+    // What is left out leaves no empty line.
+    const bool apart = out->length > 1 && strcmp(out->data + out->length - 2, "\n\n") == 0;
+    while (!any && apart && *end == '\n') end++;
     return end;
 }
 

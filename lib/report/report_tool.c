@@ -133,7 +133,8 @@ static status make_report(const results *r, const options *o, const cli_call *ca
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
     if (!filter_exists("pandoc"))
-        log_info(call->log, "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
+        log_info(call->log,
+                 "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
     TRY(write_manifest(o->out, m, err));
 out:

@@ -57,8 +57,8 @@ typedef struct metric_counts {
 } metric_counts;
 
 typedef struct metric_row {
-    const char *name;    // "accuracy", "step.#"
-    const char *unit;    // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
+    const char *name; // "accuracy", "step.#"
+    const char *unit; // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
     metric_style style;
     metric_kind kind;
     metric_over over;

@@ -125,7 +125,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     TRY(evaluation_infer(tta_infer, &mean, &e->data, e->logits, &shown, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
     e->compute_seconds = (double)(clock_now() - begin) / 1e9;
-    snprintf(e->isa, sizeof e->isa, "%s", i.backend->isa(i.engine));
+    snprintf(e->isa, sizeof e->isa, "%s", i.backend->describe(i.engine).isa);
 out:
     progress_end(&shown);
     if (i.engine) i.backend->close(i.engine);

@@ -150,13 +150,13 @@ static void put_requests(const executor *x, float *const *gradients, int count,
 }
 
 static void find_first_leaves(executor *x) {
-    const int *shard_leaves = x->backend->shard_leaves(x->engine);
+    const int *shard_leaves = x->backend->tree(x->engine).shard_leaves;
     for (int r = 0; r <= x->comm->size; r++) x->first_leaf[r] = shard_leaves[r * x->local_shards];
 }
 
 static status reduce_exact(executor *x, float *const *gradients, float *out, error *err) {
     find_first_leaves(x);
-    const comm_ownership own = {x->backend->tree(x->engine), x->first_leaf};
+    const comm_ownership own = {x->backend->tree(x->engine).nodes, x->first_leaf};
     return x->comm->ops->reduce_exact(x->comm, &own, (const float *const *)gradients, out,
                                       x->gradient_floats, err);
 }
@@ -258,7 +258,7 @@ status replica_step(executor *x, const batch *b, const update_rule *rule,
                     const bool request[REQUESTS], step_result *result, error *err) {
     update_rule own = *rule;
     status rc;
-    TRY(x->backend->step(x->engine, b, err));
+    TRY(x->backend->run(x->engine, b, NULL, err));
     if (x->way.transport)
         TRY(reduce_on_devices(x, request, err));
     else if (x->comm->size > 1)
@@ -290,16 +290,8 @@ phase_times replica_times(executor *x) {
     return times;
 }
 
-const char *replica_isa(const executor *x) {
-    return x->backend->isa(x->engine);
-}
-
-size_t replica_memory(const executor *x) {
-    return x->backend->memory(x->engine);
-}
-
-bool replica_all_engines(const executor *x, bool (*is)(const engine *e)) {
-    return is(x->engine);
+engine_description replica_engines(const executor *x) {
+    return x->backend->describe(x->engine);
 }
 
 // A rank whose shards are not aligned with the tree contributes several vectors to each reduction.

@@ -19,9 +19,7 @@ status replica_collect(executor *x, update_result *results, int count, error *er
 status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                      error *err) MUST_CHECK;
 phase_times replica_times(executor *x);
-const char *replica_isa(const executor *x);
-size_t replica_memory(const executor *x);
-bool replica_all_engines(const executor *x, bool (*is)(const engine *e));
+engine_description replica_engines(const executor *x);
 status replica_describe(const executor *x, yaml_node *segment, error *err) MUST_CHECK;
 
 #endif

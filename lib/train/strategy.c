@@ -28,6 +28,17 @@ status strategy_launch_one(const world *w, const message_sizes *sizes, launch_bo
     return rc;
 }
 
+engine_description strategy_describe(const backend *b, engine *const *engines, int count) {
+    engine_description all = b->describe(engines[0]);
+    for (int i = 1; i < count; i++) {
+        const engine_description one = b->describe(engines[i]);
+        all.memory += one.memory;
+        all.has_images &= one.has_images;
+        all.launches_early &= one.launches_early;
+    }
+    return all;
+}
+
 void strategy_give_data(const executor_options *o, engine_options *e) {
     if (!o->data) return;
     e->images = o->data->pixels;

@@ -110,10 +110,8 @@ typedef struct strategy {
     // Returns the time spent in `step` and `infer` since the last call, by phase.
     phase_times (*times)(executor *x);
 
-    const char *(*isa)(const executor *x);
-    size_t (*memory)(const executor *x); // bytes held by this executor's engines
-    // Is this, a function of the backend, true of all engines of this executor?
-    bool (*all_engines)(const executor *x, bool (*is)(const engine *e));
+    // Describes this executor's engines together: the memory of all, and what is true of all.
+    engine_description (*engines)(const executor *x);
     // Adds strategy-specific figures (traffic, busy fractions) to this run's segment in
     // `run.execution`.
     status (*describe)(const executor *x, yaml_node *segment, error *err);
@@ -137,6 +135,9 @@ status strategy_launch_one(const world *w, const message_sizes *sizes, launch_bo
 static inline uint64_t strategy_busy(const phase_times *t) {
     return t->ns[PHASE_LOAD] + t->ns[PHASE_FORWARD] + t->ns[PHASE_BACKWARD] + t->ns[PHASE_UPDATE];
 }
+
+// The `engines` hook of a strategy with several engines.
+engine_description strategy_describe(const backend *b, engine *const *engines, int count);
 
 // Passes the data set, if there is one, and its augmentation to an engine that trains.
 void strategy_give_data(const executor_options *o, engine_options *e);

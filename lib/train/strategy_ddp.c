@@ -55,8 +55,6 @@ const strategy strategy_ddp = {
     .collect = replica_collect,
     .infer = replica_infer,
     .times = replica_times,
-    .isa = replica_isa,
-    .memory = replica_memory,
-    .all_engines = replica_all_engines,
+    .engines = replica_engines,
     .describe = replica_describe,
 };

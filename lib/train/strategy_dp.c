@@ -54,7 +54,7 @@ static void close_executor(executor *x) {
         free(p->rows);
     }
     clipping_release(&x->clipping);
-    void *own[] = {x->parts, x->engines, x->copies, x->cover, x->terms, x->sync};
+    void *own[] = {x->parts, x->engines, x->copies, x->sync};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
     free(x);
 }
@@ -97,7 +97,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     options.local_shards = x->local_shards;
     options.exchange = x->replicas > 1 ? dp_exchange : NULL;
     options.exchange_context = p;
-    options.apart = true;
+    options.sends = true;
     options.trace = o->trace;
     options.track = p->track;
     options.track_name = threads;
@@ -105,7 +105,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
     const status rc =
         o->backend->open(x->program, &options, e->optimizer.kind, &x->engines[number], err);
     if (rc != STATUS_OK) return rc;
-    ALLOCATE(p->gradients, x->engines[number], groups * dp_block(x));
+    ALLOCATE(p->logits, x->engines[number], groups * dp_block(x));
     ALLOCATE(p->losses, x->engines[number], groups);
     return STATUS_OK;
 }
@@ -134,8 +134,6 @@ static status take_memory(executor *x, error *err) {
     NEW(x->parts, (size_t)x->replicas);
     NEW(x->engines, (size_t)x->replicas);
     NEW(x->copies, 2 * (size_t)x->replicas);
-    NEW(x->cover, (size_t)x->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
-    NEW(x->terms, (size_t)x->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
     NEW(x->sync, (size_t)x->shards * widest_layer(x->program) * 2 * sizeof(double));
     return STATUS_OK;
 }
@@ -164,7 +162,7 @@ static status open_executor(const executor_options *o, executor **out, error *er
                   r * x->local_shards, (r + 1) * x->local_shards - 1,
                   o->experiment->global_batch / x->replicas, x->program->input.channels,
                   x->program->input.height, x->program->input.width,
-                  (double)o->backend->memory(x->engines[r]) / (1 << 20));
+                  (double)o->backend->describe(x->engines[r]).memory / (1 << 20));
     *out = x;
     return STATUS_OK;
 out:
@@ -194,20 +192,8 @@ static status infer(executor *x, const uint8_t *const *pixels, size_t samples, f
     return x->backend->infer(x->engines[0], pixels, samples, logits, err);
 }
 
-static const char *isa(const executor *x) {
-    return x->backend->isa(x->engines[0]);
-}
-
-static size_t memory(const executor *x) {
-    size_t bytes = 0;
-    for (int r = 0; r < x->replicas; r++) bytes += x->backend->memory(x->engines[r]);
-    return bytes;
-}
-
-static bool all_engines(const executor *x, bool (*is)(const engine *e)) {
-    bool all = true;
-    for (int r = 0; r < x->replicas; r++) all &= is(x->engines[r]);
-    return all;
+static engine_description engines(const executor *x) {
+    return strategy_describe(x->backend, x->engines, x->replicas);
 }
 
 const strategy strategy_dp = {
@@ -224,8 +210,6 @@ const strategy strategy_dp = {
     .step = dp_step,
     .infer = infer,
     .times = dp_times,
-    .isa = isa,
-    .memory = memory,
-    .all_engines = all_engines,
+    .engines = engines,
     .describe = dp_describe,
 };

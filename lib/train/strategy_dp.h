@@ -33,9 +33,9 @@ typedef struct part { // one replica
     const uint8_t **images;
     sample_target *targets;
     uint32_t *ids, *rows;
-    float *gradients, *losses; // of its logits, on its engine's device
-    phase_times spent;         // in the current region
-    uint64_t busy, waiting;    // ns so far; the rest is copying and reducing
+    float *logits, *losses; // on its engine's device; the logits become their gradients
+    phase_times spent;      // in the current region
+    uint64_t busy, waiting; // ns so far; the rest is copying and reducing
     status rc;
     error err;
 } part;
@@ -50,7 +50,7 @@ struct executor {
     size_t sample_bytes, gradient_floats;
     bool kept; // the engines have the data set
     bool reduce_fast;
-    bool clips; // then the reduced gradient buffer is needed on the host
+    bool clips;
     clipping clipping;
     team *team;    // one member per replica
     activity what; // of all replicas at once; `body` performs it
@@ -61,9 +61,7 @@ struct executor {
     // and losses of all groups.
     float *parameters, *buffers, *logits, *losses;
     engine_copy *copies; // gradients and losses, to each replica
-    int *cover;
-    const float **terms;
-    char *sync; // sync_batch_norm: the rows of all shards
+    char *sync;          // sync_batch_norm: the rows of all shards
     phase_times own;
     uint64_t steps, ns[ACTIVITIES], bytes[ACTIVITIES];
 };

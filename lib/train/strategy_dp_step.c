@@ -53,31 +53,41 @@ static void scatter_body(void *parts, int member) {
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }
 
-static void forward_body(void *parts, int member) {
-    part *p = (part *)parts + member;
+static void run(part *p, const run_part *of) {
     const executor *x = p->owner;
-    p->rc = x->backend->forward(x->engines[p->number], &p->batch, &p->err);
+    p->rc = x->backend->run(x->engines[p->number], &p->batch, of, &p->err);
     p->spent = x->backend->times(x->engines[p->number]);
 }
 
-// The position of this replica's logits among those of all, in groups.
+static void forward_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    run(p, &(run_part){.end_shard = p->owner->local_shards, .out = p->logits});
+}
+
+// The position of this replica's logits among those of all, in groups; and their number.
 static size_t first_group(const part *p) {
     return groups_before(&p->batch, p->batch.first_shard);
+}
+static size_t group_count(const part *p) {
+    return groups_before(&p->batch, p->batch.end_shard) - first_group(p);
 }
 
 static void gather_body(void *parts, int member) {
     part *p = (part *)parts + member;
     const executor *x = p->owner;
     const uint64_t begin = clock_now();
-    x->backend->gather_logits(x->engines[p->number], x->logits + first_group(p) * dp_block(x));
+    const size_t block = dp_block(x);
+    const engine_copy c = {x->logits + first_group(p) * block, p->logits, group_count(p) * block};
+    p->rc = x->backend->copy(x->engines[p->number], &c, 1, &p->err);
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }
 
 static void backward_body(void *parts, int member) {
     part *p = (part *)parts + member;
-    const executor *x = p->owner;
-    p->rc = x->backend->backward(x->engines[p->number], p->gradients, p->losses, &p->err);
-    p->spent = x->backend->times(x->engines[p->number]);
+    run(p, &(run_part){.backward = true,
+                       .end_shard = p->owner->local_shards,
+                       .in = p->logits,
+                       .losses = p->losses});
 }
 
 status dp_exchange(void *context, const void *mine, size_t bytes_per_shard, void *rows,
@@ -103,59 +113,34 @@ static void loss_at_master(executor *x) {
 
 static status scatter_gradients(executor *x, error *err) {
     const uint64_t begin = clock_now();
+    const size_t block = dp_block(x);
     for (int r = 0; r < x->replicas; r++) {
         const part *p = &x->parts[r];
-        const size_t floats = x->backend->logits_floats(x->engines[r]), first = first_group(p);
+        const size_t first = first_group(p), groups = group_count(p);
         engine_copy *c = &x->copies[2 * r];
-        c[0] = (engine_copy){p->gradients, x->logits + first * dp_block(x), floats};
-        c[1] = (engine_copy){p->losses, x->losses + first, floats / dp_block(x)};
+        c[0] = (engine_copy){p->logits, x->logits + first * block, groups * block};
+        c[1] = (engine_copy){p->losses, x->losses + first, groups};
     }
     const status rc = x->backend->copy(x->engines[0], x->copies, 2 * x->replicas, err);
     dp_alone(x, SCATTER_GRADIENT, PHASE_COPY, begin);
     return rc;
 }
 
-// Fills x->cover with the tree nodes whose sums the replicas hold.
-static void cover_replicas(executor *x) {
-    const reduction_tree *tree = x->backend->tree(x->engines[0]);
-    const int *leaves = x->backend->shard_leaves(x->engines[0]);
-    int terms = 0;
-    for (int r = 0; r < x->replicas; r++) {
-        const int count = reduction_tree_cover(tree, leaves[r * x->local_shards],
-                                               leaves[(r + 1) * x->local_shards], x->cover + terms);
-        terms += count;
-        if (r > 0) x->bytes[REDUCE] += (uint64_t)count * x->gradient_floats * sizeof(float);
-    }
-}
-
-static void reduce_on_host(executor *x) {
-    const reduction_tree *tree = x->backend->tree(x->engines[0]);
-    float *out = x->backend->reduced(x->engines[0]);
-    int terms = 0;
-    for (int r = 0; r < x->replicas; r++) {
-        int count;
-        float *const *gradients = x->backend->gradients(x->engines[r], &count);
-        for (int k = 0; k < count; k++) x->terms[terms++] = gradients[k];
-    }
-    if (!x->reduce_fast) {
-        reduction_tree_sum(tree, x->cover, x->terms, terms, out, x->gradient_floats);
-    } else {
-        // The usual way: replica after replica.
-        memmove(out, x->terms[0], x->gradient_floats * sizeof *out);
-        for (int k = 1; k < terms; k++) reduction_add(out, x->terms[k], out, x->gradient_floats);
-    }
-}
-
 static status reduce_to_master(executor *x, error *err) {
     const uint64_t begin = clock_now();
-    status rc = STATUS_OK;
-    cover_replicas(x);
-    if (x->backend->reduce_engines && !x->clips)
-        rc = x->backend->reduce_engines(x->engines, x->replicas, !x->reduce_fast, err);
-    else
-        reduce_on_host(x);
+    const status rc = x->backend->reduce(x->engines, x->replicas, !x->reduce_fast, err);
     dp_alone(x, REDUCE, PHASE_COMM, begin);
     return rc;
+}
+
+// Returns the number of gradient buffers that replicas other than the master have.
+static int vectors_sent(const executor *x) {
+    const engine_tree tree = x->backend->tree(x->engines[0]);
+    int vectors = 0, nodes[2 * REDUCTION_TREE_MAX_DEPTH];
+    for (int v = x->local_shards; v < x->shards; v += x->local_shards)
+        vectors += reduction_tree_cover(tree.nodes, tree.shard_leaves[v],
+                                        tree.shard_leaves[v + x->local_shards], nodes);
+    return vectors;
 }
 
 static void count_traffic(executor *x) {
@@ -164,12 +149,13 @@ static void count_traffic(executor *x) {
     const uint64_t arenas = x->program->parameters + x->program->buffers;
     const size_t mine = samples_before(b, x->local_shards), total = samples_before(b, x->shards);
     const uint64_t image = x->kept ? sizeof(uint32_t) : x->sample_bytes; // pixels, or a row number
-    uint64_t logits = 0;
-    for (int r = 1; r < x->replicas; r++) logits += x->backend->logits_floats(x->engines[r]);
+    const uint64_t groups = groups_before(b, x->shards) - groups_before(b, x->local_shards);
+    const uint64_t logits = groups * dp_block(x);
     x->bytes[BROADCAST] += others * arenas * sizeof(float);
     x->bytes[SCATTER] += (uint64_t)(total - mine) * (image + sizeof(uint8_t) + sizeof(uint32_t));
     x->bytes[GATHER] += logits * sizeof(float);
     x->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
+    x->bytes[REDUCE] += (uint64_t)vectors_sent(x) * x->gradient_floats * sizeof(float);
     x->steps++;
 }
 

@@ -111,7 +111,7 @@ static void put_replica(const executor *x, int number, yaml_node *list) {
     for (int k = 0; k < ACTIVITIES; k++) wall += x->ns[k];
     const double busy = wall ? (double)p->busy / (double)wall : 0;
     const double waiting = wall ? (double)p->waiting / (double)wall : 0;
-    const int64_t bytes = (int64_t)x->backend->memory(x->engines[number]);
+    const int64_t bytes = (int64_t)x->backend->describe(x->engines[number]).memory;
     yaml_put(item, "busy", yaml_new_number(busy));
     yaml_put(item, "waiting", yaml_new_number(waiting));
     yaml_put(item, "bytes", yaml_new_integer(bytes));

@@ -118,9 +118,11 @@ static bool run_forward(executor *x, int number, int m) {
     stage *s = &x->stages[number], *before = number ? s - 1 : NULL;
     if (before && !wait_for(x, &before->forward_done, m)) return false;
     const uint64_t begin = waited(x, s);
-    s->rc = x->backend->stage_forward(s->engine, x->batch, x->together ? 0 : m,
-                                      x->together ? x->shards : m + 1,
-                                      before ? before->activations : NULL, s->activations, &s->err);
+    const run_part part = {.first_shard = x->together ? 0 : m,
+                           .end_shard = x->together ? x->shards : m + 1,
+                           .in = before ? before->activations : NULL,
+                           .out = s->activations};
+    s->rc = x->backend->run(s->engine, x->batch, &part, &s->err);
     trace_operation(s->track, phase_name(PHASE_FORWARD), m, begin, trace_clock(s->track));
     done(x, &s->forward_done, s->rc);
     return s->rc == STATUS_OK;
@@ -130,9 +132,12 @@ static bool run_backward(executor *x, int number, int m) {
     stage *s = &x->stages[number], *before = number ? s - 1 : NULL;
     if (s->activations && !wait_for(x, &(s + 1)->backward_done, m)) return false;
     const uint64_t begin = waited(x, s);
-    s->rc =
-        x->backend->stage_backward(s->engine, x->together ? 0 : m, x->together ? x->shards : m + 1,
-                                   s->gradients, before ? before->gradients : NULL, &s->err);
+    const run_part part = {.backward = true,
+                           .first_shard = x->together ? 0 : m,
+                           .end_shard = x->together ? x->shards : m + 1,
+                           .in = s->gradients,
+                           .out = before ? before->gradients : NULL};
+    s->rc = x->backend->run(s->engine, x->batch, &part, &s->err);
     trace_operation(s->track, phase_name(PHASE_BACKWARD), m, begin, trace_clock(s->track));
     done(x, &s->backward_done, s->rc);
     return s->rc == STATUS_OK;
@@ -162,12 +167,16 @@ static void stage_body(void *argument, int number) {
         if (!run_backward(x, number, m)) return;
     phase_times t = x->backend->times(s->engine);
     const uint64_t begin = clock_now();
-    x->backend->stage_reduce(s->engine);
+    s->rc = x->backend->reduce(&s->engine, 1, true, &s->err);
     const uint64_t reduced = clock_now();
     t.ns[PHASE_COMM] += reduced - begin;
     trace_phase(s->track, phase_name(PHASE_COMM), begin, reduced);
     trace_operation(s->track, "reduce", TRACE_UNNUMBERED, begin, reduced);
     update_rule rule = *x->rule;
+    if (s->rc != STATUS_OK) {
+        done(x, &s->squares_done, s->rc);
+        return;
+    }
     if (!clip(x, number, &rule)) return;
     s->rc = x->backend->update(s->engine, &rule, &s->result, &s->err);
     trace_operation(s->track, phase_name(PHASE_UPDATE), TRACE_UNNUMBERED, reduced,
@@ -202,7 +211,7 @@ static void count_traffic(executor *x) {
     const uint64_t groups = groups_of(x->batch);
     for (int i = 0; i + 1 < x->count; i++) {
         const uint64_t bytes =
-            groups * x->backend->stage_floats(x->stages[i].engine, true) * sizeof(float);
+            groups * block_floats(program_output(&x->stages[i].program)) * sizeof(float);
         x->stages[i].sent += bytes;
         x->stages[i + 1].sent += bytes;
     }
@@ -295,7 +304,7 @@ static status connect_stages(executor *x, size_t groups, error *err) {
     for (int i = 0; i < x->count; i++) engines[i] = x->stages[i].engine;
     for (int i = 0; i + 1 < x->count; i++) {
         stage *s = &x->stages[i];
-        const size_t floats = groups * x->backend->stage_floats(s->engine, true);
+        const size_t floats = groups * block_floats(program_output(&s->program));
         s->activations = x->backend->allocate(engines[i + 1], floats, err);
         s->gradients = s->activations ? x->backend->allocate(engines[i], floats, err) : NULL;
         if (!s->gradients) return STATUS_FAILED;
@@ -316,7 +325,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
     for (int i = 0; i < x->count; i++)
         log_debug(o->log, "stage %d: layers %s to %s, %.1f MiB", i,
                   x->program->layers[first[i]].name, x->program->layers[first[i + 1] - 1].name,
-                  (double)x->backend->memory(x->stages[i].engine) / (1 << 20));
+                  (double)x->backend->describe(x->stages[i].engine).memory / (1 << 20));
     options.shards = options.local_shards = options.shard_samples = 1;
     options.sync_batch_norm = false;
     options.trace = o->trace;
@@ -421,20 +430,10 @@ static status infer(executor *x, const uint8_t *const *pixels, size_t samples, f
 
 // ---- Other hooks ----
 
-static const char *isa(const executor *x) {
-    return x->backend->isa(x->stages[0].engine);
-}
-
-static size_t memory(const executor *x) {
-    size_t bytes = 0;
-    for (int i = 0; i < x->count; i++) bytes += x->backend->memory(x->stages[i].engine);
-    return bytes;
-}
-
-static bool all_engines(const executor *x, bool (*is)(const engine *e)) {
-    bool all = true;
-    for (int i = 0; i < x->count; i++) all &= is(x->stages[i].engine);
-    return all;
+static engine_description engines(const executor *x) {
+    engine *all[MAX_STAGES];
+    for (int i = 0; i < x->count; i++) all[i] = x->stages[i].engine;
+    return strategy_describe(x->backend, all, x->count);
 }
 
 // ---- Figures for the manifest ----
@@ -446,7 +445,7 @@ static void put_stage(const executor *x, const stage *s, yaml_node *list) {
     const double busy = x->wall ? (double)s->busy / (double)x->wall : 0;
     const double waiting = x->wall ? (double)s->waiting / (double)x->wall : 0;
     const int64_t sent = x->steps ? (int64_t)(s->sent / x->steps) : 0;
-    const int64_t bytes = (int64_t)x->backend->memory(s->engine);
+    const int64_t bytes = (int64_t)x->backend->describe(s->engine).memory;
     yaml_put(item, "first", yaml_new_string(p->layers[0].name));
     yaml_put(item, "last", yaml_new_string(p->layers[p->count - 1].name));
     yaml_put(item, "busy", yaml_new_number(busy));
@@ -497,8 +496,6 @@ const strategy strategy_mp = {
     .step = step,
     .infer = infer,
     .times = take_times,
-    .isa = isa,
-    .memory = memory,
-    .all_engines = all_engines,
+    .engines = engines,
     .describe = describe,
 };

@@ -288,9 +288,8 @@ static status keep(trainer *t, error *err) {
 
 // A device may refuse early launches when steps are captured, so this is known only afterwards.
 static void note_launches(const trainer *t, yaml_node *segment) {
-    bool (*const early)(const engine *e) = t->o->executor.backend->launches_early;
-    if (!early) return;
-    const char *how = t->o->strategy->all_engines(t->executor, early) ? "early" : "serial";
+    if (!t->o->executor.backend->keeps_data) return;
+    const char *how = t->o->strategy->engines(t->executor).launches_early ? "early" : "serial";
     yaml_put(segment, "launches", yaml_new_string(how));
 }
 
@@ -512,8 +511,7 @@ static void note_images(const trainer *t, yaml_node *segment) {
     const trainer_options *o = t->o;
     if (!o->executor.backend->keeps_data) return;
     const bool kept = keeps_images(t);
-    const bool here =
-        kept && o->strategy->all_engines(t->executor, o->executor.backend->has_images);
+    const bool here = kept && o->strategy->engines(t->executor).has_images;
     if (kept && !here && t->lead)
         log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
                          "transfers its images");
@@ -521,11 +519,11 @@ static void note_images(const trainer *t, yaml_node *segment) {
 }
 
 static void begin_segment(trainer *t) {
-    const strategy *s = t->o->strategy;
+    const engine_description engines = t->o->strategy->engines(t->executor);
     yaml_node *segment = yaml_copy(t->o->segment);
     yaml_append(t->c->execution, segment);
-    yaml_put(segment, "isa", yaml_new_string(s->isa(t->executor)));
-    yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->executor)));
+    yaml_put(segment, "isa", yaml_new_string(engines.isa));
+    yaml_put(segment, "memory", yaml_new_integer((int64_t)engines.memory));
     note_images(t, segment);
     yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step));
     yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step));

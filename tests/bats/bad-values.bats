@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # NaN, infinities and variances below 0, in every tensor: every reader refuses them and names the
 # tensor; a training in which they appear ends at that step. States of another revision of the
-# arithmetic.
+# arithmetic. tests/unit/test_bad_values.c has every value in every tensor; here each tensor has one.
 
 load helpers
 load training
@@ -36,9 +36,10 @@ poison() {
     "$PYTHON" "$ROOT/tests/python/poison.py" "$@"
 }
 
-# bad_values TENSOR: the values to put into it.
+# bad_values TENSOR N: the values to put into the N-th tensor.
 bad_values() {
-    echo nan inf -inf
+    local values=(nan inf -inf)
+    echo "${values[$2 % 3]}"
     case $1 in *running_var | *exp_avg_sq*) echo -1 ;; esac
 }
 
@@ -47,14 +48,14 @@ refused() {
     fails_with 3 "'$tensor' holds $1" "${@:2}" || fail "$tensor: $1"
 }
 
-@test "every bad value in every tensor of a model: refused by --init and by evaluate" {
+@test "a bad value in any tensor of a model: refused by --init and by evaluate" {
     need_python
     need_program zstd
-    local tensor value count=0
+    local tensor value n=0 count=0
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
     plain good/model.st.zst good.st
     for tensor in $(poison good.st); do
-        for value in $(bad_values "$tensor"); do
+        for value in $(bad_values "$tensor" "$n"); do
             poison good.st bad.st "$tensor" "$value"
             refused "$value" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --init bad.st || return 1
             nothing_in out
@@ -62,8 +63,9 @@ refused() {
             nothing_in out
             count=$((count + 1))
         done
+        n=$((n + 1))
     done
-    [ "$count" -eq $((14 * 3 + 2)) ] || fail "$count values"
+    [ "$count" -eq $((14 + 2)) ] || fail "$count values"
     # The other tensors accept a variance of 0, and weights below 0.
     poison good.st zero.st bn1.running_var 0
     succeeds "$BIN/evaluate" -q --model zero.st --data "$test" --out out
@@ -76,16 +78,15 @@ refused() {
     nothing_in out2
 }
 
-# state_of OPTIMIZER COUNT: every bad value in every tensor of a state; COUNT combinations are
-# tried.
+# state_of OPTIMIZER COUNT: bad values in every tensor of a state; COUNT combinations are tried.
 state_of() {
-    local tensor value count=0
+    local tensor value n=0 count=0
     rm -rf run out
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --set "optimizer={kind: $1, lr: 0.01}" --stop-after-steps 1
     plain run/state.st.zst good.st
     for tensor in $(poison good.st); do
-        for value in $(bad_values "$tensor"); do
-            [ "$tensor.$value" != epochs.accuracy.nan ] || continue # it was not measured
+        for value in $(bad_values "$tensor" "$n"); do
+            [ "$tensor.$value" != epochs.accuracy.nan ] || value=inf # NaN: it was not measured
             rm -rf out
             mkdir out
             poison good.st bad.st "$tensor" "$value"
@@ -97,15 +98,16 @@ state_of() {
             unfinished out
             count=$((count + 1))
         done
+        n=$((n + 1))
     done
     [ "$count" -eq "$2" ] || fail "$count values"
 }
 
-@test "every bad value in every tensor of a state: refused by --resume" {
+@test "a bad value in any tensor of a state: refused by --resume" {
     need_python
     need_program zstd
-    state_of sgd $((24 * 3 + 2 + 3 + 2))
-    state_of adamw $((34 * 3 + 2 + 10 + 3 + 2))
+    state_of sgd $((24 + 2 + 2))
+    state_of adamw $((34 + 2 + 10 + 2))
 }
 
 @test "a loss that is not finite ends the run at that step, and the first bad tensor is named" {

@@ -58,25 +58,30 @@ is_positive() {
     [ -z "$(find "$WORK" -name 'lockstep-bench.*')" ]
 }
 
-@test "PyTorch trains a chain and a graph; of two versions the faster one counts, and is named" {
-    need_torch
-    export ROWS=lenet-64-1t TORCH_PYTHON=$WORK/newer
-    # The same PyTorch as another one: with a version of its own, and as fast as none.
-    cat >"$TORCH_PYTHON" <<END
+# pytorch FILE VERSION SECONDS: a Python whose PyTorch says that it has this version and takes so long.
+pytorch() {
+    cat >"$1" <<END
 #!/bin/sh
 case "\$*" in
-*__version__*) echo 9.9 ;;
+*__version__*) echo $2 ;;
 *torch_step.py*compile*) exit 1 ;;
-*torch_step.py*) echo 0.001 ;;
+*torch_step.py*) echo $3 ;;
 *) exec "$PYTHON" "\$@" ;;
 esac
 END
-    chmod +x "$TORCH_PYTHON"
+    chmod +x "$1"
+}
+
+@test "PyTorch trains a chain and a graph; of two versions the faster one counts, and is named" {
+    need_torch
+    export ROWS=lenet-64-1t
     TORCH_PYTHON='' succeeds "$ROOT/tests/bench/run"
     is_positive "$(cell lenet-64-1t ratio)"
     is_positive "$(cell lenet-64-1t executed_percent)"
     [[ $(cell lenet-64-1t note) == "PyTorch: "[12].*" 1 thread" ]] || fail "$(cat "$csv")"
-    succeeds "$ROOT/tests/bench/run"
+    pytorch "$WORK/older" 8.8 0.002
+    pytorch "$WORK/newer" 9.9 0.001
+    PYTHON=$WORK/older TORCH_PYTHON=$WORK/newer succeeds "$ROOT/tests/bench/run"
     [[ $(cell lenet-64-1t note) == "PyTorch: 9.9 "*"1 thread" ]] || fail "$(cat "$csv")"
     # A network with a branch.
     cat >"$WORK/graph.yaml" <<'END'

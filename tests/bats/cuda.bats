@@ -18,7 +18,7 @@ setup_file() {
     LOCKSTEP_CUDA_LIBRARY=$(library)
     export LOCKSTEP_CUDA_LIBRARY
     cd "$BATS_FILE_TMPDIR" || return 1
-    "$BIN/synth-cifar" -q --train 90 --test 20 --shape 3,12,12 --seed 3 --out data
+    "$BIN/synth-cifar" -q --train 58 --test 20 --shape 3,12,12 --seed 3 --out data
     cat >net.yaml <<'END'
 schema: lockstep.model/1
 name: net
@@ -26,7 +26,7 @@ input: [3, 12, 12]
 layers: [conv: {out: 6, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 8, kernel: 3, padding: 1}, relu,
          flatten, linear: {out: 20}, relu, linear: {out: 10}]
 END
-    # 90 samples in batches of 32: the last step has 26, 7 or 6 per shard.
+    # 58 samples in batches of 32: the last step has 26, 7 or 6 per shard.
     write_experiment e.yaml model=./net.yaml global_batch=32 \
         "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5, alternate: true}}, {random_affine: {degrees: 20}}, {cutout: {size: 8, fill: mean}}]"
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
@@ -205,7 +205,7 @@ key() {
 
 @test "a resume on another kind of device is reported, and the manifest records mixed devices" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
-    "${train[@]}" -q --device cpu --stop-after-steps 4
+    "${train[@]}" -q --device cpu --stop-after-steps 3
     run "${train[@]}" --resume --device cuda --math fast
     [ "$status" -eq 0 ]
     [[ $output == *"another kind of device"* ]]
@@ -311,8 +311,8 @@ END
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.devices)" = '[cpu, "cuda:0"]' ]
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.threads)" = 2 ]
     fails_with 3 "backend" "$BIN/manifest" get run/manifest.yaml parameters.backend
-    "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda:0,cpu --stop-after-steps 2
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda --resume --stop-after-steps 2
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda:0,cpu --stop-after-steps 1
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cuda --resume --stop-after-steps 1
     "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out parts --device cpu,cuda:0 --resume
     same_model "$expected" parts "resumed"
     printf 'sync_batch_norm: true\n' >>e.yaml
@@ -358,8 +358,8 @@ END
 
 @test "--math exact: begun on a CPU, resumed on a GPU, and back: the CPU's model, not a mixed one" {
     local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
-    "${train[@]}" -q --device cpu --stop-after-steps 2
-    "${train[@]}" -q --device cuda --resume --stop-after-steps 2
+    "${train[@]}" -q --device cpu --stop-after-steps 1
+    "${train[@]}" -q --device cuda --resume --stop-after-steps 1
     succeeds "$BIN/train-ddp" --experiment e.yaml --train "$made/data/train.st.zst" --out run --resume --device cpu --world-size 2
     [[ $stderr != *"another kind of device"* ]] || fail "$stderr"
     same_model "$(content "$made/cpu/model.st.zst")" run "resumed"
@@ -578,7 +578,7 @@ transport() {
 }
 
 @test "stopped, and resumed by another tool" {
-    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --stop-after-steps 4
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --stop-after-steps 3
     unfinished run
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --math fast --world-size 2 --resume
     same_model "$expected" run "resumed"

@@ -17,6 +17,13 @@ LOCKSTEP_EMULATED_SECONDS=300
 PYTHONDONTWRITEBYTECODE=1
 # A comparison takes turns for two seconds.
 PRECISION=50
+# The PDFs of a report's drawings take longer than the report, and few tests read them: empty ones.
+# real_pdfs: the test needs those of the system's program.
+FIXTURE_BIN=$ROOT/tests/fixtures/bin
+! command -v rsvg-convert >/dev/null || PATH=$FIXTURE_BIN:$PATH
+real_pdfs() {
+    PATH=${PATH//"$FIXTURE_BIN:"/}
+}
 export PRECISION ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE
 
 # Prints its arguments on the test's error output and fails.

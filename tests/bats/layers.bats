@@ -45,7 +45,7 @@ check() {
 }
 
 @test "the plan of a step includes no executor, and no executor includes another one" {
-    check lib/compute/plan/x.h '#include "compute/cpu/engine.h"'
+    check lib/compute/plan/x.h '#include "compute/cpu/cpu_engine.h"'
     [ "$status" -eq 1 ]
     check lib/compute/cpu/x.c '#include "compute/cuda/plan/arrays.h"'
     [ "$status" -eq 1 ]

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "compute/cpu/engine.h"
+#include "compute/cpu/cpu_engine.h"
 #include "nn/initial_values.h"
 #include "nn/model.h"
 
@@ -137,7 +137,7 @@ static status run_steps(const backend *be, engine *e, work *w, pass measured, er
     status rc = STATUS_OK;
     for (int i = -1; i < w->steps; i++) {
         memset(spent, 0, sizeof spent);
-        TRY(be->step(e, &b, err));
+        TRY(be->run(e, &b, NULL, err));
         TRY(be->update(e, &rule, &result, err));
         if (spent[measured] == 0)
             return error_set(err, STATUS_USAGE, "the step has no such pass of the layer");
@@ -165,16 +165,16 @@ static status measure(work *w, pass measured, error *err) {
     status rc;
     TRY(be->open(&w->m.program, &o, OPTIMIZER_SGD, &e, err));
     be->write(e, w->parameters, w->buffers, w->state);
-    plain = e->kernels;
+    plain = e->execution.kernels;
     kernels timed = *plain;
     timed.conv = conv;
     timed.conv_input = conv_input;
     timed.conv_weight = conv_weight;
     timed.winograd = winograd;
     timed.winograd_weight = winograd_weight;
-    e->kernels = &timed;
+    e->execution.kernels = &timed;
     rc = run_steps(be, e, w, measured, err);
-    e->kernels = plain;
+    e->execution.kernels = plain;
     if (rc != STATUS_OK) goto out;
     qsort(w->seconds, (size_t)w->steps, sizeof *w->seconds, ascending);
     printf("%.6g\n", w->seconds[w->steps / 2]);

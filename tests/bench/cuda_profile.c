@@ -118,7 +118,7 @@ static status train(const backend *be, engine *e, const work *w, error *err) {
     status rc = STATUS_OK;
     be->write(e, w->parameters, w->buffers, NULL);
     for (; rule.step < STEPS; rule.step++) {
-        TRY(be->step(e, &b, err));
+        TRY(be->run(e, &b, NULL, err));
         TRY(be->update(e, &rule, &result, err));
     }
 out:
@@ -153,7 +153,7 @@ static status measure(const cuda_library *library, const work *w, int device, in
     TRY(train(be, e, w, err));
     TRY(library->limits(e, &limits, err));
     TRY(library->profile(e, repeats, list, OPERATIONS_MOST, &count, err));
-    printf("device,%s\n", be->isa(e));
+    printf("device,%s\n", be->describe(e).isa);
     printf("limit,memory,%.6g\nlimit,host,%.6g\nlimit,arithmetic,%.6g\nlimit,launch,%.6g\n",
            limits.bytes, limits.host_bytes, limits.flop, limits.launch_us);
     for (int i = 0; i < count && i < OPERATIONS_MOST; i++)

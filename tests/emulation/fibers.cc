@@ -23,6 +23,9 @@ namespace emulation {
 
 static const size_t STACK_BYTES = 256 << 10; // untouched pages take no memory
 static const size_t GUARD_BYTES = 64 << 10; // below it, so that an overflow is a segmentation fault
+// Stacks begin so many bytes further down, one after another: at the same place in their pages,
+// they would all take the same few lines of the processor's caches.
+static const size_t STAGGER_BYTES = 5 * 64, STAGGERED_BYTES = 64 << 10;
 
 struct fiber {
     void (*body)() = nullptr;
@@ -113,7 +116,8 @@ fiber *new_fiber(void (*body)()) {
     all.back()->body = body;
     all.back()->stack = memory + GUARD_BYTES;
     all.back()->size = STACK_BYTES;
-    all.back()->top = first_top(memory + GUARD_BYTES, STACK_BYTES);
+    const size_t stagger = all.size() * STAGGER_BYTES % STAGGERED_BYTES;
+    all.back()->top = first_top(memory + GUARD_BYTES, STACK_BYTES - stagger);
     return all.back().get();
 }
 

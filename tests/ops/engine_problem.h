@@ -301,7 +301,7 @@ static void *run_rank(void *argument) {
                    .pixels = p->pixels + r->first_sample,
                    .targets = p->targets + r->first_sample,
                    .ids = p->ids + r->first_sample};
-    r->rc = r->be->step(r->e, &r->b, &r->err);
+    r->rc = r->be->run(r->e, &r->b, NULL, &r->err);
     return NULL;
 }
 
@@ -322,10 +322,10 @@ static void reduce(const rank *ranks, const execution *x, float *out, size_t n) 
     enum { TERMS = 64 };
     const float *term[TERMS];
     int cover[TERMS], terms = 0;
-    const reduction_tree *tree = ranks[0].be->tree(ranks[0].e);
+    const reduction_tree *tree = ranks[0].be->tree(ranks[0].e).nodes;
     for (int i = 0; i < x->engines; i++) {
         int count;
-        const int *leaves = ranks[i].be->shard_leaves(ranks[i].e);
+        const int *leaves = ranks[i].be->tree(ranks[i].e).shard_leaves;
         float *const *gradients = ranks[i].be->gradients(ranks[i].e, &count);
         int nodes = reduction_tree_cover(tree, leaves[ranks[i].first_shard],
                                          leaves[ranks[i].end_shard], cover + terms);

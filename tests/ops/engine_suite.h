@@ -17,7 +17,7 @@ typedef struct engine_suite {
     // Fills in the ways to run a step; returns their number.
     int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
     bool sums_groups; // its trees' leaves are groups of samples, not whole shards
-    bool quick;       // it has time for larger batches with frozen parameters
+    bool quick;       // it has time for larger batches and more cases where few are asked for
     // Its engines add in the CPU's order. The first execution is the CPU's, which test_engine.c
     // compares with the reference; here only bits are compared.
     bool exact;
@@ -383,7 +383,7 @@ static void step_first(const problem *p, engine *e, int samples, float *gradient
     const execution x = {.engines = 1};
     rank r = {.be = be, .e = e, .end_shard = 1};
     error err;
-    if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->run(e, &b, NULL, &err) != STATUS_OK) fail_msg("%s", err.message);
     reduce(&r, &x, gradients, gradient_floats(&p->m.program));
 }
 
@@ -392,7 +392,10 @@ static void step_first(const problem *p, engine *e, int samples, float *gradient
 static void check_reuse(const model_case *m) {
     enum { WHOLE = 33 };
     static const split whole = {.shards = 1, .count = {WHOLE}};
-    static const int sizes[] = {5, 17, 1, WHOLE};
+    static const int all_sizes[] = {5, 17, 1, WHOLE}, few_sizes[] = {5, WHOLE};
+    const bool few = few_cases() && !suite.quick;
+    const int *sizes = few ? few_sizes : all_sizes;
+    const size_t count = few ? sizeof few_sizes / sizeof *sizes : sizeof all_sizes / sizeof *sizes;
     problem p;
     problem_init(&p, m, &whole);
     const backend *be = suite.be;
@@ -402,7 +405,7 @@ static void check_reuse(const model_case *m) {
     assert_true(used && fresh && logits);
     engine *e = open_engine(&p, 2);
     step_first(&p, e, WHOLE, used);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < count; i++) {
         error err;
         if (i % 2 == 0) assert_int_equal(be->infer(e, p.pixels, WHOLE, logits, &err), STATUS_OK);
         engine *other = open_engine(&p, 1);
@@ -425,10 +428,12 @@ static void test_reuse(void **state) {
 static void test_frozen_left_out(void **state) {
     (void)state;
     enum { FROZEN_SPLITS = sizeof freezing_splits / sizeof *freezing_splits };
+    const bool few = few_cases() && !suite.quick;
     for (size_t i = 0; i < MODELS; i++)
         for (size_t k = suite.quick ? 0 : FROZEN_SPLITS - 1; k < FROZEN_SPLITS; k++)
             if (!models[i].large && !is_left_out(i, k))
-                check_frozen_left_out(&models[i], &freezing_splits[k], suite.be, suite.exact);
+                check_frozen_left_out(&models[i], &freezing_splits[k], suite.be, suite.exact,
+                                      few ? (int)i % 2 : 0, few ? 2 : 1);
 }
 
 // A small one, for tests of the order of calls: its layers and values do not matter to them.
@@ -466,7 +471,7 @@ static update_result update_behind(const problem *p, between what, float *parame
     for (int step = 0; step < 2; step++) {
         const int samples = p->samples - step;
         const batch b = first_samples(p, &samples);
-        assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+        assert_int_equal(be->run(e, &b, NULL, &err), STATUS_OK);
         come_between(p, e, step == 0 && what == WRITING ? NOTHING : what, parameters);
         assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
     }
@@ -538,7 +543,7 @@ static void check_infer_after_update(const model_case *m) {
     update_result result;
     error err;
     assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
-    assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+    assert_int_equal(be->run(e, &b, NULL, &err), STATUS_OK);
     assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
     assert_int_equal(be->infer(e, p.pixels, (size_t)p.samples, used, &err), STATUS_OK);
     assert_int_equal(be->read(e, p.parameters, p.buffers, NULL, &err), STATUS_OK);

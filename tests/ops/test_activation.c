@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The distance of GELU, SiLU and their derivatives from the reference, in double, over all
+// The distance of smooth activations and their derivatives from the reference, in double, over all
 // magnitudes of their argument, for every instruction set. The test prints the largest error: of
 // values in units of 2^-23 of the argument, of derivatives in units of 2^-23.
 #include "ops.h"
@@ -12,15 +12,13 @@
 enum { STEPS = 1 << 16, LANES_MOST = GROUP, VALUES = STEPS * LANES_MOST };
 
 typedef struct function_case {
-    const char *name;
-    activation_kind kind;
-    const reference_layer *reference;
+    layer_kind kind;
     double value_error, gradient_error; // allowed
 } function_case;
 
 static const function_case functions[] = {
-    {"gelu", ACTIVATION_GELU, &reference_gelu, 0.8, 0.9},
-    {"silu", ACTIVATION_SILU, &reference_silu, 1.0, 0.9},
+    {LAYER_GELU, 0.8, 0.9},
+    {LAYER_SILU, 1.0, 0.9},
 };
 
 typedef struct numbers {
@@ -70,12 +68,13 @@ static void check(const function_case *f, numbers *n, const char *isa, int lanes
     const int width = VALUES / lanes;
     const view x = {n->x, 1, 1, width, (size_t)VALUES, (size_t)VALUES},
                y = {n->y, 1, 1, width, (size_t)VALUES, (size_t)VALUES};
-    const activation_task t = {.kind = f->kind, .x = x, .y = y, .dy = n->ones, .dx = n->dx};
-    k->activation(&t);
-    k->activation_backward(&t);
+    const layer l = {.kind = f->kind};
+    const layer_task t = {.l = &l, .x = x, .y = y, .dy = n->ones, .dx = n->dx};
+    k->layers[f->kind].forward(&t);
+    k->layers[f->kind].backward(&t);
     const double value = error_of(n->y, n->y64, n->x64), gradient = error_of(n->dx, n->dx64, NULL);
-    print_message("%s, %s, %d lanes: value %.2f, derivative %.2f\n", f->name, isa, lanes, value,
-                  gradient);
+    print_message("%s, %s, %d lanes: value %.2f, derivative %.2f\n",
+                  layer_kind_traits[f->kind].word, isa, lanes, value, gradient);
     assert_true(value <= f->value_error);
     assert_true(gradient <= f->gradient_error);
 }
@@ -83,14 +82,14 @@ static void check(const function_case *f, numbers *n, const char *isa, int lanes
 static void test_errors(void **state) {
     static const char *const isas[] = {"baseline", "v3", "v4"};
     (void)state;
-    const layer l = {.in = {1, 1, VALUES}, .out = {1, 1, VALUES}};
     numbers n = numbers_new();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const function_case *f = &functions[i];
+        const layer l = {.kind = f->kind, .in = {1, 1, VALUES}, .out = {1, 1, VALUES}};
         const reference_task t = {
             .l = &l, .samples = 1, .x = n.x64, .y = n.y64, .dy = n.ones64, .dx = n.dx64};
-        f->reference->forward(&t);
-        f->reference->backward(&t);
+        reference_forward(&t);
+        reference_backward(&t);
         for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
             for (int lanes = 4; lanes <= GROUP; lanes *= 2) check(f, &n, isas[k], lanes);
         }

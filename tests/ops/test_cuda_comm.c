@@ -182,7 +182,7 @@ static status step(member *m, int number) {
                      .targets = p->targets + sample,
                      .ids = p->ids + sample,
                      .frozen = is_frozen(m->t, number) && m->t->size > 1 ? 1u << 1 : 0};
-    return cuda->step(m->e, &b, &m->out->err);
+    return cuda->run(m->e, &b, NULL, &m->out->err);
 }
 
 static status update(const member *m, int number, update_result *result) {
@@ -197,7 +197,7 @@ static status reduce_members(member *m, const split *s) {
     const training *t = m->t;
     outcome_of_rank *out = m->out;
     int first_leaf[MAX_RANKS + 1];
-    const int *leaves = cuda->shard_leaves(m->e);
+    const int *leaves = cuda->tree(m->e).shard_leaves;
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
     for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
     return cuda->comm_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,

@@ -195,7 +195,7 @@ static void one_step(engine *e, const fixture *f, const samples *s, int step, tr
     update_result result;
     int count;
     error err;
-    if (be->step(e, &s->b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->run(e, &s->b, NULL, &err) != STATUS_OK) fail_msg("%s", err.message);
     memcpy(t->gradients + (size_t)step * t->gradient_floats, be->gradients(e, &count)[0], bytes);
     if (s->b.first_shard > 0)
         memcpy(be->reduced(e), t->gradients + (size_t)step * t->gradient_floats, bytes);
@@ -214,7 +214,7 @@ static void train(const fixture *f, const augment_list *list, bool kept, int fir
     assert_true(s.augmented && s.scratch);
     engine *e = open_engine(f, list, kept, first_shard);
     trail_init(t, f);
-    t->memory = be->memory(e);
+    t->memory = be->describe(e).memory;
     for (int step = 0; step < STEPS; step++) {
         choose_samples(&s, f, step, first_shard);
         if (!kept) augment_samples(&s, f, list);

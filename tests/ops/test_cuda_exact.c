@@ -90,7 +90,7 @@ static void run_course(const problem *p, const backend *be, bool exact, optimize
         rule.hyper[HYPER_MOMENTUM] = 0.9f;
         rule.hyper[HYPER_BETA2] = 0.99f;
         rule.step = (uint64_t)i;
-        if (be->step(e, &b, &err) != STATUS_OK ||
+        if (be->run(e, &b, NULL, &err) != STATUS_OK ||
             be->update(e, &rule, &out->results[i], &err) != STATUS_OK)
             fail_msg("%s", err.message);
     }

@@ -22,8 +22,8 @@ typedef struct mask_case {
     int channels, height, width, samples;
     int border; // columns after each row of the output
     double rate;
-    uint64_t seed;
-    uint32_t layer, epoch;
+    uint64_t seed, key; // key: of the layer
+    uint32_t epoch;
 } mask_case;
 
 static const mask_case masks[] = {
@@ -41,8 +41,13 @@ static uint32_t id_of(int n) {
     return n == 2 ? 0xffffffffu : 1000003u * (uint32_t)n;
 }
 
+static layer layer_of(const mask_case *c) {
+    return (layer){.kind = LAYER_DROPOUT, .key = c->key, .rate = c->rate};
+}
+
 static bool kept(const mask_case *c, int sample, size_t feature) {
-    const random_stream s = {c->seed, RANDOM_DROPOUT, c->layer, c->epoch, id_of(sample)};
+    const layer l = layer_of(c);
+    const random_stream s = {layer_seed(&l, c->seed), RANDOM_DROPOUT, 0, c->epoch, id_of(sample)};
     return random_uniform(&s, feature) >= (float)c->rate;
 }
 
@@ -75,30 +80,32 @@ static void check_mask(const kernels *k, const mask_case *c) {
     const size_t row = (size_t)(c->width + c->border) * GROUP, plane = row * (size_t)c->height;
     float *x = floats(features * GROUP), *y = floats(plane * (size_t)c->channels);
     float *dy = floats(features * GROUP), *dx = floats(features * GROUP);
-    int8_t *mask = calloc(features, GROUP);
+    uint8_t *mask = calloc(features, GROUP);
     uint32_t ids[GROUP];
     assert_non_null(mask);
     fill(x, features * GROUP, 1);
     fill(dy, features * GROUP, 2);
     for (int n = 0; n < GROUP; n++) ids[n] = id_of(n);
     const size_t dense = (size_t)c->width * GROUP;
-    const dropout_task t = {
+    const layer l = layer_of(c);
+    const float factor = (float)(1 / (1 - c->rate));
+    const layer_task t = {
+        .l = &l,
         .x = {x, c->channels, c->height, c->width, dense, dense * (size_t)c->height},
         .y = {y, c->channels, c->height, c->width, row, plane},
-        .kept = mask,
-        .scale = 2.5f,
-        .threshold = (uint32_t)ceil((double)(float)c->rate * 0x1p24),
-        .stream = {c->seed, RANDOM_DROPOUT, c->layer, c->epoch, 77},
+        .choices = mask,
         .ids = ids,
+        .epoch = c->epoch,
+        .seed = c->seed,
         .samples = c->samples,
         .dy = dy,
         .dx = dx};
-    k->dropout(&t);
-    k->dropout_backward(&t);
+    k->layers[LAYER_DROPOUT].forward(&t);
+    k->layers[LAYER_DROPOUT].backward(&t);
     for (size_t i = 0; i < features; i++) {
         const size_t line = i / (size_t)c->width, column = i % (size_t)c->width;
-        compare_lanes(c, i, x + i * GROUP, y + line * row + column * GROUP, 2.5f);
-        compare_lanes(c, i, dy + i * GROUP, dx + i * GROUP, 2.5f);
+        compare_lanes(c, i, x + i * GROUP, y + line * row + column * GROUP, factor);
+        compare_lanes(c, i, dy + i * GROUP, dx + i * GROUP, factor);
     }
     free(x), free(y), free(dy), free(dx), free(mask);
 }
@@ -228,7 +235,7 @@ static float *step(const problem *p, engine *e, int first, int end, uint32_t epo
     error err = {0};
     int count;
     float *copy = floats(n);
-    if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (be->run(e, &b, NULL, &err) != STATUS_OK) fail_msg("%s", err.message);
     float *const *gradients = be->gradients(e, &count);
     assert_int_equal(count, 1);
     memcpy(copy, gradients[0], n * sizeof *copy);

@@ -3,6 +3,7 @@
 // in double, and one result for all instruction sets. All terms are positive, as in a channel that
 // is never zero: then every addition of a small term to a large sum loses digits. The test prints
 // the largest relative error of each sum.
+#include "../few.h"
 #include "images.h"
 
 #include <stdio.h>
@@ -121,7 +122,9 @@ static void check_weights(const weight_case *c, int lanes) {
 static void test_weight_gradients(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int lanes = 4; lanes <= GROUP; lanes *= 2) check_weights(&cases[i], lanes);
+        size_t column = 0;
+        for (int lanes = 4; lanes <= GROUP; lanes *= 2)
+            if (!is_left_out(i, column++)) check_weights(&cases[i], lanes);
     }
 }
 
@@ -144,13 +147,8 @@ static void check_pool(int lanes) {
     for (int i = 0; i < ISAS; i++) {
         const kernels *k = kernels_find(isas[i], lanes);
         if (!k) continue;
-        const pool_task t = {.x = x_image.v,
-                             .y = y_image.v,
-                             .kernel_h = SIDE,
-                             .kernel_w = SIDE,
-                             .stride_y = 1,
-                             .stride_x = 1};
-        k->average_pool(&t);
+        const layer_task t = {.l = &l, .x = x_image.v, .y = y_image.v};
+        k->layers[LAYER_AVG_POOL].forward(&t);
         double *values = image_values(&y_image, lanes);
         for (int n = 0; n < lanes * CHANNELS; n++) got[n] = (float)values[n];
         free(values);

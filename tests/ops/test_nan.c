@@ -163,15 +163,14 @@ static void test_pool_alone(void **state) {
     const kernels *k = kernels_find(c->isa, c->lanes);
     if (!k) skip();
     arrays a = arrays_new(c->lanes);
-    const pool_task t = {.x = view_of(a.z, 2, 2 * a.width, a.lanes),
-                         .y = view_of(a.y, 1, a.width, a.lanes),
-                         .argmax = a.argmax,
-                         .kernel_h = 2,
-                         .kernel_w = 2,
-                         .stride_y = 2,
-                         .stride_x = 2};
+    const layer l = {
+        .kind = LAYER_MAX_POOL, .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
+    const layer_task t = {.l = &l,
+                          .x = view_of(a.z, 2, 2 * a.width, a.lanes),
+                          .y = view_of(a.y, 1, a.width, a.lanes),
+                          .choices = a.argmax};
     fill(&a);
-    k->max_pool(&t);
+    k->layers[LAYER_MAX_POOL].forward(&t);
     for (int w = 0; w < WINDOWS; w++) {
         same(a.y[w], expected(w, false), w, "pool alone");
         same(value_of(w, a.argmax[w]), expected(w, false), w, "argmax");

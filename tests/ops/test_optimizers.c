@@ -83,7 +83,7 @@ static engine *open_engine(const model *m, optimizer_kind kind, const char *isa,
     engine *e = NULL;
     error err = {0};
     if (backend_find("cpu")->open(&m->program, &o, kind, &e, &err) != STATUS_OK ||
-        backend_find("cpu")->step(e, &b, &err) != STATUS_OK)
+        backend_find("cpu")->run(e, &b, NULL, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     return e;
 }

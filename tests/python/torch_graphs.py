@@ -56,7 +56,7 @@ class Graph:
         self.layers.append({kind: dict(options, **{"from": source})})
         text.append({kind: dict(options)})
         module = make_layer(kind, options, [0] + shape)
-        values = [torch.zeros([2] + shape)] * (2 if kind == "add" else 1)
+        values = [torch.zeros([2] + shape)] * (2 if "with" in options else 1)
         with torch.no_grad():
             self.shapes[name] = list(module.eval()(*values).shape[1:])
         self.before = name

@@ -74,7 +74,7 @@ class Net(nn.Module):
         before = "input"
         for entry in description["layers"]:
             (kind, options), = entry.items()
-            inputs = [options.get("from", before)] + ([options["with"]] if kind == "add" else [])
+            inputs = [options.get("from", before)] + ([options["with"]] if "with" in options else [])
             module = make_layer(kind, options, values[inputs[0]].shape).eval()
             before = options["name"]
             self.put(before, module)
@@ -109,9 +109,19 @@ class Scale(nn.Module):
         return self.factor * x
 
 
-class Add(nn.Module):
+class Second(nn.Module):
+    """A function of two inputs."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
     def forward(self, a, b):
-        return a + b
+        return self.function(a, b)
+
+
+# The modules of PyTorch by our words for them: those without "_" and of any case.
+MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
 
 
 def make_layer(kind, o, shape):
@@ -132,7 +142,9 @@ def make_layer(kind, o, shape):
         return nn.Dropout(o["p"])
     if kind == "scale":
         return Scale(o["factor"])
-    return {"relu": nn.ReLU, "flatten": nn.Flatten, "add": Add, "gelu": nn.GELU, "silu": nn.SiLU}[kind]()
+    if "with" in o:
+        return Second(getattr(torch, kind))
+    return MODULES[kind.replace("_", "")]()
 
 
 def load(net, tensors):

@@ -98,7 +98,8 @@ static void fake_sample(engine *e, const uint8_t *pixels, int label) {
     }
 }
 
-static status fake_step(engine *e, const batch *b, error *err) {
+static status fake_run(engine *e, const batch *b, const run_part *part, error *err) {
+    (void)part;
     int64_t step = fake.steps++;
     if (step == fake.fail_at)
         return error_set(err, STATUS_FAILED, "cannot compute: 'fake': asked to");
@@ -117,12 +118,8 @@ static status fake_step(engine *e, const batch *b, error *err) {
     return reduction_tree_init(&e->tree, groups, b->shards, err);
 }
 
-static const reduction_tree *fake_tree(const engine *e) {
-    return &e->tree;
-}
-
-static const int *fake_shard_leaves(const engine *e) {
-    return e->first_leaf;
+static engine_tree fake_tree(const engine *e) {
+    return (engine_tree){&e->tree, e->first_leaf};
 }
 
 static float *const *fake_gradients(engine *e, int *count) {
@@ -174,18 +171,8 @@ static phase_times fake_times(engine *e) {
     return (phase_times){.ns = {[PHASE_FORWARD] = 1000}};
 }
 
-static const char *fake_isa(const engine *e) {
-    (void)e;
-    return "fake";
-}
-
-static int fake_threads(const engine *e) {
-    (void)e;
-    return 1;
-}
-
-static size_t fake_memory(const engine *e) {
-    return e->gradient_floats * sizeof(float);
+static engine_description fake_describe(const engine *e) {
+    return (engine_description){.isa = "fake", .memory = e->gradient_floats * sizeof(float)};
 }
 
 static const backend fake_backend = {
@@ -194,18 +181,15 @@ static const backend fake_backend = {
     .close = fake_close,
     .write = fake_write,
     .read = fake_read,
-    .step = fake_step,
+    .run = fake_run,
     .tree = fake_tree,
-    .shard_leaves = fake_shard_leaves,
     .gradients = fake_gradients,
     .reduced = fake_reduced,
     .update = fake_update,
     .collect = fake_collect,
     .infer = fake_infer,
     .times = fake_times,
-    .isa = fake_isa,
-    .threads = fake_threads,
-    .memory = fake_memory,
+    .describe = fake_describe,
 };
 
 #endif

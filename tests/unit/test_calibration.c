@@ -129,8 +129,7 @@ static verdict judge(const setting *t, uint32_t pair, double factor, estimate *s
     draw_pair(t, pair, factor, &list);
     seed_groups_make(&list, &groups, &count);
     assert_int_equal(count, 2);
-    if (compare(&groups[1], &groups[0], NULL, &c, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    if (compare(&groups[1], &groups[0], NULL, &c, &err) != STATUS_OK) fail_msg("%s", err.message);
     assert_int_equal(c.unlike.count, 0);
     const verdict said = c.time;
     *speedup = c.speedup;

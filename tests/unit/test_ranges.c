@@ -236,8 +236,7 @@ static const row options[] = {
     {NULL, "out", {"0", "-1", "16777217"}},  {NULL, "kernel", {"0", "4097"}},
     {NULL, "stride", {"0", "4097"}},         {NULL, "padding", {"-1", "4097"}},
     {NULL, "size", {"0", "4097"}},           {NULL, "groups", {"0", "3", "16777217"}},
-    {NULL, "eps", {"0", "-1e-5", "1.0001"}}, {NULL, "momentum", {"-0.0001", "1.0001"}},
-    {NULL, "p", {"-0.0001", "1"}},           {NULL, "factor", {"0", "1e39", "-1e39"}},
+    {NULL, "eps", {"0", "-1e-5", "1.0001"}}, {NULL, "factor", {"0", "1e39", "-1e39"}},
 };
 
 // Reads a model that ends with this layer.
@@ -270,6 +269,15 @@ static void try_option(const layer_type *type, const char *key, const char *valu
     if (!strstr(err.message, named)) fail_msg("%s: {%s}: %s", type->word, given, err.message);
 }
 
+// The ends of the range, or what is beyond them.
+static void try_number(const layer_type *type, const layer_number *n) {
+    char value[32];
+    snprintf(value, sizeof value, "%.9g", n->above ? n->low : n->low - 0.0001);
+    try_option(type, n->key, value);
+    snprintf(value, sizeof value, "%.9g", n->below ? n->high : n->high + 0.0001);
+    try_option(type, n->key, value);
+}
+
 static void options_of_layers(void **state) {
     (void)state;
     static const char *const others[] = {"name", "from", "bias", "with"};
@@ -277,7 +285,15 @@ static void options_of_layers(void **state) {
         const layer_type *type = &layer_types[k];
         error err = {0};
         read_model(type->word, "zzzzzz: 1", &err);
-        check_listed(err.message, options, COUNT(options), others, COUNT(others));
+        const layer_number *numbers = layer_kind_traits[type->kind].numbers;
+        const char *known[COUNT(others) + LAYER_NUMBERS];
+        size_t count = 0;
+        for (; count < COUNT(others); count++) known[count] = others[count];
+        for (int n = 0; n < LAYER_NUMBERS && numbers[n].key; n++) {
+            known[count++] = numbers[n].key;
+            if (k < LAYER_KINDS) try_number(type, &numbers[n]);
+        }
+        check_listed(err.message, options, COUNT(options), known, count);
         for (int o = 0; o < LAYER_OPTIONS && type->options[o]; o++)
             for (size_t i = 0; i < COUNT(options); i++)
                 for (int v = 0; v < 4 && options[i].refused[v]; v++)

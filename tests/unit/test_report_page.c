@@ -194,7 +194,7 @@ static void empty_columns_are_dropped(void **state) {
     contains(&out, code);
     text_append(&page, "\n| without | a row |\n| --- | --- |\n\nAfter.\n");
     page_to_markdown(text_string(&page), &out);
-    contains(&out, "After.");
+    contains(&out, "```\n\nAfter.");
     lacks(&out, "without");
     html_of(text_string(&page), &out);
     contains(&out, "<th scope=col>a</th><th scope=col>d</th><th scope=col>e</th></tr>");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan of a step: its order, what it leaves out, and that every part of the gradient buffer is
-// written once. No engine is opened.
+// The plan of a step: its order, what it leaves out, what is in use when, and that every part of
+// the gradient buffer is written once. No engine is opened.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "base/yaml_tree.h"
+#include "compute/plan/lifetimes.h"
 #include "compute/plan/plan_text.h"
 #include "nn/model.h"
 
@@ -44,7 +45,7 @@ static void plan_step(planned *p, const char *layers, const engine_options *o, b
     load(&p->m, layers);
     const program *of = &p->m.program;
     const status rc = cpu ? backend_find("cpu")->units(of, o, &p->units, &err)
-                          : units_init(&p->units, of, o->receives, o->sends, &err);
+                          : units_init(&p->units, of, o->receives, engine_has_logits(o), &err);
     if (rc != STATUS_OK) fail_msg("%s", err.message);
     step_plan_training(&p->plan, of, &p->units, &p->options, frozen);
 }
@@ -220,15 +221,18 @@ static void test_stage(void **state) {
     release(&p);
 }
 
-static void test_apart(void **state) {
+// The logits leave as they are: they have no epilogue.
+static void test_replica(void **state) {
     (void)state;
-    engine_options apart = plain;
-    apart.apart = true;
+    engine_options replica = plain;
+    replica.sends = true;
     planned p;
-    plan_step(&p, normed, &apart, true, 0);
+    plan_step(&p, normed, &replica, true, 0);
     check_whole(&p.plan);
     assert_int_equal(p.plan.supersteps[p.plan.backward_superstep].first, p.plan.backward);
-    assert_int_equal(p.plan.operations[p.plan.backward].kind, OP_LOSS);
+    assert_int_equal(p.plan.operations[p.plan.backward - 2].kind, OP_ANCHOR);
+    assert_int_equal(p.plan.operations[p.plan.backward - 1].kind, OP_SEND);
+    assert_int_equal(p.plan.operations[p.plan.backward].kind, OP_RECEIVE_GRADIENT);
     release(&p);
 }
 
@@ -300,6 +304,68 @@ static void test_fused(void **state) {
     release(&p);
 }
 
+// ---- Lifetimes ----
+
+static void check_lifetime(const lifetimes *l, int unit, value_kind kind, const char *first,
+                           const char *last) {
+    const lifetime t = lifetime_of(l, unit, kind);
+    assert_true(t.first < t.end);
+    const operation *o = l->plan->operations;
+    assert_string_equal(operation_kind_traits[o[t.first].kind].name, first);
+    assert_string_equal(operation_kind_traits[o[t.end - 1].kind].name, last);
+}
+
+// Activations stay for the weight gradients; the gradient of an activation is gone earlier.
+static void test_lifetimes(void **state) {
+    (void)state;
+    planned p;
+    lifetimes l;
+    plan_step(&p, normed, &plain, false, 0);
+    lifetimes_init(&l, &p.plan, false);
+    check_lifetime(&l, UNIT_INPUT, VALUE_Y, "load", "weight gradient");
+    check_lifetime(&l, 0, VALUE_Z, "anchor", "weight gradient");
+    check_lifetime(&l, 1, VALUE_DY, "input gradient", "epilogue gradient");
+    check_lifetime(&l, 2, VALUE_Z, "anchor", "input gradient");
+    assert_int_equal(lifetime_of(&l, 2, VALUE_Y).end, 0); // the logits have no epilogue
+    assert_int_equal(lifetime_of(&l, UNIT_INPUT, VALUE_DY).end, 0);
+    const int end = lifetime_of(&l, 1, VALUE_DY).end;
+    assert_true(end < lifetime_of(&l, 0, VALUE_DY).end && end < lifetime_of(&l, 1, VALUE_Z).end);
+    lifetimes_release(&l);
+    lifetimes_init(&l, &p.plan, true);
+    assert_int_equal(lifetime_of(&l, 2, VALUE_Z).end, p.plan.operation_count);
+    lifetimes_release(&l);
+    release(&p);
+}
+
+// What works in place is the value that it works on.
+static void test_lifetimes_in_place(void **state) {
+    (void)state;
+    static const char layers[] = "conv: {out: 4, kernel: 3}, relu, avg_pool: {size: 2}, relu, "
+                                 "flatten, linear: {out: 10}";
+    planned p;
+    lifetimes l;
+    plan_step(&p, layers, &plain, true, 0);
+    lifetimes_init(&l, &p.plan, false);
+    assert_true(p.units.units[2].options.in_place);
+    assert_int_equal(lifetime_of(&l, 2, VALUE_Z).end, 0);
+    assert_int_equal(lifetime_of(&l, 1, VALUE_DY).end, 0);
+    check_lifetime(&l, 1, VALUE_Y, "unfused", "unfused gradient");
+    lifetimes_release(&l);
+    release(&p);
+}
+
+static void test_arena(void **state) {
+    (void)state;
+    arena a = {.pieces = NULL};
+    assert_int_equal(arena_take(&a, 10, (lifetime){0, 4}), 0);
+    assert_int_equal(arena_take(&a, 5, (lifetime){3, 6}), 10);
+    assert_int_equal(arena_take(&a, 10, (lifetime){4, 6}), 0);
+    assert_int_equal(arena_take(&a, 6, (lifetime){6, 7}), 0);
+    assert_int_equal(arena_take(&a, 4, (lifetime){5, 7}), 15);
+    assert_int_equal(a.end, 19);
+    arena_release(&a);
+}
+
 // ---- Text ----
 
 static void test_text(void **state) {
@@ -324,11 +390,18 @@ static void test_text(void **state) {
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),     cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_residual),  cmocka_unit_test(test_recomputation),
-        cmocka_unit_test(test_inference), cmocka_unit_test(test_stage),
-        cmocka_unit_test(test_apart),     cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_fused),     cmocka_unit_test(test_text)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain),
+                                              cmocka_unit_test(test_batch_norm),
+                                              cmocka_unit_test(test_residual),
+                                              cmocka_unit_test(test_recomputation),
+                                              cmocka_unit_test(test_inference),
+                                              cmocka_unit_test(test_stage),
+                                              cmocka_unit_test(test_replica),
+                                              cmocka_unit_test(test_frozen),
+                                              cmocka_unit_test(test_fused),
+                                              cmocka_unit_test(test_lifetimes),
+                                              cmocka_unit_test(test_lifetimes_in_place),
+                                              cmocka_unit_test(test_arena),
+                                              cmocka_unit_test(test_text)};
     return cmocka_run_group_tests_name("plans of steps", tests, NULL, NULL);
 }

@@ -537,39 +537,6 @@ static void files_that_cannot_be_read(void **state) {
     assert_null(root);
 }
 
-static const yaml_node *name_in(const char *path, yaml_node **root) {
-    error err = {0};
-    if (yaml_read_file(path, root, &err) != STATUS_OK) fail_msg("%s", err.message);
-    return yaml_find(*root, "name");
-}
-
-static void a_file_is_read_once_until_it_changes(void **state) {
-    (void)state;
-    char path[] = "/tmp/lockstep-yaml-XXXXXX";
-    yaml_node *first, *second, *other;
-    int file = mkstemp(path); // the name of a link to files that are older than the test
-    char *from = realpath("experiments/quickstart.yaml", NULL);
-    char *to = realpath("experiments/models/lenet.yaml", NULL);
-    assert_true(file >= 0 && from && to);
-    assert_true(unlink(path) == 0 && symlink(from, path) == 0);
-    assert_string_equal(name_in(path, &first)->text, "quickstart");
-    assert_string_equal(name_in(path, &second)->text, "quickstart");
-    assert_ptr_not_equal(first, second); // each caller owns its tree
-    assert_true(yaml_equal(first, second));
-    assert_string_equal(second->file, path);
-    assert_int_equal(yaml_find(first, "name")->line, yaml_find(second, "name")->line);
-    assert_true(unlink(path) == 0 && symlink(to, path) == 0);
-    assert_string_equal(name_in(path, &other)->text, "lenet");
-    yaml_free(other);
-    unlink(path);
-    assert_int_equal(yaml_read_file(path, &other, NULL), STATUS_INPUT);
-    yaml_free(first);
-    yaml_free(second);
-    free(from);
-    free(to);
-    close(file);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_plain_documents),
@@ -596,7 +563,6 @@ int main(void) {
         cmocka_unit_test(copies_keep_places_and_names),
         cmocka_unit_test(equality_ignores_the_order_of_keys),
         cmocka_unit_test(files_that_cannot_be_read),
-        cmocka_unit_test(a_file_is_read_once_until_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

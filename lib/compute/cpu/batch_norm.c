@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Batch norm's statistics: combined from groups to a shard, along the reduction tree, in double.
-//
-// Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
-// pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
+#include "compute/cpu/batch_norm.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/take.h"
 
 typedef struct moments {
     double count, mean, m2;
@@ -69,9 +68,9 @@ typedef struct channel_part {
     int first, end;
 } channel_part;
 
-static channel_part part_of(const engine *e, const unit *u, int member) {
-    int channels = u->layers.norm->out.channels, members = team_size(e->team);
-    return (channel_part){channels * member / members, channels * (member + 1) / members};
+static channel_part part_of(const norm_step *n) {
+    const int channels = n->u->layers.norm->out.channels, members = team_size(n->team);
+    return (channel_part){channels * n->member / members, channels * (n->member + 1) / members};
 }
 
 static double positions(const unit *u) {
@@ -80,51 +79,59 @@ static double positions(const unit *u) {
 
 // Finds the first group of local shard s and the elements of each group; returns the number of
 // groups.
-static int groups_of(const engine *e, const unit *u, int s, int *first, double *count) {
-    int leaf = e->shard_leaves[e->counts_first + s], n = e->shard_groups[e->counts_first + s];
-    *first = leaf - e->first_leaf;
-    for (int g = 0; g < n; g++) count[g] = e->groups[*first + g].samples * positions(u);
-    return n;
+static int groups_of(const norm_step *n, int s, int *first, double *count) {
+    const ownership *o = n->owners;
+    const int leaf = o->shard_leaves[o->first_shard + s];
+    const int groups = o->shard_groups[o->first_shard + s];
+    *first = leaf - o->first_leaf;
+    for (int g = 0; g < groups; g++) count[g] = o->groups[*first + g].samples * positions(n->u);
+    return groups;
 }
 
-static int local_shards(const engine *e) {
-    return e->counts_end - e->counts_first;
+static double elements_of(const norm_step *n, int s) {
+    return n->owners->counts[n->owners->first_shard + s] * positions(n->u);
+}
+
+static bool is_sync(const norm_step *n) {
+    return n->e->options.sync_batch_norm;
 }
 
 // ---- Exchange between engines, for sync_batch_norm ----
 
-// Afterwards e->norm.all holds the rows of all shards. Member 0 exchanges, between two barriers.
-static bool exchange(engine *e, const unit *u, int member) {
-    team_barrier(e->team);
-    if (member == 0) {
-        const size_t bytes = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
-        if (e->options.exchange)
-            e->failed = e->options.exchange(e->options.exchange_context, e->norm.mine, bytes,
-                                            e->norm.all, e->failure);
+// Afterwards norm_state.all holds the rows of all shards. Member 0 exchanges, between two barriers.
+static bool exchange(const norm_step *n) {
+    const engine_options *o = &n->e->options;
+    norm_state *norm = &n->e->norm;
+    team_barrier(n->team);
+    if (n->member == 0) {
+        const size_t bytes = 2 * (size_t)n->u->layers.norm->out.channels * sizeof(double);
+        if (o->exchange)
+            norm->failed =
+                o->exchange(o->exchange_context, norm->mine, bytes, norm->all, norm->failure);
         else
-            memcpy(e->norm.all, e->norm.mine, bytes * (size_t)local_shards(e));
+            memcpy(norm->all, norm->mine, bytes * (size_t)ownership_local_shards(n->owners));
     }
-    team_barrier(e->team);
-    return e->failed == STATUS_OK;
+    team_barrier(n->team);
+    return norm->failed == STATUS_OK;
 }
 
-static double *own_row(engine *e, const unit *u, int s) {
-    return e->norm.mine + (size_t)s * 2 * (size_t)u->layers.norm->out.channels;
+static double *own_row(const norm_step *n, int s) {
+    return n->e->norm.mine + (size_t)s * 2 * (size_t)n->u->layers.norm->out.channels;
 }
 
-static rows all_rows(const engine *e, const unit *u, int c, const double *count) {
-    const size_t channels = (size_t)u->layers.norm->out.channels;
-    return (rows){.a = e->norm.all + c,
-                  .b = e->norm.all + channels + (size_t)c,
+static rows all_rows(const norm_step *n, int c, const double *count) {
+    const size_t channels = (size_t)n->u->layers.norm->out.channels;
+    return (rows){.a = n->e->norm.all + c,
+                  .b = n->e->norm.all + channels + (size_t)c,
                   .stride = 2 * channels,
                   .count = count};
 }
 
 // Finds the elements of every shard; returns how many shards have any (they come first).
-static int elements_of_all(const engine *e, const unit *u, double *count) {
+static int elements_of_all(const ownership *o, const unit *u, double *count) {
     int n = 0;
-    while (n < e->options.shards && e->counts[n] > 0) {
-        count[n] = e->counts[n] * positions(u);
+    while (n < o->shards && o->counts[n] > 0) {
+        count[n] = o->counts[n] * positions(u);
         n++;
     }
     return n;
@@ -132,7 +139,9 @@ static int elements_of_all(const engine *e, const unit *u, double *count) {
 
 // ---- Forward ----
 
-static void set_forward(engine *e, const unit *u, int s, int c, moments m, double own_count) {
+static void set_forward(const norm_step *n, int s, int c, moments m, double own_count) {
+    execution *e = n->e;
+    const unit *u = n->u;
     const size_t at =
         (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
     const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
@@ -149,39 +158,42 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
     e->norm.weighted_variance[at] = m.count < 2 ? 0.0f : (float)(m.m2 / (m.count - 1) * own_count);
 }
 
-bool batch_norm_forward(engine *e, const unit *u, int member) {
-    const channel_part part = part_of(e, u, member);
+bool batch_norm_forward(const norm_step *n) {
+    const execution *e = n->e;
+    const unit *u = n->u;
+    const ownership *o = n->owners;
+    const channel_part part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
-    for (int s = e->run_first; s < e->run_end; s++) {
-        int first, n = groups_of(e, u, s, &first, count);
-        double total = e->counts[e->counts_first + s] * positions(u);
+    for (int s = o->run_first; s < o->run_end; s++) {
+        int first;
+        const int groups = groups_of(n, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
             const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
             const rows r = {.a = e->norm.group_mean + at,
                             .b = e->norm.group_m2 + at,
                             .stride = stride,
                             .count = count};
-            const moments m = n ? tree_moments(&r, 0, n) : (moments){0};
-            if (!e->options.sync_batch_norm) {
-                if (n) set_forward(e, u, s, c, m, total);
+            const moments m = groups ? tree_moments(&r, 0, groups) : (moments){0};
+            if (!is_sync(n)) {
+                if (groups) set_forward(n, s, c, m, elements_of(n, s));
                 continue;
             }
-            own_row(e, u, s)[c] = m.mean;
-            own_row(e, u, s)[u->layers.norm->out.channels + c] = m.m2;
+            own_row(n, s)[c] = m.mean;
+            own_row(n, s)[u->layers.norm->out.channels + c] = m.m2;
         }
     }
-    if (e->options.sync_batch_norm) {
-        if (!exchange(e, u, member)) return false;
-        const int shards = elements_of_all(e, u, count);
+    if (is_sync(n)) {
+        if (!exchange(n)) return false;
+        const int shards = elements_of_all(o, u, count);
         for (int c = part.first; c < part.end; c++) {
-            const rows r = all_rows(e, u, c, count);
+            const rows r = all_rows(n, c, count);
             const moments m = tree_moments(&r, 0, shards);
-            for (int s = e->run_first; s < e->run_end; s++)
-                set_forward(e, u, s, c, m, e->counts[e->counts_first + s] * positions(u));
+            for (int s = o->run_first; s < o->run_end; s++)
+                set_forward(n, s, c, m, elements_of(n, s));
         }
     }
-    team_barrier(e->team);
+    team_barrier(n->team);
     return true;
 }
 
@@ -191,7 +203,9 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
 // b·(z - mean) + c. With b·z instead, c would be about -b·mean, and where the mean is a thousand
 // deviations from zero, the two would cancel three of a float's seven digits. What rounding took
 // from the mean is in c, too.
-static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, double count) {
+static void set_backward(const norm_step *n, int s, int c, two_sums sum, double count) {
+    execution *e = n->e;
+    const unit *u = n->u;
     const size_t at =
         (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
     const double inv_std = (double)e->norm.inv_std[at], rest = (double)e->norm.mean_rest[at];
@@ -202,43 +216,47 @@ static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, d
     e->norm.from_one[at] = (float)(-(double)from_dy * (sum.a / count) - (double)from_z * rest);
 }
 
-bool batch_norm_backward(engine *e, const unit *u, int member) {
-    const channel_part part = part_of(e, u, member);
+bool batch_norm_backward(const norm_step *n) {
+    const execution *e = n->e;
+    const unit *u = n->u;
+    const ownership *o = n->owners;
+    const channel_part part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
-    for (int s = e->run_first; s < e->run_end; s++) {
-        int first, n = groups_of(e, u, s, &first, count);
+    for (int s = o->run_first; s < o->run_end; s++) {
+        int first;
+        const int groups = groups_of(n, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
             const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
             const rows r = {
                 .fa = e->norm.group_dy + at, .fb = e->norm.group_dy_xhat + at, .stride = stride};
-            const two_sums sum = n ? tree_sums(&r, 0, n) : (two_sums){0, 0};
-            if (!e->options.sync_batch_norm) {
-                if (n) set_backward(e, u, s, c, sum, e->counts[e->counts_first + s] * positions(u));
+            const two_sums sum = groups ? tree_sums(&r, 0, groups) : (two_sums){0, 0};
+            if (!is_sync(n)) {
+                if (groups) set_backward(n, s, c, sum, elements_of(n, s));
                 continue;
             }
-            own_row(e, u, s)[c] = sum.a;
-            own_row(e, u, s)[u->layers.norm->out.channels + c] = sum.b;
+            own_row(n, s)[c] = sum.a;
+            own_row(n, s)[u->layers.norm->out.channels + c] = sum.b;
         }
     }
-    if (e->options.sync_batch_norm) {
-        if (!exchange(e, u, member)) return false;
-        const int shards = elements_of_all(e, u, count);
+    if (is_sync(n)) {
+        if (!exchange(n)) return false;
+        const int shards = elements_of_all(o, u, count);
         double total = 0;
         for (int v = 0; v < shards; v++) total += count[v];
         for (int c = part.first; c < part.end; c++) {
-            const rows r = all_rows(e, u, c, NULL);
+            const rows r = all_rows(n, c, NULL);
             const two_sums sum = tree_sums(&r, 0, shards);
-            for (int s = e->run_first; s < e->run_end; s++) set_backward(e, u, s, c, sum, total);
+            for (int s = o->run_first; s < o->run_end; s++) set_backward(n, s, c, sum, total);
         }
     }
-    team_barrier(e->team);
+    team_barrier(n->team);
     return true;
 }
 
 // ---- Running statistics ----
 
-void batch_norm_inference(engine *e) {
+void batch_norm_inference(execution *e) {
     for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
@@ -260,13 +278,13 @@ static void follow(float *running, float statistic, double weight, double moment
             (float)((1.0 - momentum) * (double)*running + momentum * ((double)statistic / weight));
 }
 
-void batch_norm_update(engine *e) {
-    const float *statistics = e->reduced + e->program->parameters;
+void batch_norm_update(const execution *e, const ownership *o, const float *reduced) {
+    const float *statistics = reduced + e->program->parameters;
     for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
         double count[MAX_ROWS], elements = 0, with_variance = 0;
-        const int shards = elements_of_all(e, u, count);
+        const int shards = elements_of_all(o, u, count);
         for (int v = 0; v < shards; v++) elements += count[v];
         for (int v = 0; v < shards; v++)
             if ((e->options.sync_batch_norm ? elements : count[v]) >= 2) with_variance += count[v];
@@ -278,4 +296,34 @@ void batch_norm_update(engine *e) {
                    u->layers.norm->momentum);
         }
     }
+}
+
+// ---- Memory ----
+
+status norm_state_init(norm_state *n, size_t channels, const engine_options *o, int most_groups,
+                       size_t *taken, error *err) {
+    const size_t groups = (size_t)most_groups * channels;
+    const size_t own = (size_t)o->local_shards * channels, all = (size_t)o->shards * channels;
+    float **of_shards[] = {&n->mean,          &n->mean_rest,        &n->inv_std, &n->scale,
+                           &n->shift,         &n->from_dy,          &n->from_z,  &n->from_one,
+                           &n->weighted_mean, &n->weighted_variance};
+    TAKE(n->group_mean, groups);
+    TAKE(n->group_m2, groups);
+    TAKE(n->group_dy, groups);
+    TAKE(n->group_dy_xhat, groups);
+    for (size_t i = 0; i < sizeof of_shards / sizeof *of_shards; i++) TAKE(*of_shards[i], own);
+    TAKE(n->run_scale, channels);
+    TAKE(n->run_shift, channels);
+    TAKE(n->mine, 2 * own);
+    TAKE(n->all, 2 * all);
+    return STATUS_OK;
+}
+
+void norm_state_release(norm_state *n) {
+    void *own[] = {n->group_mean,    n->group_m2,          n->group_dy, n->group_dy_xhat,
+                   n->mean,          n->mean_rest,         n->inv_std,  n->scale,
+                   n->shift,         n->from_dy,           n->from_z,   n->from_one,
+                   n->weighted_mean, n->weighted_variance, n->mine,     n->all,
+                   n->run_scale,     n->run_shift};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The convolution of a unit on one group of samples: forward, and its gradients. With groups of
 // channels it is several convolutions, one after another, of a part of the channels each.
-#include "compute/cpu/engine.h"
+#include "compute/cpu/convolution.h"
 
 static view part_of(view v, const layer *l, int part) {
     v.channels /= layer_groups(l);
@@ -87,34 +87,5 @@ void convolution_weights(const group_work *g, const unit *u, float *dw, float *d
                                     .pad_y = l->pad_h,
                                     .pad_x = l->pad_w};
         (u->winograd ? g->e->kernels->winograd_weight : g->e->kernels->conv_weight)(&t);
-    }
-}
-
-// ---- Packed weights ----
-
-void convolution_pack(const engine *e, const unit *u, bool transpose) {
-    const layer part = layer_part(u->layers.anchor);
-    const float *weight = e->parameters + u->layers.anchor->weight;
-    float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
-    for (int i = 0; i < layer_groups(u->layers.anchor); i++) {
-        conv_pack(&part, weight, transpose ? u->block_transposed : u->block, transpose, packed);
-        weight += layer_weights(&part);
-        packed += transpose ? u->packed_transposed_part : u->packed_part;
-    }
-}
-
-// ---- The filters of Winograd's algorithm ----
-
-void filters_transform(const engine *e, const cpu_plan *p, int first, int end, int member) {
-    const int members = team_size(e->team);
-    for (int i = first; i < end; i++) {
-        const operation *op = &p->steps.operations[i];
-        if (!is_winograd(e, op)) continue;
-        const layer *l = engine_unit(e, op)->layers.anchor;
-        const bool transpose = op->kind == OP_ANCHOR_INPUT;
-        const int blocks = winograd_packed_blocks(l, transpose);
-        e->kernels->winograd_pack(l, e->parameters + l->weight, transpose,
-                                  blocks * member / members, blocks * (member + 1) / members,
-                                  p->filters + p->filters_at[i]);
     }
 }

@@ -7,10 +7,18 @@
 // The tables of an instruction set, by their lanes.
 #define PROTOTYPE(suffix, result, name, parameters) result name##_##suffix parameters;
 #define MEMBER(suffix, result, name, parameters)    .name = name##_##suffix,
-#define TABLE(set, width)                          \
-    KERNELS(PROTOTYPE, set##_##width)              \
-    static const kernels table_##set##_##width = { \
-        .isa = #set, .lanes = width, KERNELS(MEMBER, set##_##width)};
+#define LAYER_PROTOTYPES(suffix, KIND, word, ...) \
+    void word##_##suffix(const layer_task *t);    \
+    void word##_backward_##suffix(const layer_task *t);
+#define LAYER_MEMBER(suffix, KIND, word, ...) \
+    [LAYER_##KIND] = {word##_##suffix, word##_backward_##suffix},
+#define TABLE(set, width)                           \
+    KERNELS(PROTOTYPE, set##_##width)               \
+    UNFUSED_LAYERS(LAYER_PROTOTYPES, set##_##width) \
+    static const kernels table_##set##_##width = {  \
+        .isa = #set,                                \
+        .lanes = width,                             \
+        KERNELS(MEMBER, set##_##width).layers = {UNFUSED_LAYERS(LAYER_MEMBER, set##_##width)}};
 #define TABLES(set) TABLE(set, 16) TABLE(set, 8) TABLE(set, 4)
 #define FIND_TABLE(set, lanes) \
     ((lanes) == 4 ? &table_##set##_4 : (lanes) == 8 ? &table_##set##_8 : &table_##set##_16)

@@ -19,7 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/random.h"
 #include "compute/backend.h"
 #include "compute/layer_sums.h"
 
@@ -116,45 +115,27 @@ typedef struct epilogue_task {
         *from_one; // epilogue_backward: dz = from_dy·dy' + from_z·(z - mean) + from_one
 } epilogue_task;
 
-typedef struct pool_task { // any other pooling, as a separate layer
-    view x, y;
-    uint8_t *argmax; // max: offset in the window
-    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
-    const float *dy;
-    float *dx; // dense [c][h][w][16]
-} pool_task;
-
-typedef struct dropout_task {
-    view x, y;            // of the same shape
-    int8_t *kept;         // [features][16]: -1 kept, 0 dropped; written by dropout
-    float scale;          // of the kept values: 1 / (1 - rate)
-    uint32_t threshold;   // kept if the upper 24 of the 32 random bits are at least this
-    random_stream stream; // all fields but the sample
-    const uint32_t *ids;  // of the samples
-    int samples;          // of this group: 1 … 16
-    const float *dy;      // dense, like dx
-    float *dx;
-} dropout_task;
-
-typedef struct activation_task { // as a separate layer
-    activation_kind kind;        // not ReLU
-    view x, y;                   // of the same shape
-    float factor;                // scale
-    const float *dy;             // dense, like dx
-    float *dx;
-} activation_task;
-
-typedef struct group_norm_task {
-    view x, y; // of the same shape
-    int groups;
-    float eps;
-    const float *weight, *bias; // one per channel
-    // Backward:
-    const float *dy; // dense, like dx
-    float *dx;       // NULL: not needed
+// An unfused layer (compute/layer_kinds.h). The fields are those of a reference_task.
+typedef struct layer_task {
+    const layer *l;
+    view x, second, y;          // second: if the layer has one
+    uint8_t *choices;           // has_choices: [y's features][lanes], written by forward
+    const float *weight, *bias; // if it has them, as dweight and dbias
+    const uint32_t *ids;        // dropout: of the samples; NULL: inference
+    uint32_t epoch;             // likewise
+    uint64_t seed;
+    int samples;         // of this group: 1 … 16
+    const float *dy;     // dense, like the gradients of inputs
+    float *dx, *dsecond; // NULL: not needed. If both are one array, the second gradient is added
+    bool second_adds;    // add to the values in dsecond
     float *dweight, *dbias;
-    bool accumulate; // add to the existing values
-} group_norm_task;
+    bool accumulate; // add to the values in these
+} layer_task;
+
+typedef struct layer_kernels {
+    void (*forward)(const layer_task *t);
+    void (*backward)(const layer_task *t);
+} layer_kernels;
 
 typedef struct loss_task {
     int classes, samples;         // samples of this group: 1 … 16
@@ -164,16 +145,15 @@ typedef struct loss_task {
 } loss_task;
 
 typedef struct update_task {
-    const update_rule *rule;
-    float scale; // update_scale
+    optimizer_kind kind;
+    update_numbers numbers;
     float *parameters, *state, *state2;
-    const float *gradient;          // sums
-    size_t first, count;            // elements; first is a multiple of 16
-    float correction1, correction2; // adam: 1 / (1 - beta^t)
+    const float *gradient; // sums
+    size_t first, count;   // elements; first is a multiple of 16
 } update_task;
 
 // The kernels: X(suffix, result, name, parameters) for each. The struct, the prototypes and the
-// tables come from this list.
+// tables come from this list, and for unfused layers from that of compute/layer_kinds.h.
 #define KERNELS(X, suffix)                                                                          \
     /* Returns how many outputs a packed block holds, for a layer of `outputs` outputs. */          \
     X(suffix, int, conv_block_size, (int outputs, int width))                                       \
@@ -209,17 +189,6 @@ typedef struct update_task {
     X(suffix, void, epilogue_backward, (const epilogue_task *t))                                    \
     /* ReLU by its output: clears the elements of dy where y is not above zero. dy is dense. */     \
     X(suffix, void, relu_backward, (const view *y, float *dy))                                      \
-    X(suffix, void, max_pool, (const pool_task *t))                                                 \
-    X(suffix, void, max_pool_backward, (const pool_task *t))                                        \
-    X(suffix, void, average_pool, (const pool_task *t))                                             \
-    X(suffix, void, average_pool_backward, (const pool_task *t))                                    \
-    X(suffix, void, dropout, (const dropout_task *t))                                               \
-    X(suffix, void, dropout_backward, (const dropout_task *t))                                      \
-    X(suffix, void, activation, (const activation_task *t))                                         \
-    X(suffix, void, activation_backward, (const activation_task *t))                                \
-    /* Statistics are those of a sample. Backward computes them again. */                           \
-    X(suffix, void, group_norm, (const group_norm_task *t))                                         \
-    X(suffix, void, group_norm_backward, (const group_norm_task *t))                                \
     /* Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus      \
        the smoothed one-hot labels, absent lanes zero. */                                           \
     X(suffix, float, loss, (const loss_task *t))                                                    \
@@ -237,6 +206,7 @@ typedef struct kernels {
     const char *isa;
     int lanes;
     KERNELS(KERNEL_MEMBER, )
+    layer_kernels layers[LAYER_KINDS];
 } kernels;
 
 // Returns the number of lanes, 4, 8 or GROUP, for groups of at most `samples` samples. Sixteen

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The operations of a step on one group: builds the tasks of the kernels from units and places.
+#include "compute/cpu/operations.h"
+
 #include <string.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/convolution.h"
+#include "compute/cpu/exchange.h"
+#include "compute/cpu/layers.h"
 
 // z = x, or x plus the second source.
 static void run_sum(const group_work *g, const unit *u) {
@@ -16,9 +20,8 @@ static void run_sum(const group_work *g, const unit *u) {
 static void scale_logits(const group_work *g, const unit *u) {
     if (!u->layers.scale) return;
     const view z = place_view(u->z, g->memory);
-    const activation_task t = {
-        .kind = ACTIVATION_SCALE, .x = z, .y = z, .factor = (float)u->layers.scale->factor};
-    g->e->kernels->activation(&t);
+    const layer_task t = {.l = u->layers.scale, .x = z, .y = z};
+    g->e->kernels->layers[t.l->kind].forward(&t);
 }
 
 static void run_anchor(const group_work *g, const unit *u) {
@@ -27,7 +30,7 @@ static void run_anchor(const group_work *g, const unit *u) {
         run_sum(g, u);
         return;
     }
-    cpu_layers[l->kind].forward(g, u);
+    cpu_anchors[l->kind].forward(g, u);
     scale_logits(g, u);
 }
 
@@ -57,7 +60,7 @@ static void add_gradient(const group_work *g, const unit *u) {
 static void run_anchor_input(const group_work *g, const unit *u) {
     const layer *l = u->layers.anchor;
     if (l) {
-        cpu_layers[l->kind].backward(g, u, input_gradient(g, u));
+        cpu_anchors[l->kind].backward(g, u, input_gradient(g, u));
         return;
     }
     pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
@@ -66,12 +69,12 @@ static void run_anchor_input(const group_work *g, const unit *u) {
 
 static void run_anchor_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.anchor;
-    cpu_layers[l->kind].weights(g, u, g->gradients + l->weight,
-                                l->has_bias ? g->gradients + l->bias : NULL);
+    cpu_anchors[l->kind].weights(g, u, g->gradients + l->weight,
+                                 l->has_bias ? g->gradients + l->bias : NULL);
 }
 
 static epilogue_task epilogue(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     epilogue_task t = {.z = place_view(u->z, g->memory),
                        .y = place_view(u->y, group_memory(g, u->y)),
                        .argmax = group_choices(g, u),
@@ -126,7 +129,7 @@ static void put_gradients(const group_work *g, size_t at, const float *values, s
 
 // A shard's statistics enter the sum once, with its first group.
 static void run_statistics(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const size_t channels = (size_t)u->layers.norm->out.channels;
     const size_t shard =
         (size_t)g->group->shard * e->placement.list.norm_channels + u->layers.norm_channel;
@@ -138,7 +141,7 @@ static void run_statistics(const group_work *g, const unit *u) {
 }
 
 static void run_epilogue_sums(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const epilogue_task t = epilogue_gradient(g, u);
     e->kernels->epilogue_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
@@ -147,36 +150,48 @@ static void run_epilogue_sums(const group_work *g, const unit *u) {
 }
 
 static void run_moments(const group_work *g, const unit *u) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const size_t own = (size_t)g->index * e->placement.list.norm_channels + u->layers.norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
 
-// The gradient of the logits: computed here from the loss, or given.
-static void run_loss(const group_work *g, const unit *u) {
-    const engine *e = g->e;
-    const program *p = e->program;
-    const size_t classes = (size_t)p->classes;
-    float *logits = g->memory + u->z.offset, tail_values[GRADIENT_TAIL] = {0};
-    if (e->given_gradients) {
-        lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
-        tail_values[TAIL_LOSS] = e->given_losses[g->index];
-    } else {
-        const loss_task t = {.classes = p->classes,
-                             .samples = g->samples,
-                             .smoothing = e->options.label_smoothing,
-                             .logits = logits,
-                             .targets = e->batch->targets + g->group->first};
-        tail_values[TAIL_LOSS] = e->kernels->loss(&t);
-    }
-    scale_logits(g, u);
-    put_gradients(g, p->parameters + p->buffers, tail_values, GRADIENT_TAIL);
+// Writes the tail of the group's gradient buffer.
+static void put_loss(const group_work *g, float loss) {
+    const program *p = g->e->program;
+    const float tail[GRADIENT_TAIL] = {[TAIL_LOSS] = loss};
+    put_gradients(g, p->parameters + p->buffers, tail, GRADIENT_TAIL);
 }
+
+static void run_loss(const group_work *g, const unit *u) {
+    const execution *e = g->e;
+    const loss_task t = {.classes = e->program->classes,
+                         .samples = g->samples,
+                         .smoothing = e->options.label_smoothing,
+                         .logits = g->memory + u->z.offset,
+                         .targets = e->batch->targets + g->group->first};
+    const float loss = e->kernels->loss(&t);
+    scale_logits(g, u);
+    put_loss(g, loss);
+}
+
+// No unit here reads the output.
+static void run_send(const group_work *g, const unit *u) {
+    exchange_send(g, u->layers.last ? u->z : u->y);
+}
+
+static void run_receive_gradient(const group_work *g, const unit *u) {
+    const float *losses = g->e->part.losses;
+    exchange_receive(g, u->layers.last ? u->z : u->dy);
+    scale_logits(g, u);
+    put_loss(g, losses ? losses[g->index] : 0);
+}
+
+enum { CACHE_LINE = 64 };
 
 // Images are scattered over the whole data set, so they are prefetched while the preceding group is
 // processed.
-static void fetch_images(const engine *e, const group *next) {
+static void fetch_images(const execution *e, const group *next) {
     const size_t bytes = shape_size(e->program->input);
     for (int n = 0; n < next->samples; n++)
         for (size_t i = 0; i < bytes; i += CACHE_LINE)
@@ -184,7 +199,7 @@ static void fetch_images(const engine *e, const group *next) {
 }
 
 static void run_load(const group_work *g) {
-    const engine *e = g->e;
+    const execution *e = g->e;
     const view x = place_view(e->placement.input, g->memory);
     e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
     if (g->next) fetch_images(e, g->next);
@@ -201,18 +216,18 @@ static void run_epilogue_backward(const group_work *g, const unit *u) {
 }
 
 static void run_operation(const group_work *g, const operation *op) {
-    const unit *u = op->unit == NO_UNIT ? NULL : engine_unit(g->e, op);
+    const unit *u = op->unit == NO_UNIT ? NULL : unit_of(g->e, op);
     switch (op->kind) {
     case OP_LOAD: run_load(g); break;
-    case OP_RECEIVE: exchange_receive(g); break;
-    case OP_SEND: exchange_send(g); break;
-    case OP_RECEIVE_GRADIENT: exchange_receive_gradient(g); break;
-    case OP_SEND_GRADIENT: exchange_send_gradient(g); break;
+    case OP_RECEIVE: exchange_receive(g, g->e->placement.input); break;
+    case OP_SEND: run_send(g, u); break;
+    case OP_RECEIVE_GRADIENT: run_receive_gradient(g, u); break;
+    case OP_SEND_GRADIENT: exchange_send(g, g->e->placement.input_gradient); break;
     case OP_ANCHOR: run_anchor(g, u); break;
     case OP_MOMENTS: run_moments(g, u); break;
     case OP_EPILOGUE:
     case OP_EPILOGUE_AGAIN: run_epilogue(g, u); break;
-    case OP_UNFUSED: cpu_layers[u->layers.unfused->kind].forward(g, u); break;
+    case OP_UNFUSED: unfused_forward(g, u); break;
     case OP_LOSS: run_loss(g, u); break;
     case OP_EPILOGUE_ACTIVATION: run_epilogue_activation(g, u); break;
     case OP_EPILOGUE_SECOND:
@@ -223,9 +238,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_EPILOGUE_BACKWARD: run_epilogue_backward(g, u); break;
     case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, u); break;
     case OP_ANCHOR_INPUT: run_anchor_input(g, u); break;
-    case OP_UNFUSED_BACKWARD:
-        cpu_layers[u->layers.unfused->kind].backward(g, u, input_gradient(g, u));
-        break;
+    case OP_UNFUSED_BACKWARD: unfused_backward(g, u, input_gradient(g, u)); break;
     case OP_ADD_GRADIENT: add_gradient(g, u); break;
     case OP_NORM:
     case OP_NORM_BACKWARD:
@@ -237,7 +250,7 @@ static void run_operation(const group_work *g, const operation *op) {
 // Products by Winograd's algorithm, on all groups of a chunk at once.
 static void run_winograd(const group_work *chunk, int count, const operation *op,
                          const float *filters) {
-    const unit *u = engine_unit(chunk->e, op);
+    const unit *u = unit_of(chunk->e, op);
     conv_task tasks[CHUNK] = {0};
     for (int i = 0; i < count; i++)
         tasks[i] = op->kind == OP_ANCHOR ? convolution_winograd(&chunk[i], u, filters)

@@ -1,102 +1,118 @@
 // SPDX-License-Identifier: MIT
-// Ownership of groups in a step: the leaves of the reduction tree are distributed over the threads
-// in contiguous ranges.
+#include "compute/cpu/ownership.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/take.h"
 
-static bool same_counts(const engine *e, const batch *b) {
-    return e->tree.nodes && b->first_shard == e->counts_first && b->end_shard == e->counts_end &&
-           memcmp(e->counts, b->count, (size_t)b->shards * sizeof *b->count) == 0;
+// Measures the needs of the largest step; no step with fewer samples needs more.
+static status measure_tree(ownership *o, int shard_groups, error *err) {
+    for (int v = 0; v < o->shards; v++) o->shard_groups[v] = shard_groups;
+    status rc = reduction_tree_init(&o->tree, o->shard_groups, o->shards, err);
+    if (rc != STATUS_OK) return rc;
+    o->stack = reduction_tree_stack(&o->tree);
+    o->cover = 2 * o->tree.depth;
+    reduction_tree_release(&o->tree);
+    return STATUS_OK;
 }
 
-static void list_groups(engine *e, const batch *b) {
+status ownership_init(ownership *o, const engine_options *options, size_t *taken, error *err) {
+    const int shard_groups = (options->shard_samples + GROUP - 1) / GROUP;
+    const size_t shards = (size_t)options->shards;
+    *o = (ownership){.shards = options->shards,
+                     .threads = options->threads,
+                     .capacity = options->local_shards * shard_groups};
+    TAKE(o->groups, (size_t)o->capacity);
+    TAKE(o->shard_groups, shards);
+    TAKE(o->shard_leaves, shards + 1);
+    TAKE(o->counts, shards);
+    TAKE(o->leaves, (size_t)o->threads);
+    return measure_tree(o, shard_groups, err);
+}
+
+void ownership_release(ownership *o) {
+    void *own[] = {o->groups, o->shard_groups, o->shard_leaves, o->counts, o->leaves};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
+    reduction_tree_release(&o->tree);
+}
+
+static bool same_counts(const ownership *o, const batch *b) {
+    return o->tree.nodes && b->first_shard == o->first_shard && b->end_shard == o->end_shard &&
+           memcmp(o->counts, b->count, (size_t)b->shards * sizeof *b->count) == 0;
+}
+
+static void list_groups(ownership *o, const batch *b) {
     int first = 0, n = 0;
     for (int v = b->first_shard; v < b->end_shard; v++)
         for (int done = 0; done < b->count[v]; done += GROUP, n++) {
             int left = b->count[v] - done;
-            e->groups[n] = (group){.shard = v - b->first_shard,
+            o->groups[n] = (group){.shard = v - b->first_shard,
                                    .samples = left < GROUP ? left : GROUP,
                                    .first = first,
                                    .leads = done == 0};
-            first += e->groups[n].samples;
+            first += o->groups[n].samples;
         }
-    e->group_count = n;
+    o->count = n;
 }
 
-// The most sums of a thread that wait at once, while it processes its leaves in order.
-static int stack_needed(const reduction_tree *tree, int first, int end) {
+void ownership_assign(ownership *o, int first, int end) {
+    const int first_leaf = o->shard_leaves[o->first_shard + first];
+    const int leaves = o->shard_leaves[o->first_shard + end] - first_leaf;
+    o->run_first = first;
+    o->run_end = end;
+    o->run = (leaf_range){first_leaf, first_leaf + leaves};
+    for (int t = 0; t < o->threads; t++)
+        o->leaves[t] = (leaf_range){first_leaf + leaves * t / o->threads,
+                                    first_leaf + leaves * (t + 1) / o->threads};
+}
+
+void ownership_forget(ownership *o) {
+    reduction_tree_release(&o->tree);
+}
+
+// Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
+// previous step.
+status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) {
+    *changed = !same_counts(o, b);
+    if (!*changed) return STATUS_OK;
+    int leaves = 0, local = 0;
+    for (int v = 0; v < b->shards; v++) {
+        o->shard_leaves[v] = leaves;
+        o->shard_groups[v] = (b->count[v] + GROUP - 1) / GROUP;
+        leaves += o->shard_groups[v];
+        if (v >= b->first_shard && v < b->end_shard) local += o->shard_groups[v];
+    }
+    o->shard_leaves[b->shards] = leaves;
+    if (b->shards != o->shards || local > o->capacity)
+        return error_set(err, STATUS_FAILED,
+                         "batch of %d shards with %d groups here does not fit the engine",
+                         b->shards, local);
+    reduction_tree_release(&o->tree);
+    if (reduction_tree_init(&o->tree, o->shard_groups, b->shards, err) != STATUS_OK)
+        return STATUS_FAILED;
+    memcpy(o->counts, b->count, (size_t)b->shards * sizeof *b->count);
+    o->first_shard = b->first_shard;
+    o->end_shard = b->end_shard;
+    o->first_leaf = o->shard_leaves[b->first_shard];
+    list_groups(o, b);
+    ownership_assign(o, 0, ownership_local_shards(o));
+    return STATUS_OK;
+}
+
+int ownership_stack_needed(const ownership *o, int thread) {
+    const leaf_range own = o->leaves[thread];
     int top = 0, most = 0;
-    for (int leaf = first; leaf < end; leaf++) {
-        const int merges = reduction_tree_merges(tree, first, end, leaf);
+    for (int leaf = own.first; leaf < own.end; leaf++) {
+        const int merges = reduction_tree_merges(&o->tree, own.first, own.end, leaf);
         top += merges == 0 ? 1 : 1 - merges;
         if (merges == 0 && top > most) most = top;
     }
     return most;
 }
 
-// Parts of a stage differ in their leaves; it has all of its memory.
-static status take_stacks(engine *e, const batch *b, error *err) {
-    const int threads = team_size(e->team);
-    const int leaves = e->shard_leaves[b->end_shard] - e->first_leaf;
-    for (int t = 0; t < threads && !e->options.stage; t++) {
-        const int first = e->first_leaf + leaves * t / threads;
-        const int end = e->first_leaf + leaves * (t + 1) / threads;
-        const status rc =
-            engine_take_stack(e, &e->members[t], stack_needed(&e->tree, first, end), err);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
-}
-
-void ownership_assign(engine *e, int first, int end) {
-    const int threads = team_size(e->team);
-    const int first_leaf = e->shard_leaves[e->counts_first + first];
-    const int leaves = e->shard_leaves[e->counts_first + end] - first_leaf;
-    e->run_first = first;
-    e->run_end = end;
-    e->term_count = 0;
-    for (int t = 0; t < threads; t++) {
-        team_member *m = &e->members[t];
-        m->first_leaf = first_leaf + leaves * t / threads;
-        m->end_leaf = first_leaf + leaves * (t + 1) / threads;
-        int n = reduction_tree_cover(&e->tree, m->first_leaf, m->end_leaf,
-                                     e->terms_node + e->term_count);
-        for (int k = 0; k < n; k++) e->terms[e->term_count + k] = m->stack[k];
-        e->term_count += n;
-    }
-    e->gradients_first = e->options.stage ? first : 0;
-    e->cover_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
-}
-
-// Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
-// previous step.
-status ownership_prepare(engine *e, const batch *b, error *err) {
-    if (same_counts(e, b)) return STATUS_OK;
-    int leaves = 0, local = 0;
-    for (int v = 0; v < b->shards; v++) {
-        e->shard_leaves[v] = leaves;
-        e->shard_groups[v] = (b->count[v] + GROUP - 1) / GROUP;
-        leaves += e->shard_groups[v];
-        if (v >= b->first_shard && v < b->end_shard) local += e->shard_groups[v];
-    }
-    e->shard_leaves[b->shards] = leaves;
-    if (b->shards != e->options.shards || local > e->group_capacity)
-        return error_set(err, STATUS_FAILED,
-                         "batch of %d shards with %d groups here does not fit the engine",
-                         b->shards, local);
-    reduction_tree_release(&e->tree);
-    if (reduction_tree_init(&e->tree, e->shard_groups, b->shards, err) != STATUS_OK)
-        return STATUS_FAILED;
-    memcpy(e->counts, b->count, (size_t)b->shards * sizeof *b->count);
-    e->counts_first = b->first_shard;
-    e->counts_end = b->end_shard;
-    e->first_leaf = e->shard_leaves[b->first_shard];
-    list_groups(e, b);
-    if (take_stacks(e, b, err) != STATUS_OK) {
-        reduction_tree_release(&e->tree); // or the next step would find it
-        return STATUS_FAILED;
-    }
-    ownership_assign(e, 0, b->end_shard - b->first_shard);
-    return STATUS_OK;
+int ownership_samples(const ownership *o) {
+    int n = 0;
+    for (int v = 0; v < o->shards; v++) n += o->counts[v];
+    return n;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "compute/plan/lifetimes.h"
 
 // ---- Units ----
 
@@ -48,7 +49,7 @@ static bool computes_again(const unit_list *list, int index) {
 }
 
 status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
-    status rc = units_init(list, p, o->receives, o->sends, err);
+    status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
     for (int i = 0; i < list->count; i++)
         list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
                                                 .again = computes_again(list, i),
@@ -105,20 +106,30 @@ static place place_at(const placement *p, shape size, size_t offset) {
     return (place){size, offset, row, (size_t)size.height * row, false};
 }
 
-// Of one unit, the values that have a border or those that have none.
-static void place_values(placement *p, int index, bool bordered) {
+static void take_place(const placement *p, arena *a, place *to, shape size, lifetime in_use) {
+    *to = place_at(p, size, arena_take(a, floats_of(p, size), in_use));
+}
+
+// Values with zeros around them come first: their memory is not shared.
+static void place_bordered(placement *p, int index) {
     unit *u = &p->units[index];
     const unit_layers *l = &u->layers;
     const int around_z = border_of_gradient(u), around_y = border_around(&p->list, index);
-    if (!l->unfused && !l->options.in_place && bordered == (around_z > 0))
-        u->z = put(p, l->z, around_z);
+    if (around_z > 0) u->z = put(p, l->z, around_z);
+    if (around_y > 0) u->y = put(p, l->y, around_y);
+}
+
+static void place_values(const placement *p, int index, const lifetimes *t, arena *a) {
+    unit *u = &p->units[index];
+    const unit_layers *l = &u->layers;
+    if (!l->unfused && !l->options.in_place && border_of_gradient(u) == 0)
+        take_place(p, a, &u->z, l->z, lifetime_of(t, index, VALUE_Z));
     if (l->options.again) {
         u->y = place_at(p, l->y, 0);
         u->y.in_thread = true;
-    } else if (!l->last && bordered == (around_y > 0)) {
-        u->y = put(p, l->y, around_y);
+    } else if (!l->last && border_around(&p->list, index) == 0) {
+        take_place(p, a, &u->y, l->y, lifetime_of(t, index, VALUE_Y));
     }
-    u->end = p->floats;
 }
 
 static void place_sources(placement *p, int index) {
@@ -134,55 +145,43 @@ static void place_sources(placement *p, int index) {
 
 // ---- Gradients ----
 
-// The lowest place for the dy of unit `own`, in the memory of the values of units after `at` or
-// after all values, that overlaps no gradient in use. While unit `at` runs backward, those of the
-// units up to it are in use, if a unit has written them; `written` tells. Its own is: pooling and
-// dropout read dy while they write dx.
-static size_t lowest_place(const placement *p, const bool *written, int at, int own) {
-    const size_t need = floats_of(p, p->units[own].layers.y);
-    size_t low = p->units[at].end;
-    for (int i = 0; i <= at; i++) {
-        const unit *u = &p->units[i];
-        const size_t begin = u->dy.offset, end = begin + floats_of(p, u->layers.y);
-        if (!written[i] || begin >= low + need || end <= low) continue;
-        low = end;
-        i = -1; // the new place may overlap one that the old place did not
-    }
-    return low;
-}
-
-static void place_gradient(placement *p, bool *written, int at, int own) {
-    const size_t before = p->floats;
-    if (own == UNIT_INPUT || written[own]) return;
-    const size_t low = lowest_place(p, written, at, own);
-    p->floats = low;
-    p->units[own].dy = put(p, p->units[own].layers.y, 0);
-    written[own] = true;
-    if (p->floats < before) p->floats = before;
-}
-
 static place dy_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT ? p->input_gradient : p->units[s.unit].dy;
 }
 
-// Backward order: a unit's dy is in use from the last of its readers down to the unit itself.
-static void place_gradients(placement *p, bool sends) {
-    bool *written = memory_new((size_t)p->list.count, sizeof *written);
-    if (sends) place_gradient(p, written, p->list.count - 1, p->list.count - 1);
+static void place_gradients(const placement *p, const lifetimes *t, arena *a) {
     for (int i = p->list.count - 1; i >= 0; i--) {
-        unit *u = &p->units[i];
-        if (u->layers.options.in_place) {
-            unit *source = &p->units[u->layers.source.unit];
-            source->dy = place_at(p, source->layers.y, u->z.offset);
-            written[u->layers.source.unit] = true;
-        }
-        place_gradient(p, written, i, u->layers.source.unit);
-        u->dx = dy_of(p, u->layers.source);
-        if (!unit_has_second(&u->layers)) continue;
-        place_gradient(p, written, i, u->layers.second.unit);
-        u->second_dx = dy_of(p, u->layers.second);
+        const lifetime in_use = lifetime_of(t, i, VALUE_DY);
+        if (in_use.first < in_use.end)
+            take_place(p, a, &p->units[i].dy, p->units[i].layers.y, in_use);
     }
-    free(written);
+    for (int i = 0; i < p->list.count; i++) {
+        unit *u = &p->units[i];
+        const unit_source source = u->layers.source;
+        if (u->layers.options.in_place)
+            p->units[source.unit].dy = place_at(p, p->units[source.unit].layers.y, u->z.offset);
+        u->dx = dy_of(p, source);
+        if (unit_has_second(&u->layers)) u->second_dx = dy_of(p, u->layers.second);
+    }
+}
+
+// In the order of a step: what is in use at the same time has places of its own.
+static void place_by_lifetimes(placement *p, const program *prog, const engine_options *o) {
+    step_plan plan;
+    lifetimes t;
+    arena a = {.pieces = NULL};
+    step_plan_training(&plan, prog, &p->list, o, 0);
+    lifetimes_init(&t, &plan, false);
+    (void)arena_take(&a, p->floats, (lifetime){0, plan.operation_count});
+    for (int i = 0; i < p->list.count; i++) {
+        place_values(p, i, &t, &a);
+        place_sources(p, i);
+    }
+    place_gradients(p, &t, &a);
+    p->floats = a.end;
+    arena_release(&a);
+    lifetimes_release(&t);
+    step_plan_release(&plan);
 }
 
 // ---- Weights ----
@@ -228,16 +227,15 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
     const status rc = placement_units(prog, o, &p->list, err);
     if (rc != STATUS_OK) return rc;
     p->units = memory_new((size_t)p->list.count, sizeof *p->units);
+    p->shares_slots = p->list.norms == 0 && !engine_runs_in_parts(o);
     for (int i = 0; i < p->list.count; i++) p->units[i].layers = p->list.units[i];
     p->input = put(p, prog->input, border_around(&p->list, UNIT_INPUT));
     if (o->receives) p->input_gradient = put(p, prog->input, 0);
-    for (int i = 0; i < p->list.count; i++) place_values(p, i, true);
-    for (int i = 0; i < p->list.count; i++) place_values(p, i, false);
     for (int i = 0; i < p->list.count; i++) {
-        place_sources(p, i);
+        place_bordered(p, i);
         place_weights(p, &p->units[i], k);
     }
-    place_gradients(p, o->sends);
+    place_by_lifetimes(p, prog, o);
     // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // placement.h - a program's units, and the place of every activation of a group in memory.
 //
-// units.h defines units. Here dz replaces z in place. Gradients that are not needed at the same
-// time share memory, also with the values of later units, whose backward pass is over. Values that
-// need zeros around them come first: their memory is not shared, so that the zeros stay.
+// units.h defines units. Here dz replaces z in place. Values that are not in use at the same time
+// share memory (plan/lifetimes.h): the gradients with each other, and with values of later units,
+// whose backward pass is over. Values that need zeros around them come first: their memory is not
+// shared, so that the zeros stay.
 //
 // With batch norm, a step keeps the values of all its groups. A y that only the next convolution or
 // linear layer reads is not kept: its epilogue runs again before the weight gradient of that layer,
@@ -30,7 +31,6 @@ typedef struct unit {
     unit_layers layers;
     place x, z, y, dy, dx;                      // x, dx: the y and dy of its source
     place second, second_dx;                    // sum: likewise, of its second source
-    size_t end;                                 // of the places without borders of the units so far
     size_t choices;                             // max pool, dropout: offset in bytes after floats
     bool winograd;                              // conv: by Winograd's algorithm
     int block, block_transposed;                // other conv: outputs in a packed block
@@ -44,6 +44,8 @@ typedef struct placement {
     int lanes;                   // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
+    // A group is finished before the next one begins: all groups of a thread share one memory.
+    bool shares_slots;
     size_t packed_floats;
     size_t scratch_floats; // per thread: for weight gradients and Winograd's algorithm
 } placement;

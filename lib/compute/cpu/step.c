@@ -1,48 +1,58 @@
 // SPDX-License-Identifier: MIT
 // A training step and inference, as each thread of the team runs them.
-#include <stdlib.h>
 #include <string.h>
 
-#include "compute/cpu/engine.h"
+#include "compute/cpu/batch_norm.h"
+#include "compute/cpu/cpu_engine.h"
+#include "compute/cpu/operations.h"
+#include "compute/cpu/packing.h"
+#include "compute/cpu/take.h"
+
+// ---- A superstep ----
+
+static float *slot(const engine *e, size_t number) {
+    return (float *)(e->slots.base + number * e->slots.bytes);
+}
 
 // Of a superstep, the parts that it writes.
-static void merge_top(const engine *e, const team_member *m, const superstep *s, int top) {
+static void merge_top(const engine *e, float *const *stack, const superstep *s, int top) {
     const step_plan *p = &e->training.steps;
     const operation *first = &p->operations[s->first], *last = &p->operations[s->end - 1];
     for (int i = first->first_range; i < last->end_range; i++) {
         const gradient_range r = p->ranges[i];
-        e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
+        e->execution.kernels->add(stack[top - 1] + r.first, stack[top] + r.first, r.count);
     }
 }
 
-static group_work work_of(engine *e, int member, int leaf) {
-    team_member *m = &e->members[member];
-    const int index = leaf - e->first_leaf;
-    const group *g = &e->groups[index];
-    return (group_work){.e = e,
-                        .member = m,
+static group_work work_of(const engine *e, int member, int leaf) {
+    const execution *x = &e->execution;
+    const int index = leaf - e->ownership.first_leaf;
+    const group *g = &e->ownership.groups[index];
+    return (group_work){.e = x,
+                        .member = &e->members[member],
                         .group = g,
-                        .next = leaf + 1 < m->end_leaf ? g + 1 : NULL,
+                        .next = leaf + 1 < e->ownership.leaves[member].end ? g + 1 : NULL,
                         .index = index,
                         .samples = g->samples,
-                        .pixels = e->batch->pixels + g->first,
-                        .memory =
-                            engine_slot(e, (size_t)(engine_shares_slots(e) ? member : index))};
+                        .pixels = x->batch->pixels + g->first,
+                        .memory = slot(e, (size_t)(x->placement.shares_slots ? member : index))};
 }
 
 // A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
-static void run_superstep(engine *e, int member, int number) {
+static void run_superstep(const engine *e, int member, int number) {
     team_member *m = &e->members[member];
+    const leaf_range own = e->ownership.leaves[member];
     const superstep *s = &e->training.steps.supersteps[number];
     const superstep_needs *needs = &e->training.needs[number];
+    float *const *stack = e->gradients.stacks[member];
     group_work chunk[CHUNK];
     int top = -1, count = 0;
-    for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
-        int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
+    for (int leaf = own.first; leaf < own.end; leaf++) {
+        int merges = reduction_tree_merges(&e->ownership.tree, own.first, own.end, leaf);
         if (merges == 0) top++;
         group_work *w = &chunk[count];
         *w = work_of(e, member, leaf);
-        w->gradients = m->stack[top];
+        w->gradients = stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
         w->added = m->added + (size_t)count * needs->added;
         w->values = m->values + (size_t)count * needs->values;
@@ -50,49 +60,15 @@ static void run_superstep(engine *e, int member, int number) {
         operations_run(chunk, count, &e->training, s->first, s->end);
         count = 0;
         if (merges < 2) continue; // nothing to add, so no time to account for
-        for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
+        for (; merges > 1; merges--, top--) merge_top(e, stack, s, top);
         member_mark(m, PHASE_BACKWARD);
     }
 }
 
-// Each thread sums its slice of the threads' vectors into the gradient buffers of the engine's own
-// cover.
-static void join_gradients(engine *e, int member) {
-    const size_t n = gradient_floats(e->program), members = (size_t)team_size(e->team);
-    const size_t lines = (n + GROUP - 1) / GROUP;
-    const size_t first = lines * (size_t)member / members * GROUP;
-    size_t end = lines * ((size_t)member + 1) / members * GROUP;
-    if (end > n) end = n;
-    for (int k = 0, t = 0; k < e->cover_count; k++) {
-        const int last = e->tree.nodes[e->cover[k]].end, start = t;
-        while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
-        reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
-                                (const float *const *)e->terms + start, t - start, first,
-                                e->gradients[e->gradients_first + k] + first, end - first);
-    }
-}
-
-// If there is a single gradient buffer, from one thread, the thread and the engine swap buffers.
-// Returns false if there are more.
-static bool hand_over(engine *e, int member) {
-    if (e->term_count != 1 || e->cover_count != 1) return false;
-    if (member != 0) return true;
-    for (int t = 0; t < team_size(e->team); t++) {
-        team_member *m = &e->members[t];
-        if (m->stack[0] != e->terms[0]) continue;
-        float **gradients = &e->gradients[e->gradients_first], *brought = m->stack[0];
-        if (e->reduced == *gradients) e->reduced = brought;
-        m->stack[0] = e->terms[0] = *gradients;
-        *gradients = brought;
-        break;
-    }
-    return true;
-}
-
-// For an engine that has the filters of one superstep at a time.
-static void transform_filters(engine *e, int member, const superstep *s) {
-    if (!e->filters_by_superstep) return;
-    filters_transform(e, &e->training, s->first, s->end, member);
+// For a plan that has the filters of one superstep at a time.
+static void transform_filters(const engine *e, int member, const superstep *s) {
+    if (!e->training.by_superstep) return;
+    packing_transform(&e->execution, &e->training, s->first, s->end, member);
     member_mark(&e->members[member], operation_phase(&e->training.steps.operations[s->end - 1]));
 }
 
@@ -101,59 +77,111 @@ static void transform_filters(engine *e, int member, const superstep *s) {
 static bool join_groups(engine *e, int member, const superstep *s) {
     if (!s->joins) return true;
     const operation *op = &e->training.steps.operations[s->end];
+    const norm_step n = {&e->execution, &e->ownership, e->team, unit_of(&e->execution, op), member};
     team_barrier(e->team);
     member_mark(&e->members[member], PHASE_WAIT);
     transform_filters(e, member, s + 1);
-    if (op->kind == OP_NORM) return batch_norm_forward(e, engine_unit(e, op), member);
-    if (op->kind == OP_NORM_BACKWARD) return batch_norm_backward(e, engine_unit(e, op), member);
+    if (op->kind == OP_NORM) return batch_norm_forward(&n);
+    if (op->kind == OP_NORM_BACKWARD) return batch_norm_backward(&n);
     team_barrier(e->team);
     return true;
 }
 
+// ---- A step ----
+
+typedef struct step_run { // supersteps [first, end)
+    engine *e;
+    int first, end;
+} step_run;
+
 static void step_body(void *argument, int member) {
-    engine *e = argument;
+    const step_run *r = argument;
+    engine *e = r->e;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
     const step_plan *p = &e->training.steps;
-    transform_filters(e, member, &p->supersteps[e->first_superstep]);
-    if (e->filters_by_superstep) team_barrier(e->team);
-    for (int i = e->first_superstep; i < e->end_superstep; i++) {
+    transform_filters(e, member, &p->supersteps[r->first]);
+    if (e->training.by_superstep) team_barrier(e->team);
+    for (int i = r->first; i < r->end; i++) {
         run_superstep(e, member, i);
         const bool well = join_groups(e, member, &p->supersteps[i]);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
-    if (e->end_superstep < p->superstep_count) return;
+    if (r->end < p->superstep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
-    if (!hand_over(e, member)) join_gradients(e, member);
+    gradients_join(&e->gradients, &e->ownership.tree, member);
     member_mark(m, PHASE_BACKWARD);
 }
 
-void step_run(engine *e, int first, int end, error *err) {
-    e->first_superstep = first;
-    e->end_superstep = end;
-    e->failed = STATUS_OK;
-    e->failure = err;
-    engine_region(e, step_body);
+// No superstep needs more memory than in the plan of all gradients, for which it was taken.
+static void freeze(engine *e, uint32_t frozen) {
+    cpu_plan p;
+    cpu_plan_training(&p, &e->execution, frozen);
+    p.filters = e->training.filters;
+    cpu_plan_release(&e->training);
+    e->training = p;
+    if (!p.by_superstep) packing_run(e->team, &e->execution, &e->training);
 }
 
-status cpu_begin(engine *e, const batch *b, error *err) {
-    status rc = ownership_prepare(e, b, err);
-    if (rc == STATUS_OK && b->frozen != e->frozen) engine_freeze(e, b->frozen);
-    e->batch = b;
+static status begin(engine *e, const batch *b, error *err) {
+    bool changed;
+    status rc = ownership_fit(&e->ownership, b, &changed, err);
+    if (rc != STATUS_OK || !changed) return rc;
+    // A stage has all memory of its stacks.
+    if (!e->execution.options.stage)
+        rc = gradients_fit(&e->gradients, &e->ownership, &e->taken, err);
+    if (rc != STATUS_OK)
+        ownership_forget(&e->ownership);
+    else
+        gradients_assign(&e->gradients, &e->ownership);
     return rc;
 }
 
-status cpu_step(engine *e, const batch *b, error *err) {
-    status rc = cpu_begin(e, b, err);
-    if (rc != STATUS_OK) return rc;
-    e->given_gradients = e->given_losses = NULL;
-    step_run(e, 0, e->training.steps.superstep_count, err);
+// The ranges of a step are adjacent, so that each has gradient buffers of its own.
+static status take_part(engine *e, const run_part *part, error *err) {
+    ownership *o = &e->ownership;
+    const int shards = ownership_local_shards(o);
+    const bool all = part->first_shard == 0 && part->end_shard == shards;
+    const bool next = part->first_shard == 0 || part->first_shard == o->run_end;
+    if (!next || part->end_shard > shards || (!e->execution.options.stage && !all))
+        return error_set(err, STATUS_FAILED,
+                         "cannot run shards %d to %d of %d: they do not follow the earlier ones",
+                         part->first_shard, part->end_shard, shards);
+    ownership_assign(o, part->first_shard, part->end_shard);
+    gradients_assign(&e->gradients, o);
+    e->execution.part = *part;
     return STATUS_OK;
 }
 
+status cpu_run(engine *e, const batch *b, const run_part *part, error *err) {
+    execution *x = &e->execution;
+    const step_plan *p = &e->training.steps;
+    status rc;
+    TRY(step_plan_check_part(&x->options, part, err));
+    TRY(begin(e, b, err));
+    if (b->frozen != e->training.frozen) freeze(e, b->frozen);
+    x->batch = b;
+    x->norm.failed = STATUS_OK;
+    x->norm.failure = err;
+    if (part) TRY(take_part(e, part, err));
+    step_run r = {e, 0, p->superstep_count};
+    if (part) *(part->backward ? &r.first : &r.end) = p->backward_superstep;
+    members_run(e->members, e->team, step_body, &r);
+    rc = x->norm.failed;
+out:
+    return rc;
+}
+
 // ---- Inference ----
+
+typedef struct inference_run {
+    engine *e;
+    const uint8_t *const *pixels;
+    size_t samples;
+    float *logits;
+} inference_run;
 
 static void store_logits(const group_work *g, const unit *last, float *logits) {
     const float *z = g->memory + last->z.offset;
@@ -163,39 +191,43 @@ static void store_logits(const group_work *g, const unit *last, float *logits) {
 }
 
 static void infer_body(void *argument, int member) {
-    engine *e = argument;
+    const inference_run *r = argument;
+    const engine *e = r->e;
+    const execution *x = &e->execution;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
     const superstep *s = &e->inference.steps.supersteps[0];
-    if (e->filters_by_superstep && e->inference_is_old) {
-        filters_transform(e, &e->inference, s->first, s->end, member);
+    if (e->training.by_superstep && e->inference_is_old) {
+        packing_transform(x, &e->inference, s->first, s->end, member);
         team_barrier(e->team);
     }
-    const size_t threads = (size_t)team_size(e->team), lanes = (size_t)e->kernels->lanes;
-    for (size_t first = (size_t)member * lanes; first < e->infer_samples;
-         first += threads * lanes) {
-        const size_t left = e->infer_samples - first;
-        const group_work work = {.e = e,
+    const size_t threads = (size_t)team_size(e->team), lanes = (size_t)x->kernels->lanes;
+    for (size_t first = (size_t)member * lanes; first < r->samples; first += threads * lanes) {
+        const size_t left = r->samples - first;
+        const group_work work = {.e = x,
                                  .member = m,
                                  .samples = (int)(left < lanes ? left : lanes),
-                                 .pixels = e->infer_pixels + first,
-                                 .memory = engine_slot(e, (size_t)member),
+                                 .pixels = r->pixels + first,
+                                 .memory = slot(e, (size_t)member),
                                  .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
-        store_logits(&work, &e->placement.units[e->placement.list.count - 1],
-                     e->infer_logits + first * (size_t)e->program->classes);
+        store_logits(&work, &x->placement.units[x->placement.list.count - 1],
+                     r->logits + first * (size_t)x->program->classes);
     }
     member_mark(m, PHASE_FORWARD);
 }
 
+static status take_filters(cpu_plan *p, size_t *taken, error *err) {
+    if (!p->filters) TAKE(p->filters, p->filter_floats);
+    return STATUS_OK;
+}
+
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) {
-    if (engine_take_filters(e, err) != STATUS_OK) return STATUS_FAILED;
-    batch_norm_inference(e);
-    e->infer_pixels = pixels;
-    e->infer_samples = samples;
-    e->infer_logits = logits;
-    engine_region(e, infer_body);
+    inference_run r = {e, pixels, samples, logits};
+    if (take_filters(&e->inference, &e->taken, err) != STATUS_OK) return STATUS_FAILED;
+    batch_norm_inference(&e->execution);
+    members_run(e->members, e->team, infer_body, &r);
     e->inference_is_old = false;
     return STATUS_OK;
 }

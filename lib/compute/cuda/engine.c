@@ -27,8 +27,8 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_device_open(d, o->device, o->serial_launches, err));
     TRY(cuda_clock_open(&e->clock, d, err));
     TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
+    TRY(cuda_plan_steps(p, err));
     TRY(cuda_place(p, d, err));
-    cuda_plan_steps(p);
     TRY(cuda_take_norms(&e->norm, p, d, err));
     TRY(cuda_take_inputs(&e->input, p, d, err));
     TRY(cuda_take_model(&e->model, p, d, err));
@@ -131,35 +131,19 @@ static void cuda_write(engine *e, const float *parameters, const float *buffers,
 
 // ---- The table ----
 
-static const reduction_tree *cuda_tree(const engine *e) {
-    return &e->shards.tree;
-}
-static const int *cuda_shard_leaves(const engine *e) {
-    return e->shards.leaves;
+static engine_tree cuda_tree(const engine *e) {
+    return (engine_tree){&e->shards.tree, e->shards.leaves};
 }
 static phase_times cuda_times(engine *e) {
     const phase_times times = e->clock.times;
     e->clock.times = (phase_times){.hidden_comm = 0};
     return times;
 }
-static const char *cuda_isa(const engine *e) {
-    return e->device.name;
-}
-static int cuda_threads(const engine *e) {
-    (void)e;
-    return 1;
-}
-static size_t cuda_memory(const engine *e) {
-    return e->device.allocated;
-}
-static size_t cuda_stage_floats(const engine *e, bool output) {
-    return cuda_block_floats(&e->plan, output);
-}
-static bool cuda_has_images(const engine *e) {
-    return e->input.data_set || !e->plan.options.images;
-}
-static bool cuda_launches_early(const engine *e) {
-    return e->device.after_kernel != NULL;
+static engine_description cuda_describe(const engine *e) {
+    return (engine_description){.isa = e->device.name,
+                                .memory = e->device.allocated,
+                                .has_images = e->input.data_set || !e->plan.options.images,
+                                .launches_early = e->device.after_kernel != NULL};
 }
 
 const backend cuda_backend = {
@@ -173,22 +157,13 @@ const backend cuda_backend = {
     .connect = cuda_connect,
     .write = cuda_write,
     .read = cuda_read,
-    .step = cuda_step,
+    .run = cuda_run,
     .tree = cuda_tree,
-    .shard_leaves = cuda_shard_leaves,
     .gradients = cuda_gradients,
-    .forward = cuda_forward,
-    .logits_floats = cuda_logits_floats,
-    .gather_logits = cuda_gather_logits,
     .loss = cuda_loss_of_all,
-    .backward = cuda_backward,
-    .stage_floats = cuda_stage_floats,
-    .stage_forward = cuda_stage_forward,
-    .stage_backward = cuda_stage_backward,
-    .stage_reduce = cuda_stage_reduce,
+    .reduce = cuda_reduce_engines,
     .reduced = cuda_reduced,
     .update = cuda_update_step,
-    .reduce_engines = cuda_reduce_engines,
     .collect = cuda_collect,
     .comm_join = cuda_comm_join,
     .comm_reduce = cuda_comm_reduce,
@@ -196,9 +171,5 @@ const backend cuda_backend = {
     .comm_leave = cuda_comm_leave,
     .infer = cuda_infer,
     .times = cuda_times,
-    .isa = cuda_isa,
-    .threads = cuda_threads,
-    .memory = cuda_memory,
-    .has_images = cuda_has_images,
-    .launches_early = cuda_launches_early,
+    .describe = cuda_describe,
 };

@@ -68,7 +68,7 @@ typedef struct gpu_monitor gpu_monitor;
 // Raise CUDA_LIBRARY_REVISION when something that both sides share changes its meaning. A change of
 // its size changes the ABI number by itself.
 enum {
-    CUDA_LIBRARY_REVISION = 6,
+    CUDA_LIBRARY_REVISION = 7,
     CUDA_LIBRARY_ABI = (int)((CUDA_LIBRARY_REVISION << 20) + sizeof(backend) +
                              sizeof(engine_options) + sizeof(batch) + sizeof(program) +
                              sizeof(layer) + sizeof(unit_layers) + sizeof(device_info))

@@ -14,7 +14,9 @@ static const unit_value values[OPERATION_KINDS][2] = {
     [OP_MOMENTS] = {VALUE_Z},
     [OP_EPILOGUE] = {VALUE_Z, VALUE_Y},
     [OP_UNFUSED] = {VALUE_X, VALUE_Y},
+    [OP_SEND] = {VALUE_Y},
     [OP_LOSS] = {VALUE_Z},
+    [OP_RECEIVE_GRADIENT] = {VALUE_Y},
     [OP_EPILOGUE_ACTIVATION] = {VALUE_Y},
     [OP_EPILOGUE_SECOND] = {VALUE_Y},
     [OP_EPILOGUE_SUMS] = {VALUE_Y},
@@ -104,7 +106,7 @@ static void put_layers(const step_plan *plan, const unit_layers *u, operation_ki
     case OP_SEND:
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT:
-    case OPERATION_KINDS: break; // without a unit
+    case OPERATION_KINDS: break; // of no layer
     }
 }
 

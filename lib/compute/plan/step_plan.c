@@ -37,7 +37,7 @@ const operation_traits operation_kind_traits[OPERATION_KINDS] = {
 // At most.
 enum { OPERATIONS_OF_UNIT = 14, RANGES_OF_UNIT = 8, OPERATIONS_OF_ENDS = 8, RANGES_OF_ENDS = 1 };
 
-static void plan_new(step_plan *plan, const program *p, const unit_list *units) {
+static void new_plan(step_plan *plan, const program *p, const unit_list *units) {
     const size_t count = (size_t)units->count;
     const size_t operations = count * OPERATIONS_OF_UNIT + OPERATIONS_OF_ENDS;
     const size_t ranges = count * RANGES_OF_UNIT + RANGES_OF_ENDS;
@@ -202,8 +202,9 @@ static void add_input(step_plan *plan, int i) {
     if (source && source->options.sums_with_reader) writes_tensors(plan, source->norm);
 }
 
+// That of an epilogue's second operand has an operation of its own.
 static bool has_input_gradient(const unit_layers *u) {
-    return u->source.gradient || (u->sum && u->second.gradient);
+    return u->source.gradient || (unit_has_second(u) && !u->plus && u->second.gradient);
 }
 
 static void add_backward(step_plan *plan, const demand *d, int i) {
@@ -214,7 +215,7 @@ static void add_backward(step_plan *plan, const demand *d, int i) {
         return;
     }
     if (u->unfused) {
-        if (!u->source.gradient && layer_weights(u->unfused) == 0) return;
+        if (!has_input_gradient(u) && layer_weights(u->unfused) == 0) return;
         add(plan, OP_UNFUSED_BACKWARD, i);
         writes_tensors(plan, u->unfused);
     } else {
@@ -233,23 +234,29 @@ void step_plan_training(step_plan *plan, const program *p, const unit_list *unit
     const int last = units->count - 1;
     demand d;
     demand_init(&d, units, o, frozen);
-    plan_new(plan, p, units);
+    new_plan(plan, p, units);
     add(plan, o->receives ? OP_RECEIVE : OP_LOAD, NO_UNIT);
     for (int i = 0; i <= last; i++) add_forward(plan, i, true);
-    if (o->sends) add(plan, OP_SEND, NO_UNIT);
-    if (o->apart || o->stage) close_superstep(plan, false);
+    if (o->sends) add(plan, OP_SEND, last);
+    if (engine_runs_in_parts(o)) close_superstep(plan, false);
     plan->backward = plan->operation_count;
     plan->backward_superstep = plan->superstep_count;
-    add(plan, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, o->sends ? NO_UNIT : last);
-    if (!o->sends) writes(plan, p->parameters + p->buffers, GRADIENT_TAIL);
+    add(plan, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
+    writes(plan, p->parameters + p->buffers, GRADIENT_TAIL);
     for (int i = last; i >= 0; i--) add_backward(plan, &d, i);
     if (o->receives) add(plan, OP_SEND_GRADIENT, NO_UNIT);
     close_superstep(plan, false);
     free(d.wanted);
 }
 
+status step_plan_check_part(const engine_options *o, const run_part *part, error *err) {
+    if (!part == !engine_runs_in_parts(o)) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot run %s: the engine was not opened for it",
+                     part ? "a part of a step" : "a whole step");
+}
+
 void step_plan_inference(step_plan *plan, const program *p, const unit_list *units) {
-    plan_new(plan, p, units);
+    new_plan(plan, p, units);
     add(plan, OP_LOAD, NO_UNIT);
     for (int i = 0; i < units->count; i++) add_forward(plan, i, false);
     close_superstep(plan, false);

@@ -3,7 +3,7 @@
 // wait for what. It is data, made from a program's units and an engine's options; an engine
 // executes it. `train-single --print-plan` prints it.
 //
-// Every operation but those that load, receive and send belongs to a unit (units.h). Most compute
+// Every operation but those on the program's input belongs to a unit (units.h). Most compute
 // each sample, or each group of samples, by itself. Some *join* them: batch norm needs the moments
 // of a whole shard, or with sync_batch_norm of all shards. A *superstep*, as in bulk-synchronous
 // programs, is what comes before, between and after these: within it no group waits for another
@@ -27,9 +27,9 @@ typedef enum operation_kind {
     OP_NORM,    // joins: those of the shard, and so scale and shift
     OP_EPILOGUE,
     OP_UNFUSED,
-    OP_SEND,                // of a stage: activations to the next one
-    OP_LOSS,                // and the gradient of the logits; or both are given
-    OP_RECEIVE_GRADIENT,    // of a stage's output
+    OP_SEND,                // activations or logits, to another engine
+    OP_LOSS,                // and the gradient of the logits
+    OP_RECEIVE_GRADIENT,    // of what was sent; and its losses, if they have been computed
     OP_EPILOGUE_ACTIVATION, // dy through GELU or SiLU; of a sum, through its ReLU
     OP_EPILOGUE_SECOND,     // that dy, for the second operand of the sum
     OP_EPILOGUE_SUMS,       // batch norm: over dy; also the gradients of its scale and shift
@@ -78,8 +78,7 @@ typedef struct step_plan {
     superstep *supersteps;
     gradient_range *ranges;
     int operation_count, superstep_count, range_count;
-    // Where backward begins, with the loss. If it can run separately (engine_options.apart, stage),
-    // it begins a superstep.
+    // Where backward begins, with the loss. If the engine runs in parts, it begins a superstep.
     int backward, backward_superstep;
 } step_plan;
 
@@ -90,6 +89,10 @@ void step_plan_training(step_plan *plan, const program *p, const unit_list *unit
 // Plans an inference: batch norm has its running statistics.
 void step_plan_inference(step_plan *plan, const program *p, const unit_list *units);
 void step_plan_release(step_plan *plan);
+
+// Refuses a part that an engine opened with these options does not run (run_part; NULL: a whole
+// step).
+status step_plan_check_part(const engine_options *o, const run_part *part, error *err) MUST_CHECK;
 
 static inline phase operation_phase(const operation *op) {
     return operation_kind_traits[op->kind].phase;

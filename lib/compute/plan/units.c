@@ -132,11 +132,11 @@ static void number_norm(unit_list *l, unit_layers *u) {
     l->norm_channels += (size_t)u->norm->out.channels;
 }
 
-static status check_ends(const unit_list *l, bool sends, error *err) {
+static status check_ends(const unit_list *l, bool logits, error *err) {
     if (l->count == 0)
         return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
-    if (!sends && (!last->anchor || has_epilogue(last)))
+    if (logits && (!last->anchor || has_epilogue(last)))
         return error_set(err, STATUS_USAGE,
                          "cannot run this model: its last layer is not a linear layer");
     return STATUS_OK;
@@ -155,7 +155,8 @@ static status cut(cutting *c, error *err) {
         const status rc = take_unit(u, c, err);
         if (rc != STATUS_OK) return rc;
         u->source.unit = from;
-        if (u->sum) u->second.unit = c->unit[layer_second_source(p, first) + 1];
+        if (layer_has_second(&p->layers[first]))
+            u->second.unit = c->unit[layer_second_source(p, first) + 1];
         c->unit[c->at] = c->list->count++;
         find_shapes(u);
         number_norm(c->list, u);
@@ -180,11 +181,11 @@ static void find_gradients(const unit_list *l, bool receives, bool *written) {
     }
 }
 
-status units_init(unit_list *l, const program *p, bool receives, bool sends, error *err) {
+status units_init(unit_list *l, const program *p, bool receives, bool logits, error *err) {
     const size_t values = (size_t)p->count + 1;
     cutting c = {.p = p,
                  .list = l,
-                 .logits = !sends,
+                 .logits = logits,
                  .readers = memory_new(values, sizeof *c.readers),
                  .unit = memory_new(values, sizeof *c.unit)};
     bool *written = memory_new(values, sizeof *written);
@@ -192,9 +193,9 @@ status units_init(unit_list *l, const program *p, bool receives, bool sends, err
     *l = (unit_list){.units = memory_new(values, sizeof *l->units)};
     count_readers(&c);
     TRY(cut(&c, err));
-    TRY(check_ends(l, sends, err));
+    TRY(check_ends(l, logits, err));
     find_gradients(l, receives, written);
-    l->units[l->count - 1].last = !sends;
+    l->units[l->count - 1].last = logits;
 out:
     free(c.readers);
     free(c.unit);

@@ -49,7 +49,7 @@ typedef struct unit_layers {
     unit_source source;   // of x
     bool sum;             // z = x + the y of `second`; anchor is NULL
     bool plus;            // the epilogue adds the y of `second`
-    unit_source second;   // only for these two
+    unit_source second;   // of these two, and of an unfused layer that has_second
     const layer *anchor;  // conv or linear; NULL: z is a copy of x, or a sum
     const layer *norm;    // batch norm; NULL: none
     bool relu, pool;      // pool: 2×2
@@ -65,7 +65,7 @@ typedef struct unit_layers {
 } unit_layers;
 
 static inline bool unit_has_second(const unit_layers *u) {
-    return u->sum || u->plus;
+    return u->sum || u->plus || (u->unfused && layer_has_second(u->unfused));
 }
 
 // The last function of an epilogue but for pooling.
@@ -82,9 +82,9 @@ typedef struct unit_list {
 } unit_list;
 
 // Divides a program into units. Fails with STATUS_USAGE, naming the layer, if no backend can run
-// the program. `receives`: the input gradient is needed; `sends`: the program does not end in
-// logits.
-status units_init(unit_list *u, const program *p, bool receives, bool sends, error *err) MUST_CHECK;
+// the program. `receives`: the input gradient is needed; `logits`: the program ends in them.
+status units_init(unit_list *u, const program *p, bool receives, bool logits,
+                  error *err) MUST_CHECK;
 void units_release(unit_list *u);
 
 // Returns the number of operands of units that are the y of this one; or the input.

@@ -78,6 +78,8 @@ static void batch_norm_backward(const reference_task *t) {
         channel_backward(t, c, mean[c], 1 / sqrt(variance[c] + t->l->eps));
 }
 
+// In training the mean and the biased variance are those of reference_moments, which are kept;
+// backward takes them as functions of x.
 const reference_layer reference_batch_norm = {
     .forward = batch_norm, .backward = batch_norm_backward, .kept_of_channel = 2};
 

@@ -69,5 +69,7 @@ static void group_norm_backward(const reference_task *t) {
         }
 }
 
+// The mean and the biased variance are those of a sample's channels of one group, over all
+// positions.
 const reference_layer reference_group_norm = {.forward = group_norm,
                                               .backward = group_norm_backward};

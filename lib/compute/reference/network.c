@@ -6,21 +6,8 @@
 #include "base/memory.h"
 #include "compute/reference.h"
 
-const reference_layer *const reference_layers[LAYER_KINDS] = {
-    [LAYER_CONV] = &reference_conv,
-    [LAYER_LINEAR] = &reference_linear,
-    [LAYER_BATCH_NORM] = &reference_batch_norm,
-    [LAYER_RELU] = &reference_relu,
-    [LAYER_MAX_POOL] = &reference_max_pool,
-    [LAYER_AVG_POOL] = &reference_avg_pool,
-    [LAYER_FLATTEN] = &reference_view,
-    [LAYER_DROPOUT] = &reference_dropout,
-    [LAYER_ADD] = &reference_add,
-    [LAYER_GELU] = &reference_gelu,
-    [LAYER_SILU] = &reference_silu,
-    [LAYER_SCALE] = &reference_scale,
-    [LAYER_GROUP_NORM] = &reference_group_norm,
-};
+#define ROW(to, KIND, word, ...) [LAYER_##KIND] = &reference_##word,
+const reference_layer *const reference_layers[LAYER_KINDS] = {LAYERS(ROW, )};
 
 size_t reference_kept(const layer *l, int samples) {
     const reference_layer *r = reference_layers[l->kind];
@@ -151,13 +138,15 @@ static void add_statistics(const reference_task *t, double *statistics) {
     }
 }
 
-// Writes the gradient of layer i's input to dx and adds to the gradient buffer.
-static void layer_backward(const pass *s, int i, double *dx, double *gradients) {
+// Writes the gradients of layer i's inputs to dx and dsecond, and adds to the gradient buffer.
+static void layer_backward(const pass *s, int i, double *dx, double *dsecond, double *gradients) {
     const layer *l = &s->p->layers[i];
     for (int v = 0; v < set_count(s); v++) {
         reference_task t = task_of(s, i, v);
         if (t.samples == 0) continue;
-        t.dx = dx + (size_t)set_at(s, v).first * shape_size(l->in);
+        const size_t first = (size_t)set_at(s, v).first * shape_size(l->in);
+        t.dx = dx + first;
+        t.dsecond = dsecond + first;
         t.dweight = gradients + l->weight;
         t.dbias = layer_biases(l) ? gradients + l->bias : NULL;
         reference_backward(&t);
@@ -171,16 +160,17 @@ static void add_gradient(double *sum, const double *dx, size_t count) {
     for (size_t i = 0; i < count; i++) sum[i] += dx[i];
 }
 
-// gradient[p->count] is that of the logits, the others are zero; `dx` has room for the largest.
-static void pass_backward(const pass *s, double *dx, double *gradients) {
+// gradient[p->count] is that of the logits, the others are zero; `dx` and `dsecond` have room for
+// the largest.
+static void pass_backward(const pass *s, double *dx, double *dsecond, double *gradients) {
     for (int i = s->p->count - 1; i >= 0; i--) {
         const size_t size = (size_t)s->samples * shape_size(s->p->layers[i].in);
         double *sum = s->gradient[layer_source(s->p, i) + 1];
-        layer_backward(s, i, dx, gradients);
+        layer_backward(s, i, dx, dsecond, gradients);
         add_gradient(sum, dx, size);
         if (!layer_has_second(&s->p->layers[i])) continue;
         sum = s->gradient[layer_second_source(s->p, i) + 1];
-        add_gradient(sum, dx, size);
+        add_gradient(sum, dsecond, size);
     }
 }
 
@@ -195,13 +185,14 @@ status reference_step(const program *p, const double *parameters, const referenc
                       double *gradients, double *logits, error *err) {
     status rc = STATUS_OK;
     pass s = {.p = p, .parameters = parameters, .b = b};
-    double *dx = NULL;
+    double *dx = NULL, *dsecond = NULL;
     for (int v = 0; v < b->shards; v++) s.samples += b->count[v];
     memset(gradients, 0, gradient_floats(p) * sizeof *gradients);
     TRY(pass_init(&s, err));
     rc = STATUS_FAILED;
     dx = memory_try_new(largest_value(&s), sizeof *dx, err);
-    if (!dx) goto out;
+    dsecond = memory_try_new(largest_value(&s), sizeof *dsecond, err);
+    if (!dx || !dsecond) goto out;
     rc = STATUS_OK;
 
     memcpy(s.value[0], b->inputs, (size_t)s.samples * shape_size(p->input) * sizeof(double));
@@ -211,9 +202,10 @@ status reference_step(const program *p, const double *parameters, const referenc
                                 b->label_smoothing, s.gradient[p->count]);
     if (logits)
         memcpy(logits, s.value[p->count], (size_t)s.samples * (size_t)p->classes * sizeof *logits);
-    pass_backward(&s, dx, gradients);
+    pass_backward(&s, dx, dsecond, gradients);
 out:
     free(dx);
+    free(dsecond);
     pass_release(&s);
     return rc;
 }

@@ -30,6 +30,7 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
+// x·Φ(x), with the error function.
 static void gelu(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] * cumulative(t->x[i]);
 }
@@ -40,6 +41,7 @@ static void gelu_backward(const reference_task *t) {
         t->dx[i] = t->dy[i] * (cumulative(x[i]) + x[i] * scale * exp(-x[i] * x[i] / 2));
 }
 
+// x·σ(x).
 static void silu(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] * sigmoid(t->x[i]);
 }
@@ -52,6 +54,7 @@ static void silu_backward(const reference_task *t) {
 
 // ---- Sums, products, copies ----
 
+// Multiplies by the layer's factor.
 static void scale(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->l->factor * t->x[i];
 }
@@ -62,6 +65,11 @@ static void scale_backward(const reference_task *t) {
 
 static void add(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] + t->second[i];
+}
+
+static void add_backward(const reference_task *t) {
+    memcpy(t->dx, t->dy, count(t) * sizeof *t->dx);
+    memcpy(t->dsecond, t->dy, count(t) * sizeof *t->dsecond);
 }
 
 static void copy(const reference_task *t) {
@@ -82,6 +90,7 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
         mask[i] = random_uniform(&stream, i) < (float)l->rate ? 0 : 1 / (1 - l->rate);
 }
 
+// Multiplies by the factors of reference_dropout_mask, which are kept; in inference by 1.
 static void dropout(const reference_task *t) {
     for (int n = 0; t->kept && n < t->samples; n++)
         reference_dropout_mask(t->l, t->seed, t->epoch, t->ids[n],
@@ -97,8 +106,8 @@ const reference_layer reference_relu = {.forward = relu, .backward = relu_backwa
 const reference_layer reference_gelu = {.forward = gelu, .backward = gelu_backward};
 const reference_layer reference_silu = {.forward = silu, .backward = silu_backward};
 const reference_layer reference_scale = {.forward = scale, .backward = scale_backward};
-const reference_layer reference_add = {.forward = add, .backward = copy_backward};
-const reference_layer reference_view = {.forward = copy, .backward = copy_backward};
+const reference_layer reference_add = {.forward = add, .backward = add_backward};
+const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
 const reference_layer reference_dropout = {
     .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};
 

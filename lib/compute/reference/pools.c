@@ -113,5 +113,8 @@ static void avg_pool_backward(const reference_task *t) {
     }
 }
 
+// Of equal values in a window the first one in row-major order wins. Padding never wins.
 const reference_layer reference_max_pool = {.forward = max_pool, .backward = max_pool_backward};
+
+// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
 const reference_layer reference_avg_pool = {.forward = avg_pool, .backward = avg_pool_backward};

@@ -256,23 +256,20 @@ static void finish_avg_pool(const node *n, const layer *l) {
     put_window(n, l);
 }
 
-// A kind of layer is one node of a type, with more inputs and attributes or without, or several.
+// A kind of layer is one node, of an operator of layer_kinds.h, with more inputs and attributes or
+// without; or several.
 typedef struct kind_nodes {
-    const char *type;
     void (*finish)(const node *n, const layer *l);
     void (*several)(text *t, const layer *l, const char *in, const char *out);
 } kind_nodes;
 
 static const kind_nodes kinds[LAYER_KINDS] = {
-    [LAYER_CONV] = {.type = "Conv", .finish = finish_conv},
-    [LAYER_LINEAR] = {.type = "Gemm", .finish = finish_linear},
-    [LAYER_BATCH_NORM] = {.type = "BatchNormalization", .finish = finish_batch_norm},
-    [LAYER_RELU] = {.type = "Relu"},
-    [LAYER_MAX_POOL] = {.type = "MaxPool", .finish = put_window},
-    [LAYER_AVG_POOL] = {.type = "AveragePool", .finish = finish_avg_pool},
-    [LAYER_FLATTEN] = {.type = "Flatten"},
+    [LAYER_CONV] = {.finish = finish_conv},
+    [LAYER_LINEAR] = {.finish = finish_linear},
+    [LAYER_BATCH_NORM] = {.finish = finish_batch_norm},
+    [LAYER_MAX_POOL] = {.finish = put_window},
+    [LAYER_AVG_POOL] = {.finish = finish_avg_pool},
     [LAYER_DROPOUT] = {.several = put_nothing},
-    [LAYER_ADD] = {.type = "Add"},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},
     [LAYER_SCALE] = {.several = put_scale},
@@ -300,7 +297,7 @@ static void put_layer(text *t, const program *p, int i) {
         kind->several(t, l, in, out);
         return;
     }
-    const node n = begin_node(t, kind->type, l->name, in, out);
+    const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
     if (layer_has_second(l)) {
         name_value(p, layer_second_source(p, i), in);
         protobuf_string(t, NODE_INPUT, in);

@@ -28,7 +28,7 @@ static const char HEAD[] =
     "from torch import nn\n"
     "\n";
 
-static const char CLASS_HEAD[] =
+static const char FUNCTIONS[] =
     "\n"
     "\n"
     "def put(network, name, layer):\n"
@@ -38,12 +38,15 @@ static const char CLASS_HEAD[] =
     "        if part not in dict(network.named_children()):\n"
     "            network.add_module(part, nn.Module())\n"
     "        network = network.get_submodule(part)\n"
-    "    network.add_module(inner, layer)\n"
-    "\n"
-    "\n"
-    "class Add(nn.Module):\n"
-    "    def forward(self, a, b):\n"
-    "        return a + b\n"
+    "    network.add_module(inner, layer)\n";
+
+static const char FORMULA[] = "\n"
+                              "\n"
+                              "class %s(nn.Module):\n"
+                              "    def forward(self, a, b):\n"
+                              "        return %s\n";
+
+static const char CLASS_HEAD[] =
     "\n"
     "\n"
     "class Scale(nn.Module):\n"
@@ -121,7 +124,7 @@ static status check_names(const trained_model *m, const char *path, error *err) 
 // ---- Layers ----
 
 static void put_pair(text *t, const char *key, int h, int w) {
-    text_format(t, ", %s=(%d, %d)", key, h, w);
+    text_format(t, "%s=(%d, %d)", key, h, w);
 }
 
 static void put_number(text *t, const char *key, double value) {
@@ -131,53 +134,76 @@ static void put_number(text *t, const char *key, double value) {
 }
 
 static void put_window(text *t, const layer *l) {
-    put_pair(t, "stride", l->stride_h, l->stride_w);
-    put_pair(t, "padding", l->pad_h, l->pad_w);
+    put_pair(t, "kernel_size", l->kernel_h, l->kernel_w);
+    put_pair(t, ", stride", l->stride_h, l->stride_w);
+    put_pair(t, ", padding", l->pad_h, l->pad_w);
 }
 
 static void put_bias(text *t, const layer *l) {
     if (!l->has_bias) text_append(t, ", bias=False");
 }
 
-static void put_pool(text *t, const char *module, const layer *l) {
-    text_format(t, "%s(kernel_size=(%d, %d)", module, l->kernel_h, l->kernel_w);
+static void put_conv(text *t, const layer *l) {
+    text_format(t, "%d, %d, ", l->in.channels, l->out.channels);
     put_window(t, l);
+    if (l->groups > 1) text_format(t, ", groups=%d", l->groups);
+    put_bias(t, l);
+}
+
+static void put_linear(text *t, const layer *l) {
+    text_format(t, "%d, %d", l->in.channels, l->out.channels);
+    put_bias(t, l);
+}
+
+static void put_batch_norm(text *t, const layer *l) {
+    text_format(t, "%d", l->in.channels);
+    put_number(t, ", eps=", l->eps);
+}
+
+static void put_group_norm(text *t, const layer *l) {
+    text_format(t, "%d, %d", l->groups, l->in.channels);
+    put_number(t, ", eps=", l->eps);
+}
+
+static void put_scale(text *t, const layer *l) {
+    put_number(t, "", l->factor);
+}
+
+// What the modules of layer_kinds.h take.
+static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
+    [LAYER_CONV] = put_conv,
+    [LAYER_LINEAR] = put_linear,
+    [LAYER_BATCH_NORM] = put_batch_norm,
+    [LAYER_GROUP_NORM] = put_group_norm,
+    [LAYER_MAX_POOL] = put_window,
+    [LAYER_AVG_POOL] = put_window,
+    [LAYER_SCALE] = put_scale,
+};
+
+// The others are keywords.
+static void put_numbers(text *t, const layer *l) {
+    const layer_number *numbers = layer_traits_of(l)->numbers;
+    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
+        text_format(t, "%s%s=", i || arguments[l->kind] ? ", " : "", numbers[i].key);
+        put_number(t, "", layer_number_of(l, &numbers[i]));
+    }
 }
 
 static void put_module(text *t, const layer *l) {
-    switch (l->kind) {
-    case LAYER_CONV:
-        text_format(t, "nn.Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
-                    l->kernel_h, l->kernel_w);
-        put_window(t, l);
-        if (l->groups > 1) text_format(t, ", groups=%d", l->groups);
-        put_bias(t, l);
-        break;
-    case LAYER_LINEAR:
-        text_format(t, "nn.Linear(%d, %d", l->in.channels, l->out.channels);
-        put_bias(t, l);
-        break;
-    case LAYER_BATCH_NORM:
-        text_format(t, "nn.BatchNorm%dd(%d", l->flat ? 1 : 2, l->in.channels);
-        put_number(t, ", eps=", l->eps);
-        put_number(t, ", momentum=", l->momentum);
-        break;
-    case LAYER_GROUP_NORM:
-        text_format(t, "nn.GroupNorm(%d, %d", l->groups, l->in.channels);
-        put_number(t, ", eps=", l->eps);
-        break;
-    case LAYER_MAX_POOL: put_pool(t, "nn.MaxPool2d", l); break;
-    case LAYER_AVG_POOL: put_pool(t, "nn.AvgPool2d", l); break;
-    case LAYER_DROPOUT: put_number(t, "nn.Dropout(p=", l->rate); break;
-    case LAYER_FLATTEN: text_append(t, "nn.Flatten("); break;
-    case LAYER_RELU: text_append(t, "nn.ReLU("); break;
-    case LAYER_GELU: text_append(t, "nn.GELU("); break;
-    case LAYER_SILU: text_append(t, "nn.SiLU("); break;
-    case LAYER_ADD: text_append(t, "Add("); break;
-    case LAYER_SCALE: put_number(t, "Scale(", l->factor); break;
-    case LAYER_KINDS: break;
-    }
+    text_append(t, layer_traits_of(l)->torch);
+    if (l->kind == LAYER_BATCH_NORM) text_append(t, l->flat ? "1d" : "2d");
+    text_append(t, "(");
+    if (arguments[l->kind]) arguments[l->kind](t, l);
+    put_numbers(t, l);
     text_append(t, ")");
+}
+
+// Modules that PyTorch lacks.
+static void put_formulas(text *t) {
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        const layer_traits *kind = &layer_kind_traits[k];
+        if (kind->formula) text_format(t, FORMULA, kind->torch, kind->formula);
+    }
 }
 
 static void put_layers(text *t, const program *p) {
@@ -240,6 +266,8 @@ static status write_program(const trained_model *m, const char *classes, const c
     text t = {0};
     text_append(&t, HEAD);
     TRY(put_constants(&t, m, classes, err));
+    text_append(&t, FUNCTIONS);
+    put_formulas(&t);
     text_append(&t, CLASS_HEAD);
     put_layers(&t, &m->model.program);
     text_append(&t, TAIL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// activation.h - functions of each element, included only by kernels/*.c: GELU and SiLU, as in
-// PyTorch (GELU by the error function, not by its approximation with tanh), and the product with a
-// constant. ReLU, which only selects, is in epilogue.c.
+// activation.h - functions of each element, included only by kernels/*.c: WORD(x, DERIVATIVE) of
+// each row of SMOOTH_LAYERS, as in PyTorch (GELU by the error function, not by its approximation
+// with tanh), and the product with a constant. ReLU, which only selects, is in epilogue.c.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 
@@ -65,8 +65,16 @@ INLINE slope silu(vec x, const bool DERIVATIVE) {
 
 // `factor` is that of SCALE.
 INLINE slope activate(vec x, vec factor, const activation_kind A, const bool DERIVATIVE) {
-    if (A == ACTIVATION_SCALE) return (slope){factor * x, factor};
-    return A == ACTIVATION_GELU ? gelu(x, DERIVATIVE) : silu(x, DERIVATIVE);
+    switch (A) {
+#define CASE(to, KIND, word, ...) \
+    case ACTIVATION_##KIND: return word(x, DERIVATIVE);
+        SMOOTH_LAYERS(CASE, )
+#undef CASE
+    case ACTIVATION_SCALE: return (slope){factor * x, factor};
+    case ACTIVATION_NONE:
+    case ACTIVATION_RELU: break; // epilogue.c
+    }
+    return (slope){x, vset(1.0f)};
 }
 
 #endif

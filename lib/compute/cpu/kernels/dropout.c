@@ -42,9 +42,8 @@ INLINE void philox(counter *s, const uint64_t seed) {
 
 // Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; `rows` of these
 // features are needed.
-INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t rows,
-                   int8_t *kept) {
-    const random_stream *stream = &t->stream;
+INLINE void choose(const random_stream *stream, uint32_t threshold, const wide *ids, uint32_t draw,
+                   size_t rows, uint8_t *kept) {
     for (int slice = 0; slice < WIDE_SLICES; slice++) {
         const wide zero = {0};
         counter s = {{zero + ((uint32_t)stream->purpose << 24 | (stream->layer & 0xffffffu)),
@@ -52,42 +51,52 @@ INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t
         philox(&s, stream->seed);
         for (size_t i = 0; i < rows; i++) {
             const half yes =
-                __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= t->threshold, half);
+                __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= threshold, half);
             memcpy(kept + i * LANES + slice * HALF, &yes, sizeof yes);
         }
     }
 }
 
-static void choose_all(const dropout_task *t) {
+static void choose_all(const layer_task *t) {
     const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
+    const random_stream stream = {
+        .seed = layer_seed(t->l, t->seed), .purpose = RANDOM_DROPOUT, .epoch = t->epoch};
+    const uint32_t threshold = layer_drop_threshold(t->l);
     wide ids[WIDE_SLICES];
     for (int n = 0; n < LANES; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
     for (size_t i = 0; i < features; i += 4)
-        choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * LANES);
+        choose(&stream, threshold, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4,
+               t->choices + i * LANES);
 }
 
 // Writes x, scaled, if it is kept, else 0.
-INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
+INLINE void drop(const uint8_t *kept, float scale, const float *x, float *y) {
     UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
-        const ivec mask = load_bytes((const uint8_t *)kept + slice * VL) != 0;
+        const ivec mask = load_bytes(kept + slice * VL) != 0;
         vstore(y + slice * VL, vmask(mask, vset(scale) * vload(x + slice * VL)));
     }
 }
 
-void KERNEL(dropout)(const dropout_task *t) {
+void KERNEL(dropout)(const layer_task *t) {
+    const float factor = layer_keep_factor(t->l);
+    if (!t->ids) { // in inference nothing is dropped
+        KERNEL(sum)(&t->x, NULL, &t->y);
+        return;
+    }
     choose_all(t);
-    const int8_t *kept = t->kept;
+    const uint8_t *kept = t->choices;
     for (int c = 0; c < t->y.channels; c++)
         for (int row = 0; row < t->y.height; row++) {
             const float *x = t->x.data + (size_t)c * t->x.plane + (size_t)row * t->x.row;
             float *y = t->y.data + (size_t)c * t->y.plane + (size_t)row * t->y.row;
             for (int i = 0; i < t->y.width; i++, x += LANES, y += LANES, kept += LANES)
-                drop(kept, t->scale, x, y);
+                drop(kept, factor, x, y);
         }
 }
 
-void KERNEL(dropout_backward)(const dropout_task *t) {
+void KERNEL(dropout_backward)(const layer_task *t) {
     const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
+    const float factor = layer_keep_factor(t->l);
     for (size_t i = 0; i < features * LANES; i += LANES)
-        drop(t->kept + i, t->scale, t->dy + i, t->dx + i);
+        drop(t->choices + i, factor, t->dy + i, t->dx + i);
 }

@@ -129,10 +129,18 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-// GELU and SiLU, which need more than a comparison.
-INLINE bool is_smooth(const activation_kind A) {
-    return A == ACTIVATION_GELU || A == ACTIVATION_SILU;
-}
+// Calls function(t, A) with the task's activation as a constant. SCALE is never in an epilogue.
+#define CASE(function, KIND, ...)       \
+    case ACTIVATION_##KIND:             \
+        function(t, ACTIVATION_##KIND); \
+        break;
+#define WITH_ACTIVATION(function, t)                            \
+    switch ((t)->activation) {                                  \
+        CASE(function, RELU)                                    \
+        SMOOTH_LAYERS(CASE, function)                           \
+    case ACTIVATION_NONE:                                       \
+    case ACTIVATION_SCALE: function(t, ACTIVATION_NONE); break; \
+    }
 
 INLINE vec activated(vec v, const activation_kind A) {
     if (is_smooth(A)) return activate(v, vset(1.0f), A, false).value;
@@ -198,15 +206,7 @@ INLINE void forward_any(const epilogue_task *t, const activation_kind A) {
         forward(t, false, A);
 }
 
-void KERNEL(epilogue_forward)(const epilogue_task *t) {
-    switch (t->activation) {
-    case ACTIVATION_RELU: forward_any(t, ACTIVATION_RELU); break;
-    case ACTIVATION_GELU: forward_any(t, ACTIVATION_GELU); break;
-    case ACTIVATION_SILU: forward_any(t, ACTIVATION_SILU); break;
-    case ACTIVATION_NONE:
-    case ACTIVATION_SCALE: forward_any(t, ACTIVATION_NONE); break; // SCALE: never in an epilogue
-    }
-}
+void KERNEL(epilogue_forward)(const epilogue_task *t){WITH_ACTIVATION(forward_any, t)}
 
 // ---- Backward ----
 
@@ -278,13 +278,7 @@ INLINE void backward_sums(const epilogue_task *t, const activation_kind A) {
 }
 
 void KERNEL(epilogue_backward_sums)(const epilogue_task *t) {
-    switch (t->activation) {
-    case ACTIVATION_RELU: backward_sums(t, ACTIVATION_RELU); break;
-    case ACTIVATION_GELU: backward_sums(t, ACTIVATION_GELU); break;
-    case ACTIVATION_SILU: backward_sums(t, ACTIVATION_SILU); break;
-    case ACTIVATION_NONE:
-    case ACTIVATION_SCALE: backward_sums(t, ACTIVATION_NONE); break; // SCALE: never in an epilogue
-    }
+    WITH_ACTIVATION(backward_sums, t)
 }
 
 typedef struct gradient_factors {
@@ -374,19 +368,17 @@ static void clear_absent(const epilogue_task *t) {
         }
 }
 
+INLINE void backward_alone(const epilogue_task *t, const activation_kind A) {
+    backward(t, false, A);
+}
+
 void KERNEL(epilogue_backward)(const epilogue_task *t) {
-    // After a batch norm, epilogue_backward_sums has led dy through GELU or SiLU.
+    // After a batch norm, epilogue_backward_sums has led dy through a smooth activation.
     if (t->scale && t->activation == ACTIVATION_RELU)
         backward(t, true, ACTIVATION_RELU);
     else if (t->scale)
         backward(t, true, ACTIVATION_NONE);
-    else if (t->activation == ACTIVATION_RELU)
-        backward(t, false, ACTIVATION_RELU);
-    else if (t->activation == ACTIVATION_GELU)
-        backward(t, false, ACTIVATION_GELU);
-    else if (t->activation == ACTIVATION_SILU)
-        backward(t, false, ACTIVATION_SILU);
     else
-        backward(t, false, ACTIVATION_NONE);
+        WITH_ACTIVATION(backward_alone, t)
     if (t->scale && t->samples < LANES) clear_absent(t);
 }

@@ -28,17 +28,17 @@ INLINE vec part_sum(const view *x, const part *p, const bool SQUARES) {
     return total;
 }
 
-static part part_of(const group_norm_task *t, int group, int slice) {
-    const int channels = t->x.channels / t->groups;
+static part part_of(const layer_task *t, int group, int slice) {
+    const int channels = t->x.channels / t->l->groups;
     part p = {.first = group * channels, .end = (group + 1) * channels, .slice = slice};
     p.count = vset((float)(channels * t->x.height * t->x.width));
     p.mean = vset(0.0f);
     p.mean = part_sum(&t->x, &p, false) / p.count;
-    p.inv_std = vset(1.0f) / vsqrt(part_sum(&t->x, &p, true) / p.count + t->eps);
+    p.inv_std = vset(1.0f) / vsqrt(part_sum(&t->x, &p, true) / p.count + (float)t->l->eps);
     return p;
 }
 
-static void part_forward(const group_norm_task *t, const part *p) {
+static void part_forward(const layer_task *t, const part *p) {
     for (int c = p->first; c < p->end; c++) {
         const vec scale = p->inv_std * t->weight[c], shift = vset(t->bias[c]);
         for (int y = 0; y < t->y.height; y++) {
@@ -50,8 +50,8 @@ static void part_forward(const group_norm_task *t, const part *p) {
     }
 }
 
-void KERNEL(group_norm)(const group_norm_task *t) {
-    for (int g = 0; g < t->groups; g++)
+void KERNEL(group_norm)(const layer_task *t) {
+    for (int g = 0; g < t->l->groups; g++)
         for (int slice = 0; slice < LANES; slice += VL) {
             const part p = part_of(t, g, slice);
             part_forward(t, &p);
@@ -65,7 +65,7 @@ INLINE vec normalised(const part *p, const float *x) {
     return (vload(x) - p->mean) * p->inv_std;
 }
 
-static size_t dense_row(const group_norm_task *t, int c, int y) {
+static size_t dense_row(const layer_task *t, int c, int y) {
     return ((size_t)c * (size_t)t->x.height + (size_t)y) * (size_t)t->x.width * LANES;
 }
 
@@ -74,7 +74,7 @@ typedef struct sums { // of dy and of dy·x̂
 } sums;
 
 // Of one channel.
-static sums channel_sums(const group_norm_task *t, const part *p, int c) {
+static sums channel_sums(const layer_task *t, const part *p, int c) {
     sums s = {vset(0.0f), vset(0.0f)};
     for (int y = 0; y < t->x.height; y++) {
         const float *x = row_of(&t->x, c, y) + p->slice,
@@ -92,7 +92,7 @@ static sums channel_sums(const group_norm_task *t, const part *p, int c) {
 }
 
 // With d = weight · dy: dx = (d - mean(d) - x̂ · mean(d · x̂)) / std. `s` has the sums of d and d·x̂.
-static void part_backward(const group_norm_task *t, const part *p, sums s) {
+static void part_backward(const layer_task *t, const part *p, sums s) {
     const vec mean = p->inv_std * (s.dy / p->count), slope = p->inv_std * (s.xhat / p->count);
     for (int c = p->first; c < p->end; c++) {
         const vec scale = p->inv_std * t->weight[c];
@@ -108,13 +108,13 @@ static void part_backward(const group_norm_task *t, const part *p, sums s) {
     }
 }
 
-static void put(const group_norm_task *t, float *to, const float *lanes) {
+static void put(const layer_task *t, float *to, const float *lanes) {
     const float sum = sum_by_halves(lanes);
     *to = t->accumulate ? *to + sum : sum;
 }
 
-void KERNEL(group_norm_backward)(const group_norm_task *t) {
-    for (int g = 0; g < t->groups; g++) {
+void KERNEL(group_norm_backward)(const layer_task *t) {
+    for (int g = 0; g < t->l->groups; g++) {
         part p[LANE_SLICES];
         sums all[LANE_SLICES];
         for (int k = 0; k < LANE_SLICES; k++) {

@@ -8,20 +8,21 @@ typedef struct window {
     int y0, y1, x0, x1; // the part inside the image
 } window;
 
-static window window_at(const pool_task *t, int y, int x) {
-    window w = {y * t->stride_y - t->pad_y, 0, x * t->stride_x - t->pad_x, 0};
-    w.y1 = w.y0 + t->kernel_h < t->x.height ? w.y0 + t->kernel_h : t->x.height;
-    w.x1 = w.x0 + t->kernel_w < t->x.width ? w.x0 + t->kernel_w : t->x.width;
+static window window_at(const layer_task *t, int y, int x) {
+    const layer *l = t->l;
+    window w = {y * l->stride_h - l->pad_h, 0, x * l->stride_w - l->pad_w, 0};
+    w.y1 = w.y0 + l->kernel_h < t->x.height ? w.y0 + l->kernel_h : t->x.height;
+    w.x1 = w.x0 + l->kernel_w < t->x.width ? w.x0 + l->kernel_w : t->x.width;
     if (w.y0 < 0) w.y0 = 0;
     if (w.x0 < 0) w.x0 = 0;
     return w;
 }
 
-static const float *source(const pool_task *t, int c, int y, int x) {
+static const float *source(const layer_task *t, int c, int y, int x) {
     return t->x.data + (size_t)c * t->x.plane + (size_t)y * t->x.row + (size_t)x * LANES;
 }
 
-static float *result(const pool_task *t, int c, int y, int x) {
+static float *result(const layer_task *t, int c, int y, int x) {
     return t->y.data + (size_t)c * t->y.plane + (size_t)y * t->y.row + (size_t)x * LANES;
 }
 
@@ -40,7 +41,7 @@ typedef struct choice {
 } choice;
 
 // The largest value, the first of equals; the last NaN if there is one.
-static choice pick(const pool_task *t, window w, int c, int slice) {
+static choice pick(const layer_task *t, window w, int c, int slice) {
     choice r = {vload(source(t, c, w.y0, w.x0) + slice * VL), {0}};
     ivec which = {0};
     for (int y = w.y0; y < w.y1; y++)
@@ -53,7 +54,7 @@ static choice pick(const pool_task *t, window w, int c, int slice) {
     return r;
 }
 
-void KERNEL(max_pool)(const pool_task *t) {
+void KERNEL(max_pool)(const layer_task *t) {
     EACH_OUTPUT(t, c, y, x) {
         ivec which[LANE_SLICES];
         for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -61,19 +62,19 @@ void KERNEL(max_pool)(const pool_task *t) {
             vstore(result(t, c, y, x) + slice * VL, r.value);
             which[slice] = r.which;
         }
-        store_bytes(t->argmax + dense(&t->y, c, y, x), which);
+        store_bytes(t->choices + dense(&t->y, c, y, x), which);
     }
 }
 
-static void clear(const pool_task *t) {
+static void clear(const layer_task *t) {
     memset(t->dx, 0, dense(&t->x, t->x.channels, 0, 0) * sizeof(float));
 }
 
-void KERNEL(max_pool_backward)(const pool_task *t) {
+void KERNEL(max_pool_backward)(const layer_task *t) {
     clear(t);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
-        const uint8_t *argmax = t->argmax + dense(&t->y, c, y, x);
+        const uint8_t *argmax = t->choices + dense(&t->y, c, y, x);
         const float *dy = t->dy + dense(&t->y, c, y, x);
         for (int n = 0; n < LANES; n++) {
             int iy = w.y0 + argmax[n] / (w.x1 - w.x0), ix = w.x0 + argmax[n] % (w.x1 - w.x0);
@@ -84,9 +85,9 @@ void KERNEL(max_pool_backward)(const pool_task *t) {
 
 // The divisor includes the padding, as PyTorch's default does. In a large window each row is a part
 // of a long sum.
-void KERNEL(average_pool)(const pool_task *t) {
-    const float divisor = (float)(t->kernel_h * t->kernel_w);
-    const bool parts = is_long_sum(t->kernel_h, t->kernel_w);
+void KERNEL(avg_pool)(const layer_task *t) {
+    const float divisor = (float)(t->l->kernel_h * t->l->kernel_w);
+    const bool parts = is_long_sum(t->l->kernel_h, t->l->kernel_w);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
         float sum[LANES] = {0}, total[LANES] = {0}, *out = result(t, c, y, x);
@@ -104,8 +105,8 @@ void KERNEL(average_pool)(const pool_task *t) {
     }
 }
 
-void KERNEL(average_pool_backward)(const pool_task *t) {
-    const float divisor = (float)(t->kernel_h * t->kernel_w);
+void KERNEL(avg_pool_backward)(const layer_task *t) {
+    const float divisor = (float)(t->l->kernel_h * t->l->kernel_w);
     clear(t);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);

@@ -352,6 +352,10 @@ INLINE void clear_lanes(float *lanes, int samples) {
 // The functions of the table, and two that they share.
 #define KERNEL_PROTOTYPE(suffix, result, name, parameters) result KERNEL(name) parameters;
 KERNELS(KERNEL_PROTOTYPE, )
+#define LAYER_PROTOTYPES(to, KIND, word, ...) \
+    void KERNEL(word)(const layer_task *t);   \
+    void KERNEL(word##_backward)(const layer_task *t);
+UNFUSED_LAYERS(LAYER_PROTOTYPES, )
 void KERNEL(conv_bias_gradient)(const conv_weight_task *t);
 size_t KERNEL(winograd_weight_scratch)(const layer *l);
 

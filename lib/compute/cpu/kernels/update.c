@@ -16,7 +16,7 @@ INLINE vec flush(vec v) {
 }
 
 INLINE void sgd(const update_task *t, element *e) {
-    const update_rule *r = t->rule;
+    const update_numbers *r = &t->numbers;
     vec momentum = vset(r->hyper[HYPER_MOMENTUM]);
     e->g = vfma(vset(r->weight_decay), e->p, e->g);
     e->s = flush(vfma(momentum, e->s, e->g));
@@ -25,7 +25,7 @@ INLINE void sgd(const update_task *t, element *e) {
 }
 
 INLINE void adam(const update_task *t, element *e, const bool DECOUPLED) {
-    const update_rule *r = t->rule;
+    const update_numbers *r = &t->numbers;
     if (DECOUPLED)
         e->p = vfma(vset(-r->lr * r->weight_decay), e->p, e->p);
     else
@@ -33,12 +33,12 @@ INLINE void adam(const update_task *t, element *e, const bool DECOUPLED) {
     const float beta1 = r->hyper[HYPER_BETA1], beta2 = r->hyper[HYPER_BETA2];
     e->s = flush(vfma(vset(beta1), e->s, vset(1.0f - beta1) * e->g));
     e->s2 = flush(vfma(vset(beta2), e->s2, vset(1.0f - beta2) * (e->g * e->g)));
-    vec root = vsqrt(e->s2 * vset(t->correction2)) + vset(r->hyper[HYPER_EPS]);
-    e->p = vfma(vset(-r->lr * t->correction1), e->s / root, e->p);
+    vec root = vsqrt(e->s2 * vset(r->correction2)) + vset(r->hyper[HYPER_EPS]);
+    e->p = vfma(vset(-r->lr * r->correction1), e->s / root, e->p);
 }
 
 INLINE void update_one(const update_task *t, element *e, const optimizer_kind KIND) {
-    e->g *= vset(t->scale);
+    e->g *= vset(t->numbers.scale);
     switch (KIND) {
     case OPTIMIZER_SGD: sgd(t, e); break;
     case OPTIMIZER_ADAM: adam(t, e, false); break;
@@ -77,7 +77,7 @@ INLINE void update_all(const update_task *t, const optimizer_kind KIND) {
 }
 
 void KERNEL(update)(const update_task *t) {
-    switch (t->rule->kind) {
+    switch (t->kind) {
 #define UPDATE_ALL(KIND, ...) \
     case OPTIMIZER_##KIND: update_all(t, OPTIMIZER_##KIND); break;
         OPTIMIZERS(UPDATE_ALL)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // cuda_comm.h - the communicator of engines that reduce among themselves (backend.h, "Engines that
-// reduce among themselves"). cuda_comm.c holds the common part and tries the *transports* in turn:
-// nccl.c (one device per rank), then ipc.c (ranks of one host that read each other's device
-// memory). nccl_absent.c replaces nccl.c in a build without NCCL. buckets.c: reductions as part of
-// a step; waiting.c: waiting for other ranks.
+// reduce among themselves"). joining.c tries the *transports* in turn: nccl.c (one device per
+// rank), then ipc.c (ranks of one host that read each other's device memory). nccl_absent.c
+// replaces nccl.c in a build without NCCL. reducing.c: a reduction; buckets.c: reductions as part
+// of a step; below all of these, vectors.c: this rank's gradient buffers, and waiting.c: waiting
+// for other ranks.
 //
 // The vectors of all ranks, in rank order, are the *terms* of a reduction: each belongs to a node
 // of a cover of the reduction tree, which every rank computes alike. With every transport, rank r
@@ -92,7 +93,13 @@ struct cuda_comm {
     int *captured_first_term, captured_request_count;
 };
 
-// cuda_comm.c: returns once all ranks have called it.
+// Where the requests of this turn's reduction are.
+static inline float *cuda_comm_requests(const cuda_comm *c) {
+    return c->requests + cuda_turn(&c->engine->input) * GRADIENT_TAIL;
+}
+
+// vectors.c
+// Returns once all ranks have called it.
 status cuda_comm_barrier(const cuda_comm *c, error *err) MUST_CHECK;
 // Returns the whole gradient buffer's slices.
 slices cuda_comm_whole(const cuda_comm *c);
@@ -103,12 +110,14 @@ status cuda_comm_add_own(const cuda_comm *c, const slices *b, launch_stream s,
 // Copy this reduction's requests into the tail of the first gradient buffer, or back from it.
 status cuda_comm_put_requests(const cuda_comm *c, launch_stream s, error *err) MUST_CHECK;
 status cuda_comm_take_requests(const cuda_comm *c, launch_stream s, error *err) MUST_CHECK;
-// For the table:
-status cuda_comm_join(engine *e, const engine_comm *ranks, comm_way *way, error *why,
-                      error *err) MUST_CHECK;
+
+// reducing.c, for the table:
 status cuda_comm_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                         comm_traffic *traffic, error *err) MUST_CHECK;
 status cuda_comm_result(engine *e, float *requests, int n, error *err) MUST_CHECK;
+// joining.c, for the table:
+status cuda_comm_join(engine *e, const engine_comm *ranks, comm_way *way, error *why,
+                      error *err) MUST_CHECK;
 status cuda_comm_leave(engine *e, error *err) MUST_CHECK;
 // Leaves the communicator, if there is one, without the other ranks.
 void cuda_comm_close(engine *e);

@@ -18,7 +18,7 @@
 // it.
 //
 // **Waiting.** NCCL waits for other ranks when it starts, when a connection is first used, and in
-// its kernels. So the communicator is non-blocking: its calls return at once, and cuda_comm.c
+// its kernels. So the communicator is non-blocking: its calls return at once, and waiting.c
 // waits. Until NCCL reports that a group of calls is in the stream, nothing may be enqueued or
 // captured after it, and a capture must not end.
 //

@@ -79,11 +79,12 @@ void cuda_release_all(cuda_device *d);
 bool cuda_linear_by_blas(const layer *l, int lanes);
 // Only for models with a large linear layer: a handle takes memory.
 status cuda_linear_open(cuda_device *d, error *err) MUST_CHECK;
-// With the pointers, sizes and offsets of a linear layer's conv_task.
-status cuda_linear(const cuda_device *d, const cut *c, const conv_task *t, error *err) MUST_CHECK;
-status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t,
+// With the pointers, sizes and offsets of a linear layer's cuda_conv_task.
+status cuda_linear(const cuda_device *d, const cut *c, const cuda_conv_task *t,
+                   error *err) MUST_CHECK;
+status cuda_linear_input(const cuda_device *d, const cut *c, const cuda_conv_task *t,
                          error *err) MUST_CHECK;
-status cuda_linear_weight(const cuda_device *d, const cut *c, const conv_task *t,
+status cuda_linear_weight(const cuda_device *d, const cut *c, const cuda_conv_task *t,
                           error *err) MUST_CHECK;
 
 #endif

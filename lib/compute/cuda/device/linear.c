@@ -110,14 +110,14 @@ typedef struct sizes {
     size_t x, z; // floats of a shard
 } sizes;
 
-static sizes sizes_of(const cut *c, const conv_task *t) {
+static sizes sizes_of(const cut *c, const cuda_conv_task *t) {
     sizes s = {.lanes = c->lanes, .in = (int)shape_size(t->in), .out = (int)shape_size(t->out)};
     s.x = (size_t)s.in * (size_t)s.lanes;
     s.z = (size_t)s.out * (size_t)s.lanes;
     return s;
 }
 
-status cuda_linear(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+status cuda_linear(const cuda_device *d, const cut *c, const cuda_conv_task *t, error *err) {
     const sizes n = sizes_of(c, t);
     status rc = STATUS_OK;
     if (t->bias) cuda_fill_rows(cuda_main(d), c, n.out, t->bias, t->z);
@@ -133,7 +133,7 @@ status cuda_linear(const cuda_device *d, const cut *c, const conv_task *t, error
     return rc;
 }
 
-status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+status cuda_linear_input(const cuda_device *d, const cut *c, const cuda_conv_task *t, error *err) {
     const sizes n = sizes_of(c, t);
     status rc = STATUS_OK;
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
@@ -148,7 +148,7 @@ status cuda_linear_input(const cuda_device *d, const cut *c, const conv_task *t,
     return rc;
 }
 
-status cuda_linear_weight(const cuda_device *d, const cut *c, const conv_task *t, error *err) {
+status cuda_linear_weight(const cuda_device *d, const cut *c, const cuda_conv_task *t, error *err) {
     const sizes n = sizes_of(c, t);
     const gradient_set *r = &t->gradients;
     status rc = STATUS_OK;

@@ -8,6 +8,16 @@
 
 enum { ELEMENT_THREADS = 256 };
 
+typedef struct activation_task {
+    activation_kind kind; // not ReLU
+    float factor;         // SCALE
+    size_t features;
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx;
+} activation_task;
+
 // The floats of a shard, and this thread's first one of the engine's.
 struct element_place {
     size_t at;
@@ -61,15 +71,30 @@ static dim3 grid_of(const cut *c, size_t features) {
                 (unsigned)(c->end - c->first));
 }
 
-void cuda_activation(launch_stream s, const cut *c, const activation_task *t) {
-    const dim3 grid = grid_of(c, t->features);
-    if (grid.z > 0) LAUNCH(activation_forward, grid, ELEMENT_THREADS, s, *c, *t);
+static activation_task task_of(const cuda_layer_task *t, activation_kind kind) {
+    return activation_task{kind, (float)t->l->factor, shape_size(t->l->in), t->x, t->y, t->dy,
+                           t->dx};
 }
 
-void cuda_activation_backward(launch_stream s, const cut *c, const activation_task *t) {
-    const dim3 grid = grid_of(c, t->features);
-    if (grid.z > 0) LAUNCH(activation_gradient, grid, ELEMENT_THREADS, s, *c, *t);
+static void forward(launch_stream s, const cut *c, const activation_task &t) {
+    const dim3 grid = grid_of(c, t.features);
+    if (grid.z > 0) LAUNCH(activation_forward, grid, ELEMENT_THREADS, s, *c, t);
 }
+
+static void backward(launch_stream s, const cut *c, const activation_task &t) {
+    const dim3 grid = grid_of(c, t.features);
+    if (grid.z > 0) LAUNCH(activation_gradient, grid, ELEMENT_THREADS, s, *c, t);
+}
+
+#define LAUNCHES_OF(to, KIND, word, ...)                                                   \
+    void cuda_##word(launch_stream s, const cut *c, const cuda_layer_task *t) {            \
+        forward(s, c, task_of(t, ACTIVATION_##KIND));                                      \
+    }                                                                                      \
+    void cuda_##word##_backward(launch_stream s, const cut *c, const cuda_layer_task *t) { \
+        backward(s, c, task_of(t, ACTIVATION_##KIND));                                     \
+    }
+SMOOTH_LAYERS(LAUNCHES_OF, )
+LAUNCHES_OF(, SCALE, scale)
 
 void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,
               float *to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// activation.cuh - GELU and SiLU of an element, and the product with a constant, by the formulas of
-// cpu/kernels/activation.h, which explains them: equal bits.
+// activation.cuh - WORD(x) of each row of SMOOTH_LAYERS, and the product with a constant, by the
+// formulas of cpu/kernels/activation.h, which explains them: equal bits.
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_ACTIVATION_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_ACTIVATION_CUH
 
@@ -54,8 +54,10 @@ static __device__ __forceinline__ slope silu(float x) {
 
 // `factor` is that of SCALE. The compiler leaves out the part of the result that is not used.
 static __device__ __forceinline__ slope activate(float x, float factor, activation_kind kind) {
-    if (kind == ACTIVATION_GELU) return gelu(x);
-    if (kind == ACTIVATION_SILU) return silu(x);
+#define CASE(to, KIND, word, ...) \
+    if (kind == ACTIVATION_##KIND) return word(x);
+    SMOOTH_LAYERS(CASE, )
+#undef CASE
     return slope{factor * x, factor};
 }
 

@@ -72,7 +72,7 @@ static void launch_picked(launch_stream s, const cut *c, const correlation &t, c
     }
 }
 
-void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_conv(launch_stream s, const cut *c, const cuda_conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
@@ -90,8 +90,8 @@ static parts_room room_of(const correlation &r, int shards) {
             sets * (size_t)(pieces(blocks, bundle_size(blocks)) + 1)};
 }
 
-void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
-                       const epilogue_task *epilogue) {
+void cuda_conv_moments(launch_stream s, const cut *c, const cuda_conv_task *t, const norm_task *n,
+                       const cuda_epilogue_task *epilogue) {
     const correlation r = forward_of(c->lanes, c->first, t);
     const store_moments e = {t->bias, t->z, c->count, shared_parts_of(r, n->parts, n->counters),
                              *n};
@@ -101,12 +101,12 @@ void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const 
         launch_picked<false>(s, c, r, e);
 }
 
-parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
+parts_room cuda_conv_moments_room(const cuda_conv_task *t, int lanes, int shards) {
     return room_of(forward_of(lanes, 0, t), shards);
 }
 
-void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
-                        const epilogue_task *epilogue) {
+void cuda_conv_epilogue(launch_stream s, const cut *c, const cuda_conv_task *t,
+                        const cuda_epilogue_task *epilogue) {
     correlation r = forward_of(c->lanes, c->first, t);
     if (!epilogue->pool) {
         launch_picked<false>(s, c, r, store_epilogue{t->bias, *epilogue});
@@ -116,7 +116,7 @@ void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
     launch_picked<false>(s, c, r, store_windows{t->bias, *epilogue});
 }
 
-void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const correlation r = input_of(c->lanes, c->first, t);
     const store_sums e = {NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
@@ -125,13 +125,13 @@ void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
         launch_picked<true>(s, c, r, e);
 }
 
-void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
-                          const epilogue_task *front) {
+void cuda_conv_input_sums(launch_stream s, const cut *c, const cuda_conv_task *t,
+                          const cuda_epilogue_task *front) {
     const correlation r = input_of(c->lanes, c->first, t);
     const shared_parts m = shared_parts_of(r, front->parts, front->counters);
     launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
 }
 
-parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards) {
+parts_room cuda_conv_input_sums_room(const cuda_conv_task *t, int lanes, int shards) {
     return room_of(input_of(lanes, 0, t), shards);
 }

@@ -159,7 +159,7 @@ static __device__ __forceinline__ product_block block_of(const correlation &t) {
 
 // ---- The two directions ----
 
-static inline correlation correlation_of(int lanes, int first, const conv_task *t, shape in,
+static inline correlation correlation_of(int lanes, int first, const cuda_conv_task *t, shape in,
                                          shape out) {
     correlation r = {};
     r.in = in;
@@ -178,7 +178,7 @@ static inline correlation correlation_of(int lanes, int first, const conv_task *
     return r;
 }
 
-static inline correlation forward_of(int lanes, int first, const conv_task *t) {
+static inline correlation forward_of(int lanes, int first, const cuda_conv_task *t) {
     correlation r = correlation_of(lanes, first, t, t->in, t->out);
     r.step_y = t->stride_y;
     r.step_x = t->stride_x;
@@ -191,7 +191,7 @@ static inline correlation forward_of(int lanes, int first, const conv_task *t) {
     return r;
 }
 
-static inline correlation input_of(int lanes, int first, const conv_task *t) {
+static inline correlation input_of(int lanes, int first, const cuda_conv_task *t) {
     const int kernel = t->kernel_h * t->kernel_w;
     correlation r = correlation_of(lanes, first, t, t->out, t->in);
     r.spread_y = t->stride_y;

@@ -28,7 +28,7 @@
 // A block's position in the product of a shard: columns are (pixel, lane) or (window, lane).
 struct product_block {
     int shard; // of the engine, or a part of its channels
-    int part;  // which of them: conv_task.channel_parts
+    int part;  // which of them: cuda_conv_task.channel_parts
     int rows, columns, lanes;
     int row, column; // the first of this block
 };
@@ -288,13 +288,13 @@ template <typename S, bool POOL> struct gradient_terms {
     const product_block &b;
     const thread_place &p;
     const float *dy;
-    const epilogue_task &t;
+    const cuda_epilogue_task &t;
     int live[FOURS];
     int y[FOURS], z[FOURS]; // floats from a channel's start; z: of a window's first element
 
     __device__ __forceinline__ gradient_terms(const product_block &block, const thread_place &place,
                                               int samples, const float *written,
-                                              const epilogue_task &epilogue)
+                                              const cuda_epilogue_task &epilogue)
         : b(block), p(place), dy(written), t(epilogue) {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
@@ -332,7 +332,7 @@ struct store_gradient {
     float *to;
     const int *count; // cut.count
     shared_parts blocks;
-    epilogue_task epilogue;
+    cuda_epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -352,7 +352,7 @@ struct store_gradient {
 
 // ---- Epilogues ----
 
-static __device__ __forceinline__ float through(const epilogue_task &t, affine a, float z) {
+static __device__ __forceinline__ float through(const cuda_epilogue_task &t, affine a, float z) {
     const float v = normalise(t, a, z);
     return passes(t, v) ? v : 0.0f;
 }
@@ -361,7 +361,7 @@ static __device__ __forceinline__ float through(const epilogue_task &t, affine a
 struct store_norm_epilogue {
     static constexpr bool WINDOWS = false;
     store_moments z;
-    epilogue_task epilogue;
+    cuda_epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -386,7 +386,7 @@ struct store_norm_epilogue {
 struct store_epilogue {
     static constexpr bool WINDOWS = false;
     const float *bias;
-    epilogue_task epilogue;
+    cuda_epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
@@ -421,7 +421,7 @@ static __device__ __forceinline__ window_column window_column_of(int first, int 
 struct store_windows {
     static constexpr bool WINDOWS = true;
     const float *bias;
-    epilogue_task epilogue;
+    cuda_epilogue_task epilogue;
 
     template <typename S>
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,

@@ -35,7 +35,7 @@ enum {
 typedef struct weight_gradient {
     shape in, out;
     int lanes;
-    int channel_parts; // conv_task
+    int channel_parts; // cuda_conv_task
     int first;         // of these, over all shards
     int stride_y, stride_x, pad_y, pad_x;
     radix kernel;     // rows, columns
@@ -358,7 +358,7 @@ typedef struct weight_parts {
 // their sums lose digits. If there are too few terms for many parts, small blocks are used. There
 // are about as many bundles as parts per bundle, because the block that adds them reads them one
 // after another, alone.
-static weight_parts parts_of(const conv_task *t, int lanes) {
+static weight_parts parts_of(const cuda_conv_task *t, int lanes) {
     weight_parts p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;
     p.terms = t->out.height * t->out.width * lanes;
@@ -380,12 +380,12 @@ static weight_parts parts_of(const conv_task *t, int lanes) {
     return p;
 }
 
-size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards) {
+size_t cuda_conv_workspace(const cuda_conv_task *t, int lanes, int shards) {
     const weight_parts p = parts_of(t, lanes);
     return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)p.parts * p.part_floats;
 }
 
-size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
+size_t cuda_conv_counters(const cuda_conv_task *t, int lanes, int shards) {
     const weight_parts p = parts_of(t, lanes);
     return (size_t)(shards * t->channel_parts) * p.blocks * (size_t)counters_of(p.parts, p.bundle);
 }
@@ -398,7 +398,7 @@ template <typename S> static void launch(launch_stream s, const cut *c, weight_g
     LAUNCH(sum_weights<S>, grid, dim3(S::THREADS), s, t);
 }
 
-void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_conv_weight(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const weight_parts p = parts_of(t, c->lanes);
     weight_gradient g = {};
     g.in = t->in;

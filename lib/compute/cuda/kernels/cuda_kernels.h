@@ -19,6 +19,10 @@
 // **Everything that changes from step to step is in device memory** (step_numbers, counts, rows),
 // never in a launch argument: a step is captured once as a graph and then replayed.
 //
+// **Names.** cuda_X launches what a cuda_X_task says. A CPU's X_task (cpu/kernels.h) is for one
+// group of samples, a cuda_X_task for all shards of an engine. Tasks in .cu files are arguments of
+// kernels.
+//
 // All pointers are to device memory unless stated otherwise. A launch function returns at once; it
 // reports errors through cudaGetLastError(), which the engine checks after each step.
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_CUDA_KERNELS_H
@@ -73,11 +77,9 @@ typedef struct gradient_set {
 // The step's numbers for update, dropout and augmentation.
 typedef struct step_numbers {
     uint32_t epoch;
-    int32_t samples; // of the whole step, over all engines
-    float scale;     // 1 / samples
-    float lr, weight_decay, hyper[HYPERPARAMETERS];
-    float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
-    int32_t result;                 // index of this step's result
+    int32_t samples;       // of the whole step, over all engines
+    update_numbers update; // of group 0
+    int32_t result;        // index of this step's result
     // Those of groups 1 …; only written and read if parameters are in groups.
     parameter_group groups[PARAMETER_GROUPS - 1];
 } step_numbers;
@@ -106,7 +108,7 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
 // ---- conv.cu, conv_weight.cu: convolutions; and linear layers, as those of 1×1 images ----
 
-typedef struct conv_task {
+typedef struct cuda_conv_task {
     bool linear;
     bool winograd; // CPUs compute it by Winograd's algorithm (compute/layer_sums.h)
     // Parts of the channels that are convolved apart, and the shapes of one of them. In memory the
@@ -124,10 +126,10 @@ typedef struct conv_task {
     float *workspace;
     unsigned *counters;
     float *transforms; // for the others, if they use that algorithm: cuda_exact_transforms floats
-} conv_task;
+} cuda_conv_task;
 // Returns a layer's geometry and offsets; the caller sets the pointers.
-static inline conv_task cuda_conv_task_of(const layer *l) {
-    conv_task t;
+static inline cuda_conv_task cuda_conv_task_of(const layer *l) {
+    cuda_conv_task t;
     memset(&t, 0, sizeof t);
     t.channel_parts = layer_groups(l);
     t.in = l->in;
@@ -146,30 +148,31 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
     t.bias_at = l->bias;
     return t;
 }
-size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards);
-size_t cuda_conv_counters(const conv_task *t, int lanes, int shards);
-void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
-void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t); // z → dx
-void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → gradient buffers
+size_t cuda_conv_workspace(const cuda_conv_task *t, int lanes, int shards);
+size_t cuda_conv_counters(const cuda_conv_task *t, int lanes, int shards);
+void cuda_conv(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t); // z → dx
+void cuda_conv_weight(launch_stream s, const cut *c,
+                      const cuda_conv_task *t); // x, z → gradient buffers
 
 // ---- exact_conv.cu, exact_weight.cu, exact_linear.cu, exact_winograd*.cu: the same in the CPU's
 // order ----
 
-size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards); // without counters
-size_t cuda_exact_transforms(const conv_task *t, int lanes, int shards);
-void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t);
-void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t);
-void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t);
+size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards); // without counters
+size_t cuda_exact_transforms(const cuda_conv_task *t, int lanes, int shards);
+void cuda_exact_conv(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_exact_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_exact_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
 // Of a linear layer, without its bias: a part of cuda_exact_weight.
-void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t);
+void cuda_exact_linear_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
 // Of a convolution that CPUs compute by Winograd's algorithm: parts of the three functions above.
 // The weight gradient goes to sums[shard][group][weight], not to the gradient buffers; `room`:
 // cuda_exact_winograd_workspace floats.
-void cuda_exact_winograd(launch_stream s, const cut *c, const conv_task *t);
-void cuda_exact_winograd_input(launch_stream s, const cut *c, const conv_task *t);
-void cuda_exact_winograd_weight(launch_stream s, const cut *c, const conv_task *t, float *sums,
+void cuda_exact_winograd(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_exact_winograd_input(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_exact_winograd_weight(launch_stream s, const cut *c, const cuda_conv_task *t, float *sums,
                                 float *room);
-size_t cuda_exact_winograd_workspace(const conv_task *t, int lanes, int shards);
+size_t cuda_exact_winograd_workspace(const cuda_conv_task *t, int lanes, int shards);
 
 // ---- rows.cu: the parts of matrix products that cuBLAS does not do (linear.c) ----
 
@@ -182,7 +185,7 @@ void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, cons
 // ---- epilogue.cu: batch norm's scale and shift, sum, activation, 2×2 max pooling, in one pass
 // ----
 
-typedef struct epilogue_task {
+typedef struct cuda_epilogue_task {
     shape size;                 // of z; y is that, or half as high and wide (rounded down)
     activation_kind activation; // with pool: none or ReLU
     bool pool;
@@ -207,33 +210,33 @@ typedef struct epilogue_task {
     // counters are zero before and after a launch.
     double *parts;
     unsigned *counters;
-} epilogue_task;
+} cuda_epilogue_task;
 typedef struct parts_room {
     size_t parts, counters; // doubles, integers
 } parts_room;
 // y = pool(activation((z - mean) · scale + shift + second))
-void cuda_epilogue(launch_stream s, const cut *c, const epilogue_task *t);
+void cuda_epilogue(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 // cuda_conv and cuda_epilogue in one launch, if scale and shift are known or there is no norm; does
 // not touch z. Rows and columns of z outside all pooling windows are not computed.
-void cuda_conv_epilogue(launch_stream s, const cut *c, const conv_task *t,
-                        const epilogue_task *epilogue);
+void cuda_conv_epilogue(launch_stream s, const cut *c, const cuda_conv_task *t,
+                        const cuda_epilogue_task *epilogue);
 // dy becomes the gradient of what the activation reads, for the functions below, which know only
 // ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
-void cuda_epilogue_activation(launch_stream s, const cut *c, const epilogue_task *t);
+void cuda_epilogue_activation(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the gradient buffers, and with sync
 // `sums`, otherwise the results of cuda_norm_backward.
-void cuda_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t);
-parts_room cuda_epilogue_sums_room(const epilogue_task *t, int lanes, int shards);
+void cuda_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t);
+parts_room cuda_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int shards);
 // cuda_conv_input and cuda_epilogue_sums of the preceding unit, whose dy is this dx, channel for
 // channel, in one launch, with the same bits. Only for convolutions of stride 1.
-void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
-                          const epilogue_task *front);
-parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
+void cuda_conv_input_sums(launch_stream s, const cut *c, const cuda_conv_task *t,
+                          const cuda_epilogue_task *front);
+parts_room cuda_conv_input_sums_room(const cuda_conv_task *t, int lanes, int shards);
 // Replaces z by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one; zero in
 // lanes without a sample. Without a norm it reads y or argmax instead of z: forward may have left
 // no z.
-void cuda_epilogue_backward(launch_stream s, const cut *c, const epilogue_task *t);
+void cuda_epilogue_backward(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
 
@@ -270,9 +273,9 @@ parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
 // cuda_conv and cuda_norm_moments in one launch, and cuda_epilogue too if `epilogue` is not NULL.
 // The epilogue must neither pool nor wait for other shards (sync), and one block works on each of
 // its channels: for few elements.
-void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
-                       const epilogue_task *epilogue);
-parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
+void cuda_conv_moments(launch_stream s, const cut *c, const cuda_conv_task *t, const norm_task *n,
+                       const cuda_epilogue_task *epilogue);
+parts_room cuda_conv_moments_room(const cuda_conv_task *t, int lanes, int shards);
 // Sync: mean, mean_rest, inv_std, scale, shift, and the weighted statistics into the gradient
 // buffers
 void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
@@ -283,8 +286,8 @@ void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
 
 parts_room cuda_exact_moments_room(shape size, int lanes, int shards);
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t);
-parts_room cuda_exact_epilogue_sums_room(const epilogue_task *t, int lanes, int shards);
-void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t);
+parts_room cuda_exact_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int shards);
+void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 
 // ---- norm.cu again: inference ----
 
@@ -293,72 +296,41 @@ void cuda_norm_inference(launch_stream s, int channels, double eps, const float 
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
 
-// ---- pool.cu, dropout.cu, activation.cu, group_norm.cu: unfused layers ----
+// ---- Unfused layers ----
 
-typedef struct pool_task {
-    shape in, out;
-    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
-    bool max; // else average; padding counts as zeros in the average and never wins
-    const float *x;
+// The fields are those of a reference_task.
+typedef struct cuda_layer_task {
+    const layer *l;          // in host memory
+    const float *x, *second; // second: if the layer has one
     float *y;
-    uint8_t *argmax; // max: index in the part of the window inside the image, row-major
-    const float *dy;
-    float *dx;
-} pool_task;
-void cuda_pool(launch_stream s, const cut *c, const pool_task *t);
-// One thread per position of dx, which gathers from the windows that contain it: nothing is added
-// atomically.
-void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t);
-
-typedef struct dropout_task {
-    size_t features;
-    uint64_t seed;               // of the layer
-    uint32_t threshold;          // dropped if 24 random bits are below it; 0: none (inference)
-    float factor;                // of kept values
-    const uint32_t *ids;         // [shard][lanes]
+    uint8_t *choices;            // has_choices
+    const float *weight, *bias;  // if it has them
+    const uint32_t *ids;         // [shard][lanes]; NULL: inference
     const step_numbers *numbers; // its epoch
-    const float *from;           // x, or dy
-    float *to;                   // y, or dx
-} dropout_task;
-// Both directions draw the same random numbers: no state is kept between them.
-void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
-
-typedef struct activation_task {
-    activation_kind kind; // GELU, SiLU or SCALE
-    float factor;         // SCALE
-    size_t features;
-    const float *x;
-    float *y;
+    uint64_t seed;
     const float *dy;
-    float *dx;
-} activation_task;
-void cuda_activation(launch_stream s, const cut *c, const activation_task *t);
-void cuda_activation_backward(launch_stream s, const cut *c, const activation_task *t);
+    float *dx, *dsecond;    // NULL: not needed. If both are one array, the second gradient is added
+    bool second_adds;       // add to the values in dsecond
+    double *parts;          // backward: room as cuda_group_norm_room returns it
+    gradient_set gradients; // of weight and bias, at their places in the parameter arena
+} cuda_layer_task;
+
+// cuda_WORD and cuda_WORD_backward of each. The order of their sums is the CPU's, also with --math
+// fast.
+#define LAYER_LAUNCHES(to, KIND, word, ...)                                    \
+    void cuda_##word(launch_stream s, const cut *c, const cuda_layer_task *t); \
+    void cuda_##word##_backward(launch_stream s, const cut *c, const cuda_layer_task *t);
+UNFUSED_LAYERS(LAYER_LAUNCHES, )
+#undef LAYER_LAUNCHES
+parts_room cuda_group_norm_room(shape size, int lanes, int shards);
+
 // to = a + b, or a copy of a if b is NULL. `to` may be a or b.
 void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,
               float *to);
 
-// The order of its sums is the CPU's, also with --math fast.
-typedef struct group_norm_task {
-    shape size;
-    int groups; // of channels
-    float eps;
-    const float *weight, *bias; // [channels]
-    const float *x;
-    float *y;
-    const float *dy;
-    float *dx;              // NULL: not needed
-    double *parts;          // backward: cuda_group_norm_room
-    gradient_set gradients; // the gradients of weight and bias
-    size_t weight_at, bias_at;
-} group_norm_task;
-parts_room cuda_group_norm_room(shape size, int lanes, int shards);
-void cuda_group_norm(launch_stream s, const cut *c, const group_norm_task *t);
-void cuda_group_norm_backward(launch_stream s, const cut *c, const group_norm_task *t);
-
 // ---- loss.cu: softmax cross-entropy ----
 
-typedef struct loss_task {
+typedef struct cuda_loss_task {
     int classes;
     float smoothing;              // of the labels: engine_options
     const sample_target *targets; // [shard][lanes]
@@ -369,9 +341,9 @@ typedef struct loss_task {
     gradient_set gradients; // base NULL: not written
     size_t loss_at;         // in a gradient buffer
     unsigned *counters;     // [shard]: zero before and after a launch; for the gradient buffers
-} loss_task;
+} cuda_loss_task;
 // The losses and their sum, as cuda_loss_sums makes it.
-void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
+void cuda_loss(launch_stream s, const cut *c, const cuda_loss_task *t);
 // Adds the shard's losses along the tree, into gradients[shard][at], followed by GRADIENT_TAIL - 1
 // zeros. `first_group`: index of each shard's first loss in `losses`, which has one for each group
 // with samples. NULL: the layout of cuda_loss.
@@ -430,7 +402,7 @@ typedef struct update_progress {
     unsigned blocks; // finished
 } update_progress;
 
-typedef struct update_task {
+typedef struct cuda_update_task {
     optimizer_kind kind;
     const step_numbers *numbers;
     size_t first, end; // of the arenas: the part that this engine updates
@@ -441,8 +413,8 @@ typedef struct update_task {
     norm_running_list norms;
     update_progress *progress;
     step_output *results; // this step's: the digest of the parameters after it, and the loss
-} update_task;
-void cuda_update(launch_stream s, const update_task *t);
+} cuda_update_task;
+void cuda_update(launch_stream s, const cuda_update_task *t);
 
 // ---- blocks.cu: activations as engines exchange them ----
 

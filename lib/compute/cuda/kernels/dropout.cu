@@ -9,6 +9,17 @@
 
 enum { BLOCK = 128, FEATURES = 4 };
 
+typedef struct dropout_task {
+    size_t features;
+    uint64_t seed; // of the layer
+    uint32_t threshold;
+    float factor;
+    const uint32_t *ids;
+    const step_numbers *numbers;
+    const float *from; // x, or dy
+    float *to;         // y, or dx
+} dropout_task;
+
 // Features of a sample: [first, first + FEATURES), but below `features`; feature f is at f · lanes
 // + lane of the shard.
 typedef struct piece {
@@ -53,16 +64,33 @@ static __global__ void __launch_bounds__(BLOCK) dropout(cut c, dropout_task t, u
     drop(c, t, p);
 }
 
-void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t) {
+// In inference nothing is dropped.
+static void launch(launch_stream s, const cut *c, const cuda_layer_task *l, const float *from,
+                   float *to) {
     if (c->first >= c->end) return;
     const size_t shards = (size_t)(c->end - c->first), lanes = (size_t)c->lanes;
-    if (t->threshold == 0) {
-        const size_t floats = t->features * lanes, first = (size_t)c->first * floats;
-        (void)cudaMemcpyAsync(t->to + first, t->from + first, shards * floats * sizeof *t->to,
+    const size_t features = shape_size(l->l->in);
+    const uint32_t threshold = layer_drop_threshold(l->l);
+    if (!l->ids || threshold == 0) {
+        const size_t floats = features * lanes, first = (size_t)c->first * floats;
+        (void)cudaMemcpyAsync(to + first, from + first, shards * floats * sizeof *to,
                               cudaMemcpyDeviceToDevice, s.stream);
         launch_after_other(s);
         return;
     }
-    const unsigned pieces = (unsigned)((t->features + FEATURES - 1) / FEATURES * lanes);
-    LAUNCH(dropout, dim3(blocks_for(pieces, BLOCK), 1, (unsigned)shards), BLOCK, s, *c, *t, pieces);
+    const dropout_task t = {features,  layer_seed(l->l, l->seed),
+                            threshold, layer_keep_factor(l->l),
+                            l->ids,    l->numbers,
+                            from,      to};
+    const unsigned pieces = (unsigned)((features + FEATURES - 1) / FEATURES * lanes);
+    LAUNCH(dropout, dim3(blocks_for(pieces, BLOCK), 1, (unsigned)shards), BLOCK, s, *c, t, pieces);
+}
+
+void cuda_dropout(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->x, t->y);
+}
+
+// Draws the same random numbers again: no state is kept between the two directions.
+void cuda_dropout_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->dy, t->dx);
 }

@@ -35,17 +35,13 @@ static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
 }
 
-static __host__ __device__ __forceinline__ shape result_shape(const epilogue_task &t) {
+static __host__ __device__ __forceinline__ shape result_shape(const cuda_epilogue_task &t) {
     return t.pool ? shape{t.size.channels, t.size.height / 2, t.size.width / 2} : t.size;
 }
 
 // ---- Forward ----
 
-static __host__ __device__ __forceinline__ bool is_smooth(const epilogue_task &t) {
-    return t.activation == ACTIVATION_GELU || t.activation == ACTIVATION_SILU;
-}
-
-template <bool SMOOTH> static __global__ void epilogue_forward(cut c, epilogue_task t) {
+template <bool SMOOTH> static __global__ void epilogue_forward(cut c, cuda_epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
@@ -65,7 +61,7 @@ template <bool SMOOTH> static __global__ void epilogue_forward(cut c, epilogue_t
     store_four(t.y + first + at, f);
 }
 
-static __global__ void epilogue_forward_pool(cut c, epilogue_task t) {
+static __global__ void epilogue_forward_pool(cut c, cuda_epilogue_task t) {
     const shape out = result_shape(t);
     const unsigned n = shard_floats(out, c.lanes);
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
@@ -98,12 +94,12 @@ static dim3 grid_of(const cut *c, size_t floats) {
                 (unsigned)(c->end - c->first));
 }
 
-void cuda_epilogue(launch_stream s, const cut *c, const epilogue_task *t) {
+void cuda_epilogue(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     const dim3 grid = grid_of(c, shard_floats(result_shape(*t), c->lanes));
     if (grid.x == 0 || grid.z == 0) return;
     if (t->pool)
         LAUNCH(epilogue_forward_pool, grid, EPILOGUE_THREADS, s, *c, *t);
-    else if (is_smooth(*t))
+    else if (is_smooth(t->activation))
         LAUNCH(epilogue_forward<true>, grid, EPILOGUE_THREADS, s, *c, *t);
     else
         LAUNCH(epilogue_forward<false>, grid, EPILOGUE_THREADS, s, *c, *t);
@@ -112,7 +108,7 @@ void cuda_epilogue(launch_stream s, const cut *c, const epilogue_task *t) {
 // ---- The gradient through the activation alone ----
 
 // After a ReLU, y shows which elements it has passed.
-template <bool SMOOTH> static __global__ void epilogue_activation(cut c, epilogue_task t) {
+template <bool SMOOTH> static __global__ void epilogue_activation(cut c, cuda_epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
@@ -133,10 +129,10 @@ template <bool SMOOTH> static __global__ void epilogue_activation(cut c, epilogu
     store_four(t.dy + here, dy);
 }
 
-void cuda_epilogue_activation(launch_stream s, const cut *c, const epilogue_task *t) {
+void cuda_epilogue_activation(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     const dim3 grid = grid_of(c, shard_floats(t->size, c->lanes));
     if (grid.z == 0) return;
-    if (is_smooth(*t))
+    if (is_smooth(t->activation))
         LAUNCH(epilogue_activation<true>, grid, EPILOGUE_THREADS, s, *c, *t);
     else
         LAUNCH(epilogue_activation<false>, grid, EPILOGUE_THREADS, s, *c, *t);
@@ -180,7 +176,7 @@ typedef struct epilogue_split {
 enum { ROUNDS_MOST = WARP };
 
 // Two blocks per processor, if there are enough fours.
-static epilogue_split split_of(const epilogue_task *t, int lanes) {
+static epilogue_split split_of(const cuda_epilogue_task *t, int lanes) {
     const unsigned fours = plane_floats(result_shape(*t), lanes) / LANE_ROUND;
     const unsigned wanted = blocks_for(2 * PROCESSORS, (unsigned)t->size.channels);
     unsigned each = EPILOGUE_THREADS * ROUNDS_MOST;
@@ -191,7 +187,7 @@ static epilogue_split split_of(const epilogue_task *t, int lanes) {
 
 // Returns the sum of a warp's fours, in all of its threads.
 template <bool POOL>
-static __device__ __forceinline__ two_sums sum_of_warp(const epilogue_task &t, int shard,
+static __device__ __forceinline__ two_sums sum_of_warp(const cuda_epilogue_task &t, int shard,
                                                        unsigned channel, int lanes, int samples,
                                                        unsigned first, unsigned rounds) {
     const shape out = result_shape(t);
@@ -233,7 +229,7 @@ static __device__ __forceinline__ two_sums sum_of_parts(const double *parts, uns
 
 template <bool POOL>
 static __global__ void __launch_bounds__(EPILOGUE_THREADS)
-    epilogue_sums(cut c, epilogue_task t, epilogue_split split) {
+    epilogue_sums(cut c, cuda_epilogue_task t, epilogue_split split) {
     wait_for_kernels_before();
     __shared__ two_sums of_warp[EPILOGUE_THREADS / WARP];
     const int shard = shard_of_block(c), samples = c.count[shard];
@@ -259,12 +255,12 @@ static __global__ void __launch_bounds__(EPILOGUE_THREADS)
     if (threadIdx.x == 0) set_gradient(t, shard, (int)channel, total, samples);
 }
 
-parts_room cuda_epilogue_sums_room(const epilogue_task *t, int lanes, int shards) {
+parts_room cuda_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int shards) {
     const size_t channels = (size_t)shards * (size_t)t->size.channels;
     return {2 * channels * split_of(t, lanes).parts, channels};
 }
 
-void cuda_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t) {
+void cuda_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     const epilogue_split split = split_of(t, c->lanes);
     const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
@@ -280,19 +276,19 @@ struct factors {
     float dy, z, mean, one;
 };
 
-static __device__ __forceinline__ factors factors_of(const epilogue_task &t, int shard,
+static __device__ __forceinline__ factors factors_of(const cuda_epilogue_task &t, int shard,
                                                      unsigned channel) {
     if (!t.norm) return factors{1, 0, 0, 0};
     const size_t at = (size_t)shard * t.norm_stride + channel;
     return factors{t.from_dy[at], t.from_z[at], t.mean[at], t.from_one[at]};
 }
 
-static __device__ __forceinline__ float to_dz(const epilogue_task &t, factors f, float dt,
+static __device__ __forceinline__ float to_dz(const cuda_epilogue_task &t, factors f, float dt,
                                               float z) {
     return t.norm ? fmaf(f.dy, dt, fmaf(f.z, z - f.mean, f.one)) : dt;
 }
 
-static __global__ void epilogue_backward(cut c, epilogue_task t) {
+static __global__ void epilogue_backward(cut c, cuda_epilogue_task t) {
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * LANE_ROUND;
     const unsigned channel = at / plane_floats(t.size, c.lanes);
@@ -324,7 +320,7 @@ struct pooled {
     uint32_t argmaxes;
 };
 
-static __device__ __forceinline__ pooled pooled_at(const epilogue_task &t, int shard, place p,
+static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, int shard, place p,
                                                    int lanes) {
     const shape out = result_shape(t);
     if (p.y >= (unsigned)out.height || p.x >= (unsigned)out.width) return pooled{{{0, 0, 0, 0}}, 0};
@@ -334,7 +330,7 @@ static __device__ __forceinline__ pooled pooled_at(const epilogue_task &t, int s
     return pooled{load_four(t.dy + at), four_argmaxes(t.argmax + at)};
 }
 
-static __global__ void epilogue_backward_pool(cut c, epilogue_task t, unsigned n) {
+static __global__ void epilogue_backward_pool(cut c, cuda_epilogue_task t, unsigned n) {
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
     const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
@@ -364,7 +360,7 @@ static __global__ void epilogue_backward_pool(cut c, epilogue_task t, unsigned n
     }
 }
 
-void cuda_epilogue_backward(launch_stream s, const cut *c, const epilogue_task *t) {
+void cuda_epilogue_backward(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     // With pooling a thread handles a whole window, so that dy and argmax are read once.
     const shape windows = {t->size.channels, (t->size.height + 1) / 2, (t->size.width + 1) / 2};
     const unsigned n = shard_floats(t->pool ? windows : t->size, c->lanes);

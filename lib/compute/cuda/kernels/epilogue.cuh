@@ -18,14 +18,14 @@ struct affine {
     float scale, mean, shift;
 };
 
-static __device__ __forceinline__ affine affine_of(const epilogue_task &t, int shard,
+static __device__ __forceinline__ affine affine_of(const cuda_epilogue_task &t, int shard,
                                                    unsigned channel) {
     if (!t.norm) return affine{1, 0, 0};
     const size_t at = (size_t)shard * t.norm_stride + channel;
     return affine{t.scale[at], t.mean ? t.mean[at] : 0, t.shift[at]};
 }
 
-static __device__ __forceinline__ float normalise(const epilogue_task &t, affine a, float z) {
+static __device__ __forceinline__ float normalise(const cuda_epilogue_task &t, affine a, float z) {
     return t.norm ? fmaf(a.scale, z - a.mean, a.shift) : z;
 }
 
@@ -33,7 +33,7 @@ struct statistics {
     float mean, inv_std;
 };
 
-static __device__ __forceinline__ statistics statistics_of(const epilogue_task &t, int shard,
+static __device__ __forceinline__ statistics statistics_of(const cuda_epilogue_task &t, int shard,
                                                            unsigned channel) {
     const size_t at = (size_t)shard * t.norm_stride + channel;
     return statistics{t.mean[at], t.inv_std[at]};
@@ -45,7 +45,7 @@ static __device__ __forceinline__ float normalised(statistics s, float z) {
 }
 
 // Does this value, and its gradient, pass the ReLU? A NaN does.
-static __device__ __forceinline__ bool passes(const epilogue_task &t, float v) {
+static __device__ __forceinline__ bool passes(const cuda_epilogue_task &t, float v) {
     return t.activation != ACTIVATION_RELU || !(v <= 0);
 }
 
@@ -56,7 +56,7 @@ struct choice {
 
 // Returns the largest of a window: the first of equals, or its last NaN; CUT_OFF if it does not
 // pass the ReLU.
-static __device__ __forceinline__ choice pick(const epilogue_task &t, const float v[WINDOW]) {
+static __device__ __forceinline__ choice pick(const cuda_epilogue_task &t, const float v[WINDOW]) {
     choice r = {v[0], 0};
     for (uint32_t j = 1; j < WINDOW; j++)
         if (v[j] > r.value || v[j] != v[j]) r = choice{v[j], j};

@@ -20,8 +20,8 @@ struct reached {
 };
 
 // The first `live` lanes have a sample, possibly none; likewise below.
-static __device__ __forceinline__ reached reached_at(const epilogue_task &t, affine a, int live,
-                                                     const float *z) {
+static __device__ __forceinline__ reached reached_at(const cuda_epilogue_task &t, affine a,
+                                                     int live, const float *z) {
     const float4 f = live > 0 ? *reinterpret_cast<const float4 *>(z) : make_float4(0, 0, 0, 0);
     reached r = {{f.x, f.y, f.z, f.w}, {}};
 #pragma unroll
@@ -31,7 +31,7 @@ static __device__ __forceinline__ reached reached_at(const epilogue_task &t, aff
 }
 
 // With pooling; z: the upper left element of the window.
-static __device__ __forceinline__ reached reached_in_window(const epilogue_task &t, int lanes,
+static __device__ __forceinline__ reached reached_in_window(const cuda_epilogue_task &t, int lanes,
                                                             int live, const float *z,
                                                             const uint8_t *argmax) {
     const uint32_t argmaxes = live > 0 ? four_argmaxes(argmax) : 0;

@@ -5,6 +5,20 @@
 // a row. It has the statistics of these samples to itself.
 #include "compute/cuda/kernels/exact/exact.cuh"
 
+typedef struct group_norm_task {
+    shape size;
+    int groups; // of channels
+    float eps;
+    const float *weight, *bias; // [channels]
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx; // NULL: not needed
+    double *parts;
+    gradient_set gradients;
+    size_t weight_at, bias_at;
+} group_norm_task;
+
 struct part_place {
     int shard, first, end; // the channels [first, end)
     unsigned group;        // of samples
@@ -183,6 +197,12 @@ static __global__ void __launch_bounds__(CHANNEL_THREADS)
 
 // ---- Launching ----
 
+static group_norm_task task_of(const cuda_layer_task *t) {
+    const layer *l = t->l;
+    return group_norm_task{l->in, l->groups, (float)l->eps, t->weight,    t->bias,   t->x,   t->y,
+                           t->dy, t->dx,     t->parts,      t->gradients, l->weight, l->bias};
+}
+
 // Two rows at least: whole warps.
 static dim3 part_block(const group_norm_task *t) {
     const dim3 block = plane_block(t->size.height);
@@ -197,14 +217,16 @@ parts_room cuda_group_norm_room(shape size, int lanes, int shards) {
     return numbers_room(size.channels, lanes, shards);
 }
 
-void cuda_group_norm(launch_stream s, const cut *c, const group_norm_task *t) {
-    if (c->first < c->end) LAUNCH(group_norm, part_grid(c, t), part_block(t), s, *c, *t);
+void cuda_group_norm(launch_stream s, const cut *c, const cuda_layer_task *l) {
+    const group_norm_task t = task_of(l);
+    if (c->first < c->end) LAUNCH(group_norm, part_grid(c, &t), part_block(&t), s, *c, t);
 }
 
-void cuda_group_norm_backward(launch_stream s, const cut *c, const group_norm_task *t) {
+void cuda_group_norm_backward(launch_stream s, const cut *c, const cuda_layer_task *l) {
+    const group_norm_task t = task_of(l);
     if (c->first >= c->end) return;
-    LAUNCH(group_norm_gradient, part_grid(c, t), part_block(t), s, *c, *t);
-    const unsigned blocks = blocks_for((size_t)t->size.channels, CHANNEL_THREADS);
+    LAUNCH(group_norm_gradient, part_grid(c, &t), part_block(&t), s, *c, t);
+    const unsigned blocks = blocks_for((size_t)t.size.channels, CHANNEL_THREADS);
     LAUNCH(group_norm_weights, dim3(blocks, 1, (unsigned)(c->end - c->first)), CHANNEL_THREADS, s,
-           *c, *t);
+           *c, t);
 }

@@ -138,7 +138,7 @@ static __device__ __forceinline__ void sum_losses(const float *losses, unsigned 
     if (lane < GRADIENT_TAIL) tail[lane] = lane == 0 ? total : 0;
 }
 
-template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
+template <bool FEW> static __global__ void loss(cut c, cuda_loss_task t, unsigned blocks) {
     const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
     const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
     const label_weights w = {1.0f - t.smoothing, t.smoothing / (float)t.classes};
@@ -161,7 +161,7 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
                t.gradients.base + shard * t.gradients.stride + t.loss_at);
 }
 
-void cuda_loss(launch_stream s, const cut *c, const loss_task *t) {
+void cuda_loss(launch_stream s, const cut *c, const cuda_loss_task *t) {
     const unsigned threads = c->lanes > WARP ? (unsigned)LOSS_THREADS : (unsigned)WARP;
     const unsigned blocks = blocks_for((size_t)c->lanes, threads);
     if (c->first >= c->end) return;

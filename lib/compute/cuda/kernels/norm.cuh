@@ -85,8 +85,8 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
 }
 
 // Writes what follows from a shard's sums of dt and dt·xhat.
-static __device__ __forceinline__ void set_factors(const epilogue_task &t, int shard, int channel,
-                                                   two_sums sum, int samples) {
+static __device__ __forceinline__ void set_factors(const cuda_epilogue_task &t, int shard,
+                                                   int channel, two_sums sum, int samples) {
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
     if (t.sync) {
         double *row = t.sums + (size_t)shard * 2 * (size_t)t.size.channels;
@@ -103,8 +103,8 @@ static __device__ __forceinline__ void set_factors(const epilogue_task &t, int s
 
 // Writes a shard's sums of dt and dt·xhat, as the results of cuda_epilogue_sums. In sum.b, xhat
 // lacks what rounding took from the mean.
-static __device__ __forceinline__ void set_gradient(const epilogue_task &t, int shard, int channel,
-                                                    two_sums sum, int samples) {
+static __device__ __forceinline__ void set_gradient(const cuda_epilogue_task &t, int shard,
+                                                    int channel, two_sums sum, int samples) {
     float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
     const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
     if (samples > 0) sum.b -= (double)t.mean_rest[at] * (double)t.inv_std[at] * sum.a;

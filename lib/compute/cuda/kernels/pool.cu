@@ -10,6 +10,16 @@
 
 enum { BLOCK = 256 };
 
+typedef struct pool_task {
+    shape in, out;
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    const float *x;
+    float *y;
+    uint8_t *argmax; // max: index in the part of the window inside the image, row-major
+    const float *dy;
+    float *dx;
+} pool_task;
+
 // A thread's element of [channels][height][width][lanes].
 typedef struct place {
     size_t plane; // index among all shards' channels
@@ -147,20 +157,34 @@ static dim3 grid_of(const cut *c, unsigned elements) {
     return dim3(blocks_for(elements, BLOCK), 1, (unsigned)(c->end - c->first));
 }
 
-void cuda_pool(launch_stream s, const cut *c, const pool_task *t) {
-    if (c->first >= c->end) return;
-    const unsigned elements = elements_of_shard(c, t->out);
-    if (t->max)
-        LAUNCH(max_pool, grid_of(c, elements), BLOCK, s, *c, *t, elements);
-    else
-        LAUNCH(average_pool, grid_of(c, elements), BLOCK, s, *c, *t, elements);
+static pool_task task_of(const cuda_layer_task *t) {
+    const layer *l = t->l;
+    return pool_task{l->in,    l->out, l->kernel_h, l->kernel_w, l->stride_h, l->stride_w, l->pad_h,
+                     l->pad_w, t->x,   t->y,        t->choices,  t->dy,       t->dx};
 }
 
-void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t) {
-    if (c->first >= c->end) return;
-    const unsigned elements = elements_of_shard(c, t->in);
-    if (t->max)
-        LAUNCH(pool_backward<true>, grid_of(c, elements), BLOCK, s, *c, *t, elements);
-    else
-        LAUNCH(pool_backward<false>, grid_of(c, elements), BLOCK, s, *c, *t, elements);
+void cuda_max_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    const unsigned elements = elements_of_shard(c, t->l->out);
+    if (c->first < c->end)
+        LAUNCH(max_pool, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
+}
+
+void cuda_avg_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    const unsigned elements = elements_of_shard(c, t->l->out);
+    if (c->first < c->end)
+        LAUNCH(average_pool, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
+}
+
+// One thread per position of dx, which gathers from the windows that contain it: nothing is added
+// atomically.
+void cuda_max_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    const unsigned elements = elements_of_shard(c, t->l->in);
+    if (c->first < c->end)
+        LAUNCH(pool_backward<true>, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
+}
+
+void cuda_avg_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    const unsigned elements = elements_of_shard(c, t->l->in);
+    if (c->first < c->end)
+        LAUNCH(pool_backward<false>, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
 }

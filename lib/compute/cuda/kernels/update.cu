@@ -40,20 +40,19 @@ static __device__ __forceinline__ void follow_norm(const norm_running_list &list
 // ---- Optimizers ----
 
 // What an update reads of step_numbers, in registers.
-struct rule {
-    float scale, lr, weight_decay, correction1, correction2;
+struct rule : update_numbers {
     bool frozen;
-    float hyper[HYPERPARAMETERS];
 };
 
 static __device__ rule rule_of(const step_numbers &n) {
-    rule whole = {n.scale, n.lr, n.weight_decay, n.correction1, n.correction2, false, {}};
-    for (int i = 0; i < HYPERPARAMETERS; i++) whole.hyper[i] = n.hyper[i];
+    rule whole;
+    static_cast<update_numbers &>(whole) = n.update;
+    whole.frozen = false;
     return whole;
 }
 
 // The rule of the parameters at i to i + EACH, which are of one group.
-static __device__ rule rule_at(const update_task &t, const rule &whole, size_t i) {
+static __device__ rule rule_at(const cuda_update_task &t, const rule &whole, size_t i) {
     const unsigned group = t.parameter_groups[i / ARENA_ALIGNMENT];
     rule own = whole;
     if (group == 0) return own;
@@ -110,7 +109,7 @@ static __device__ float4 *four(float *p) {
 }
 
 template <optimizer_kind KIND>
-static __device__ uint64_t update_four(const update_task &t, const rule &n, size_t i) {
+static __device__ uint64_t update_four(const cuda_update_task &t, const rule &n, size_t i) {
     const float4 g = *reinterpret_cast<const float4 *>(t.gradient + i);
     float4 p = *four(t.parameters + i), s = *four(t.state + i), s2 = {0, 0, 0, 0};
     if (optimizer_states(KIND) > 1) s2 = *four(t.state2 + i);
@@ -124,7 +123,7 @@ static __device__ uint64_t update_four(const update_task &t, const rule &n, size
     return digest;
 }
 
-static __device__ void store_result(const update_task &t) {
+static __device__ void store_result(const cuda_update_task &t) {
     step_output *result = &t.results[t.numbers->result];
     result->digest = __ldcg(&t.progress->digest);
     result->loss = *t.loss;
@@ -133,7 +132,7 @@ static __device__ void store_result(const update_task &t) {
 
 // The norms' blocks come first: they wait for memory the longest.
 template <optimizer_kind KIND>
-static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+static __global__ void __launch_bounds__(BLOCK) update(cuda_update_task t) {
     wait_for_kernels_before();
     const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
     if (blockIdx.x < norms) {
@@ -153,7 +152,7 @@ static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
 }
 
 // One block if there is nothing to update, because a result is due.
-void cuda_update(launch_stream s, const update_task *t) {
+void cuda_update(launch_stream s, const cuda_update_task *t) {
     unsigned blocks = t->first < t->end ? blocks_for(t->end - t->first, BLOCK * EACH) : 1;
     if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
     blocks += (unsigned)t->norms.count;

@@ -232,7 +232,7 @@ static void count_norm(const engine *e, const cuda_unit *u, operation_kind kind,
 
 static void count_unfused(const engine *e, const cuda_unit *u, operation_profile *p) {
     const layer *l = u->layers.unfused;
-    p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) +
+    p->bytes = sizeof(float) * ((1 + layer_has_second(l)) * values(e, l->in) + values(e, l->out)) +
                (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
 }
 
@@ -288,7 +288,7 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
 // ---- All of them ----
 
 static status check_engine(engine *e, int repeats, error *err) {
-    if (!e->plan.graphable || !e->shards.tree.nodes)
+    if (!e->plan.graphable || engine_runs_in_parts(&e->plan.options) || !e->shards.tree.nodes)
         return error_set(err, STATUS_USAGE,
                          "cannot profile: the engine has not run a complete step by itself");
     if (repeats < 1)

@@ -2,7 +2,7 @@
 // The two arithmetics.
 #include "compute/cuda/plan/arithmetic.h"
 
-static size_t none(const conv_task *t, int lanes, int shards) {
+static size_t none(const cuda_conv_task *t, int lanes, int shards) {
     (void)t, (void)lanes, (void)shards;
     return 0;
 }

@@ -13,16 +13,16 @@ typedef struct arithmetic {
     // Large linear layers are products of cuBLAS, and products have further results: in another
     // order.
     bool fuses;
-    void (*conv)(launch_stream s, const cut *c, const conv_task *t);
-    void (*conv_input)(launch_stream s, const cut *c, const conv_task *t);
-    void (*conv_weight)(launch_stream s, const cut *c, const conv_task *t);
-    size_t (*conv_transforms)(const conv_task *t, int lanes, int shards);
-    size_t (*conv_workspace)(const conv_task *t, int lanes, int shards);
-    size_t (*conv_counters)(const conv_task *t, int lanes, int shards);
+    void (*conv)(launch_stream s, const cut *c, const cuda_conv_task *t);
+    void (*conv_input)(launch_stream s, const cut *c, const cuda_conv_task *t);
+    void (*conv_weight)(launch_stream s, const cut *c, const cuda_conv_task *t);
+    size_t (*conv_transforms)(const cuda_conv_task *t, int lanes, int shards);
+    size_t (*conv_workspace)(const cuda_conv_task *t, int lanes, int shards);
+    size_t (*conv_counters)(const cuda_conv_task *t, int lanes, int shards);
     void (*moments)(launch_stream s, const cut *c, const norm_task *t);
     parts_room (*moments_room)(shape size, int lanes, int shards);
-    void (*epilogue_sums)(launch_stream s, const cut *c, const epilogue_task *t);
-    parts_room (*epilogue_sums_room)(const epilogue_task *t, int lanes, int shards);
+    void (*epilogue_sums)(launch_stream s, const cut *c, const cuda_epilogue_task *t);
+    parts_room (*epilogue_sums_room)(const cuda_epilogue_task *t, int lanes, int shards);
 } arithmetic;
 
 const arithmetic *cuda_arithmetic(bool exact);

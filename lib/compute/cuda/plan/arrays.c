@@ -20,7 +20,7 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
     for (int i = 0; i < p->units.count; i++) {
         const cuda_unit *u = &p->placed[i];
         if (u->layers.norm && !u->layers.options.sums_with_reader) {
-            const epilogue_task t = {.size = u->layers.z, .pool = u->layers.pool};
+            const cuda_epilogue_task t = {.size = u->layers.z, .pool = u->layers.pool};
             make_room(&most, p->sums_by->epilogue_sums_room(&t, lanes, shards));
         }
         if (u->layers.norm && !u->layers.options.moments_with_anchor)
@@ -28,7 +28,7 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
         if (u->layers.unfused && u->layers.unfused->kind == LAYER_GROUP_NORM)
             make_room(&most, cuda_group_norm_room(u->layers.x, lanes, shards));
         if (!u->ours) continue;
-        const conv_task t = cuda_conv_task_of(u->layers.anchor);
+        const cuda_conv_task t = cuda_conv_task_of(u->layers.anchor);
         if (u->layers.options.moments_with_anchor)
             make_room(&most, cuda_conv_moments_room(&t, lanes, shards));
         if (u->sums_of) make_room(&most, cuda_conv_input_sums_room(&t, lanes, shards));
@@ -221,16 +221,12 @@ status cuda_take_exchange(exchange_arrays *x, const cuda_plan *p, cuda_device *d
     const engine_options *o = &p->options;
     const size_t local_groups = (size_t)o->local_shards * (size_t)p->groups;
     const size_t groups = (size_t)o->shards * (size_t)p->groups;
+    const size_t in = o->receives ? block_floats(p->program->input) : 0;
+    const size_t out = o->sends ? block_floats(program_output(p->program)) : 0;
     status rc = STATUS_OK;
-    if (o->stage) {
-        const size_t in = o->receives ? cuda_block_floats(p, false) : 0;
-        const size_t out = o->sends ? cuda_block_floats(p, true) : 0;
-        return cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err);
-    }
-    if (!o->apart) return rc;
+    TRY(cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err));
+    if (o->stage || !o->sends) return rc; // it computes no loss for others
     x->all_groups = (int)groups;
-    TRY(cuda_take(d, local_groups * (size_t)p->program->classes * GROUP * sizeof(float), &x->blocks,
-                  err));
     TRY(cuda_take(d, groups * sizeof(int), &x->samples, err));
     TRY(cuda_take_host(d, groups * sizeof(int), &x->samples_host, err));
     TRY(cuda_take(d, groups * GROUP * sizeof *x->targets, &x->targets, err));

@@ -42,6 +42,7 @@ typedef struct gradient_arrays {
     float *host[COVER_MOST];
     float *reduced_host;
     bool here;         // `host` holds those of the last step
+    bool reduced;      // reduce() has made the sum, on the device
     bool reduced_here; // reduced_host is the update's source
 } gradient_arrays;
 
@@ -88,7 +89,7 @@ typedef struct result_arrays {
     float *logits_host;
 } result_arrays;
 
-// For strategies that divide a step.
+// For engines that run a step in parts.
 typedef struct exchange_arrays {
     float *blocks;  // [features][GROUP] per group
     int all_groups; // of all V shards; below, each group's samples and targets

@@ -24,16 +24,12 @@ typedef struct cuda_unit {
     float *dx, *dx_total, *second_dx;
     float *z, *y, *dy;
     uint8_t *argmax;
-    // The tasks of its kernels, as far as it has such layers; `dropout` is forward's, and
-    // epilogue_gradient is for what follows OP_EPILOGUE_ACTIVATION. They lack only the pointers
-    // into the step input.
-    conv_task conv;
+    // The tasks of its kernels, as far as it has such layers; epilogue_gradient is for what follows
+    // OP_EPILOGUE_ACTIVATION. They lack only the pointers into the step input.
+    cuda_conv_task conv;
     norm_task norm;
-    epilogue_task epilogue, epilogue_gradient, inference_epilogue;
-    pool_task pool;
-    dropout_task dropout;
-    activation_task activation; // or the scale of the logits, in place
-    group_norm_task group_norm;
+    cuda_epilogue_task epilogue, epilogue_gradient, inference_epilogue;
+    cuda_layer_task layer; // unfused; or the scale of the logits, in place
 } cuda_unit;
 
 typedef struct cuda_plan {
@@ -56,15 +52,15 @@ typedef struct cuda_plan {
     bool uses_blas;
     // Tasks without a unit. They, too, lack the pointers into the step input.
     load_task load;
-    loss_task loss;
-    update_task update;
+    cuda_loss_task loss;
+    cuda_update_task update;
 } cuda_plan;
 
 // The steps of making a plan, in this order; then cuda_make_tasks() (arrays.h). cuda_plan_close()
 // is called even after a failure.
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o, optimizer_kind kind);
-status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // units and their memory
-void cuda_plan_steps(cuda_plan *p);
+status cuda_plan_steps(cuda_plan *p, error *err) MUST_CHECK;            // units, and their order
+status cuda_place(cuda_plan *p, cuda_device *d, error *err) MUST_CHECK; // their memory
 void cuda_plan_close(cuda_plan *p);
 
 // Plans training anew, for other frozen groups.
@@ -76,9 +72,6 @@ status cuda_units(const program *of, const engine_options *o, unit_list *list,
 int cuda_lanes(const engine_options *o); // samples of a shard in memory
 // Is the anchor a product of conv.cu? If not, it is of cuBLAS.
 bool cuda_is_ours(const arithmetic *sums_by, const layer *anchor, int lanes);
-
-// Returns the floats of one block that a stage receives or sends (backend.h).
-size_t cuda_block_floats(const cuda_plan *p, bool output);
 
 // Returns the unit of an operation; NULL: it has none.
 static inline const cuda_unit *cuda_unit_of(const cuda_plan *p, const operation *op) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The begin and the end of a plan; units and the memory of their activations.
 //
-// Every activation has separate memory: backward needs all of a step's activations, and a device
-// has room. (The CPU's engine keeps those of a group in its cache instead.)
+// All shards' values of an activation lie together. Activations that are not in use at the same
+// time share memory (plan/lifetimes.h): weight gradients may run until the end of a step, so these
+// are mostly the gradients of earlier and later layers.
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "compute/cuda/plan/cuda_plan.h"
+#include "compute/plan/lifetimes.h"
 
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
                      optimizer_kind kind) {
@@ -25,11 +27,14 @@ void cuda_plan_close(cuda_plan *p) {
     step_plan_release(&p->inference);
 }
 
-void cuda_plan_steps(cuda_plan *p) {
+status cuda_plan_steps(cuda_plan *p, error *err) {
     const engine_options *o = &p->options;
+    const status rc = cuda_units(p->program, o, &p->units, err);
+    if (rc != STATUS_OK) return rc;
     step_plan_training(&p->training, p->program, &p->units, o, p->frozen);
     step_plan_inference(&p->inference, p->program, &p->units);
     p->graphable = !(o->sync_batch_norm && o->exchange) && !o->stage;
+    return rc;
 }
 
 void cuda_plan_freeze(cuda_plan *p, uint32_t frozen) {
@@ -38,18 +43,9 @@ void cuda_plan_freeze(cuda_plan *p, uint32_t frozen) {
     p->frozen = frozen;
 }
 
-size_t cuda_block_floats(const cuda_plan *p, bool output) {
-    return shape_size(output ? cuda_last_unit(p)->layers.y : p->program->input) * GROUP;
-}
-
 // Returns the number of values of an activation.
 static size_t values(const cuda_plan *p, shape s) {
     return (size_t)p->options.local_shards * shape_size(s) * (size_t)p->lanes;
-}
-
-static status take_activation(const cuda_plan *p, shape s, float **memory, cuda_device *d,
-                              error *err) {
-    return cuda_take(d, values(p, s) * sizeof(float), memory, err);
 }
 
 static const float *value_of(const cuda_plan *p, unit_source s) {
@@ -73,23 +69,77 @@ static void place_sources(const cuda_plan *p, cuda_unit *u) {
     u->second_dx = gradient_of(p, l->second);
 }
 
-static status place_unit(cuda_plan *p, int index, cuda_device *d, error *err) {
+static void begin_unit(cuda_plan *p, int index) {
     cuda_unit *u = &p->placed[index];
-    const unit_layers *l = &p->units.units[index];
-    status rc = STATUS_OK;
-    u->layers = *l;
-    u->ours = l->anchor && cuda_is_ours(p->sums_by, l->anchor, p->lanes);
-    p->uses_blas |= l->anchor && !u->ours;
-    place_sources(p, u);
-    if (!l->unfused) TRY(take_activation(p, l->z, &u->z, d, err));
-    if (l->last) return rc;
-    TRY(take_activation(p, l->y, &u->y, d, err));
-    TRY(take_activation(p, l->y, &u->dy, d, err));
-    if (l->pool || (l->unfused && layer_traits_of(l->unfused)->has_choices))
-        TRY(cuda_take(d, values(p, l->y), &u->argmax, err));
-out:
+    const layer *anchor = p->units.units[index].anchor;
+    u->layers = p->units.units[index];
+    u->ours = anchor && cuda_is_ours(p->sums_by, anchor, p->lanes);
+    p->uses_blas |= anchor && !u->ours;
+}
+
+static status take_choices(cuda_plan *p, cuda_unit *u, cuda_device *d, error *err) {
+    const unit_layers *l = &u->layers;
+    if (l->last || !(l->pool || (l->unfused && layer_traits_of(l->unfused)->has_choices)))
+        return STATUS_OK;
+    return cuda_take(d, values(p, l->y), &u->argmax, err);
+}
+
+// ---- Activations ----
+
+// An activation in the arena, in units of ALIGNMENT floats.
+enum { ALIGNMENT = 64 };
+typedef struct placed_value {
+    float **pointer;
+    size_t at;
+} placed_value;
+
+typedef struct placing {
+    const cuda_plan *plan;
+    lifetimes in_use;
+    arena arena;
+    placed_value *values;
+    int count;
+} placing;
+
+// The ranges of a stage's shards are in different parts of a step at the same time, so that its
+// values share nothing.
+static void place(placing *x, int unit, value_kind kind, shape of, float **pointer) {
+    const lifetime whole = {0, x->plan->training.operation_count};
+    const lifetime own = lifetime_of(&x->in_use, unit, kind);
+    const size_t size = (values(x->plan, of) + ALIGNMENT - 1) / ALIGNMENT;
+    if (own.first == own.end) return;
+    x->values[x->count++] =
+        (placed_value){pointer, arena_take(&x->arena, size, x->plan->options.stage ? whole : own)};
+}
+
+static void place_all(placing *x, cuda_plan *p) {
+    place(x, UNIT_INPUT, VALUE_Y, p->program->input, &p->input);
+    place(x, UNIT_INPUT, VALUE_DY, p->program->input, &p->input_gradient);
+    for (int i = 0; i < p->units.count; i++) {
+        cuda_unit *u = &p->placed[i];
+        place(x, i, VALUE_Z, u->layers.z, &u->z);
+        place(x, i, VALUE_Y, u->layers.y, &u->y);
+    }
+    for (int i = p->units.count - 1; i >= 0; i--)
+        place(x, i, VALUE_DY, p->placed[i].layers.y, &p->placed[i].dy);
+}
+
+static status take_activations(cuda_plan *p, cuda_device *d, error *err) {
+    const size_t most = ((size_t)p->units.count + 1) * VALUE_KINDS;
+    placing x = {.plan = p, .values = memory_new(most, sizeof *x.values)};
+    float *memory;
+    lifetimes_init(&x.in_use, &p->training, true);
+    place_all(&x, p);
+    const status rc = cuda_take(d, x.arena.end * ALIGNMENT * sizeof *memory, &memory, err);
+    for (int i = 0; i < x.count && rc == STATUS_OK; i++)
+        *x.values[i].pointer = memory + x.values[i].at * ALIGNMENT;
+    arena_release(&x.arena);
+    lifetimes_release(&x.in_use);
+    free(x.values);
     return rc;
 }
+
+// ---- Scratch memory ----
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
@@ -103,7 +153,7 @@ static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
     status rc;
     for (int i = 0; i < p->units.count; i++) {
         if (!p->placed[i].ours) continue;
-        const conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
+        const cuda_conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
         workspace = larger(workspace, p->sums_by->conv_workspace(&t, p->lanes, shards));
         counters = larger(counters, p->sums_by->conv_counters(&t, p->lanes, shards));
         transforms = larger(transforms, p->sums_by->conv_transforms(&t, p->lanes, shards));
@@ -126,14 +176,15 @@ static status take_added(cuda_plan *p, cuda_device *d, error *err) {
 }
 
 status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
-    const engine_options *o = &p->options;
     status rc;
-    TRY(cuda_units(p->program, o, &p->units, err));
     p->placed = memory_new((size_t)p->units.count, sizeof *p->placed);
-    TRY(take_activation(p, p->program->input, &p->input, d, err));
-    if (o->receives) TRY(take_activation(p, p->program->input, &p->input_gradient, d, err));
+    for (int i = 0; i < p->units.count; i++) begin_unit(p, i);
+    TRY(take_activations(p, d, err));
     TRY(take_added(p, d, err));
-    for (int i = 0; i < p->units.count; i++) TRY(place_unit(p, i, d, err));
+    for (int i = 0; i < p->units.count; i++) {
+        place_sources(p, &p->placed[i]);
+        TRY(take_choices(p, &p->placed[i], d, err));
+    }
     TRY(take_workspace(p, d, err));
 out:
     return rc;

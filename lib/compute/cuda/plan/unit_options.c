@@ -5,7 +5,7 @@
 #include "compute/cuda/plan/cuda_plan.h"
 
 // A point's filters begin at an int (exact_conv.cu), and a dimension of a grid has all parts of the
-// channels of all shards (conv_task).
+// channels of all shards (cuda_conv_task).
 static status check_layers(const program *p, const engine_options *o, error *err) {
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
@@ -75,7 +75,7 @@ status cuda_units(const program *of, const engine_options *o, unit_list *list, e
     status rc;
     *list = (unit_list){.count = 0};
     TRY(check_layers(of, o, err));
-    TRY(units_init(list, of, o->receives, o->sends, err));
+    TRY(units_init(list, of, o->receives, engine_has_logits(o), err));
     for (int i = 0; i < list->count; i++) {
         unit_layers *u = &list->units[i];
         u->options = options_of(u, o);

@@ -43,4 +43,9 @@ typedef struct comm_place {
     bool failed;      // nothing is reduced any more
 } comm_place;
 
+// Waits for the reductions under way.
+static inline status cuda_finish_reductions(const comm_place *p, error *err) {
+    return p->under_way ? p->hooks->finish(p->comm, err) : STATUS_OK;
+}
+
 #endif

@@ -14,8 +14,9 @@
 #include "compute/cuda/run/comm_hooks.h"
 #include "compute/cuda/run/timing.h"
 
-// The parts in which a step can run; each is a separate graph. If nothing comes between a step and
-// its update, both are one part.
+// The pieces in which a step can run; each is a separate graph. If nothing comes between a step and
+// its update, both are one piece. What forward and backward exchange with other engines (run_part)
+// has other addresses and sizes in each step: it is in no graph.
 typedef enum piece {
     PIECE_FORWARD,
     PIECE_BACKWARD,
@@ -32,13 +33,6 @@ typedef struct step_graphs {
     bool old;                                     // for a different number of shards
     bool tried[PIECES];                           // the piece has run once without a graph
 } step_graphs;
-
-// The arguments of calls that run a part of a step.
-typedef struct step_arguments {
-    const float *given_gradients; // backward() alone
-    const float *stage_in;        // stages: this run's input and output, on this device
-    float *stage_out;
-} step_arguments;
 
 // The sum over engines, in the engine that computes it.
 typedef struct peer_terms {
@@ -58,7 +52,7 @@ struct engine {
     result_arrays results;
     exchange_arrays exchange;
     peer_terms terms;
-    step_arguments arguments;
+    run_part part; // of the step
     step_graphs graphs;
     step_clock clock;
     comm_place place;
@@ -70,10 +64,12 @@ static inline cut cuda_cut(const engine *e) {
     return (cut){e->shards.run_first, e->shards.run_end, e->plan.lanes, e->input.device.count};
 }
 
-// step.c: wait for the reductions under way; and then for the device. Nothing may wait for the
-// engine's stream by other means while a reduction is under way.
-status cuda_finish_reductions(const comm_place *p, error *err) MUST_CHECK;
-status cuda_sync(const engine *e, error *err) MUST_CHECK;
+// Waits for the reductions under way, and then for the device. Nothing may wait for the engine's
+// stream by other means while a reduction is under way.
+static inline status cuda_sync(const engine *e, error *err) {
+    const status rc = cuda_finish_reductions(&e->place, err);
+    return rc == STATUS_OK ? cuda_device_sync(&e->device, err) : rc;
+}
 
 // operations.c: enqueues work on the local shards [run_first, run_end). `reducing`: and reduces
 // each bucket after the operation that completes it.
@@ -101,6 +97,13 @@ size_t cuda_input_bytes(const input_arrays *in, bool images);
 status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
 
 // graphs.c
+// The operations of a piece's graph, and one before and one after them that exchange with others.
+typedef struct operations_of {
+    int first, end;
+    bool receives, sends; // `first`, and the last one
+} operations_of;
+
+operations_of cuda_operations_of(const step_plan *p, piece of);
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
 void cuda_forget_graphs(engine *e);
 
@@ -108,7 +111,7 @@ void cuda_forget_graphs(engine *e);
 // Sends and runs a step that waits for its update, for a call that comes in between.
 status cuda_run_waiting(engine *e, error *err) MUST_CHECK;
 // For the table:
-status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cuda_run(engine *e, const batch *b, const run_part *part, error *err) MUST_CHECK;
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
                         error *err) MUST_CHECK;
 status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
@@ -117,21 +120,14 @@ float *cuda_reduced(engine *e);
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                   error *err) MUST_CHECK;
 
-// exchange.c: operations of a step that receive and send a stage's data. `output`: of its output,
-// or that one's gradient; else of its input.
-status cuda_receive_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;
-status cuda_send_blocks(const engine *e, const cut *c, bool output, error *err) MUST_CHECK;
-// For the table:
-status cuda_forward(engine *e, const batch *b, error *err) MUST_CHECK;
-status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
-size_t cuda_logits_floats(const engine *e);
-void cuda_gather_logits(engine *e, float *logits);
-void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses);
-status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
-                          const float *in, float *out, error *err) MUST_CHECK;
-status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+// exchange.c: operations that take an array of `features` from the blocks of the part's input, or
+// give it to those of the output.
+status cuda_receive_blocks(const engine *e, const cut *c, size_t features, float *to,
                            error *err) MUST_CHECK;
-void cuda_stage_reduce(engine *e);
+status cuda_send_blocks(const engine *e, const cut *c, size_t features, const float *from,
+                        error *err) MUST_CHECK;
+// For the table:
+void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses);
 
 // peers.c, for the table
 float *cuda_allocate(engine *e, size_t floats, error *err);

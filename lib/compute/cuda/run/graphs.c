@@ -14,14 +14,25 @@ void cuda_forget_graphs(engine *e) {
             }
 }
 
+static bool exchanges(const operation *op) {
+    return op->kind == OP_RECEIVE || op->kind == OP_SEND || op->kind == OP_RECEIVE_GRADIENT ||
+           op->kind == OP_SEND_GRADIENT;
+}
+
+operations_of cuda_operations_of(const step_plan *p, piece of) {
+    const int first = of == PIECE_BACKWARD ? p->backward : 0;
+    const int end = of == PIECE_FORWARD ? p->backward : p->operation_count;
+    return (operations_of){first, end, exchanges(&p->operations[first]),
+                           exchanges(&p->operations[end - 1])};
+}
+
 static status enqueue_step(engine *e, piece p, error *err) {
-    const int end = e->plan.training.operation_count, middle = e->plan.training.backward;
+    const operations_of o = cuda_operations_of(&e->plan.training, p);
     const bool reducing = p == PIECE_REDUCED_STEP_AND_UPDATE;
     const launch_stream s = cuda_main(&e->device);
     status rc;
     cuda_mark(&e->clock, MARK_BEGIN, s);
-    TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
-                            reducing, err));
+    TRY(cuda_run_operations(e, o.first + o.receives, o.end - o.sends, reducing, err));
     if (p != PIECE_FORWARD && !reducing) {
         if (!e->plan.options.stage) TRY(cuda_sum_gradients(e, 0, e->gradients.floats, s, err));
         cuda_mark(&e->clock, MARK_BACKWARD, s);

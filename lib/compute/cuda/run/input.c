@@ -59,8 +59,7 @@ static void write_samples(const engine *e, const batch *b) {
     size_t from = 0;
     int samples = 0;
     for (int v = 0; v < b->shards; v++) samples += b->count[v];
-    *h->numbers =
-        (step_numbers){.epoch = b->epoch, .samples = samples, .scale = (float)(1.0 / samples)};
+    *h->numbers = (step_numbers){.epoch = b->epoch, .samples = samples};
     for (size_t s = 0; s < (size_t)(b->end_shard - b->first_shard); s++)
         for (size_t n = 0; n < (size_t)h->count[s]; n++, from++) {
             const size_t to = s * lanes + n;
@@ -127,7 +126,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     const uint64_t end = clock_now();
     e->clock.times.ns[PHASE_LOAD] += end - begin;
     trace_phase(e->plan.options.track, phase_name(PHASE_LOAD), begin, end);
-    e->gradients.here = e->gradients.reduced_here = false;
+    e->gradients.here = e->gradients.reduced = e->gradients.reduced_here = false;
 out:
     return rc;
 }

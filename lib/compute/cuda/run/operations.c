@@ -35,7 +35,7 @@ out:
 
 // Of the logits, or of their gradients.
 static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
-    if (u->layers.scale) cuda_activation(cuda_main(&e->device), c, &u->activation);
+    if (u->layers.scale) cuda_scale(cuda_main(&e->device), c, &u->layer);
 }
 
 // z alone, without further results.
@@ -122,24 +122,30 @@ static void run_load(const engine *e, const cut *c, bool training) {
     cuda_load(cuda_main(&e->device), c, &t);
 }
 
-static void run_loss_sum(const engine *e, const cut *c) {
-    const loss_task *t = &e->plan.loss;
-    const int *first_group = e->arguments.given_gradients ? e->input.device.first_group : NULL;
-    cuda_loss_sums(cuda_main(&e->device), c, t->losses, first_group, &t->gradients, t->loss_at);
+static void run_loss(const engine *e, const cut *c, const cuda_unit *u) {
+    cuda_loss_task t = e->plan.loss;
+    t.targets = e->input.device.targets;
+    cuda_loss(cuda_main(&e->device), c, &t);
+    scale_logits(e, c, u);
 }
 
-static void run_loss(const engine *e, const cut *c) {
-    loss_task t = e->plan.loss;
-    if (e->arguments.given_gradients) {
-        const blocks_task b = {(size_t)t.classes, e->input.device.first_group, t.logits,
-                               e->exchange.blocks};
-        cuda_blocks_import(cuda_main(&e->device), c, &b);
-        run_loss_sum(e, c);
-    } else {
-        t.targets = e->input.device.targets;
-        cuda_loss(cuda_main(&e->device), c, &t);
-    }
-    scale_logits(e, c, cuda_last_unit(&e->plan));
+// ---- Exchange with other engines ----
+
+static status run_send(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    return cuda_send_blocks(e, c, shape_size(u->layers.y), u->layers.last ? u->z : u->y, err);
+}
+
+// The engine's own losses are zeros.
+static status run_receive_gradient(const engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const cuda_loss_task *t = &e->plan.loss;
+    const float *given = e->part.losses;
+    status rc;
+    TRY(cuda_receive_blocks(e, c, shape_size(u->layers.y), u->layers.last ? u->z : u->dy, err));
+    scale_logits(e, c, u);
+    cuda_loss_sums(cuda_main(&e->device), c, given ? given : t->losses,
+                   given ? e->input.device.first_group : NULL, &t->gradients, t->loss_at);
+out:
+    return rc;
 }
 
 // ---- All of them ----
@@ -162,17 +168,14 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
                             error *err) {
     const launch_stream s = cuda_main(&e->device);
     const cuda_unit *u = cuda_unit_of(&e->plan, op);
-    status rc = STATUS_OK;
+    const size_t input = shape_size(e->plan.program->input);
     switch (op->kind) {
     case OP_LOAD: run_load(e, c, training); break;
-    case OP_LOSS: run_loss(e, c); break;
-    case OP_RECEIVE: return cuda_receive_blocks(e, c, false, err);
-    case OP_SEND: return cuda_send_blocks(e, c, true, err);
-    case OP_RECEIVE_GRADIENT: // a stage without the loss writes 0
-        TRY(cuda_receive_blocks(e, c, true, err));
-        run_loss_sum(e, c);
-        break;
-    case OP_SEND_GRADIENT: return cuda_send_blocks(e, c, false, err);
+    case OP_LOSS: run_loss(e, c, u); break;
+    case OP_RECEIVE: return cuda_receive_blocks(e, c, input, e->plan.input, err);
+    case OP_SEND: return run_send(e, c, u, err);
+    case OP_RECEIVE_GRADIENT: return run_receive_gradient(e, c, u, err);
+    case OP_SEND_GRADIENT: return cuda_send_blocks(e, c, input, e->plan.input_gradient, err);
     case OP_ANCHOR: return training ? run_anchor(e, c, u, err) : run_inference_anchor(e, c, u, err);
     case OP_ANCHOR_WEIGHTS: return run_anchor_weights(e, c, u, err);
     case OP_ANCHOR_INPUT: return run_anchor_input(e, c, u, err);
@@ -194,8 +197,7 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
     case OP_BARRIER:
     case OPERATION_KINDS: break; // not in this engine's plans
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Weight gradients run concurrently with the rest of backward, one after another on a separate
@@ -254,7 +256,7 @@ status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stre
 }
 
 status cuda_run_update(engine *e, error *err) {
-    update_task t = e->plan.update;
+    cuda_update_task t = e->plan.update;
     t.numbers = e->input.device.numbers;
     t.norms.all_count = e->input.device.all_count;
     cuda_update(cuda_main(&e->device), &t);

@@ -115,14 +115,13 @@ out:
     return rc;
 }
 
-// The gradient buffers are complete: backward() waited for them. The engine that makes the sum
-// copies them one after another: they all pass through its own link anyway.
-status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
+// The gradient buffers are complete: run() waited for them. The engine that makes the sum copies
+// them one after another: they all pass through its own link anyway.
+static status sum_terms(engine *const *engines, int count, bool exact, error *err) {
     engine *const first = engines[0];
-    gradient_arrays *r = &first->gradients;
+    const gradient_arrays *r = &first->gradients;
     int terms;
     status rc;
-    TRY(cuda_begin(&first->device, err));
     TRY(list_terms(engines, count, exact, &terms, err));
     TRY(fetch_terms(engines, count, terms, err));
     const cut c = {.end = terms};
@@ -135,7 +134,23 @@ status cuda_reduce_engines(engine *const *engines, int count, bool exact, error 
     TRY(cuda_check(&first->device, cudaGetLastError(), "launching the sum of engines' records",
                    err));
     TRY(cuda_sync(first, err));
+out:
+    return rc;
+}
+
+// A stage, which has all shards, has not yet added up those of its ranges.
+status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
+    engine *const first = engines[0];
+    gradient_arrays *r = &first->gradients;
+    status rc;
+    TRY(cuda_begin(&first->device, err));
+    first->shards.run_first = 0;
+    first->shards.run_end = cuda_own_shards(&first->shards);
+    if (first->plan.options.stage)
+        TRY(cuda_sum_gradients(first, 0, r->floats, cuda_main(&first->device), err));
+    if (count > 1) TRY(sum_terms(engines, count, exact, err));
     r->here = r->reduced_here = false;
+    r->reduced = true;
 out:
     return rc;
 }

@@ -5,25 +5,13 @@
 #include "base/clock.h"
 #include "compute/cuda/run/cuda_engine.h"
 
-// ---- Waiting ----
-
-status cuda_finish_reductions(const comm_place *p, error *err) {
-    return p->under_way ? p->hooks->finish(p->comm, err) : STATUS_OK;
-}
-
-status cuda_sync(const engine *e, error *err) {
-    const status rc = cuda_finish_reductions(&e->place, err);
-    return rc == STATUS_OK ? cuda_device_sync(&e->device, err) : rc;
-}
-
 // ---- A step ----
 
 // For an engine that has all shards, the next call is usually the update; for one whose ranks
 // reduces in buckets, the reduction and then the update. So the step waits for that call:
 // everything goes to the device as one copy and one graph.
-status cuda_step(engine *e, const batch *b, error *err) {
+static status run_step(engine *e, const batch *b, error *err) {
     status rc;
-    e->arguments.given_gradients = NULL;
     TRY(cuda_tell(e, b, err));
     e->step_waits = true;
     if (e->plan.options.local_shards == e->shards.count || e->place.has_buckets) return rc;
@@ -46,6 +34,50 @@ status cuda_run_waiting(engine *e, error *err) {
 out:
     return rc;
 }
+
+// ---- A step in parts ----
+
+// Returns when the device has finished: other engines wait for what it sends, or have it wait.
+static status run_piece_of_part(engine *e, piece p, error *err) {
+    const operations_of o = cuda_operations_of(&e->plan.training, p);
+    status rc = STATUS_OK;
+    if (o.receives) TRY(cuda_run_operations(e, o.first, o.first + 1, false, err));
+    TRY(cuda_run_piece(e, p, err));
+    if (o.sends) TRY(cuda_run_operations(e, o.end - 1, o.end, false, err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+// Every range of a step sends the whole step's input: a pipeline's stages meet at each range
+// anyway.
+static status run_some(engine *e, const batch *b, const run_part *part, error *err) {
+    uint64_t begin = clock_now();
+    status rc;
+    if (!part->backward) {
+        TRY(cuda_prepare(e, b, err));
+        begin = clock_now();
+    } else {
+        TRY(cuda_begin(&e->device, err));
+        cuda_mark(&e->clock, MARK_COPY, cuda_main(&e->device));
+    }
+    e->part = *part;
+    e->shards.run_first = part->first_shard;
+    e->shards.run_end = part->end_shard;
+    TRY(run_piece_of_part(e, part->backward ? PIECE_BACKWARD : PIECE_FORWARD, err));
+    e->clock.inside += clock_now() - begin;
+    cuda_book(&e->clock, &e->place, 1);
+out:
+    return rc;
+}
+
+status cuda_run(engine *e, const batch *b, const run_part *part, error *err) {
+    const status rc = step_plan_check_part(&e->plan.options, part, err);
+    if (rc != STATUS_OK) return rc;
+    return part ? run_some(e, b, part, err) : run_step(e, b, err);
+}
+
+// ---- Gradient buffers ----
 
 static status fetch_gradients(engine *e, error *err) {
     const size_t bytes = gradient_floats(e->plan.program) * sizeof(float);
@@ -71,21 +103,32 @@ float *const *cuda_gradients(engine *e, int *count) {
     return e->gradients.host;
 }
 
+static status fetch_reduced(engine *e, error *err) {
+    const gradient_arrays *r = &e->gradients;
+    status rc;
+    TRY(cuda_select(&e->device, err));
+    TRY(cuda_enqueue_copy(&e->device, r->reduced_host, r->sums,
+                          gradient_floats(e->plan.program) * sizeof *r->sums,
+                          cudaMemcpyDeviceToHost, "reading the reduced record", err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
 float *cuda_reduced(engine *e) {
-    e->gradients.reduced_here = true;
-    return e->gradients.reduced_host;
+    gradient_arrays *r = &e->gradients;
+    cuda_device *d = &e->device;
+    if (r->reduced && !r->reduced_here && d->failed == STATUS_OK)
+        d->failed = fetch_reduced(e, &d->failure);
+    r->reduced_here = true;
+    return r->reduced_host;
 }
 
 // ---- The update ----
 
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
-    n->scale = (float)update_scale(r, n->samples);
-    n->lr = r->lr;
-    n->weight_decay = r->weight_decay;
-    memcpy(n->hyper, r->hyper, sizeof n->hyper);
-    n->correction1 = update_bias_correction(r->hyper[HYPER_BETA1], r->step);
-    n->correction2 = update_bias_correction(r->hyper[HYPER_BETA2], r->step);
+    n->update = update_numbers_of(r, n->samples);
     n->result = e->results.pending;
     if (e->model.parameter_groups) memcpy(n->groups, r->groups, sizeof n->groups);
 }

@@ -136,7 +136,7 @@ static void launch_picked(launch_stream s, const cut *c, const ordered_correlati
     }
 }
 
-void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_conv(launch_stream s, const cut *c, const cuda_conv_task *t) {
     if (t->winograd) return cuda_exact_winograd(s, c, t);
     const correlation r = forward_of(c->lanes, c->first, t);
     const int part = t->linear ? long_sum_features(r.terms) : r.terms;
@@ -147,7 +147,7 @@ void cuda_exact_conv(launch_stream s, const cut *c, const conv_task *t) {
         launch_picked<false, false>(s, c, o);
 }
 
-void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t) {
     if (t->winograd) return cuda_exact_winograd_input(s, c, t);
     const correlation r = input_of(c->lanes, c->first, t);
     const ordered_correlation o = {r, r.terms, NULL, t->dx};
@@ -161,7 +161,7 @@ void cuda_exact_conv_input(launch_stream s, const cut *c, const conv_task *t) {
 void cuda_exact_point_products(launch_stream s, const point_products *t) {
     const int lanes = LANE_ROUND, pixels = t->columns / lanes;
     const cut one = {0, 1, lanes, NULL};
-    conv_task c = {};
+    cuda_conv_task c = {};
     c.channel_parts = POINTS;
     c.in = {t->channels, 1, pixels};
     c.out = {t->outputs, 1, pixels};

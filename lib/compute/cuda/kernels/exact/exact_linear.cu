@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(LINEAR_THREADS) sum_linear(cut c, exact
         }
 }
 
-void cuda_exact_linear_weight(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_linear_weight(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const exact_linear l = {t->in.channels, t->out.channels, t->x,
                             t->z,           t->gradients,    t->weight_at};
     const dim3 grid(blocks_for((size_t)l.inputs, LINEAR_THREADS * COLUMNS),

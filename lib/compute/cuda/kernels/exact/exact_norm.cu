@@ -81,21 +81,22 @@ struct element_source {
     const float *z; // of the window's first element
 };
 
-static __device__ __forceinline__ const float *place_of_z(const epilogue_task &t,
+static __device__ __forceinline__ const float *place_of_z(const cuda_epilogue_task &t,
                                                           const element_source &e, int lanes) {
     const bool first = !t.pool || e.argmax == CUT_OFF;
     return e.z + (first ? 0 : window_step(t.size, e.argmax, lanes));
 }
 
-static __device__ __forceinline__ reached_element element_of_y(const epilogue_task &t, affine a,
-                                                               const element_source &e, float z) {
+static __device__ __forceinline__ reached_element element_of_y(const cuda_epilogue_task &t,
+                                                               affine a, const element_source &e,
+                                                               float z) {
     const bool passed = t.pool ? e.argmax != CUT_OFF : passes(t, normalise(t, a, z));
     return {passed ? e.dy : 0.0f, z};
 }
 
 // The sums of dt and of dt · (z - mean) in row y, one element after another. The loads of several
 // are under way together.
-static __device__ __forceinline__ two_floats gradient_row(const cut &c, const epilogue_task &t,
+static __device__ __forceinline__ two_floats gradient_row(const cut &c, const cuda_epilogue_task &t,
                                                           const plane_place &p, int y) {
     enum { AHEAD = 8 };
     const int step = t.pool ? 2 : 1, width = t.size.width / step, height = t.size.height / step;
@@ -129,7 +130,7 @@ static __device__ __forceinline__ two_floats gradient_row(const cut &c, const ep
     return sum;
 }
 
-static __device__ __forceinline__ void write_gradient(const cut &c, const epilogue_task &t,
+static __device__ __forceinline__ void write_gradient(const cut &c, const cuda_epilogue_task &t,
                                                       const plane_place &p, bool leads) {
     const two_floats total = sum_of_rows(t.pool ? t.size.height / 2 : t.size.height, p.live,
                                          [&](int y) { return gradient_row(c, t, p, y); });
@@ -153,7 +154,8 @@ static __device__ __forceinline__ channel_sums add(const channel_sums &x, const 
     return channel_sums{add(x.factors, y.factors), x.dt + y.dt, x.of_xhat + y.of_xhat};
 }
 
-static __global__ void __launch_bounds__(PLANE_THREADS) gradient_in_order(cut c, epilogue_task t) {
+static __global__ void __launch_bounds__(PLANE_THREADS)
+    gradient_in_order(cut c, cuda_epilogue_task t) {
     wait_for_kernels_before();
     const plane_place p = place_in_plane(c, t.size.channels);
     const bool leads = leads_channel(p, t.size.channels);
@@ -186,11 +188,11 @@ void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
     LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
 }
 
-parts_room cuda_exact_epilogue_sums_room(const epilogue_task *t, int lanes, int shards) {
+parts_room cuda_exact_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int shards) {
     return numbers_room(t->size.channels, lanes, shards);
 }
 
-void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const epilogue_task *t) {
+void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     const dim3 block = plane_block(t->pool ? t->size.height / 2 : t->size.height);
     if (c->first >= c->end) return;
     LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);

@@ -28,7 +28,7 @@ template <int Outputs, int Inputs, int Taps, int Stride, int Ahead> struct tile_
 typedef struct exact_weights {
     shape in, out;
     int lanes;
-    int channel_parts; // conv_task
+    int channel_parts; // cuda_conv_task
     int first;         // of these, over all shards
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
     int columns; // weights of an output channel
@@ -321,22 +321,22 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
 
 // ---- Launching ----
 
-static size_t weights_of(const conv_task *t) {
+static size_t weights_of(const cuda_conv_task *t) {
     return (size_t)t->out.channels * (size_t)(t->in.channels * t->kernel_h * t->kernel_w);
 }
 
-static size_t sums_of(const conv_task *t, int lanes, int shards) {
+static size_t sums_of(const cuda_conv_task *t, int lanes, int shards) {
     const size_t groups = (size_t)(shards * t->channel_parts) * groups_of(lanes);
     const size_t floats = groups * ((t->linear ? 0 : weights_of(t)) + (size_t)t->out.channels);
     return (floats + 3) / 4 * 4; // for float4 after them
 }
 
-size_t cuda_exact_workspace(const conv_task *t, int lanes, int shards) {
+size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards) {
     const size_t sums = sums_of(t, lanes, shards);
     return sums + (t->winograd ? cuda_exact_winograd_workspace(t, lanes, shards) : 0);
 }
 
-static exact_weights weights_task(const cut *c, const conv_task *t) {
+static exact_weights weights_task(const cut *c, const cuda_conv_task *t) {
     exact_weights w = {};
     w.in = t->in;
     w.out = t->out;
@@ -357,16 +357,16 @@ static exact_weights weights_task(const cut *c, const conv_task *t) {
     return w;
 }
 
-template <typename S> static size_t teams_of(const conv_task *t) {
+template <typename S> static size_t teams_of(const cuda_conv_task *t) {
     return (size_t)blocks_for((size_t)t->out.channels, S::OUTPUTS) *
            (size_t)rows_across<S>(t->in, t->kernel_h) * (size_t)taps_across<S>(t->kernel_w);
 }
 
-static size_t groups_in(const cut *c, const conv_task *t) {
+static size_t groups_in(const cut *c, const cuda_conv_task *t) {
     return (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
 }
 
-template <typename S> static void launch(launch_stream s, const cut *c, const conv_task *t) {
+template <typename S> static void launch(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const dim3 grid(blocks_for(teams_of<S>(t), TEAMS), groups_of(c->lanes),
                     (unsigned)((c->end - c->first) * t->channel_parts));
     LAUNCH(sum_weights<S>, grid, WEIGHT_THREADS, s, weights_task(c, t));
@@ -374,7 +374,7 @@ template <typename S> static void launch(launch_stream s, const cut *c, const co
 
 // What a position costs, in cycles: the instructions of all warps that share a scheduler, or the
 // latency of loads, whichever is more.
-template <typename S> static size_t position_cost(const cut *c, const conv_task *t) {
+template <typename S> static size_t position_cost(const cut *c, const cuda_conv_task *t) {
     const size_t issue = (size_t)(LOAD_COST * S::LOADS + S::WEIGHTS);
     const size_t warps = teams_of<S>(t) * groups_in(c, t) * GROUP / WARP;
     const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * issue;
@@ -383,7 +383,7 @@ template <typename S> static size_t position_cost(const cut *c, const conv_task 
 }
 
 template <typename One, typename Many>
-static void launch_cheaper(launch_stream s, const cut *c, const conv_task *t) {
+static void launch_cheaper(launch_stream s, const cut *c, const cuda_conv_task *t) {
     if (position_cost<One>(c, t) < position_cost<Many>(c, t))
         launch<One>(s, c, t);
     else
@@ -391,7 +391,7 @@ static void launch_cheaper(launch_stream s, const cut *c, const conv_task *t) {
 }
 
 // Lanes of up to 4 samples share the positions of a row (share_of), and no elements of x.
-static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
+static void launch_direct(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const int stride = c->lanes > 4 && t->kernel_w > 1 ? t->stride_x : 0;
     const bool wide = t->out.width > 16;
     if (t->kernel_w <= 3 && stride == 1 && wide)
@@ -408,13 +408,13 @@ static void launch_direct(launch_stream s, const cut *c, const conv_task *t) {
         launch_cheaper<tile_shape<1, 1, 1, 0, 16>, tile_shape<4, 4, 1, 0, 4>>(s, c, t);
 }
 
-static void add_groups(launch_stream s, const cut *c, const conv_task *t, int parts, size_t n,
+static void add_groups(launch_stream s, const cut *c, const cuda_conv_task *t, int parts, size_t n,
                        size_t at) {
     const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
     LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->gradients, at);
 }
 
-static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
+static void launch_weights(launch_stream s, const cut *c, const cuda_conv_task *t) {
     if (t->winograd)
         cuda_exact_winograd_weight(s, c, t, t->workspace,
                                    t->workspace + sums_of(t, c->lanes, c->end));
@@ -423,7 +423,7 @@ static void launch_weights(launch_stream s, const cut *c, const conv_task *t) {
     add_groups(s, c, t, t->channel_parts, weights_of(t), t->weight_at);
 }
 
-void cuda_exact_weight(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_weight(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const size_t shards = (size_t)(c->end - c->first);
     if (shards == 0) return;
     if (t->linear)

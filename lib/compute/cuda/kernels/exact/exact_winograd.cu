@@ -154,7 +154,7 @@ static size_t floats_of(const cut *c, shape in, shape out) {
     return filter_floats(in, out) + portion_floats(&p, column, 0);
 }
 
-size_t cuda_exact_transforms(const conv_task *t, int lanes, int shards) {
+size_t cuda_exact_transforms(const cuda_conv_task *t, int lanes, int shards) {
     const cut all = {0, shards, lanes, NULL};
     if (!t->winograd) return 0;
     const size_t forward = floats_of(&all, t->in, t->out), input = floats_of(&all, t->out, t->in);
@@ -185,7 +185,7 @@ static void run(launch_stream s, const cut *c, const winograd_task *t) {
     while (next_portion(&w));
 }
 
-void cuda_exact_winograd(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_winograd(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const filter_task filters = {t->out.channels, t->in.channels, t->weight, 9 * t->in.channels, 9,
                                  false,           t->transforms};
     const winograd_task w = {t->in, t->out,  t->pad_y, t->pad_x,     filters,
@@ -193,7 +193,7 @@ void cuda_exact_winograd(launch_stream s, const cut *c, const conv_task *t) {
     run(s, c, &w);
 }
 
-void cuda_exact_winograd_input(launch_stream s, const cut *c, const conv_task *t) {
+void cuda_exact_winograd_input(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const filter_task filters = {t->in.channels, t->out.channels, t->weight, 9, 9 * t->in.channels,
                                  true,           t->transforms};
     const winograd_task w = {t->out, t->in, 2 - t->pad_y, 2 - t->pad_x, filters,

@@ -207,11 +207,11 @@ static __global__ void __launch_bounds__(TRANSFORM_THREADS)
 
 // ---- The whole gradient ----
 
-static size_t weights_of(const conv_task *t) {
+static size_t weights_of(const cuda_conv_task *t) {
     return (size_t)t->in.channels * (size_t)t->out.channels;
 }
 
-static portion portion_of(const cut *c, const conv_task *t, size_t *floats) {
+static portion portion_of(const cut *c, const cuda_conv_task *t, size_t *floats) {
     const size_t column = (size_t)POINTS * (size_t)(t->in.channels + t->out.channels);
     const size_t group = POINTS * weights_of(t);
     const portion p = first_portion(c, t->out, column, group);
@@ -219,14 +219,14 @@ static portion portion_of(const cut *c, const conv_task *t, size_t *floats) {
     return p;
 }
 
-size_t cuda_exact_winograd_workspace(const conv_task *t, int lanes, int shards) {
+size_t cuda_exact_winograd_workspace(const cuda_conv_task *t, int lanes, int shards) {
     const cut all = {0, shards, lanes, NULL};
     size_t floats;
     portion_of(&all, t, &floats);
     return floats;
 }
 
-static term_products products_of(const conv_task *t, const portion *p, float *room) {
+static term_products products_of(const cuda_conv_task *t, const portion *p, float *room) {
     term_products m = {};
     m.outputs = t->out.channels;
     m.channels = t->in.channels;
@@ -241,7 +241,7 @@ static term_products products_of(const conv_task *t, const portion *p, float *ro
     return m;
 }
 
-void cuda_exact_winograd_weight(launch_stream s, const cut *c, const conv_task *t, float *sums,
+void cuda_exact_winograd_weight(launch_stream s, const cut *c, const cuda_conv_task *t, float *sums,
                                 float *room) {
     const size_t weights = weights_of(t);
     size_t floats;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// ownership.h - the groups of a step, the reduction tree above them, and which thread has which.
+//
+// A group is a leaf of the tree. The leaves of a thread are contiguous.
+#ifndef LOCKSTEP_COMPUTE_CPU_OWNERSHIP_H
+#define LOCKSTEP_COMPUTE_CPU_OWNERSHIP_H
+
+#include "base/reduction_tree.h"
+#include "compute/backend.h"
+
+typedef struct group {
+    int shard;   // local number
+    int samples; // 1 … 16
+    int first;   // index of its first sample in the batch
+    bool leads;  // the first group of its shard
+} group;
+
+typedef struct leaf_range {
+    int first, end;
+} leaf_range;
+
+typedef struct ownership {
+    int shards, threads, capacity; // V; groups of this engine, at most
+    // Of all shards: samples and groups of each; first leaf of each, then the leaf count.
+    int *counts, *shard_groups, *shard_leaves;
+    int first_shard, end_shard; // this engine's
+    group *groups;              // this engine's, `count` of them
+    int count;
+    int first_leaf; // of this engine
+    reduction_tree tree;
+    int run_first, run_end; // the local shards being run
+    leaf_range run;         // their leaves
+    leaf_range *leaves;     // of each thread
+    int stack, cover;       // most pending sums of a thread; most nodes of a cover
+} ownership;
+
+// `taken`: take.h. ownership_release() it, even after a failure.
+status ownership_init(ownership *o, const engine_options *options, size_t *taken,
+                      error *err) MUST_CHECK;
+void ownership_release(ownership *o);
+
+// Adapts tree and groups to the sample counts of a batch, and assigns all of its shards; *changed:
+// they were others.
+status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) MUST_CHECK;
+// The next ownership_fit() finds other counts.
+void ownership_forget(ownership *o);
+// Distributes the leaves of local shards [first, end) over the threads.
+void ownership_assign(ownership *o, int first, int end);
+
+// Returns the most sums of a thread that wait at once, while it processes its leaves in order.
+int ownership_stack_needed(const ownership *o, int thread);
+
+// Returns the number of samples of the step, in all shards.
+int ownership_samples(const ownership *o);
+
+static inline int ownership_local_shards(const ownership *o) {
+    return o->end_shard - o->first_shard;
+}
+
+#endif

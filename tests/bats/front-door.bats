@@ -379,7 +379,7 @@ stop_early() {
     chmod +x "$WORK/bin/fetch-cifar"
     DATA='' CIFAR10_FROM='' run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
     [ "$status" -eq 1 ] || fail "$output" "$stderr"
-    [ "$output" = "note      $ARTIFACTS/data/cifar10: DRY_RUN=1 downloads these data first, because keys and times depend on them; nothing is trained" ] || fail "$output"
+    [ "${lines[0]}" = "note      $ARTIFACTS/data/cifar10: DRY_RUN=1 downloads these data first, because keys and times depend on them; nothing is trained" ] || fail "$output"
     DATA='' CIFAR10_FROM=here run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
     [[ $output != *"downloads"* ]] || fail "$output"
 }

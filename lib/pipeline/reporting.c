@@ -172,7 +172,8 @@ out:
 // Prints a line for each run, and the answer to the plan's question.
 static status print_summary(const pipeline *p, const planned_runs *runs, const strvec *command,
                             error *err) {
-    const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
+    const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0 ||
+                          yaml_find(runs->plan, "baseline"); // of runs that are compared
     strvec words = {0};
     char *summary = NULL;
     strvec_add_all(&words, command);

@@ -275,7 +275,7 @@ out:
 }
 
 status report_answer(const results *r, text *out, error *err) {
-    if (!r->plan.count && !r->reproduction)
+    if (!r->plan.count && !r->reproduction && !r->comparison_count)
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
     return write_plain(r, "page.answer", out, err);

@@ -191,13 +191,18 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
     return node;
 }
 
-static yaml_node *item_node(const plan *p, const planned *one) {
-    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
-    yaml_put(node, "name", facts_string(one->name));
-    yaml_put(node, "role", facts_string(roles[one->role]));
+static yaml_node *runs_of(const planned *one) {
+    yaml_node *runs = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < one->runs.count; i++)
         yaml_append(runs, json_new_string(one->runs.runs[i]->name));
-    yaml_put(node, "runs", runs);
+    return runs;
+}
+
+static yaml_node *item_node(const plan *p, const planned *one) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "name", facts_string(one->name));
+    yaml_put(node, "role", facts_string(roles[one->role]));
+    yaml_put(node, "runs", runs_of(one));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", facts_string(one->runs.runs[0]->model_content));
     yaml_put(node, "factors", list_of(one, "factors"));
@@ -280,6 +285,80 @@ static size_t find_fastest(const plan *p) {
     return fastest;
 }
 
+// ---- A sweep of two keys ----
+
+static const yaml_node *value_of(const planned *one, const char *key) {
+    const yaml_node *values = yaml_find(one->entry, "values");
+    const yaml_node *own = values ? yaml_find(values, key) : NULL;
+    return own && own->kind == YAML_SCALAR ? own : NULL;
+}
+
+// Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
+static size_t keys_that_differ(const plan *p, const char *keys[2]) {
+    size_t count = 0;
+    for (size_t k = 0; p->vary && k < p->vary->count; k++) {
+        const char *key = p->vary->items[k]->text;
+        bool differs = false;
+        for (size_t i = 0; i < p->count; i++) {
+            const yaml_node *own = value_of(&p->items[i], key);
+            if (!own) return 0;
+            differs |= strcmp(own->text, value_of(&p->items[0], key)->text) != 0;
+        }
+        if (differs && count < 2) keys[count] = key;
+        count += differs;
+    }
+    return count;
+}
+
+// Adds a value to a list of different ones.
+static void add_value(yaml_node *list, const yaml_node *value) {
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i]->text, value->text) == 0) return;
+    yaml_append(list, yaml_copy(value));
+}
+
+// The variant with these values; null: none.
+static yaml_node *cell_of(const plan *p, const char *const keys[2], const yaml_node *row,
+                          const yaml_node *column) {
+    for (size_t i = 0; i < p->count; i++) {
+        const planned *one = &p->items[i];
+        if (strcmp(value_of(one, keys[0])->text, row->text) != 0) continue;
+        if (strcmp(value_of(one, keys[1])->text, column->text) != 0) continue;
+        yaml_node *node = yaml_new(YAML_MAPPING);
+        yaml_put(node, "name", facts_string(one->name));
+        yaml_put(node, "runs", runs_of(one));
+        return node;
+    }
+    return facts_string(NULL);
+}
+
+// The variants of a sweep of two keys: `rows` of the first, `columns` of the second; null: it is
+// none.
+static yaml_node *grid_of(const plan *p) {
+    const char *keys[2];
+    if (p->ladder || keys_that_differ(p, keys) != 2) return facts_string(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING), *rows = yaml_new(YAML_SEQUENCE);
+    yaml_node *values = yaml_new(YAML_SEQUENCE), *columns = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < p->count; i++) {
+        add_value(values, value_of(&p->items[i], keys[0]));
+        add_value(columns, value_of(&p->items[i], keys[1]));
+    }
+    for (size_t r = 0; r < values->count; r++) {
+        yaml_node *row = yaml_new(YAML_MAPPING), *cells = yaml_new(YAML_SEQUENCE);
+        for (size_t c = 0; c < columns->count; c++)
+            yaml_append(cells, cell_of(p, keys, values->items[r], columns->items[c]));
+        yaml_put(row, "value", yaml_copy(values->items[r]));
+        yaml_put(row, "cells", cells);
+        yaml_append(rows, row);
+    }
+    yaml_put(node, "row_key", facts_string(keys[0]));
+    yaml_put(node, "column_key", facts_string(keys[1]));
+    yaml_put(node, "columns", columns);
+    yaml_put(node, "rows", rows);
+    yaml_free(values);
+    return node;
+}
+
 // Whether loading or computing bounds the time of a step; null: no times.
 static yaml_node *bound_of(const results *r, const planned *one) {
     static const char *const bounds[LOAD_BOUNDS] = {[LOAD_BOUND_LOADER] = "loader",
@@ -311,6 +390,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
         yaml_put(item, "bound", bound_of(r, &p->items[i]));
         yaml_append(items, item);
     }
+    yaml_put(node, "grid", grid_of(p));
     yaml_put(node, "of_time", yaml_new_boolean(is_of_time(p)));
     yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
     yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A standalone page: one file, no script, nothing loaded from elsewhere. Every tag in it is written
 // here: HTML in the page's Markdown is text.
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,19 +174,36 @@ static double share_of(const page_table *t, size_t at) {
     return t->cells[at].kind == PAGE_NUMBER && sum > 0 ? strtod(t->cells[at].text, NULL) / sum : 0;
 }
 
-static void write_table(writer *w, markdown_node *node, const markdown_node *caption, bool matrix) {
+// Where a number lies between the smallest and the largest one of the table.
+static double place_of(const page_table *t, size_t at) {
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = t->columns; i < t->count; i++) {
+        if (t->cells[i].kind != PAGE_NUMBER) continue;
+        const double own = strtod(t->cells[i].text, NULL);
+        least = fmin(least, own);
+        most = fmax(most, own);
+    }
+    if (t->cells[at].kind != PAGE_NUMBER || !(most > least)) return 0;
+    return (strtod(t->cells[at].text, NULL) - least) / (most - least);
+}
+
+// How the cells of a table are shaded.
+typedef double (*shading)(const page_table *t, size_t at);
+
+static void write_table(writer *w, markdown_node *node, const markdown_node *caption,
+                        shading shade_of) {
     static const double darkest = 0.85;
     page_table t;
     page_table_read(node, &t);
     text_format(w->out, "<div class=scroll tabindex=0><table%s>",
-                matrix                    ? " class=m"
+                shade_of                  ? " class=m"
                 : t.columns > FEW_COLUMNS ? " class=w"
                                           : "");
     if (caption) write_prose(w, "<caption>", caption, "</caption>");
     for (size_t i = 0; i < t.count; i++) {
         const bool head = i < t.columns;
         if (i % t.columns == 0) text_append(w->out, i == 0 ? "\n<thead><tr>" : "\n<tr>");
-        write_cell(w, &t.cells[i], matrix && !head ? darkest * share_of(&t, i) : 0, head);
+        write_cell(w, &t.cells[i], shade_of && !head ? darkest * shade_of(&t, i) : 0, head);
         if (i % t.columns == t.columns - 1)
             text_append(w->out, head ? "</tr></thead>\n<tbody>" : "</tr>");
     }
@@ -266,7 +284,7 @@ static void write_block(writer *w, markdown_node *block, bool tight) {
     switch ((int)block->kind) {
     case MARKDOWN_HEADING: write_heading(w, block); break;
     case MARKDOWN_LIST: write_list(w, block); break;
-    case MARKDOWN_TABLE: write_table(w, block, NULL, false); break;
+    case MARKDOWN_TABLE: write_table(w, block, NULL, NULL); break;
     case MARKDOWN_RULE: text_append(w->out, "<hr>\n"); break;
     case MARKDOWN_HTML_BLOCK: element(w->out, "<p>", block->text, "</p>\n"); break;
     case MARKDOWN_CODE_BLOCK:
@@ -313,11 +331,11 @@ static markdown_node *write_figures(writer *w, markdown_node *block) {
 }
 
 // Writes the table that a comment announced, with its caption. Returns the last block of it.
-static markdown_node *write_matrix(writer *w, markdown_node *comment) {
+static markdown_node *write_matrix(writer *w, markdown_node *comment, shading shade_of) {
     markdown_node *caption = page_is_caption(comment->next) ? comment->next : NULL;
     markdown_node *last = caption ? caption : comment;
     if (!last->next || last->next->kind != MARKDOWN_TABLE) return comment;
-    write_table(w, last->next, caption, true);
+    write_table(w, last->next, caption, shade_of);
     return last->next;
 }
 
@@ -374,7 +392,9 @@ static void write_body(writer *w, const markdown_node *root, markdown_node *firs
         if (page_is_comment(n, "folded"))
             w->fold = true;
         else if (page_is_comment(n, "matrix"))
-            n = write_matrix(w, n);
+            n = write_matrix(w, n, share_of);
+        else if (page_is_comment(n, "heat"))
+            n = write_matrix(w, n, place_of);
         else if (page_is_section(n))
             begin_section(w, n, root);
         else if (page_is_subsection(n))

@@ -23,6 +23,8 @@
 //
 //     <!-- matrix -->                            the next table is shaded: by each number's share
 //                                                in its row
+//     <!-- heat -->                              the same: by where a number lies between the
+//                                                smallest and the largest of the table
 //     Its caption.                               may be missing
 //
 //     | | cat | dog |

@@ -174,3 +174,26 @@ YAML
     says out/report.md "No times are shown for loader\_workers-4: it was resumed,"
     says out/report.md "A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3."
 }
+
+@test "a sweep of two keys is a table of accuracies, shaded" {
+    need_tool report
+    need_python
+    local n=0 rate batch seed
+    printf 'schema: lockstep.plan/1\nkind: study\nexperiment: base.yaml\nname: sweep\nvary: [optimizer.lr, global_batch]\nruns:\n' >plan.yaml
+    for rate in 0.01 0.1; do
+        for batch in 32 64 128; do
+            n=$((n + 1))
+            for seed in 1 2 3; do
+                "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "r$n/seed-$seed" name="r$n" seed="$seed" batch="$batch" bits="$n-$seed" right=$((50 + 3 * n + seed))
+            done
+            echo "  - {name: r$n, role: variant, set: [], values: {optimizer.lr: $rate, global_batch: $batch}}" >>plan.yaml
+        done
+    done
+    succeeds "$BIN/report" r? --plan plan.yaml --out out
+    grep -qF '**Best: optimizer.lr 0.1, global\_batch 128, 70.00 % ±' out/report.md || fail "$(head -30 out/report.md)"
+    grep -qF '| **0.01** | 55.00 % | 58.00 % | 61.00 % |' out/report.md
+    grep -qF '| **0.1** | 64.00 % | 67.00 % | 70.00 % |' out/report.md
+    # From the lowest accuracy, which has no shade, to the highest.
+    grep -q 'class=n title="report DIR... --why r1.mean_accuracy">55.00' out/report.html || fail "$(grep -o '<td[^>]*>55.00' out/report.html)"
+    grep -q 'style="background:rgba(var(--shade),0.85)" title="report DIR... --why r6.mean_accuracy">70.00' out/report.html
+}

@@ -19,7 +19,7 @@
 #include "temporary_folder.h"
 
 #define SCHEMA "schema: lockstep.experiment/1\n"
-#define LAYERS \
+#define MODEL_LAYERS \
     "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]\n"
 #define BASE                                                                          \
     SCHEMA "name: base\ntitle: The base\ndataset: cifar10\nmodel: small\n"            \
@@ -31,7 +31,7 @@
 // Every test starts in a new folder.
 static int make_files(void **state) {
     if (enter_folder(state)) return -1;
-    write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
+    write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" MODEL_LAYERS);
     write_file("base.yaml", BASE);
     return 0;
 }
@@ -218,8 +218,9 @@ static void bad_bases_are_refused(void **state) {
 static void names_are_found_in_the_catalogue(void **state) {
     (void)state;
     experiment e;
-    write_file("experiments/models/net.yaml", "schema: lockstep.model/1\nname: top\n" LAYERS);
-    write_file("experiments/R1/models/own.yaml", "schema: lockstep.model/1\nname: own\n" LAYERS);
+    write_file("experiments/models/net.yaml", "schema: lockstep.model/1\nname: top\n" MODEL_LAYERS);
+    write_file("experiments/R1/models/own.yaml",
+               "schema: lockstep.model/1\nname: own\n" MODEL_LAYERS);
     write_file("experiments/R2/other.yaml", BASE "strategy: single\n");
     write_file("experiments/R1/child.yaml", SCHEMA "name: child\nbase: other\nmodel: net\n");
     load("experiments/R1/child.yaml", &e);
@@ -252,7 +253,7 @@ static void names_are_found_in_the_catalogue(void **state) {
 static void the_model_of_a_base_is_relative_to_the_base(void **state) {
     (void)state;
     experiment e;
-    write_file("elsewhere/near.yaml", "schema: lockstep.model/1\nname: near\n" LAYERS);
+    write_file("elsewhere/near.yaml", "schema: lockstep.model/1\nname: near\n" MODEL_LAYERS);
     write_file("elsewhere/base.yaml",
                SCHEMA "name: b\ndataset: cifar10\nmodel: ./near.yaml\nglobal_batch: 8\nepochs: 1\n"
                       "optimizer: {kind: sgd, lr: 1}\n");
@@ -278,7 +279,7 @@ static void studies_find_their_base(void **state) {
     (void)state;
     yaml_node *plan;
     error err;
-    write_file("experiments/models/small.yaml", "schema: lockstep.model/1\nname: s\n" LAYERS);
+    write_file("experiments/models/small.yaml", "schema: lockstep.model/1\nname: s\n" MODEL_LAYERS);
     write_file("experiments/R1/first.yaml", BASE);
     write_file("experiments/R2/grid.yaml", "schema: lockstep.study/1\nname: grid\nbase: first\n"
                                            "vary: {epochs: [1, 2]}\n");

@@ -20,10 +20,10 @@
 
 static char path[FILE_PATH_SIZE];
 
-#define LAYERS(eps, p)                                                             \
+#define MODEL_LAYERS(eps, p)                                                       \
     "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, batch_norm: {eps: " eps \
     "}, relu, flatten, dropout: {p: " p "}, linear: {out: 10}]\n"
-#define MODEL(name, eps, p) "schema: lockstep.model/1\nname: " name "\n" LAYERS(eps, p)
+#define MODEL(name, eps, p) "schema: lockstep.model/1\nname: " name "\n" MODEL_LAYERS(eps, p)
 
 static int make_files(void **state) {
     if (make_folder(state)) return -1;

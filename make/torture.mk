@@ -23,7 +23,10 @@ torture: torture-parts ## Run the torture tests: one line per battery, about an 
 torture-parts: all $(TORTURE)/faults.so $(BARRIER_TEST)
 	@$(MAKE) --no-print-directory MODE=asan torture-asan
 	@$(if $(SLICE),,$(if $(LIBFUZZER),$(MAKE) --no-print-directory MODE=fuzz CC=$(CLANG) torture-fuzzers))
-torture-asan: $(TOOLS:%=$(ASAN_BIN)/%) $(FUZZERS:%=$(OBJ)/fuzzers/%)
+torture-asan: $(TOOLS:%=$(ASAN_BIN)/%) $(FUZZERS:%=$(OBJ)/fuzzers/%) $(OBJ)/share
+# The tools of this mode find the templates and tables of build/bin's.
+$(OBJ)/share: | $(SHARED)
+	@ln -sfnr $(BUILD)/share $@
 torture-fuzzers: $(FUZZERS:%=$(OBJ)/fuzzers/%)
 
 $(TORTURE)/faults.so: tests/torture/faults.c $(OBJ)/flags

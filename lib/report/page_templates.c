@@ -104,15 +104,14 @@ const char *page_word(void *templates, const char *words, const char *word) {
 
 status page_templates_open(page_templates **made, language l, const char *own, error *err) {
     page_templates *t = *made = memory_new(1, sizeof *t);
-    char *share = NULL, *names = NULL;
+    char *file = memory_format("report/%s/names.yaml", language_name(l)), *names = NULL;
     status rc;
-    TRY(plugin_find("report", NULL, &share, err));
+    TRY(plugin_find(file, NULL, &names, err));
     t->own = own;
-    t->folder = memory_format("%s/%s", share, language_name(l));
-    names = memory_format("%s/names.yaml", t->folder);
+    t->folder = memory_format("%.*s", (int)(strrchr(names, '/') - names), names);
     TRY(yaml_read_file(names, &t->names, err));
 out:
-    free(share);
+    free(file);
     free(names);
     return rc;
 }

@@ -199,37 +199,8 @@ a_run() {
     thrice "$1" name="$1" "${@:2}"
 }
 
-write_plan() {
-    cat >plan.yaml <<'YAML'
-schema: lockstep.plan/1
-kind: ladder
-experiment: a.yaml
-from: slow
-to: quick
-runs:
-  - {name: 00-slow, role: start, set: []}
-  - {name: 01-loader-workers, role: step, set: [], factors: [loader-workers], changes: {loader_workers: ["0", "4"]}}
-  - {name: 02-world-size, role: step, set: [], factors: [world-size], changes: {world_size: ["1", "2"]}}
-  - {name: 03-global-batch, role: step, set: [], factors: [global-batch], changes: {global_batch: ["64", "128"]}}
-  - {name: 04-scaled, role: control, set: []}
-  - {name: 05-rest, role: step, set: [], factors: [rest], changes: {augment: ["[]", "x"], seed: ["1", "2"]}}
-YAML
-}
-
-some_runs() {
-    need_tool report
-    need_python
-    write_plan
-    a_run 00-slow ranks=1 epochs=4,4,4.04,3.96,4
-    a_run 01-loader-workers ranks=1 workers=4 epochs=1,1,1.01,0.99,1
-    a_run 02-world-size workers=4 epochs=2,2,2.02,1.98,2
-    a_run 03-global-batch workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=40
-    a_run 04-scaled workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=72
-    a_run 05-rest workers=4 batch=128 epochs=2,2,2.02,1.98,2 right=41 seed=2
-}
-
 @test "the report gives the cost of each step in time and accuracy" {
-    some_runs
+    runs_of_a_ladder
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     says out/report.md '# What makes the difference from slow to quick?'
     # The answer comes first, then the causes, and the steps that made a difference.
@@ -265,7 +236,7 @@ some_runs() {
 @test "a ladder of one step: the step and the total have the same verdict, or none" {
     need_tool report
     need_python
-    write_plan
+    plan_of_a_ladder
     sed -i '/02-world\|03-glob\|05-rest/d' plan.yaml
     local n seconds
     for seconds in 1:1.08:1.09 1.06:1.14:1.15 1.03:1.11:1.1; do
@@ -291,7 +262,7 @@ some_runs() {
 }
 
 @test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {
-    some_runs
+    runs_of_a_ladder
     rm -r 04-scaled
     a_run 04-scaled workers=4 batch=128 right=50
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
@@ -432,7 +403,7 @@ published_runs() {
     need_tool report
     need_python
     local seed
-    write_plan
+    plan_of_a_ladder
     sed -i '/world-size\|scaled\|rest/d' plan.yaml
     for seed in 1 2 3; do
         "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "s/seed-$seed" name=00-slow seed=$seed right=$((70 + seed))
@@ -449,7 +420,7 @@ published_runs() {
 }
 
 @test "a step without comparable times has no time effect, and gives the reason" {
-    some_runs
+    runs_of_a_ladder
     rm -r 02-world-size
     a_run 02-world-size workers=4 host=there epochs=2,2,2.02,1.98,2
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
@@ -463,7 +434,7 @@ published_runs() {
 }
 
 @test "invalid plans, and runs that do not match the plan, are refused" {
-    some_runs
+    runs_of_a_ladder
     a_run other
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
     fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out

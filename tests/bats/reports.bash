@@ -67,6 +67,37 @@ thrice() {
     done
 }
 
+# plan_of_a_ladder: plan.yaml, from slow to quick.
+plan_of_a_ladder() {
+    cat >plan.yaml <<'YAML'
+schema: lockstep.plan/1
+kind: ladder
+experiment: a.yaml
+from: slow
+to: quick
+runs:
+  - {name: 00-slow, role: start, set: []}
+  - {name: 01-loader-workers, role: step, set: [], factors: [loader-workers], changes: {loader_workers: ["0", "4"]}}
+  - {name: 02-world-size, role: step, set: [], factors: [world-size], changes: {world_size: ["1", "2"]}}
+  - {name: 03-global-batch, role: step, set: [], factors: [global-batch], changes: {global_batch: ["64", "128"]}}
+  - {name: 04-scaled, role: control, set: []}
+  - {name: 05-rest, role: step, set: [], factors: [rest], changes: {augment: ["[]", "x"], seed: ["1", "2"]}}
+YAML
+}
+
+# runs_of_a_ladder: that plan and its runs, each executed three times.
+runs_of_a_ladder() {
+    need_tool report
+    need_python
+    plan_of_a_ladder
+    thrice 00-slow name=00-slow ranks=1 epochs=4,4,4.04,3.96,4
+    thrice 01-loader-workers name=01-loader-workers ranks=1 workers=4 epochs=1,1,1.01,0.99,1
+    thrice 02-world-size name=02-world-size workers=4 epochs=2,2,2.02,1.98,2
+    thrice 03-global-batch name=03-global-batch workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=40
+    thrice 04-scaled name=04-scaled workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=72
+    thrice 05-rest name=05-rest workers=4 batch=128 epochs=2,2,2.02,1.98,2 right=41 seed=2
+}
+
 # key_of WORD: the key that make_run.py gives a run with key=WORD.
 key_of() {
     printf %s "$1" | sha256sum | cut -d ' ' -f 1

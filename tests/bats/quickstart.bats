@@ -21,3 +21,8 @@ load helpers
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/artifacts" quickstart
     [[ $output != *running* ]] || fail "$output"
 }
+
+@test "quickstart in a new checkout also builds what the tools read" {
+    succeeds env -u BIN make -C "$ROOT" -n -s BUILD="$WORK/build" ARTIFACTS="$WORK/artifacts" quickstart
+    [[ $output == *"$WORK/build/share/lockstep/report/en/names.yaml"* ]] || fail "$output"
+}

@@ -49,7 +49,7 @@ check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
 	@scripts/check-libm '$(CC)' $(BITS_OBJ)
 check-names: $(LIB) ## Check that no function, header or static function has the name of another
 	@scripts/check-names '$(CC)' $(LIB)
-check-words: ## Check that every text of reports is translated
+check-words: ## Check that every text of audits is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped
 	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md

@@ -13,7 +13,6 @@
 #include "results/published_walk.h"
 #include "results/run_list.h"
 #include "results/seed_group.h"
-#include "words/words.h"
 
 typedef enum planned_role {
     PLANNED_START,

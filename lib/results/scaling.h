@@ -11,7 +11,6 @@
 #include "results/collectives.h"
 #include "results/reasons.h"
 #include "results/seed_group.h"
-#include "words/words.h"
 
 // ---- The model ----
 

@@ -12,8 +12,7 @@
 
 typedef enum language { LANGUAGE_EN, LANGUAGE_ZH, LANGUAGES } language;
 
-// A text that is translated later. Arrays of wordings hold nothing else; elsewhere WORD marks one.
-typedef const char *wording;
+// Marks a text that is translated later.
 #define WORD(english) english
 
 // Returns `english` in language l, or in English if it has no translation. Formats take the same

@@ -117,7 +117,7 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
 # The stylesheet of reports, as a string: a page needs no file next to the tool.
-$(BUILD)/generated/style.h: share/report/style.css
+$(BUILD)/generated/style.h: share/report/style.css | check-build
 	@mkdir -p $(@D); sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< > $@.$$$$ && mv -f $@.$$$$ $@
 $(OBJ)/lib/report/page_html.o: $(BUILD)/generated/style.h
 

@@ -42,10 +42,6 @@ class Case:
         self.launcher, self.rank = launcher, rank
         self.tool = self.words[0]
 
-    def faulty(self, kind):
-        """Is there a trial of such faults? Under MPI only of those that are not MPI's own."""
-        return self.launcher is not MPIRUN or kind == "malloc"
-
     def environment(self):
         """Of the launcher."""
         if self.launcher is TORCHRUN:

@@ -5,9 +5,9 @@
 // open, close, fork, malloc) fails with a typical system error, or SIGKILL ends the process at this
 // call. FAULT=space:BYTES: a disk with so much free space; every write after that fails with
 // ENOSPC. FAULT_ONLY=PROGRAM: only processes of that name are affected; FAULT_RANK=N: of those only
-// the rank that a launcher started as N. FAULT_OWN=1: malloc fails only where Lockstep itself calls
-// it, for MPI does not survive its own. FAULT_COUNT=FILE: a process that ends appends its name and
-// the number of its calls of each kind.
+// the rank that a launcher started as N. FAULT_OWN=1: only the calls of Lockstep itself fail and
+// count, not those of its libraries: MPI hangs if its own fail. FAULT_COUNT=FILE: a process that
+// ends appends its name and the number of its calls of each kind.
 //
 // Calls are counted from the library's constructor on, separately in each process. A forked child
 // continues its parent's count.
@@ -45,34 +45,36 @@ static bool armed, counting, by_kill, limited, own;
     static __typeof__(name) *next; \
     if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name)
 
+// Returns whether calls that return to `caller` fail and count.
+static bool counts(const void *caller) {
+    Dl_info in;
+    return counting && (!own || !dladdr(caller, &in) || !in.dli_fname ||
+                        strcmp(in.dli_fname, program_invocation_name) == 0 ||
+                        strstr(in.dli_fname, "/lockstep-"));
+}
+
 // Returns whether this call fails, and sets errno if so.
-static bool fails(kind k) {
-    if (!counting) return false;
+static bool fails(kind k, const void *caller) {
+    if (!counts(caller)) return false;
     long call = atomic_fetch_add(&calls[k], 1) + 1;
     if (!armed || k != faulty || call != faulty_call) return false;
     if (by_kill) kill(getpid(), SIGKILL);
     errno = kind_errors[k];
     return true;
 }
+#define FAILS(k) fails(k, __builtin_return_address(0))
 
-// Like fails(MALLOC), for a call that returns to `caller`.
-static bool has_no_memory(const void *caller) {
-    Dl_info in;
-    if (own && counting && dladdr(caller, &in) && in.dli_fname &&
-        strcmp(in.dli_fname, program_invocation_name) != 0 && !strstr(in.dli_fname, "/lockstep-"))
-        return false;
-    return fails(MALLOC);
-}
-#define NO_MEMORY has_no_memory(__builtin_return_address(0))
-
-// Returns whether there is no space for so many bytes. A write that does not fit is not done in
-// part.
-static bool is_full(size_t bytes) {
-    if (!limited || atomic_fetch_sub(&room, (long long)bytes) >= (long long)bytes) return false;
+// Returns whether a write of so many bytes fails, or there is no space for them. A write that does
+// not fit is not done in part.
+static bool writes_not(size_t bytes, const void *caller) {
+    if (fails(WRITE, caller)) return true;
+    if (!limited || !counts(caller)) return false;
+    if (atomic_fetch_sub(&room, (long long)bytes) >= (long long)bytes) return false;
     atomic_store(&room, 0);
     errno = ENOSPC;
     return true;
 }
+#define WRITES_NOT(bytes) writes_not(bytes, __builtin_return_address(0))
 
 static void read_fault(const char *text) {
     char name[16] = "";
@@ -121,96 +123,96 @@ __attribute__((destructor)) static void end(void) {
 
 ssize_t read(int fd, void *data, size_t bytes) {
     NEXT(read);
-    return fails(READ) ? -1 : next(fd, data, bytes);
+    return FAILS(READ) ? -1 : next(fd, data, bytes);
 }
 
 ssize_t pread(int fd, void *data, size_t bytes, off_t at) {
     NEXT(pread);
-    return fails(READ) ? -1 : next(fd, data, bytes, at);
+    return FAILS(READ) ? -1 : next(fd, data, bytes, at);
 }
 
 ssize_t write(int fd, const void *data, size_t bytes) {
     NEXT(write);
     // Messages on standard error are no data: a full disk does not swallow them.
-    return (fd != STDERR_FILENO && (fails(WRITE) || is_full(bytes))) ? -1 : next(fd, data, bytes);
+    return (fd != STDERR_FILENO && WRITES_NOT(bytes)) ? -1 : next(fd, data, bytes);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) {
     NEXT(pwrite);
-    return fails(WRITE) || is_full(bytes) ? -1 : next(fd, data, bytes, at);
+    return WRITES_NOT(bytes) ? -1 : next(fd, data, bytes, at);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
     NEXT(writev);
-    return fails(WRITE) ? -1 : next(fd, parts, count);
+    return FAILS(WRITE) ? -1 : next(fd, parts, count);
 }
 
 size_t fread(void *data, size_t size, size_t count, FILE *f) {
     NEXT(fread);
-    if (!fails(READ)) return next(data, size, count, f);
+    if (!FAILS(READ)) return next(data, size, count, f);
     f->_flags |= 0x20; // _IO_ERR_SEEN of glibc: ferror() is true
     return 0;
 }
 
 char *fgets(char *text, int size, FILE *f) {
     NEXT(fgets);
-    if (!fails(READ)) return next(text, size, f);
+    if (!FAILS(READ)) return next(text, size, f);
     f->_flags |= 0x20;
     return NULL;
 }
 
 size_t fwrite(const void *data, size_t size, size_t count, FILE *f) {
     NEXT(fwrite);
-    if (f == stderr || !(fails(WRITE) || is_full(size * count))) return next(data, size, count, f);
+    if (f == stderr || !(WRITES_NOT(size * count))) return next(data, size, count, f);
     f->_flags |= 0x20;
     return 0;
 }
 
 int fflush(FILE *f) {
     NEXT(fflush);
-    return f && f != stderr && fails(WRITE) ? EOF : next(f);
+    return f && f != stderr && FAILS(WRITE) ? EOF : next(f);
 }
 
 int ftruncate(int fd, off_t size) {
     NEXT(ftruncate);
-    return fails(WRITE) ? -1 : next(fd, size);
+    return FAILS(WRITE) ? -1 : next(fd, size);
 }
 
 int fsync(int fd) {
     NEXT(fsync);
-    return fails(FSYNC) ? -1 : next(fd);
+    return FAILS(FSYNC) ? -1 : next(fd);
 }
 
 int fdatasync(int fd) {
     NEXT(fdatasync);
-    return fails(FSYNC) ? -1 : next(fd);
+    return FAILS(FSYNC) ? -1 : next(fd);
 }
 
 // ---- Names ----
 
 int link(const char *from, const char *to) {
     NEXT(link);
-    return fails(LINK) ? -1 : next(from, to);
+    return FAILS(LINK) ? -1 : next(from, to);
 }
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
     NEXT(linkat);
-    return fails(LINK) ? -1 : next(from_folder, from, to_folder, to, flags);
+    return FAILS(LINK) ? -1 : next(from_folder, from, to_folder, to, flags);
 }
 
 int symlink(const char *target, const char *name) {
     NEXT(symlink);
-    return fails(LINK) ? -1 : next(target, name);
+    return FAILS(LINK) ? -1 : next(target, name);
 }
 
 int rename(const char *from, const char *to) {
     NEXT(rename);
-    return fails(RENAME) ? -1 : next(from, to);
+    return FAILS(RENAME) ? -1 : next(from, to);
 }
 
 int renameat(int from_folder, const char *from, int to_folder, const char *to) {
     NEXT(renameat);
-    return fails(RENAME) ? -1 : next(from_folder, from, to_folder, to);
+    return FAILS(RENAME) ? -1 : next(from_folder, from, to_folder, to);
 }
 
 // ---- Opening and closing ----
@@ -228,39 +230,39 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to) {
 int open(const char *path, int flags, ...) {
     NEXT(open);
     MODE_OF(flags, mode)
-    return fails(OPEN) ? -1 : next(path, flags, mode);
+    return FAILS(OPEN) ? -1 : next(path, flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...) {
     NEXT(openat);
     MODE_OF(flags, mode)
-    return fails(OPEN) ? -1 : next(folder, path, flags, mode);
+    return FAILS(OPEN) ? -1 : next(folder, path, flags, mode);
 }
 
 FILE *fopen(const char *path, const char *mode) {
     NEXT(fopen);
-    return fails(OPEN) ? NULL : next(path, mode);
+    return FAILS(OPEN) ? NULL : next(path, mode);
 }
 
 DIR *opendir(const char *path) {
     NEXT(opendir);
-    return fails(OPEN) ? NULL : next(path);
+    return FAILS(OPEN) ? NULL : next(path);
 }
 
 int memfd_create(const char *name, unsigned flags) {
     NEXT(memfd_create);
-    return fails(OPEN) ? -1 : next(name, flags);
+    return FAILS(OPEN) ? -1 : next(name, flags);
 }
 
 int pipe2(int ends[2], int flags) {
     NEXT(pipe2);
-    return fails(OPEN) ? -1 : next(ends, flags);
+    return FAILS(OPEN) ? -1 : next(ends, flags);
 }
 
 // As on Linux, the descriptor is closed whatever close returns.
 int close(int fd) {
     NEXT(close);
-    bool failed = fails(CLOSE);
+    bool failed = FAILS(CLOSE);
     int rc = next(fd);
     if (failed) errno = EIO;
     return failed ? -1 : rc;
@@ -268,7 +270,7 @@ int close(int fd) {
 
 int fclose(FILE *f) {
     NEXT(fclose);
-    bool failed = fails(CLOSE);
+    bool failed = FAILS(CLOSE);
     int rc = next(f);
     if (failed) errno = EIO;
     return failed ? EOF : rc;
@@ -278,14 +280,14 @@ int fclose(FILE *f) {
 
 pid_t fork(void) {
     NEXT(fork);
-    return fails(FORK) ? -1 : next();
+    return FAILS(FORK) ? -1 : next();
 }
 
 int posix_spawnp(pid_t *child, const char *program, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes, char *const arguments[],
                  char *const environment[]) {
     NEXT(posix_spawnp);
-    return fails(FORK) ? EAGAIN : next(child, program, actions, attributes, arguments, environment);
+    return FAILS(FORK) ? EAGAIN : next(child, program, actions, attributes, arguments, environment);
 }
 
 typedef void *thread_main(void *);
@@ -294,7 +296,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_m
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_main *main,
                    void *argument) {
     NEXT(pthread_create);
-    return fails(FORK) ? EAGAIN : next(thread, attributes, main, argument);
+    return FAILS(FORK) ? EAGAIN : next(thread, attributes, main, argument);
 }
 
 // ---- Memory ----
@@ -306,28 +308,28 @@ void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
 void *malloc(size_t bytes) {
-    return NO_MEMORY ? NULL : __libc_malloc(bytes);
+    return FAILS(MALLOC) ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t size) {
-    return NO_MEMORY ? NULL : __libc_calloc(count, size);
+    return FAILS(MALLOC) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *memory, size_t bytes) {
-    return NO_MEMORY ? NULL : __libc_realloc(memory, bytes);
+    return FAILS(MALLOC) ? NULL : __libc_realloc(memory, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes) {
-    return NO_MEMORY ? NULL : __libc_memalign(alignment, bytes);
+    return FAILS(MALLOC) ? NULL : __libc_memalign(alignment, bytes);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t bytes) {
-    if (NO_MEMORY) return ENOMEM;
+    if (FAILS(MALLOC)) return ENOMEM;
     *memory = __libc_memalign(alignment, bytes);
     return *memory ? 0 : ENOMEM;
 }
 
 void *mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t at) {
     NEXT(mmap);
-    return NO_MEMORY ? MAP_FAILED : next(where, bytes, protection, flags, fd, at);
+    return FAILS(MALLOC) ? MAP_FAILED : next(where, bytes, protection, flags, fd, at);
 }

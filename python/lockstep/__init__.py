@@ -14,9 +14,12 @@
 
     lockstep.run("evaluate", "--model", "model.st.zst", "--data", "test.st.zst", "--out", "evaluation")
 
-The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required.
+    lockstep.from_torch(net, torch.zeros(1, 3, 32, 32), "net")      # a torch.nn.Module as a model file and experiments
+
+The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required; PyTorch by from_torch.
 """
 from ._read import Folder, Tensors, read, runs
 from ._tools import ToolError, run
+from ._torch import from_torch
 
-__all__ = ["Folder", "Tensors", "ToolError", "read", "run", "runs"]
+__all__ = ["Folder", "Tensors", "ToolError", "from_torch", "read", "run", "runs"]

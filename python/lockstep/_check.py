@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Compares a translated network with its PyTorch module: the logits of an evaluation, and every tensor after one step.
+
+PyTorch in double precision is the judge. The limits are far above what rounding does (a ReLU near its zero that goes
+another way moves a step by a thousandth), and far below what a wrong layer or option does.
+"""
+import copy
+import os
+import re
+import tempfile
+
+import torch
+
+from ._read import read
+from ._tools import run
+from ._torch import safetensors, state, weights
+
+SAMPLES, RATE = 32, 0.1
+LOGITS, STEP = 1e-4, 3e-2
+SMALL = 1e-2  # a way counts as at least this part of the furthest: that of a bias before batch norm is none
+DRAWN = re.compile(r"(- (?:dropout|dropout2d|stochastic_depth): \{[^}]*\bp: )[0-9.e-]+")  # the rates of random layers
+
+
+class Calm(torch.Tensor):
+    """A tensor that functional dropout passes on."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if "dropout" in function.__name__:
+            return args[0]
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def calm(module):
+    """A copy of a module whose layers draw nothing."""
+    module = copy.deepcopy(module)
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.modules.dropout._DropoutNd):
+            layer.p = 0
+        elif type(layer).__name__ == "StochasticDepth":
+            layer.p = 0.0
+    return module
+
+
+def with_statistics(module, images):
+    """A copy whose batch norms have the statistics of these images: with those of a new network, hardly anything passes
+    through a deep one."""
+    net = calm(module).train()
+    norms = [layer for layer in net.modules() if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 1
+    with torch.no_grad():
+        net(images.as_subclass(Calm))
+    for norm, momentum in zip(norms, momenta):
+        norm.momentum = momentum
+    return net
+
+
+def compare(module, translation, shape):
+    """Returns a text with both differences, and whether it is the same network."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = os.path.join(folder, "data")
+        run("synth-cifar", "-q", "--noise", "--train", str(SAMPLES), "--test", "1", "--shape", "%d,%d,%d" % shape, "--classes",
+            str(max(translation.classes, 2)), "--out", data)
+        samples = read(data + "/train.st.zst")
+        images = torch.tensor(samples["images"]).div(255).sub(0.5).div(0.5)
+        labels = torch.tensor(samples["labels"]).long()
+        net = with_statistics(module, images)
+        logits, after = of_lockstep(net, translation, shape[0], folder)
+    exact_logits, exact, before = of_pytorch(net.double(), translation, images, labels)
+    their_logits, theirs, _ = of_pytorch(net.float(), translation, images, labels)
+    largest = exact_logits.abs().max().item() or 1
+    far = [((value.double() - exact_logits).abs().max() / largest).item() for value in (logits, their_logits)]
+    trained = [name for name in exact if name.endswith((".weight", ".bias"))]
+    least = SMALL * max(rms(exact[name] - before[name]) for name in trained)
+    ours, their = [{name: rms(result[name].double() - exact[name]) / max(rms(exact[name] - before[name]), least) for name in exact}
+                   for result in (after, theirs)]
+    worst = max(ours, key=ours.get)
+    same = far[0] <= LOGITS and ours[worst] <= STEP and set(after) == set(exact)
+    return "\n".join([
+        "distance from PyTorch in double precision   Lockstep   PyTorch in single precision",
+        "logits, of the largest                      %8.1e   %8.1e" % tuple(far),
+        "a step of SGD, of a tensor's way            %8.1e   %8.1e   (most: %s)" % (ours[worst], max(their.values()), worst),
+        "the same network" if same else "NOT the same network"]), same
+
+
+def rms(tensor):
+    return tensor.double().pow(2).mean().sqrt().item()
+
+
+def of_lockstep(net, translation, channels, folder):
+    """Logits, and tensors after a step."""
+    model, init, trained = [os.path.join(folder, name) for name in ("model.yaml", "init.safetensors", "trained")]
+    with open(translation.paths["model"], encoding="utf-8") as file, open(model, "w", encoding="utf-8") as out:
+        out.write(DRAWN.sub(r"\g<1>0", file.read()))
+    with open(init, "wb") as file:
+        file.write(safetensors(weights(net, translation)))
+    half = ", ".join(["0.5"] * channels)
+    with open(folder + "/check.yaml", "w", encoding="utf-8") as out:
+        out.write("schema: lockstep.experiment/1\nname: check\ndataset: synthetic\nmodel: model.yaml\nglobal_batch: %d\nepochs: 1\n"
+                  "normalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n" % (SAMPLES, half, half, RATE))
+    data = folder + "/data/train.st.zst"
+    run("train-single", "-q", "--experiment", folder + "/check.yaml", "--init", init, "--train", data, "--out", trained)
+    half = half.replace(" ", "")
+    run("evaluate", "-q", "--model", init, "--architecture", model, "--mean", half, "--std", half, "--data", data,
+        "--out", folder + "/evaluated")
+    after = {name: torch.tensor(value) for name, value in read(trained + "/model.st.zst").items()}
+    return torch.tensor(read(folder + "/evaluated/predictions.st.zst")["logits"]), after
+
+
+def of_pytorch(net, translation, images, labels):
+    """Logits, and tensors after and before a step."""
+    net = copy.deepcopy(net)
+    x = images.to(next(net.parameters()).dtype)
+    with torch.no_grad():
+        logits = first(net.eval()(x))
+    before = {name: value.clone() for name, value in state(net.state_dict(), translation).items()}
+    optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=RATE)
+    torch.nn.functional.cross_entropy(first(net.train()(x.as_subclass(Calm))), labels).backward()
+    optimizer.step()
+    return logits.double(), state(net.state_dict(), translation), before
+
+
+def first(outputs):
+    return outputs[0] if isinstance(outputs, tuple) else outputs

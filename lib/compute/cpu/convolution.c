@@ -11,7 +11,7 @@ static view part_of(view v, const layer *l, int part) {
 
 // Without its weights.
 static conv_task task_of(const group_work *g, const unit *u, int part) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     const int outputs = l->out.channels / layer_groups(l);
     return (conv_task){.in = part_of(place_view(u->x, group_memory(g, u->x)), l, part),
                        .out = part_of(place_view(u->z, g->memory), l, part),
@@ -26,7 +26,7 @@ static conv_task task_of(const group_work *g, const unit *u, int part) {
 }
 
 void convolution_forward(const group_work *g, const unit *u) {
-    for (int part = 0; part < layer_groups(u->layers.anchor); part++) {
+    for (int part = 0; part < layer_groups(u->layers->anchor); part++) {
         conv_task t = task_of(g, u, part);
         t.packed = g->e->packed + u->packed + (size_t)part * u->packed_part;
         g->e->kernels->conv(&t, u->block);
@@ -35,7 +35,7 @@ void convolution_forward(const group_work *g, const unit *u) {
 
 // The strides and padding are the layer's.
 static conv_task input_task(const group_work *g, const unit *u, float *dx, int part) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     view out = place_view(u->dx, g->memory);
     out.data = dx;
     conv_task t = task_of(g, u, part);
@@ -46,7 +46,7 @@ static conv_task input_task(const group_work *g, const unit *u, float *dx, int p
 }
 
 void convolution_input(const group_work *g, const unit *u, float *dx) {
-    for (int part = 0; part < layer_groups(u->layers.anchor); part++) {
+    for (int part = 0; part < layer_groups(u->layers->anchor); part++) {
         conv_task t = input_task(g, u, dx, part);
         t.packed = g->e->packed + u->packed_transposed + (size_t)part * u->packed_transposed_part;
         g->e->kernels->conv_input(&t, u->block_transposed);
@@ -61,7 +61,7 @@ conv_task convolution_winograd(const group_work *g, const unit *u, const float *
 
 conv_task convolution_winograd_input(const group_work *g, const unit *u, const float *filters,
                                      float *dx) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     conv_task t = input_task(g, u, dx, 0);
     t.packed = filters;
     t.pad_y = l->kernel_h - 1 - l->pad_h;
@@ -70,7 +70,7 @@ conv_task convolution_winograd_input(const group_work *g, const unit *u, const f
 }
 
 void convolution_weights(const group_work *g, const unit *u, float *dw, float *db) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     const int outputs = l->out.channels / layer_groups(l);
     const size_t weights = layer_weights(l) / (size_t)layer_groups(l);
     for (int part = 0; part < layer_groups(l); part++) {

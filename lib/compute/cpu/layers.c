@@ -7,7 +7,7 @@
 // ---- Anchors; convolution.c has the other ----
 
 static void linear_forward(const group_work *g, const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     const linear_task t = {.inputs = (int)shape_size(l->in),
                            .outputs = (int)shape_size(l->out),
                            .weight = g->e->parameters + l->weight,
@@ -18,7 +18,7 @@ static void linear_forward(const group_work *g, const unit *u) {
 }
 
 static void linear_input(const group_work *g, const unit *u, float *dx) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     const linear_task t = {.inputs = (int)shape_size(l->in),
                            .outputs = (int)shape_size(l->out),
                            .weight = g->e->parameters + l->weight,
@@ -28,7 +28,7 @@ static void linear_input(const group_work *g, const unit *u, float *dx) {
 }
 
 static void linear_weights(const group_work *g, const unit *u, float *dw, float *db) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     const linear_weight_task t = {.inputs = (int)shape_size(l->in),
                                   .outputs = (int)shape_size(l->out),
                                   .x = group_memory(g, u->x) + u->x.offset,
@@ -44,8 +44,8 @@ static void linear_weights(const group_work *g, const unit *u, float *dw, float 
 
 static layer_task task_of(const group_work *g, const unit *u, float *dx) {
     const execution *e = g->e;
-    const layer *l = u->layers.unfused;
-    const unit_source *second = &u->layers.second;
+    const layer *l = u->layers->unfused;
+    const unit_source *second = &u->layers->second;
     layer_task t = {.l = l,
                     .x = group_view(g, u->x, l->in),
                     .y = place_view(u->y, g->memory),

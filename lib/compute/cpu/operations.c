@@ -10,22 +10,22 @@
 
 // z = x, or x plus the second source.
 static void run_sum(const group_work *g, const unit *u) {
-    const shape s = u->layers.sum ? u->layers.x : u->x.size;
+    const shape s = u->layers->sum ? u->layers->x : u->x.size;
     const view x = group_view(g, u->x, s), z = group_view(g, u->z, s);
-    const view second = u->layers.sum ? group_view(g, u->second, s) : x;
-    g->e->kernels->sum(&x, u->layers.sum ? &second : NULL, &z);
+    const view second = u->layers->sum ? group_view(g, u->second, s) : x;
+    g->e->kernels->sum(&x, u->layers->sum ? &second : NULL, &z);
 }
 
 // Of the logits, or of their gradients.
 static void scale_logits(const group_work *g, const unit *u) {
-    if (!u->layers.scale) return;
+    if (!u->layers->scale) return;
     const view z = place_view(u->z, g->memory);
-    const layer_task t = {.l = u->layers.scale, .x = z, .y = z};
+    const layer_task t = {.l = u->layers->scale, .x = z, .y = z};
     g->e->kernels->layers[t.l->kind].forward(&t);
 }
 
 static void run_anchor(const group_work *g, const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     if (!l) {
         run_sum(g, u);
         return;
@@ -48,8 +48,8 @@ static void pass_gradient(const group_work *g, const float *gradient, unit_sourc
 // Where the kernels of a unit write the gradient of x: to its place, or apart if it is added to the
 // gradient there.
 static float *input_gradient(const group_work *g, const unit *u) {
-    if (u->layers.first) return NULL;
-    return u->layers.source.adds ? g->added : g->memory + u->dx.offset;
+    if (u->layers->first) return NULL;
+    return u->layers->source.adds ? g->added : g->memory + u->dx.offset;
 }
 
 static void add_gradient(const group_work *g, const unit *u) {
@@ -58,17 +58,17 @@ static void add_gradient(const group_work *g, const unit *u) {
 }
 
 static void run_anchor_input(const group_work *g, const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     if (l) {
         cpu_anchors[l->kind].backward(g, u, input_gradient(g, u));
         return;
     }
-    pass_gradient(g, g->memory + u->z.offset, u->layers.source, u->dx);
-    if (u->layers.sum) pass_gradient(g, g->memory + u->z.offset, u->layers.second, u->second_dx);
+    pass_gradient(g, g->memory + u->z.offset, u->layers->source, u->dx);
+    if (u->layers->sum) pass_gradient(g, g->memory + u->z.offset, u->layers->second, u->second_dx);
 }
 
 static void run_anchor_weights(const group_work *g, const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     cpu_anchors[l->kind].weights(g, u, g->gradients + l->weight,
                                  l->has_bias ? g->gradients + l->bias : NULL);
 }
@@ -78,21 +78,21 @@ static epilogue_task epilogue(const group_work *g, const unit *u) {
     epilogue_task t = {.z = place_view(u->z, g->memory),
                        .y = place_view(u->y, group_memory(g, u->y)),
                        .argmax = group_choices(g, u),
-                       .activation = unit_epilogue_activation(&u->layers),
-                       .pool = u->layers.pool,
-                       .adds = u->layers.plus,
+                       .activation = unit_epilogue_activation(u->layers),
+                       .pool = u->layers->pool,
+                       .adds = u->layers->plus,
                        .samples = g->samples,
                        .dy = g->memory + u->dy.offset};
     if (t.adds) t.second = group_view(g, u->second, u->z.size);
-    if (!u->layers.norm) return t;
+    if (!u->layers->norm) return t;
     if (!g->group) {
-        t.scale = e->norm.run_scale + u->layers.norm_channel;
-        t.shift = e->norm.run_shift + u->layers.norm_channel;
+        t.scale = e->norm.run_scale + u->layers->norm_channel;
+        t.shift = e->norm.run_shift + u->layers->norm_channel;
         return t;
     }
     const size_t channels = e->placement.list.norm_channels;
-    const size_t shard = (size_t)g->group->shard * channels + u->layers.norm_channel;
-    const size_t own = (size_t)g->index * channels + u->layers.norm_channel;
+    const size_t shard = (size_t)g->group->shard * channels + u->layers->norm_channel;
+    const size_t own = (size_t)g->index * channels + u->layers->norm_channel;
     t.scale = e->norm.scale + shard;
     t.shift = e->norm.shift + shard;
     t.mean = e->norm.mean + shard;
@@ -130,13 +130,13 @@ static void put_gradients(const group_work *g, size_t at, const float *values, s
 // A shard's statistics enter the sum once, with its first group.
 static void run_statistics(const group_work *g, const unit *u) {
     const execution *e = g->e;
-    const size_t channels = (size_t)u->layers.norm->out.channels;
+    const size_t channels = (size_t)u->layers->norm->out.channels;
     const size_t shard =
-        (size_t)g->group->shard * e->placement.list.norm_channels + u->layers.norm_channel;
+        (size_t)g->group->shard * e->placement.list.norm_channels + u->layers->norm_channel;
     const bool leads = g->group->leads;
-    put_gradients(g, e->program->parameters + u->layers.norm->mean,
+    put_gradients(g, e->program->parameters + u->layers->norm->mean,
                   leads ? e->norm.weighted_mean + shard : NULL, channels);
-    put_gradients(g, e->program->parameters + u->layers.norm->variance,
+    put_gradients(g, e->program->parameters + u->layers->norm->variance,
                   leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
@@ -144,14 +144,14 @@ static void run_epilogue_sums(const group_work *g, const unit *u) {
     const execution *e = g->e;
     const epilogue_task t = epilogue_gradient(g, u);
     e->kernels->epilogue_backward_sums(&t);
-    const size_t channels = (size_t)u->layers.norm->out.channels;
-    put_gradients(g, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    put_gradients(g, u->layers.norm->bias, t.sum_dy, channels);
+    const size_t channels = (size_t)u->layers->norm->out.channels;
+    put_gradients(g, u->layers->norm->weight, t.sum_dy_xhat, channels);
+    put_gradients(g, u->layers->norm->bias, t.sum_dy, channels);
 }
 
 static void run_moments(const group_work *g, const unit *u) {
     const execution *e = g->e;
-    const size_t own = (size_t)g->index * e->placement.list.norm_channels + u->layers.norm_channel;
+    const size_t own = (size_t)g->index * e->placement.list.norm_channels + u->layers->norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
@@ -177,12 +177,12 @@ static void run_loss(const group_work *g, const unit *u) {
 
 // No unit here reads the output.
 static void run_send(const group_work *g, const unit *u) {
-    exchange_send(g, u->layers.last ? u->z : u->y);
+    exchange_send(g, u->layers->last ? u->z : u->y);
 }
 
 static void run_receive_gradient(const group_work *g, const unit *u) {
     const float *losses = g->e->part.losses;
-    exchange_receive(g, u->layers.last ? u->z : u->dy);
+    exchange_receive(g, u->layers->last ? u->z : u->dy);
     scale_logits(g, u);
     put_loss(g, losses ? losses[g->index] : 0);
 }
@@ -231,7 +231,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_LOSS: run_loss(g, u); break;
     case OP_EPILOGUE_ACTIVATION: run_epilogue_activation(g, u); break;
     case OP_EPILOGUE_SECOND:
-        pass_gradient(g, g->memory + u->dy.offset, u->layers.second, u->second_dx);
+        pass_gradient(g, g->memory + u->dy.offset, u->layers->second, u->second_dx);
         break;
     case OP_EPILOGUE_SUMS: run_epilogue_sums(g, u); break;
     case OP_STATISTICS: run_statistics(g, u); break;

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/cores.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -273,7 +273,7 @@ status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
                    .math = "exact",
                    .tta = "none",
                    .top = 5,
-                   .threads = sysconf(_SC_NPROCESSORS_ONLN)};
+                   .threads = cores_usable()};
     evaluate_settings *s = &a.settings;
     const cli_option options[] = {
         {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},

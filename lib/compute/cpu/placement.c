@@ -50,6 +50,7 @@ static bool computes_again(const unit_list *list, int index) {
 
 status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
     status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
+    list->cut = true;
     for (int i = 0; i < list->count; i++)
         list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
                                                 .again = computes_again(list, i),

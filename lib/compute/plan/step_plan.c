@@ -7,28 +7,34 @@
 #include "base/memory.h"
 
 const operation_traits operation_kind_traits[OPERATION_KINDS] = {
-    [OP_LOAD] = {.name = "load", .phase = PHASE_LOAD},
+    [OP_LOAD] = {.name = "load", .phase = PHASE_LOAD, .cut = CUT_AREAS},
     [OP_RECEIVE] = {.name = "receive", .phase = PHASE_COPY},
-    [OP_ANCHOR] = {.name = "anchor", .phase = PHASE_FORWARD},
-    [OP_MOMENTS] = {.name = "moments", .phase = PHASE_FORWARD},
+    [OP_ANCHOR] = {.name = "anchor", .phase = PHASE_FORWARD, .cut = CUT_AREAS},
+    [OP_MOMENTS] = {.name = "moments", .phase = PHASE_FORWARD, .cut = CUT_CHANNELS},
     [OP_NORM] = {.name = "norm", .phase = PHASE_FORWARD, .joins = true},
-    [OP_EPILOGUE] = {.name = "epilogue", .phase = PHASE_FORWARD},
+    [OP_EPILOGUE] = {.name = "epilogue", .phase = PHASE_FORWARD, .cut = CUT_AREAS},
     [OP_UNFUSED] = {.name = "unfused", .phase = PHASE_FORWARD},
     [OP_SEND] = {.name = "send", .phase = PHASE_COPY},
     [OP_LOSS] = {.name = "loss", .phase = PHASE_FORWARD},
     [OP_RECEIVE_GRADIENT] = {.name = "receive gradient", .phase = PHASE_COPY},
-    [OP_EPILOGUE_ACTIVATION] = {.name = "activation gradient", .phase = PHASE_BACKWARD},
-    [OP_EPILOGUE_SECOND] = {.name = "gradient of second", .phase = PHASE_BACKWARD},
-    [OP_EPILOGUE_SUMS] = {.name = "sums", .phase = PHASE_BACKWARD},
+    [OP_EPILOGUE_ACTIVATION] = {.name = "activation gradient",
+                                .phase = PHASE_BACKWARD,
+                                .cut = CUT_CHANNELS},
+    [OP_EPILOGUE_SECOND] = {.name = "gradient of second",
+                            .phase = PHASE_BACKWARD,
+                            .cut = CUT_AREAS},
+    [OP_EPILOGUE_SUMS] = {.name = "sums", .phase = PHASE_BACKWARD, .cut = CUT_CHANNELS},
     [OP_STATISTICS] = {.name = "statistics", .phase = PHASE_BACKWARD},
     [OP_NORM_BACKWARD] = {.name = "norm gradient", .phase = PHASE_BACKWARD, .joins = true},
     [OP_BARRIER] = {.name = "barrier", .phase = PHASE_BACKWARD, .joins = true},
-    [OP_EPILOGUE_BACKWARD] = {.name = "epilogue gradient", .phase = PHASE_BACKWARD},
-    [OP_EPILOGUE_AGAIN] = {.name = "epilogue again", .phase = PHASE_BACKWARD},
-    [OP_ANCHOR_WEIGHTS] = {.name = "weight gradient", .phase = PHASE_BACKWARD},
-    [OP_ANCHOR_INPUT] = {.name = "input gradient", .phase = PHASE_BACKWARD},
+    [OP_EPILOGUE_BACKWARD] = {.name = "epilogue gradient",
+                              .phase = PHASE_BACKWARD,
+                              .cut = CUT_AREAS},
+    [OP_EPILOGUE_AGAIN] = {.name = "epilogue again", .phase = PHASE_BACKWARD, .cut = CUT_AREAS},
+    [OP_ANCHOR_WEIGHTS] = {.name = "weight gradient", .phase = PHASE_BACKWARD, .cut = CUT_CHANNELS},
+    [OP_ANCHOR_INPUT] = {.name = "input gradient", .phase = PHASE_BACKWARD, .cut = CUT_AREAS},
     [OP_UNFUSED_BACKWARD] = {.name = "unfused gradient", .phase = PHASE_BACKWARD},
-    [OP_ADD_GRADIENT] = {.name = "add gradient", .phase = PHASE_BACKWARD},
+    [OP_ADD_GRADIENT] = {.name = "add gradient", .phase = PHASE_BACKWARD, .cut = CUT_AREAS},
     [OP_SEND_GRADIENT] = {.name = "send gradient", .phase = PHASE_COPY},
 };
 
@@ -65,7 +71,9 @@ static void close_superstep(step_plan *plan, bool joins) {
 
 static void add(step_plan *plan, operation_kind kind, int unit) {
     const int ranges = plan->range_count;
-    plan->operations[plan->operation_count++] = (operation){kind, unit, ranges, ranges};
+    operation *op = &plan->operations[plan->operation_count++];
+    *op = (operation){kind, unit, ranges, ranges, CUT_NOT};
+    if (plan->units->cut) op->cut = slices_cut_of(plan, op);
     if (operation_kind_traits[kind].joins) close_superstep(plan, true);
 }
 

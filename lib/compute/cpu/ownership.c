@@ -62,17 +62,21 @@ static void list_groups(ownership *o, const batch *b) {
     o->count = n;
 }
 
-// A thread of a crew does this part of the work of a thread by itself in the same time: slices are
-// not equal, and what one writes the next one reads from another core's cache. Below it, as with 64
-// images on three threads, threads also share groups of which there are enough.
-static const double CREW_EFFICIENCY = 0.8;
+// What each further thread of a crew adds to the time of all, as a part of the work of one: slices
+// are not equal, and what one thread writes the next one reads from another core's cache. Threads
+// also share groups of which there are enough, if that gains more: 64 images on three threads.
+static const double SHARING = 0.15;
+
+static double speed_of(int size) {
+    return size / (1 + SHARING * (size - 1));
+}
 
 int ownership_crews(int groups, int threads) {
     int best = threads;
     double least = INFINITY;
     for (int crews = threads; crews >= 1; crews--) {
         const int size = threads / crews, most = (groups + crews - 1) / crews;
-        const double time = most / (size > 1 ? size * CREW_EFFICIENCY : 1);
+        const double time = most / speed_of(size);
         if (crews > groups || time >= least) continue;
         least = time;
         best = crews;

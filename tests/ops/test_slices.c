@@ -22,19 +22,20 @@ typedef struct network {
 } network;
 
 static const network networks[] = {
-    {"strides, pools, batch norm", "[3, 21, 19]",
-     "[conv: {out: 7, kernel: 5, padding: 2}, batch_norm, relu, max_pool: {size: 2}, conv: {out: "
+    {"strides, pools, batch norm", "[3, 59, 47]",
+     "[conv: {out: 7, kernel: 5, stride: 2, padding: 2}, batch_norm, relu, max_pool: {size: 2}, "
+     "conv: {out: "
      "13, kernel: 3, stride: 2, padding: 1}, batch_norm, gelu, conv: {out: 9, kernel: [3, 2]}, "
      "relu, flatten, linear: {out: 75}, batch_norm, relu, linear: {out: 75}]"},
     {"without batch norm", "[3, 21, 19]",
      "[conv: {out: 7, kernel: 4}, relu, max_pool: {size: 2}, conv: {out: 5, kernel: 3, padding: "
      "1}, silu, max_pool: {size: 3, stride: 2}, conv: {out: 33, kernel: 2}, dropout: {p: 0.3}, "
      "flatten, linear: {out: 75}, relu, linear: {out: 75}]"},
-    {"winograd", "[3, 15, 13]",
+    {"winograd", "[3, 17, 15]",
      "[conv: {out: 19, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 33, kernel: 3, "
      "padding: 1}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 37, kernel: 3, padding: 1}, "
      "relu, avg_pool: {size: 3}, flatten, linear: {out: 75}]"},
-    {"residual, groups of channels", "[3, 13, 11]",
+    {"residual, groups of channels", "[3, 17, 15]",
      "[conv: {name: a, out: 18, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, conv: {out: "
      "18, kernel: 3, padding: 1, groups: 3}, batch_norm, add: {with: b}, relu: {name: c}, conv: "
      "{out: 18, kernel: 1}, group_norm: {groups: 6}, gelu, add: {with: c}, conv: {out: 18, "

@@ -64,13 +64,8 @@ enum {
     MAX_ROWS = 1024
 }; // groups of a shard, or shards, that fit on the stack; checked when the engine is opened
 
-typedef struct channel_part {
-    int first, end;
-} channel_part;
-
-static channel_part part_of(const norm_step *n) {
-    const int channels = n->u->layers->norm->out.channels, members = team_size(n->team);
-    return (channel_part){channels * n->member / members, channels * (n->member + 1) / members};
+static slice_range part_of(const norm_step *n) {
+    return slice_of((op_slice){n->member, team_size(n->team)}, n->u->layers->norm->out.channels);
 }
 
 static double positions(const unit *u) {
@@ -162,7 +157,7 @@ bool batch_norm_forward(const norm_step *n) {
     const execution *e = n->e;
     const unit *u = n->u;
     const ownership *o = n->owners;
-    const channel_part part = part_of(n);
+    const slice_range part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = o->run_first; s < o->run_end; s++) {
@@ -220,7 +215,7 @@ bool batch_norm_backward(const norm_step *n) {
     const execution *e = n->e;
     const unit *u = n->u;
     const ownership *o = n->owners;
-    const channel_part part = part_of(n);
+    const slice_range part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = o->run_first; s < o->run_end; s++) {
@@ -278,7 +273,7 @@ static void follow(float *running, float statistic, double weight, double moment
             (float)((1.0 - momentum) * (double)*running + momentum * ((double)statistic / weight));
 }
 
-void batch_norm_update(const execution *e, const ownership *o, const float *reduced) {
+void batch_norm_update(const execution *e, const ownership *o, const float *reduced, op_slice s) {
     const float *statistics = reduced + e->program->parameters;
     for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
@@ -288,7 +283,8 @@ void batch_norm_update(const execution *e, const ownership *o, const float *redu
         for (int v = 0; v < shards; v++) elements += count[v];
         for (int v = 0; v < shards; v++)
             if ((e->options.sync_batch_norm ? elements : count[v]) >= 2) with_variance += count[v];
-        for (int c = 0; c < u->layers->norm->out.channels; c++) {
+        const slice_range own = slice_of(s, u->layers->norm->out.channels);
+        for (int c = own.first; c < own.end; c++) {
             const size_t mean = u->layers->norm->mean + (size_t)c,
                          variance = u->layers->norm->variance + (size_t)c;
             follow(&e->buffers[mean], statistics[mean], elements, u->layers->norm->momentum);

@@ -128,6 +128,15 @@ static slice_area channels_of_slice(const group_work *g, shape s) {
     return (slice_area){{0, s.height}, slice_of(g->slice, s.channels)};
 }
 
+// With batch norm, which sums over channels before and after, rather channels than rows: a thread
+// then has most of what it writes in its own cache.
+static slice_area elements_of_slice(const group_work *g, const unit *u) {
+    const int rows = u->y.size.height, channels = u->y.size.channels;
+    if (!u->layers->norm) return slice_area_of(g->slice, rows, channels);
+    const slice_area turned = slice_area_of(g->slice, channels, rows);
+    return (slice_area){turned.columns, turned.rows};
+}
+
 // The elements of y in an area, and those of z that they are made of: an odd row that no window
 // covers belongs to the last one.
 static epilogue_task epilogue_part(const group_work *g, const unit *u, epilogue_task t,
@@ -257,13 +266,13 @@ static void run_load(const group_work *g) {
 }
 
 static void run_epilogue(const group_work *g, const unit *u) {
-    const slice_area own = slice_area_of(g->slice, u->y.size.height, u->y.size.channels);
+    const slice_area own = elements_of_slice(g, u);
     const epilogue_task t = epilogue_part(g, u, epilogue(g, u), own);
     g->e->kernels->epilogue_forward(&t);
 }
 
 static void run_epilogue_backward(const group_work *g, const unit *u) {
-    const slice_area own = slice_area_of(g->slice, u->y.size.height, u->y.size.channels);
+    const slice_area own = elements_of_slice(g, u);
     const epilogue_task t = epilogue_part(g, u, epilogue_gradient(g, u), own);
     g->e->kernels->epilogue_backward(&t);
 }

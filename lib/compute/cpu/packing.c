@@ -15,11 +15,12 @@ static void pack(const execution *e, const unit *u, bool transpose) {
 // Without Winograd's algorithm: for the forward pass and, where it is needed, for the input
 // gradient.
 static void pack_all(const execution *e, int member) {
-    for (int i = member; i < e->placement.list.count; i += e->options.threads) {
+    const int members = e->options.threads;
+    for (int i = 0, copies = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers->anchor || u->layers->anchor->kind != LAYER_CONV || u->winograd) continue;
-        pack(e, u, false);
-        if (u->packed_transposed) pack(e, u, true);
+        if (copies++ % members == member) pack(e, u, false);
+        if (u->packed_transposed && copies++ % members == member) pack(e, u, true);
     }
 }
 

@@ -77,7 +77,7 @@ static void update_body(void *argument, int member) {
                      .gradient = g->reduced};
     update_part(r, &t, first, end);
     m->digest = x->kernels->digest(x->parameters, first, end - first);
-    if (member == 0) batch_norm_update(x, &e->ownership, g->reduced);
+    batch_norm_update(x, &e->ownership, g->reduced, slice);
     member_mark(m, PHASE_UPDATE);
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);

@@ -80,10 +80,4 @@ static inline bool slice_is_empty(slice_area a) {
     return a.rows.first >= a.rows.end || a.columns.first >= a.columns.end;
 }
 
-struct step_plan;
-struct operation;
-
-// Returns how an operation of a plan is cut: CUT_NOT if it is too small to gain by it.
-operation_cut slices_cut_of(const struct step_plan *plan, const struct operation *op);
-
 #endif

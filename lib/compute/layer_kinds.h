@@ -21,24 +21,24 @@
 // (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
 #define SMOOTH_LAYERS(ROW, to)                                                     \
     ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU, \
-        .torch = "nn.GELU")                                                        \
+        .apart = APART_CHANNELS, .torch = "nn.GELU")                               \
     ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
-        .torch = "nn.SiLU")
+        .apart = APART_CHANNELS, .torch = "nn.SiLU")
 
 // Layers that can be a unit by themselves.
 #define UNFUSED_LAYERS(ROW, to)                                                                    \
     SMOOTH_LAYERS(ROW, to)                                                                         \
     ROW(to, SCALE, scale, scale, .role = ROLE_SCALE, .activation = ACTIVATION_SCALE,               \
-        .torch = "Scale")                                                                          \
+        .apart = APART_CHANNELS, .torch = "Scale")                                                 \
     ROW(to, MAX_POOL, max_pool, pool, .role = ROLE_POOL, .has_choices = true, .prefix = "pool",    \
-        .torch = "nn.MaxPool2d", .onnx = "MaxPool")                                                \
+        .apart = APART_CHANNELS, .torch = "nn.MaxPool2d", .onnx = "MaxPool")                       \
     ROW(to, AVG_POOL, avg_pool, pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
-        .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
+        .apart = APART_CHANNELS, .torch = "nn.AvgPool2d", .onnx = "AveragePool")                   \
     ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
-        .torch = "nn.Dropout")                                                                     \
+        .apart = APART_CHANNELS, .torch = "nn.Dropout")                                            \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .prefix = "gn", .torch = "nn.GroupNorm")
+        .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \
@@ -99,6 +99,10 @@ typedef enum layer_tensors {
     TENSORS_CHANNELS, // weight and bias of each channel, initially 1 and 0
 } layer_tensors;
 
+// What of an unfused layer's channels, in both directions, depends on the same ones of its input
+// alone, and can be computed apart from the others.
+typedef enum layer_apart { APART_NOT, APART_CHANNELS, APART_GROUPS } layer_apart;
+
 // An option of a layer that is a plain number. PyTorch's modules have it under the same name.
 enum { LAYER_NUMBERS = 4 };
 typedef struct layer_number {
@@ -115,6 +119,7 @@ typedef struct layer_traits {
     layer_role role;
     activation_kind activation; // the function of single elements that it is; NONE: another layer
     layer_tensors tensors;
+    layer_apart apart;
     bool has_second;                     // a second input, of the shape of the first
     bool has_statistics;                 // running mean and variance of each channel
     layer_number numbers[LAYER_NUMBERS]; // read after `options`

@@ -372,11 +372,11 @@ static void test_text(void **state) {
     (void)state;
     static const char *const lines[] = {
         "24 operations in 5 supersteps\n",
-        "superstep  phase     operation          layers    shapes         writes\n",
+        "superstep  phase     operation          layers    shapes         cut  writes\n",
         "        0  load      load                         3x8x8\n",
         "      0|1  forward   norm               bn1\n",
         "        1  forward   epilogue           bn1 relu  4x8x8 > 4x8x8\n",
-        "        2  forward   loss               fc1       10             2992+16\n"};
+        "        2  forward   loss               fc1       10                  2992+16\n"};
     planned p;
     text out;
     text_init(&out);

@@ -50,6 +50,7 @@ static bool computes_again(const unit_list *list, int index) {
 
 status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
     status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
+    list->cut = true;
     for (int i = 0; i < list->count; i++)
         list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
                                                 .again = computes_again(list, i),
@@ -80,9 +81,9 @@ static size_t floats_of(const placement *p, shape s) {
 
 // Zero columns around dz that the input gradient of a convolution reads.
 static int border_of_gradient(const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     int border = 0;
-    if (u->layers.first || !l || !needs_border(l)) return 0;
+    if (u->layers->first || !l || !needs_border(l)) return 0;
     for (int i = 0; i < l->stride_w; i++) {
         const conv_phase p = conv_phase_of(l->kernel_w, l->stride_w, l->pad_w, i, l->in.width);
         border = max_int(border, p.pad);
@@ -113,7 +114,7 @@ static void take_place(const placement *p, arena *a, place *to, shape size, life
 // Values with zeros around them come first: their memory is not shared.
 static void place_bordered(placement *p, int index) {
     unit *u = &p->units[index];
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const int around_z = border_of_gradient(u), around_y = border_around(&p->list, index);
     if (around_z > 0) u->z = put(p, l->z, around_z);
     if (around_y > 0) u->y = put(p, l->y, around_y);
@@ -121,7 +122,7 @@ static void place_bordered(placement *p, int index) {
 
 static void place_values(const placement *p, int index, const lifetimes *t, arena *a) {
     unit *u = &p->units[index];
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (!l->unfused && !l->options.in_place && border_of_gradient(u) == 0)
         take_place(p, a, &u->z, l->z, lifetime_of(t, index, VALUE_Z));
     if (l->options.again) {
@@ -134,12 +135,12 @@ static void place_values(const placement *p, int index, const lifetimes *t, aren
 
 static void place_sources(placement *p, int index) {
     unit *u = &p->units[index];
-    u->x = y_of(p, u->layers.source);
-    if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
-    if (u->layers.options.in_place) u->z = place_at(p, u->layers.z, u->x.offset);
-    if (!u->layers.last && needs_choices(&u->layers)) {
+    u->x = y_of(p, u->layers->source);
+    if (unit_has_second(u->layers)) u->second = y_of(p, u->layers->second);
+    if (u->layers->options.in_place) u->z = place_at(p, u->layers->z, u->x.offset);
+    if (!u->layers->last && needs_choices(u->layers)) {
         u->choices = p->bytes;
-        p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
+        p->bytes += shape_size(u->layers->y) * (size_t)p->lanes;
     }
 }
 
@@ -153,15 +154,15 @@ static void place_gradients(const placement *p, const lifetimes *t, arena *a) {
     for (int i = p->list.count - 1; i >= 0; i--) {
         const lifetime in_use = lifetime_of(t, i, VALUE_DY);
         if (in_use.first < in_use.end)
-            take_place(p, a, &p->units[i].dy, p->units[i].layers.y, in_use);
+            take_place(p, a, &p->units[i].dy, p->units[i].layers->y, in_use);
     }
     for (int i = 0; i < p->list.count; i++) {
         unit *u = &p->units[i];
-        const unit_source source = u->layers.source;
-        if (u->layers.options.in_place)
-            p->units[source.unit].dy = place_at(p, p->units[source.unit].layers.y, u->z.offset);
+        const unit_source source = u->layers->source;
+        if (u->layers->options.in_place)
+            p->units[source.unit].dy = place_at(p, p->units[source.unit].layers->y, u->z.offset);
         u->dx = dy_of(p, source);
-        if (unit_has_second(&u->layers)) u->second_dx = dy_of(p, u->layers.second);
+        if (unit_has_second(u->layers)) u->second_dx = dy_of(p, u->layers->second);
     }
 }
 
@@ -197,7 +198,7 @@ static void take_scratch(placement *p, size_t floats) {
 }
 
 static void place_weights(placement *p, unit *u, const kernels *k) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     if (!l) return;
     u->winograd = winograd_pays(l);
     if (u->winograd) {
@@ -214,7 +215,7 @@ static void place_weights(placement *p, unit *u, const kernels *k) {
     u->block = k->conv_block_size(part.out.channels, l->out.width);
     u->packed_part = conv_packed_floats(&part, u->block, false);
     u->packed = take_packed(p, parts * u->packed_part);
-    if (u->layers.first) return;
+    if (u->layers->first) return;
     u->block_transposed =
         k->conv_block_size(part.in.channels, (l->in.width + l->stride_w - 1) / l->stride_w);
     u->packed_transposed_part = conv_packed_floats(&part, u->block_transposed, true);
@@ -228,7 +229,7 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
     if (rc != STATUS_OK) return rc;
     p->units = memory_new((size_t)p->list.count, sizeof *p->units);
     p->shares_slots = p->list.norms == 0 && !engine_runs_in_parts(o);
-    for (int i = 0; i < p->list.count; i++) p->units[i].layers = p->list.units[i];
+    for (int i = 0; i < p->list.count; i++) p->units[i].layers = &p->list.units[i];
     p->input = put(p, prog->input, border_around(&p->list, UNIT_INPUT));
     if (o->receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->list.count; i++) {
@@ -244,13 +245,14 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
 }
 
 size_t placement_values(const placement *p, const unit *u) {
-    return u->layers.options.again ? (floats_of(p, u->layers.y) + GROUP - 1) / GROUP * GROUP + SLACK
-                                   : 0;
+    return u->layers->options.again
+               ? (floats_of(p, u->layers->y) + GROUP - 1) / GROUP * GROUP + SLACK
+               : 0;
 }
 
 size_t placement_added(const placement *p, const unit *u) {
-    const unit_source s = u->layers.source;
-    if (!s.gradient || !s.adds || (!u->layers.anchor && !u->layers.unfused)) return 0;
+    const unit_source s = u->layers->source;
+    if (!s.gradient || !s.adds || (!u->layers->anchor && !u->layers->unfused)) return 0;
     return (floats_of(p, u->dx.size) + GROUP - 1) / GROUP * GROUP;
 }
 

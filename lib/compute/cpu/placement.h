@@ -28,7 +28,7 @@ typedef struct place {
 } place;
 
 typedef struct unit {
-    unit_layers layers;
+    const unit_layers *layers;
     place x, z, y, dy, dx;                      // x, dx: the y and dy of its source
     place second, second_dx;                    // sum: likewise, of its second source
     size_t choices;                             // max pool, dropout: offset in bytes after floats

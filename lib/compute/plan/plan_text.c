@@ -112,7 +112,7 @@ static void put_layers(const step_plan *plan, const unit_layers *u, operation_ki
 
 // ---- Lines ----
 
-enum { SUPERSTEP, PHASE, OPERATION, LAYERS, SHAPES, GRADIENTS, COLUMNS };
+enum { SUPERSTEP, PHASE, OPERATION, LAYERS, SHAPES, CUT, GRADIENTS, COLUMNS };
 
 typedef struct row {
     text words[COLUMNS];
@@ -128,7 +128,8 @@ static void put_ranges(const step_plan *plan, const operation *op, text *out) {
 static row titles(void) {
     static const char *const words[COLUMNS] = {
         [SUPERSTEP] = "superstep", [PHASE] = "phase",   [OPERATION] = "operation",
-        [LAYERS] = "layers",       [SHAPES] = "shapes", [GRADIENTS] = "writes"};
+        [LAYERS] = "layers",       [SHAPES] = "shapes", [CUT] = "cut",
+        [GRADIENTS] = "writes"};
     row r = {0};
     for (int i = 0; i < COLUMNS; i++) text_append(&r.words[i], words[i]);
     return r;
@@ -145,6 +146,7 @@ static row row_of(const step_plan *plan, int superstep_number, const operation *
     if (u) put_layers(plan, u, op->kind, &r.words[LAYERS]);
     if (u) put_shapes(u, op->kind, &r.words[SHAPES]);
     if (op->kind == OP_LOAD) put_shape(plan->program->input, &r.words[SHAPES]);
+    if (op->cut != CUT_NOT) text_append(&r.words[CUT], op->cut == CUT_AREAS ? "areas" : "channels");
     put_ranges(plan, op, &r.words[GRADIENTS]);
     return r;
 }

@@ -17,6 +17,7 @@
 #define LOCKSTEP_COMPUTE_PLAN_STEP_PLAN_H
 
 #include "compute/backend.h"
+#include "compute/plan/slices.h"
 #include "compute/plan/units.h"
 
 typedef enum operation_kind {
@@ -49,7 +50,8 @@ typedef enum operation_kind {
 typedef struct operation_traits {
     const char *name; // as printed
     phase phase;
-    bool joins; // it works on all groups of a shard at once, after what comes before it
+    bool joins;        // it works on all groups of a shard at once, after what comes before it
+    operation_cut cut; // if it is large; that of an unfused layer follows from the layer
 } operation_traits;
 
 extern const operation_traits operation_kind_traits[OPERATION_KINDS];
@@ -62,6 +64,7 @@ typedef struct operation {
     operation_kind kind;
     int unit;                   // its number; NO_UNIT: it belongs to none
     int first_range, end_range; // the parts of the gradient buffer that it writes
+    operation_cut cut;          // for threads that share a group, if the units are cut
 } operation;
 
 enum { NO_UNIT = -1 };

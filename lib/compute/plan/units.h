@@ -79,6 +79,7 @@ typedef struct unit_list {
     int count;
     int norms;            // units with batch norm
     size_t norm_channels; // channels of all batch norms together
+    bool cut; // the engine's threads may share a group of samples (slices.h); units_init: false
 } unit_list;
 
 // Divides a program into units. Fails with STATUS_USAGE, naming the layer, if no backend can run

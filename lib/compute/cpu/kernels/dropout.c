@@ -40,19 +40,19 @@ INLINE void philox(counter *s, const uint64_t seed) {
     }
 }
 
-// Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; `rows` of these
-// features are needed.
+// Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; of these features
+// [first, end) are needed.
 INLINE void choose(const random_stream *stream, uint32_t threshold, const wide *ids, uint32_t draw,
-                   size_t rows, uint8_t *kept) {
+                   size_t first, size_t end, uint8_t *kept) {
     for (int slice = 0; slice < WIDE_SLICES; slice++) {
         const wide zero = {0};
         counter s = {{zero + ((uint32_t)stream->purpose << 24 | (stream->layer & 0xffffffu)),
                       zero + stream->epoch, ids[slice], zero + draw}};
         philox(&s, stream->seed);
-        for (size_t i = 0; i < rows; i++) {
+        for (size_t i = first; i < end; i++) {
             const half yes =
                 __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= threshold, half);
-            memcpy(kept + i * LANES + slice * HALF, &yes, sizeof yes);
+            memcpy(kept + (i - first) * LANES + slice * HALF, &yes, sizeof yes);
         }
     }
 }
@@ -64,9 +64,9 @@ static void choose_all(const layer_task *t) {
     const uint32_t threshold = layer_drop_threshold(t->l);
     wide ids[WIDE_SLICES];
     for (int n = 0; n < LANES; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
-    for (size_t i = 0; i < features; i += 4)
-        choose(&stream, threshold, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4,
-               t->choices + i * LANES);
+    for (size_t i = t->feature, end = t->feature + features; i < end; i += 4 - i % 4)
+        choose(&stream, threshold, ids, (uint32_t)(i / 4), i % 4,
+               end - i < 4 - i % 4 ? i % 4 + end - i : 4, t->choices + (i - t->feature) * LANES);
 }
 
 // Writes x, scaled, if it is kept, else 0.

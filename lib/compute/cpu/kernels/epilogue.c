@@ -147,6 +147,12 @@ INLINE vec activated(vec v, const activation_kind A) {
     return A == ACTIVATION_RELU ? vmask(passes(v), v) : v;
 }
 
+// Where a row of y begins in dy and argmax.
+static size_t dense_row(const epilogue_task *t, int c, int y) {
+    const size_t row = (size_t)t->y.width * LANES;
+    return (size_t)c * (t->plane ? t->plane : (size_t)t->y.height * row) + (size_t)y * row;
+}
+
 INLINE void forward_row(const epilogue_task *t, int c, int y, const bool NORM,
                         const activation_kind A) {
     const affine a = channel_affine(t, c);
@@ -170,8 +176,7 @@ INLINE void forward_pool_row(const epilogue_task *t, int c, int y, const bool NO
     const affine a = channel_affine(t, c);
     const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
     float *out = element_mut(&t->y, c, y);
-    uint8_t *argmax =
-        t->argmax + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
+    uint8_t *argmax = t->argmax + dense_row(t, c, y);
     for (int x = 0; x < t->y.width; x++) {
         ivec which[LANE_SLICES];
         UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -223,7 +228,7 @@ typedef struct pooled_row { // of one channel
 } pooled_row;
 
 INLINE pooled_row pooled(const epilogue_task *t, int c, int y) {
-    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
+    const size_t i = dense_row(t, c, y);
     return (pooled_row){t->dy + i, t->pool ? t->argmax + i : NULL};
 }
 

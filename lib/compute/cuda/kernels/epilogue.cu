@@ -6,7 +6,7 @@
 // A thread works on four neighbouring samples. All threads of a launch have the same parts of a
 // epilogue, so testing for them costs nothing compared with the memory reads. GELU and SiLU need
 // more registers than the other activations, so they have kernels of their own.
-#include "compute/cuda/kernels/epilogue.cuh"
+#include "compute/cuda/kernels/epilogue_window.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
@@ -17,20 +17,20 @@ enum { EPILOGUE_THREADS = 256 };
 
 // ---- Positions ----
 
-struct place {
+struct four_position {
     unsigned channel, y, x, lane;
 };
 
 // Returns the position of the i-th four, with `height` rows and `width` columns per channel.
-static __device__ __forceinline__ place place_of(unsigned i, unsigned height, unsigned width,
-                                                 int lanes) {
+static __device__ __forceinline__ four_position position_of(unsigned i, unsigned height,
+                                                            unsigned width, int lanes) {
     const unsigned fours = (unsigned)lanes / LANE_ROUND;
     const unsigned column = i / fours, row = column / width;
-    return place{row / height, row % height, column % width, i % fours * LANE_ROUND};
+    return four_position{row / height, row % height, column % width, i % fours * LANE_ROUND};
 }
 
 // Returns the floats from the start of a shard's z to the upper left element of a window.
-static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes) {
+static __device__ __forceinline__ unsigned window_at(shape z, four_position p, int lanes) {
     const unsigned row = p.channel * (unsigned)z.height + 2 * p.y;
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
 }
@@ -66,7 +66,7 @@ static __global__ void epilogue_forward_pool(cut c, cuda_epilogue_task t) {
     const unsigned n = shard_floats(out, c.lanes);
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const int shard = shard_of_block(c);
-    const place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
+    const four_position p = position_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
     const float *z =
         t.z + (size_t)shard * shard_floats(t.size, c.lanes) + window_at(t.size, p, c.lanes);
     compute_early(z);
@@ -320,8 +320,8 @@ struct pooled {
     uint32_t argmaxes;
 };
 
-static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, int shard, place p,
-                                                   int lanes) {
+static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, int shard,
+                                                   four_position p, int lanes) {
     const shape out = result_shape(t);
     if (p.y >= (unsigned)out.height || p.x >= (unsigned)out.width) return pooled{{{0, 0, 0, 0}}, 0};
     const unsigned row = p.channel * (unsigned)out.height + p.y;
@@ -333,7 +333,7 @@ static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, 
 static __global__ void epilogue_backward_pool(cut c, cuda_epilogue_task t, unsigned n) {
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
-    const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
+    const four_position p = position_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
     compute_early(p.channel);
     wait_for_kernels_before();
     if (i >= n) return;

@@ -21,17 +21,17 @@ typedef struct pool_task {
 } pool_task;
 
 // A thread's element of [channels][height][width][lanes].
-typedef struct place {
+typedef struct position {
     size_t plane; // index among all shards' channels
     int y, x;
     unsigned lane;
-} place;
+} position;
 
-static __device__ place place_of(unsigned at, const cut &c, shape size) {
+static __device__ position position_of(unsigned at, const cut &c, shape size) {
     const unsigned lanes = (unsigned)c.lanes;
     const unsigned width = (unsigned)size.width, height = (unsigned)size.height;
     const unsigned pixel = at / lanes, row = pixel / width;
-    place p;
+    position p;
     p.plane = (size_t)shard_of_block(c) * (size_t)size.channels + row / height;
     p.y = (int)(row % height);
     p.x = (int)(pixel % width);
@@ -39,7 +39,7 @@ static __device__ place place_of(unsigned at, const cut &c, shape size) {
     return p;
 }
 
-static __device__ size_t element(const place &p, const cut &c, shape size, int y, int x) {
+static __device__ size_t element(const position &p, const cut &c, shape size, int y, int x) {
     const size_t row = p.plane * (size_t)size.height + (size_t)y;
     return (row * (size_t)size.width + (size_t)x) * (size_t)c.lanes + p.lane;
 }
@@ -64,7 +64,7 @@ static __device__ window window_at(const pool_task &t, int y, int x) {
 // The first of equals wins, or the last NaN.
 static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.out);
+    const position p = position_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
     compute_early(p.plane);
     wait_for_kernels_before();
@@ -91,7 +91,7 @@ static __device__ float elements_of_window(const pool_task &t) {
 static __global__ void __launch_bounds__(BLOCK)
     average_pool(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.out);
+    const position p = position_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
     compute_early(p.plane);
     wait_for_kernels_before();
@@ -123,7 +123,8 @@ static __device__ int end_window(int at, int stride, int pad, int windows) {
 
 // Returns the contribution of window (y, x) to an input inside it.
 template <bool MAX>
-static __device__ float share(const cut &c, const pool_task &t, const place &input, int y, int x) {
+static __device__ float share(const cut &c, const pool_task &t, const position &input, int y,
+                              int x) {
     const size_t out = element(input, c, t.out, y, x);
     if (!MAX) return t.dy[out] / elements_of_window(t);
     const window w = window_at(t, y, x);
@@ -135,7 +136,7 @@ template <bool MAX>
 static __global__ void __launch_bounds__(BLOCK)
     pool_backward(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.in);
+    const position p = position_of(at, c, t.in);
     const int y_end = end_window(p.y, t.stride_y, t.pad_y, t.out.height);
     const int x_first = first_window(p.x, t.kernel_w, t.stride_x, t.pad_x);
     const int x_end = end_window(p.x, t.stride_x, t.pad_x, t.out.width);

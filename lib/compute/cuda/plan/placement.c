@@ -57,10 +57,10 @@ static float *gradient_of(const cuda_plan *p, unit_source s) {
 }
 
 static void place_sources(const cuda_plan *p, cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const bool adds = l->source.gradient && l->source.adds;
     const cuda_unit *source = l->source.unit == UNIT_INPUT ? NULL : &p->placed[l->source.unit];
-    if (source && source->layers.options.sums_with_reader) u->sums_of = source;
+    if (source && source->layers->options.sums_with_reader) u->sums_of = source;
     u->x = value_of(p, l->source);
     u->dx = adds ? p->added : gradient_of(p, l->source);
     u->dx_total = adds ? gradient_of(p, l->source) : NULL;
@@ -72,13 +72,13 @@ static void place_sources(const cuda_plan *p, cuda_unit *u) {
 static void begin_unit(cuda_plan *p, int index) {
     cuda_unit *u = &p->placed[index];
     const layer *anchor = p->units.units[index].anchor;
-    u->layers = p->units.units[index];
+    u->layers = &p->units.units[index];
     u->ours = anchor && cuda_is_ours(p->sums_by, anchor, p->lanes);
     p->uses_blas |= anchor && !u->ours;
 }
 
 static status take_choices(cuda_plan *p, cuda_unit *u, cuda_device *d, error *err) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (l->last || !(l->pool || (l->unfused && layer_traits_of(l->unfused)->has_choices)))
         return STATUS_OK;
     return cuda_take(d, values(p, l->y), &u->argmax, err);
@@ -117,11 +117,11 @@ static void place_all(placing *x, cuda_plan *p) {
     place(x, UNIT_INPUT, VALUE_DY, p->program->input, &p->input_gradient);
     for (int i = 0; i < p->units.count; i++) {
         cuda_unit *u = &p->placed[i];
-        place(x, i, VALUE_Z, u->layers.z, &u->z);
-        place(x, i, VALUE_Y, u->layers.y, &u->y);
+        place(x, i, VALUE_Z, u->layers->z, &u->z);
+        place(x, i, VALUE_Y, u->layers->y, &u->y);
     }
     for (int i = p->units.count - 1; i >= 0; i--)
-        place(x, i, VALUE_DY, p->placed[i].layers.y, &p->placed[i].dy);
+        place(x, i, VALUE_DY, p->placed[i].layers->y, &p->placed[i].dy);
 }
 
 static status take_activations(cuda_plan *p, cuda_device *d, error *err) {

@@ -11,7 +11,7 @@ typedef struct sources {
 } sources;
 
 static cuda_conv_task conv_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     cuda_conv_task t = cuda_conv_task_of(l);
     t.x = u->x;
     t.weight = s->model->parameters + l->weight;
@@ -26,10 +26,10 @@ static cuda_conv_task conv_of(const sources *s, const cuda_unit *u) {
 }
 
 static norm_task norm_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.norm;
+    const layer *l = u->layers->norm;
     const norm_arrays *n = s->norm;
-    const size_t at = u->layers.norm_channel, parameters = s->plan->program->parameters;
-    return (norm_task){.size = u->layers.z,
+    const size_t at = u->layers->norm_channel, parameters = s->plan->program->parameters;
+    return (norm_task){.size = u->layers->z,
                        .eps = l->eps,
                        .sync = s->plan->options.sync_batch_norm,
                        .shards = s->plan->options.shards,
@@ -56,7 +56,7 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
 
 // From the norm's task, if the unit has one.
 static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const norm_task *n = &u->norm;
     cuda_epilogue_task t = {.size = l->z,
                             .activation = unit_epilogue_activation(l),
@@ -90,7 +90,7 @@ static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
 
 static cuda_epilogue_task epilogue_gradient_of(const cuda_unit *u) {
     cuda_epilogue_task t = u->epilogue;
-    if (u->layers.plus || u->layers.smooth) t.activation = ACTIVATION_NONE;
+    if (u->layers->plus || u->layers->smooth) t.activation = ACTIVATION_NONE;
     return t;
 }
 
@@ -99,15 +99,15 @@ static cuda_epilogue_task epilogue_gradient_of(const cuda_unit *u) {
 static cuda_epilogue_task inference_epilogue_of(const sources *s, const cuda_unit *u) {
     cuda_epilogue_task t = u->epilogue;
     if (!t.norm) return t;
-    t.scale = s->norm->run_scale + u->layers.norm_channel;
-    t.shift = s->norm->run_shift + u->layers.norm_channel;
+    t.scale = s->norm->run_scale + u->layers->norm_channel;
+    t.shift = s->norm->run_shift + u->layers->norm_channel;
     t.mean = NULL;
     t.norm_stride = 0;
     return t;
 }
 
 static cuda_layer_task layer_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.unfused;
+    const layer *l = u->layers->unfused;
     return (cuda_layer_task){.l = l,
                              .x = u->x,
                              .second = u->second,
@@ -119,18 +119,18 @@ static cuda_layer_task layer_of(const sources *s, const cuda_unit *u) {
                              .dy = u->dy,
                              .dx = u->dx,
                              .dsecond = u->second_dx,
-                             .second_adds = u->layers.second.adds,
+                             .second_adds = u->layers->second.adds,
                              .parts = s->norm->parts,
                              .gradients = s->gradients};
 }
 
 // Of the logits, and then of their gradients.
 static cuda_layer_task logits_scale_of(const cuda_unit *u) {
-    return (cuda_layer_task){.l = u->layers.scale, .x = u->z, .y = u->z};
+    return (cuda_layer_task){.l = u->layers->scale, .x = u->z, .y = u->z};
 }
 
 static void finish_unit(const sources *s, cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (l->unfused) {
         u->layer = layer_of(s, u);
         return;

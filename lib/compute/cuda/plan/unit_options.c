@@ -4,8 +4,8 @@
 
 #include "compute/cuda/plan/cuda_plan.h"
 
-// A point's filters begin at an int (exact_conv.cu), and a dimension of a grid has all parts of the
-// channels of all shards (cuda_conv_task).
+// A point's filters begin at an int (exact_correlation.cu), and a dimension of a grid has all parts
+// of the channels of all shards (cuda_conv_task).
 static status check_layers(const program *p, const engine_options *o, error *err) {
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];

@@ -77,9 +77,8 @@ FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
-# Kernels are long once they are unrolled, and so are the checks of their accesses. AddressSanitizer
-# sees every access that one of these would report.
-EMU_CU_FLAGS := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
+# Kernels are long once they are unrolled, and so are the checks of their accesses.
+EMU_CU_FLAGS := $(KERNEL_CHECKS)
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
@@ -116,6 +115,8 @@ $(OBJ)/lib/lockstep-cuda.so: $(CUDA_OBJ) $(OBJ)/members-cuda lib/compute/cuda/ex
 	$(call step,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(CUDA_OBJ) $(CUDA_LIBS) -lm -pthread -o $@
 
+# Most of the time goes to switching between threads: AddressSanitizer watches that, and no more.
+$(EMU)/tests/emulation/launch.cc.o $(EMU)/tests/emulation/fibers.cc.o: EMU_FLAGS += -O2 -fno-sanitize=undefined
 $(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CC,$< (emulated))

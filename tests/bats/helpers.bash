@@ -17,11 +17,11 @@ LOCKSTEP_EMULATED_SECONDS=300
 PYTHONDONTWRITEBYTECODE=1
 # A comparison takes turns for two seconds.
 PRECISION=50
-# The PDFs of a report's drawings take longer than the report, and few tests read them: empty ones.
-# real_pdfs: the test needs those of the system's program.
+# The PDFs and the LaTeX of a report take longer than the report, and few tests read them: empty ones.
+# real_files: the test needs those of the system's programs.
 FIXTURE_BIN=$ROOT/tests/fixtures/bin
-! command -v rsvg-convert >/dev/null || PATH=$FIXTURE_BIN:$PATH
-real_pdfs() {
+! command -v rsvg-convert >/dev/null || ! command -v pandoc >/dev/null || PATH=$FIXTURE_BIN:$PATH
+real_files() {
     PATH=${PATH//"$FIXTURE_BIN:"/}
 }
 export PRECISION ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE

@@ -144,7 +144,7 @@ setup() {
 
 @test "Markdown links the figures, which are separate files" {
     need_program gnuplot
-    real_pdfs
+    real_files
     a_run a
     succeeds "$REPORT" a --out out
     says out/report.md '![loss](figures/loss.svg)'
@@ -163,6 +163,7 @@ setup() {
 @test "pandoc makes report.tex, with the figures as PDF; without pandoc the tool says so" {
     need_program gnuplot
     need_program pandoc
+    real_files
     a_run a 'title=\input{/etc/passwd} $x$ <b>'
     succeeds "$REPORT" a --out out --author 李明
     says out/report.tex '\begin{document}'
@@ -236,7 +237,7 @@ setup() {
 
 @test "drawings with whiskers are valid files, too" {
     need_program gnuplot
-    real_pdfs
+    real_files
     thrice a
     thrice b name=slow epochs=4,2,2.02,1.98,2
     succeeds "$REPORT" a b --baseline a --out out

@@ -11,6 +11,7 @@
 #include "base/markdown_text.h"
 #include "base/memory.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "base/template_internal.h"
 
 enum { USE_DEPTH = 32, OUTPUT_MAX = 1 << 26 };
@@ -450,12 +451,23 @@ static void write_code(text *out, const char *shown) {
         markdown_code(out, shown);
 }
 
+static void write_plain(text *out, const char *shown) {
+    char *line = memory_string(shown);
+    (void)printable(line, true);
+    text_append(out, line);
+    free(line);
+}
+
 static status write_value(renderer *r, const expression *e, text *out) {
     value v;
     status rc = evaluate(r, e, &v);
     if (rc != STATUS_OK) return rc;
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
+    if (r->host->plain) {
+        write_plain(out, shown);
+        return STATUS_OK;
+    }
     if (id && *shown) {
         text_append(out, MARK_FIGURE);
         markdown_escape(out, id);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // template.h - Markdown made from a template and a tree of values: the language of share/report.
+// Sentences without markup can also be made as plain text.
 //
 // A template is text with tags:
 //
@@ -44,6 +45,8 @@
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "base/yaml_tree.h"
@@ -58,6 +61,7 @@ typedef struct template_host {
     // Writes Markdown for {{insert "NAME"}} in the tree `root`; NULL: there is no such tag.
     status (*insert)(void *context, const yaml_node *root, const char *name, text *out, error *err);
     const yaml_node *names; // TABLE → word → text; NULL: none
+    bool plain; // values are written for a terminal, as of printable(), instead of for Markdown
     void *context;
 } template_host;
 

@@ -430,10 +430,10 @@ status facts_make(facts *f, const results *r, const report_options *o, error *er
     *f = (facts){.results = r, .root = root, .figures = figures};
     put_string(root, "schema", "lockstep.facts/1");
     put_string(root, "lockstep", cli_version());
-    put_string(root, "language", language_name(r->options.language));
-    put_string(root, "title", o ? o->title : NULL);
-    put_string(root, "author", o ? o->author : NULL);
-    put_string(root, "student", o ? o->student : NULL);
+    put_string(root, "language", o->language);
+    put_string(root, "title", o->title);
+    put_string(root, "author", o->author);
+    put_string(root, "student", o->student);
     put_boolean(root, "discussed", false); // by what has read the author's text
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));

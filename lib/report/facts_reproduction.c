@@ -155,25 +155,6 @@ static void put_differences(yaml_node *root, const yaml_node *rows) {
 
 // ---- Reports ----
 
-static yaml_node *finding_nodes(const findings *a) {
-    static const char *const kinds[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "arithmetic",
-                                                     [FINDING_CONDITIONS] = "conditions",
-                                                     [FINDING_UNSUPPORTED] = "unsupported",
-                                                     [FINDING_STATED] = "stated"};
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < a->count; i++) {
-        yaml_node *node = yaml_new(YAML_MAPPING);
-        text reasons = {0};
-        finding_reasons(a, &a->items[i], &reasons);
-        yaml_put(node, "kind", facts_string(kinds[a->items[i].kind]));
-        yaml_put(node, "what", facts_string(text_string(&a->items[i].what)));
-        yaml_put(node, "reasons", facts_string(text_string(&reasons)));
-        yaml_append(list, node);
-        text_release(&reasons);
-    }
-    return list;
-}
-
 // The tree of some of the runs. `part`: its name, for the ids of its drawings.
 static status add_view(yaml_node *list, const results *view, const char *part, yaml_node **node,
                        error *err) {
@@ -207,7 +188,8 @@ static status add_report(yaml_node *reports, const reproduced *one, error *err) 
     yaml_put(node, "title", facts_string(one->title));
     yaml_put(node, "claim", facts_string(one->claim_path));
     yaml_put(node, "contradictions", facts_count((int64_t)findings_counted(&one->audit)));
-    yaml_put(node, "findings", finding_nodes(&one->audit));
+    yaml_put(node, "findings",
+             one->audit.list ? yaml_copy(one->audit.list) : yaml_new(YAML_SEQUENCE));
     yaml_put(node, "studies", studies);
     if (rc == STATUS_OK) put_speedups(node, &one->rows);
     for (size_t i = 0; rc == STATUS_OK && i < one->study_count; i++)

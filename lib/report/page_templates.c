@@ -45,12 +45,10 @@ static char *path_of(const page_templates *t, const char *name) {
     return memory_format("%s/../%s.md", t->folder, name);
 }
 
-// What is rendered: the context of a template_host.
+// The context of a template_host.
 typedef struct page_render {
     page_templates *templates;
-    const facts *facts;
-    page_insert insert;
-    void *context;
+    const page_host *host;
 } page_render;
 
 static const char *find(void *context, const char *name, const char **place, error *err) {
@@ -75,24 +73,33 @@ static const char *find(void *context, const char *name, const char **place, err
 
 static const yaml_node *member(void *context, const yaml_node *mapping, const char *key,
                                bool *known) {
-    return facts_figure(((page_render *)context)->facts, mapping, key, known);
+    const page_host *h = ((const page_render *)context)->host;
+    return h->member(h->context, mapping, key, known);
 }
 
 static status insert(void *context, const yaml_node *root, const char *name, text *out,
                      error *err) {
-    const page_render *r = context;
-    return r->insert(r->context, root, name, out, err);
+    const page_host *h = ((const page_render *)context)->host;
+    return h->insert(h->context, root, name, out, err);
 }
 
-status page_write(page_templates *t, const char *name, const facts *f, page_insert inserts,
-                  void *context, text *out, error *err) {
-    page_render r = {t, f, inserts, context};
-    const template_host host = {.find = find,
-                                .member = member,
-                                .insert = inserts ? insert : NULL,
-                                .names = t->names,
-                                .context = &r};
-    return template_render(&host, name, f->root, out, err);
+status page_write(page_templates *t, const char *name, const yaml_node *root, const page_host *host,
+                  text *out, error *err) {
+    page_render r = {t, host};
+    const template_host h = {
+        .find = find, .member = member, .insert = insert, .names = t->names, .context = &r};
+    return template_render(&h, name, root, out, err);
+}
+
+status page_sentence(page_templates *t, const char *name, const yaml_node *root, text *out,
+                     error *err) {
+    page_render r = {t, NULL};
+    const template_host h = {.find = find, .names = t->names, .plain = true, .context = &r};
+    text line = {0};
+    const status rc = template_render(&h, name, root, &line, err);
+    text_bytes(out, text_string(&line), line.length ? line.length - 1 : 0);
+    text_release(&line);
+    return rc;
 }
 
 const char *page_word(void *templates, const char *words, const char *word) {
@@ -102,17 +109,32 @@ const char *page_word(void *templates, const char *words, const char *word) {
     return found && found->kind == YAML_SCALAR ? found->text : word;
 }
 
-status page_templates_open(page_templates **made, language l, const char *own, error *err) {
+status page_language_check(const char *language, error *err) {
+    if (strcmp(language, "en") == 0 || strcmp(language, "zh") == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", language);
+}
+
+status page_templates_open_folder(page_templates **made, const char *folder, const char *own,
+                                  error *err) {
     page_templates *t = *made = memory_new(1, sizeof *t);
-    char *file = memory_format("report/%s/names.yaml", language_name(l)), *names = NULL;
-    status rc;
-    TRY(plugin_find(file, NULL, &names, err));
+    char *names = memory_format("%s/names.yaml", folder);
     t->own = own;
-    t->folder = memory_format("%.*s", (int)(strrchr(names, '/') - names), names);
-    TRY(yaml_read_file(names, &t->names, err));
+    t->folder = memory_string(folder);
+    const status rc = yaml_read_file(names, &t->names, err);
+    free(names);
+    return rc;
+}
+
+status page_templates_open(page_templates **made, const char *language, const char *own,
+                           error *err) {
+    char *file = memory_format("report/%s", language), *folder = NULL;
+    status rc;
+    *made = NULL;
+    TRY(plugin_find(file, NULL, &folder, err));
+    rc = page_templates_open_folder(made, folder, own, err);
 out:
     free(file);
-    free(names);
+    free(folder);
     return rc;
 }
 

@@ -44,6 +44,11 @@ two_runs() {
     succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md
 }
 
+@test "the titles of the experiments have their Chinese, and no others do" {
+    diff <(sed -n 's/^title: *"\{0,1\}\(.*[^"]\)"\{0,1\}$/\1/p' "$ROOT"/experiments/*.yaml "$ROOT"/experiments/*/*.yaml | sort -u) \
+        <(sed -n '/^titles:/,/^[a-z]/s/^  "\(.*\)": .*/\1/p' "$ROOT/share/report/zh/names.yaml" | sort)
+}
+
 @test "an own page in a few lines" {
     two_runs
     mkdir own

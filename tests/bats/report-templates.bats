@@ -44,6 +44,33 @@ two_runs() {
     succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md
 }
 
+@test "the findings of an audit are on the page of a reproduction, the same facts in each language" {
+    thrice single name=single ranks=1
+    cat >claim.yaml <<'END'
+schema: lockstep.claim/1
+name: made-up
+rows: [{name: "*a* <b>|", epochs: 10, seconds_per_epoch: 10.0, total_seconds: 9, where: "[t](u)"}]
+END
+    cat >plan.yaml <<'END'
+schema: lockstep.plan/1
+kind: reproduction
+name: list
+reports: [{source: R1, claim: claim.yaml}]
+runs: [{name: single, source: R1}]
+END
+    local language
+    for language in en zh; do
+        succeeds "$REPORT" single --plan plan.yaml --lang "$language" --out "$language"
+        succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" "$language/report.json" "$language/report.md"
+    done
+    cmp <(sed 's/"language":"en"//' en/report.json) <(sed 's/"language":"zh"//' zh/report.json)
+    [ "$(json en/report.json "page['reports'][0]['findings'][0]['sums'][0]['sum']['value']")" = 100 ]
+    says en/report.html "<strong>Arithmetic error</strong>: '*a* &lt;b&gt;|': its epochs do not add up to the total time"
+    says en/report.html "<li>'*a* &lt;b&gt;|': [t](u)</li>"
+    says zh/report.html "<strong>算术错误</strong>：“*a* &lt;b&gt;|”：各轮时间之和不等于总时间"
+    says zh/report.html "<li>10 轮 × 10.0 s = 100 s，报告称 9 s：仅为 1/11.1</li>"
+}
+
 @test "the titles of the experiments have their Chinese, and no others do" {
     diff <(sed -n 's/^title: *"\{0,1\}\(.*[^"]\)"\{0,1\}$/\1/p' "$ROOT"/experiments/*.yaml "$ROOT"/experiments/*/*.yaml | sort -u) \
         <(sed -n '/^titles:/,/^[a-z]/s/^  "\(.*\)": .*/\1/p' "$ROOT/share/report/zh/names.yaml" | sort)

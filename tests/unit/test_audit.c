@@ -1123,7 +1123,7 @@ static void every_sentence_is_said(void **state) {
     }
 }
 
-// Text of strangers is shown as it is, but for what a terminal would obey; in Markdown it is text.
+// Text of strangers is shown as it is, but for what a terminal would obey.
 static void names_are_text(void **state) {
     (void)state;
     text out = {0};

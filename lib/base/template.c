@@ -42,7 +42,6 @@ typedef struct variable {
     value value;
 } variable;
 
-// The templates read so far.
 typedef struct known_template {
     char *name, *place;
     part_list parts;
@@ -51,8 +50,6 @@ typedef struct known_template {
 typedef struct renderer {
     const template_host *host;
     const yaml_node *root;
-    known_template **templates;
-    size_t template_count, template_capacity;
     char **strings; // that values point to
     size_t string_count, string_capacity;
     yaml_node **nodes; // likewise
@@ -561,25 +558,44 @@ static status render_each(renderer *r, const part *p, text *out) {
     return render_items(r, p, list.node, out);
 }
 
+static void free_template(known_template *t) {
+    template_parts_release(&t->parts);
+    free(t->name);
+    free(t->place);
+    free(t);
+}
+
+void template_cache_release(template_cache *c) {
+    for (size_t i = 0; i < c->count; i++) free_template(c->items[i]);
+    free(c->items);
+    *c = (template_cache){0};
+}
+
 static status read_file(renderer *r, const char *name, const known_template **found) {
-    for (size_t i = 0; i < r->template_count; i++)
-        if (strcmp(r->templates[i]->name, name) == 0) {
-            *found = r->templates[i];
+    template_cache *c = r->host->cache;
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->items[i]->name, name) == 0) {
+            *found = c->items[i];
             return STATUS_OK;
         }
     error own = {0};
-    const char *place = name, *source = r->host->find(r->host->context, name, &place, &own);
+    char *place = NULL, *source = r->host->find(r->host->context, name, &place, &own);
     if (!source)
         return error_set(r->err, STATUS_INPUT, "%s:%d: %s", r->place, r->line, own.message);
     known_template *t = memory_new(1, sizeof *t);
-    void *templates = r->templates;
     t->name = memory_string(name);
-    t->place = memory_string(place);
-    memory_grow(&templates, &r->template_capacity, r->template_count + 1, sizeof *r->templates);
-    r->templates = templates;
-    r->templates[r->template_count++] = t;
-    *found = t;
-    return template_read(source, t->place, &t->parts, r->err);
+    t->place = place ? place : memory_string(name);
+    const status rc = template_read(source, t->place, &t->parts, r->err);
+    free(source);
+    if (rc != STATUS_OK) {
+        free_template(t);
+        return rc;
+    }
+    void *items = c->items;
+    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
+    c->items = items;
+    *found = c->items[c->count++] = t;
+    return STATUS_OK;
 }
 
 // Finds FILE, or in it what FILE.NAME defines.
@@ -698,15 +714,8 @@ static status render(renderer *r, const part_list *parts, text *out) {
 }
 
 static void release(renderer *r) {
-    for (size_t i = 0; i < r->template_count; i++) {
-        template_parts_release(&r->templates[i]->parts);
-        free(r->templates[i]->name);
-        free(r->templates[i]->place);
-        free(r->templates[i]);
-    }
     for (size_t i = 0; i < r->string_count; i++) free(r->strings[i]);
     for (size_t i = 0; i < r->node_count; i++) yaml_free(r->nodes[i]);
-    free(r->templates);
     free(r->strings);
     free(r->nodes);
     free(r->variables);

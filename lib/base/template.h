@@ -51,10 +51,19 @@
 #include "base/text.h"
 #include "base/yaml_tree.h"
 
+// The templates read so far, for any number of renderings by one host. Start from zeros; release
+// at last.
+typedef struct template_cache {
+    struct known_template **items;
+    size_t count, capacity;
+} template_cache;
+void template_cache_release(template_cache *c);
+
 typedef struct template_host {
-    // Returns the text of a template, and in *place its name for messages; NULL with `err` filled
-    // if it cannot be read.
-    const char *(*find)(void *context, const char *name, const char **place, error *err);
+    template_cache *cache;
+    // Returns the text of a template, and in *place its name for messages, if it has another one;
+    // free() both. NULL with `err` filled if it cannot be read. Called once for each template.
+    char *(*find)(void *context, const char *name, char **place, error *err);
     // Returns a member that a mapping lacks, or NULL. Sets *known if the member may be absent.
     const yaml_node *(*member)(void *context, const yaml_node *mapping, const char *key,
                                bool *known);

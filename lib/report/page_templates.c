@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/page_templates.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,16 +14,11 @@
 
 enum { TEMPLATE_MAX = 1 << 20 };
 
-typedef struct file_text {
-    char *name, *path, *content;
-} file_text;
-
 struct page_templates {
     char *folder;    // of Lockstep's own, in the page's language
     const char *own; // that the user gave; NULL: none
     yaml_node *names;
-    file_text *files; // read so far
-    size_t count, capacity;
+    template_cache cache;
 };
 
 static status read_template(const char *path, char **content, error *err) {
@@ -51,24 +47,15 @@ typedef struct page_render {
     const page_host *host;
 } page_render;
 
-static const char *find(void *context, const char *name, const char **place, error *err) {
-    page_templates *t = ((page_render *)context)->templates;
-    for (size_t i = 0; i < t->count; i++) {
-        if (strcmp(t->files[i].name, name) != 0) continue;
-        *place = t->files[i].path;
-        return t->files[i].content;
+static char *find(void *context, const char *name, char **place, error *err) {
+    char *path = path_of(((page_render *)context)->templates, name), *content = NULL;
+    if (read_template(path, &content, err) == STATUS_OK) {
+        *place = path;
+        return content;
     }
-    char *path = path_of(t, name), *content = NULL;
-    if (read_template(path, &content, err) != STATUS_OK) {
-        free(path);
-        return NULL;
-    }
-    void *files = t->files;
-    memory_grow(&files, &t->capacity, t->count + 1, sizeof *t->files);
-    t->files = files;
-    t->files[t->count++] = (file_text){memory_string(name), path, content};
-    *place = path;
-    return content;
+    free(content);
+    free(path);
+    return NULL;
 }
 
 static const yaml_node *member(void *context, const yaml_node *mapping, const char *key,
@@ -86,15 +73,20 @@ static status insert(void *context, const yaml_node *root, const char *name, tex
 status page_write(page_templates *t, const char *name, const yaml_node *root, const page_host *host,
                   text *out, error *err) {
     page_render r = {t, host};
-    const template_host h = {
-        .find = find, .member = member, .insert = insert, .names = t->names, .context = &r};
+    const template_host h = {.cache = &t->cache,
+                             .find = find,
+                             .member = member,
+                             .insert = insert,
+                             .names = t->names,
+                             .context = &r};
     return template_render(&h, name, root, out, err);
 }
 
 status page_sentence(page_templates *t, const char *name, const yaml_node *root, text *out,
                      error *err) {
     page_render r = {t, NULL};
-    const template_host h = {.find = find, .names = t->names, .plain = true, .context = &r};
+    const template_host h = {
+        .cache = &t->cache, .find = find, .names = t->names, .plain = true, .context = &r};
     text line = {0};
     const status rc = template_render(&h, name, root, &line, err);
     text_bytes(out, text_string(&line), line.length ? line.length - 1 : 0);
@@ -131,7 +123,9 @@ status page_templates_open(page_templates **made, const char *language, const ch
     status rc;
     *made = NULL;
     TRY(plugin_find(file, NULL, &folder, err));
-    rc = page_templates_open_folder(made, folder, own, err);
+    rc = access(folder, F_OK) == 0
+             ? page_templates_open_folder(made, folder, own, err)
+             : error_system(err, STATUS_FAILED, errno, "cannot find the templates '%s'", folder);
 out:
     free(file);
     free(folder);
@@ -140,12 +134,7 @@ out:
 
 void page_templates_close(page_templates *t) {
     if (!t) return;
-    for (size_t i = 0; i < t->count; i++) {
-        free(t->files[i].name);
-        free(t->files[i].path);
-        free(t->files[i].content);
-    }
-    free(t->files);
+    template_cache_release(&t->cache);
     free(t->folder);
     yaml_free(t->names);
     free(t);

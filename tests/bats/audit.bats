@@ -198,6 +198,6 @@ failed_or_complete() { [[ $1 == 1 ]] || { [[ $1 == 4 ]] && cmp -s printed expect
 @test "audit without memory fails, at any allocation, instead of printing half a sentence" {
     claim 25.0 >bad.yaml
     "$BIN/audit" bad.yaml >expected 2>said || [ $? = 4 ]
-    EVERY=97 each_allocation_fails failed_or_complete "$BIN/audit" bad.yaml
-    [ "$allocations" -gt 9700 ]
+    EVERY=37 each_allocation_fails failed_or_complete "$BIN/audit" bad.yaml
+    [ "$allocations" -gt 3700 ]
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/template.h"
 
 static const char data[] =
@@ -30,15 +31,21 @@ static const char data[] =
 
 static const char names_data[] = "strategy: {ddp4: DistributedDataParallel}\n";
 
-static const char *find(void *context, const char *name, const char **place, error *err) {
-    (void)place;
-    if (strcmp(name, "main") == 0) return context;
+static const char *source_of(const char *given, const char *name) {
+    if (strcmp(name, "main") == 0) return given;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
     if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
     if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "section") == 0) return "# A\n\n```\n# b\n```\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
+    return NULL;
+}
+
+static char *find(void *context, const char *name, char **place, error *err) {
+    const char *source = source_of(context, name);
+    (void)place;
+    if (source) return memory_string(source);
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
     return NULL;
 }
@@ -56,9 +63,14 @@ static status render(const char *source, text *out, error *err) {
     assert_int_equal(yaml_read_text(data, strlen(data), "data", &root, NULL), STATUS_OK);
     assert_int_equal(yaml_read_text(names_data, strlen(names_data), "names", &names, NULL),
                      STATUS_OK);
-    const template_host host = {
-        .find = find, .member = member, .names = names, .context = (void *)(uintptr_t)source};
+    template_cache cache = {0};
+    const template_host host = {.cache = &cache,
+                                .find = find,
+                                .member = member,
+                                .names = names,
+                                .context = (void *)(uintptr_t)source};
     const status rc = template_render(&host, "main", root, out, err);
+    template_cache_release(&cache);
     yaml_free(root);
     yaml_free(names);
     return rc;

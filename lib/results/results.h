@@ -31,7 +31,7 @@ typedef struct results_options {
     // Folders that time-runs wrote: the arms in them give runs their times (timed_arms.h).
     const char *const *turns;
     size_t turns_count;
-    const char *test; // the test data, if they are no longer where `evaluate` read them; else NULL
+    const char *test;  // the test data, if they are no longer where `evaluate` read them; else NULL
     const logger *log; // shows the progress of reading; NULL: shows nothing
 } results_options;
 

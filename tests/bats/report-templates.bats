@@ -67,7 +67,7 @@ END
     [ "$(json en/report.json "page['reports'][0]['findings'][0]['sums'][0]['sum']['value']")" = 100 ]
     says en/report.html "<strong>Arithmetic error</strong>: '*a* &lt;b&gt;|': its epochs do not add up to the total time"
     says en/report.html "<li>'*a* &lt;b&gt;|': [t](u)</li>"
-    says zh/report.html "<strong>算术错误</strong>：“*a* &lt;b&gt;|”：各轮时间之和不等于总时间"
+    says zh/report.html '<strong>算术错误</strong>：“*a* &lt;b&gt;|”：各轮时间之和不等于总时间'
     says zh/report.html "<li>10 轮 × 10.0 s = 100 s，报告称 9 s：仅为 1/11.1</li>"
 }
 

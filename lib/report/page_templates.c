@@ -11,7 +11,7 @@
 #include "base/template.h"
 #include "base/zstream.h"
 
-enum { TEMPLATE_MAX = 1 << 20 };
+enum { TEMPLATE_MAX = 1 << 18 };
 
 typedef struct file_text {
     char *name, *path, *content;
@@ -34,7 +34,7 @@ static status read_template(const char *path, char **content, error *err) {
 }
 
 // Returns the path of a template: in the user's folder, in that of the language, or in the one
-// above it, if it has no words. free() it.
+// above it, if it has no words. Names have no ".", and so lead to no other place. free() it.
 static char *path_of(const page_templates *t, const char *name) {
     const char *const folders[] = {t->own, t->folder};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {

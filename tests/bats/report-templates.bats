@@ -120,7 +120,7 @@ END
     printf 'secret\n' >secret.md
     printf '{{use "../secret"}}\n' >own/page.md
     fails_with 3 "own/page.md:1: cannot open" "$REPORT" single --template own --out out
-    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{end}}{{end}}{{end}}' >own/page.md
+    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{each d in figures}}{{end}}{{end}}{{end}}{{end}}' >own/page.md
     fails_with 3 "own/page.md:1: too many steps" "$REPORT" single --template own --out out
     head -c 300000 /dev/zero | tr '\0' x >own/page.md
     fails_with 3 "cannot read 'own/page.md'" "$REPORT" single --template own --out out

@@ -241,7 +241,7 @@ by its author's own templates: $made/report-own/report.html"* ]] || fail "$outpu
     rm -r "$NAME/report-own"
     finds report "own page: it has templates, and no page by them"
     cp -r "$NAME/report" "$NAME/report-own"
-    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{end}}{{end}}{{end}}' >"$NAME/templates/page.md"
+    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{each d in figures}}{{end}}{{end}}{{end}}{{end}}' >"$NAME/templates/page.md"
     finds report "own page: it cannot be made again: .*templates/page.md:1: too many steps"
     rm -r "$NAME/templates"
     finds report "own page: it cannot be made again: .*cannot read the templates"

@@ -42,6 +42,10 @@
 // output is left out; a "\" at the end of a line joins the next one to it. A line break within a
 // paragraph is a blank, or nothing beside a character of Chinese punctuation or between two Chinese
 // characters. Several empty lines count as one.
+//
+// A template may be a stranger's: it reads nothing but templates and the tree, and ends with an
+// error when it takes more than a page needs: 32 templates or 64 blocks in each other, 4 million
+// steps, 16 MiB of text.
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
 

@@ -12,7 +12,7 @@
 #include "base/template.h"
 #include "base/zstream.h"
 
-enum { TEMPLATE_MAX = 1 << 20 };
+enum { TEMPLATE_MAX = 1 << 18 };
 
 struct page_templates {
     char *folder;    // of Lockstep's own, in the page's language
@@ -30,7 +30,7 @@ static status read_template(const char *path, char **content, error *err) {
 }
 
 // Returns the path of a template: in the user's folder, in that of the language, or in the one
-// above it, if it has no words. free() it.
+// above it, if it has no words. Names have no ".", and so lead to no other place. free() it.
 static char *path_of(const page_templates *t, const char *name) {
     const char *const folders[] = {t->own, t->folder};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {

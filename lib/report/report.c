@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "base/template_folder.h"
 #include "report/charts.h"
 #include "report/drawing.h"
 #include "report/facts.h"
@@ -53,29 +52,40 @@ static char *drawing_id(const yaml_node *root, const char *name) {
 
 static status write_template(composition *c, const char *name, text *out, error *err);
 
+// A drawing that the page has already is shown again as it is.
+static bool is_drawn(const drawing_list *d, const char *id) {
+    for (size_t i = 0; i < d->count; i++)
+        if (strcmp(d->items[i].id, id) == 0) return true;
+    return false;
+}
+
+static void add_drawing(drawing_list *d, char *id, char *svg) {
+    void *items = d->items;
+    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
+    d->items = items;
+    d->items[d->count++] = (page_drawing){id, svg};
+}
+
 // Draws a chart of the facts.
 static status insert_chart(composition *c, const yaml_node *root, const char *name, text *out,
                            error *err) {
     const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
     char *id = drawing_id(root, name), *svg = NULL;
+    const bool drawn = is_drawn(&c->drawings, id);
     status rc = STATUS_OK;
     if (!chart)
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
-    else if (chart->kind == YAML_MAPPING)
+    else if (chart->kind == YAML_MAPPING && !drawn)
         rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
-    if (!svg) {
-        const bool missing = rc == STATUS_OK && chart->kind == YAML_MAPPING && !c->undrawn;
-        if (missing) rc = write_template(c, "page.no_drawing", out, err);
-        c->undrawn |= missing;
-        free(id);
+    if (drawn || svg) text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    if (svg) {
+        add_drawing(&c->drawings, id, svg);
         return rc;
     }
-    drawing_list *d = &c->drawings;
-    void *items = d->items;
-    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items = items;
-    d->items[d->count++] = (page_drawing){id, svg};
-    text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    const bool missing = rc == STATUS_OK && !drawn && chart->kind == YAML_MAPPING && !c->undrawn;
+    if (missing) rc = write_template(c, "page.no_drawing", out, err);
+    c->undrawn |= missing;
+    free(id);
     return rc;
 }
 
@@ -194,26 +204,16 @@ static status write_figures(const drawing_list *d, const char *folder, manifest 
     return rc;
 }
 
-static int is_template(const struct dirent *entry) {
-    const size_t length = strlen(entry->d_name);
-    return length > 3 && strcmp(entry->d_name + length - 3, ".md") == 0;
-}
-
 // Records the author's own templates: another text in them is another report.
 static status record_templates(const char *folder, manifest *m, error *err) {
-    struct dirent **found;
-    const int count = scandir(folder, &found, is_template, alphasort);
-    status rc = STATUS_OK;
-    if (count < 0)
-        return error_system(err, STATUS_INPUT, errno, "cannot read the templates in '%s'", folder);
-    if (count == 0) rc = error_set(err, STATUS_INPUT, "no template (*.md) in '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        char *path = memory_format("%s/%s", folder, found[i]->d_name);
-        if (rc == STATUS_OK) rc = results_record_file(m, path, err);
+    strvec names = {0};
+    status rc = template_folder_list(folder, &names, err);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *path = memory_format("%s/%s", folder, names.items[i]);
+        rc = results_record_file(m, path, err);
         free(path);
-        free(found[i]);
     }
-    free(found);
+    strvec_release(&names);
     return rc;
 }
 

@@ -76,6 +76,25 @@ END
         <(sed -n '/^titles:/,/^[a-z]/s/^  "\(.*\)": .*/\1/p' "$ROOT/share/report/zh/names.yaml" | sort)
 }
 
+@test "no language leaves out an id or a section, but for a listed reason" {
+    local compare="$ROOT/tests/python/template_ids.py" listed=$ROOT/tests/fixtures/template_differences.txt
+    succeeds "$PYTHON" "$compare" "$ROOT"/share/report/{en,zh} "$listed"
+    cp -r "$ROOT"/share/report/zh zh
+    sed -i 's/{{x.model_hash | short | code}}//' zh/reproduction.md
+    sed -i '0,/^### /s/^### /**/' zh/reports.md
+    sed -i '/^  speedup:/d' zh/names.yaml
+    run "$PYTHON" "$compare" "$ROOT/share/report/en" zh "$listed"
+    [ "$status" -eq 1 ]
+    [ "$output" = "only in $ROOT/share/report/en: names: metrics.speedup
+only in $ROOT/share/report/en: reports: ## 1
+only in $ROOT/share/report/en: reproduction.rows: .model_hash" ] || fail "$output"
+    # A difference that is no longer there is not to be listed, either.
+    printf 'en none x: no reason\n' >list
+    cat "$listed" >>list
+    run "$PYTHON" "$compare" "$ROOT"/share/report/{en,zh} list
+    [ "$output" = "list:1: no longer a difference" ] || fail "$output"
+}
+
 @test "an own page in a few lines" {
     two_runs
     mkdir own
@@ -87,6 +106,8 @@ END
 {{end}}
 
 {{if charts.accuracies}}
+{{insert "chart accuracies"}}
+
 {{insert "chart accuracies"}}
 {{end}}
 END
@@ -103,7 +124,7 @@ END
 - single: 64.0 %, the baseline
 - ddp4: 60.0 %, is 2.00 times as fast [$(json out/report.json "'%.2f, %.2f' % tuple(page['experiments'][1]['compared']['ratio'][k] for k in ('low', 'high'))")]" ] ||
         fail "$(cat out/report.md)"
-    [ -s out/figures/accuracies.svg ] || ! command -v gnuplot
+    [ -s out/figures/accuracies.svg ] && [ "$(grep -c figures/accuracies.svg out/report.md)" = 2 ] || ! command -v gnuplot
     grep -q 'own/page.md' out/manifest.yaml
 }
 
@@ -127,12 +148,22 @@ END
     fails_with 3 "own/page.md:1: this block has no" "$REPORT" single --template own --out out
     printf '{{use "none"}}\n' >own/page.md
     fails_with 3 "own/page.md:1: cannot .*none.md" "$REPORT" single --template own --out out
+    # A template reads no other file, and a stranger's has an end.
+    printf 'secret\n' >secret.md
+    printf '{{use "../secret"}}\n' >own/page.md
+    fails_with 3 "own/page.md:1: cannot open" "$REPORT" single --template own --out out
+    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{each d in figures}}{{end}}{{end}}{{end}}{{end}}' >own/page.md
+    fails_with 3 "own/page.md:1: too many steps" "$REPORT" single --template own --out out
+    head -c 300000 /dev/zero | tr '\0' x >own/page.md
+    fails_with 3 "cannot read 'own/page.md'" "$REPORT" single --template own --out out
     printf '\377\376' >own/page.md
     fails_with 3 "own/page.md': it is not UTF-8 text" "$REPORT" single --template own --out out
     printf '{{insert "chart none"}}\n' >own/page.md
     fails_with 3 "there is no chart 'none'" "$REPORT" single --template own --out out
     fails_with 3 "cannot read the templates in 'nothing'" "$REPORT" single --template nothing --out out
-    mkdir empty
+    mkdir empty many
+    touch many/{1..101}.md
+    fails_with 3 "more than 100 templates" "$REPORT" single --template many --out out
     fails_with 3 "no template" "$REPORT" single --template empty --out out
     [ ! -e out/report.md ] && [ ! -e out/manifest.yaml ]
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/filter.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
@@ -112,17 +111,14 @@ static status write_template(composition *c, const char *name, text *out, error 
 }
 
 static status compose(composition *c, text *markdown, text *json, error *err) {
-    char *written = NULL;
     status rc;
     if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
     TRY(facts_make(&c->facts, c->r, c->o, err));
     yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
     TRY(page_templates_open(&c->templates, c->o->language, c->o->templates, err));
     TRY(write_template(c, "page", markdown, err));
-    TRY(json_from_yaml(c->facts.root, &written, err));
-    text_format(json, "%s\n", written);
+    rc = facts_write(&c->facts, json, err);
 out:
-    free(written);
     return rc;
 }
 

@@ -23,8 +23,7 @@
 typedef enum check_subject {
     CHECK_FILES,      // files and manifests have the recorded hashes
     CHECK_FIGURES,    // report.csv
-    CHECK_REPORT,     // the text of report.md and, if the same library made it, of report.html; of
-                      // an own page, too
+    CHECK_REPORT,     // report.json and .md, and .html if the same library made it; an own page
     CHECK_EXPERIMENT, // a run has the settings of its file in experiments/
     CHECK_DATA,       // a run has the contents of the data set
     CHECK_TEST,       // the model gives the recorded predictions

@@ -7,12 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "pipeline/files.h"
 #include "submission/page.h"
+#include "submission/same_facts.h"
 #include "submission/verify_internal.h"
 
 typedef struct page {
@@ -221,6 +223,36 @@ out:
     return rc;
 }
 
+static status read_facts(const char *folder, yaml_node **root, error *err) {
+    char *string = NULL;
+    status rc = read_text(folder, "report.json", &string, err);
+    if (rc == STATUS_OK) rc = json_to_yaml(string, "report.json", root, err);
+    free(string);
+    return rc;
+}
+
+static status compare_facts(page *p, bool *equal, error *err) {
+    yaml_node *author = NULL, *again = NULL;
+    char *place = NULL;
+    status rc;
+    TRY(read_facts(p->author, &author, err));
+    TRY(read_facts(p->again, &again, err));
+    place = facts_differ(author, again);
+    if (place) {
+        *equal = false;
+        verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
+                         "%sreport.json: '%s' is not what the files give: '%.*s' there, '%.*s' by "
+                         "the files",
+                         own(p), place, EXCERPT_BYTES, yaml_text_at(author, place), EXCERPT_BYTES,
+                         yaml_text_at(again, place));
+    }
+out:
+    free(place);
+    yaml_free(author);
+    yaml_free(again);
+    return rc;
+}
+
 // The same page in other formats is made by other programs: report.html is compared if the same
 // version of cmark-gfm made it, report.tex never.
 static status compare_texts(page *p, error *err) {
@@ -228,6 +260,7 @@ static status compare_texts(page *p, error *err) {
     const bool html = same(p, library);
     bool equal = true;
     status rc;
+    TRY(compare_facts(p, &equal, err));
     TRY(compare_text(p, "report.md", &equal, err));
     if (html) TRY(compare_text(p, "report.html", &equal, err));
     if (equal && p->kind == PAGE_OWN)
@@ -240,7 +273,7 @@ static status compare_texts(page *p, error *err) {
                          "compared");
     else if (equal)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
-                         "the text of report.md is what the files give; report.html, made by "
+                         "report.json and report.md are what the files give; report.html, made by "
                          "cmark-gfm %s and not %s, is not compared: read the one made again",
                          yaml_text_at(p->other, library), yaml_text_at(p->mine, library));
 out:

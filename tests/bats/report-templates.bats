@@ -76,6 +76,48 @@ END
         <(sed -n '/^titles:/,/^[a-z]/s/^  "\(.*\)": .*/\1/p' "$ROOT/share/report/zh/names.yaml" | sort)
 }
 
+@test "report.json leads from each figure to a file with its hash, or to a manifest, as --why does" {
+    local walk="$ROOT/tests/python/report_origins.py" part hash
+    two_runs
+    a_run other name=other seed=3 right=71
+    succeeds "$REPORT" single ddp4 other --baseline single --out out
+    succeeds "$PYTHON" "$walk" out/report.json
+    succeeds "$PYTHON" "$walk" out/report.json ddp4.speedup
+    [[ ${lines[2]} == "    ddp4.execution.1.seconds_per_epoch = 0.5" ]] || fail "$output"
+    hash=$("$BIN/manifest" get ddp4/1/train outputs.1.content)
+    [[ ${lines[3]} == "      ddp4/1/train/steps.st.zst $hash" ]] || fail "$output"
+    local walked=$output
+    succeeds "$REPORT" out --why ddp4.speedup
+    for part in $(grep -o '[a-z0-9]*\.[a-z0-9._]* =' <<<"$walked" | cut -d ' ' -f 1) "$hash"; do
+        [[ $output == *"$part"* ]] || fail "--why lacks $part" "$output"
+    done
+    # It says what walks in vain.
+    sed -i 's|"file":"ddp4/1/train/steps.st.zst"|"file":"nowhere"|g' out/report.json
+    run "$PYTHON" "$walk" out/report.json
+    [[ $status -eq 1 && $output == *"ddp4.speedup"* ]] || fail "$output"
+}
+
+@test "report.json of a reproduction has each run once" {
+    cat >plan.yaml <<END
+schema: lockstep.plan/1
+kind: reproduction
+name: list
+reports: [{source: R1}]
+studies: [{name: workers, vary: [loader_workers], source: R1}]
+runs:
+  - {name: row, role: row, source: R1, keys: [$(key_of one)], published: [{source: R1, accuracy: 64.16}]}
+  - {name: w0, role: variant, source: R1, study: workers, values: {loader_workers: 0}, keys: [$(key_of one)]}
+  - {name: w2, role: variant, source: R1, study: workers, values: {loader_workers: 2}, keys: [$(key_of two)]}
+END
+    a_run a key=one name=x
+    a_run b key=two name=y workers=2
+    succeeds "$REPORT" a b --plan plan.yaml --out out
+    [ "$(json out/report.json "[r['name'] for r in page['runs']], page['reports'][0]['runs'], page['reports'][0]['studies'][0]['runs']")" = \
+        "['row', 'w0', 'w2'] ['row'] ['w0', 'w2']" ]
+    succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md
+    succeeds "$PYTHON" "$ROOT/tests/python/report_origins.py" out/report.json
+}
+
 @test "no language leaves out an id or a section, but for a listed reason" {
     local compare="$ROOT/tests/python/template_ids.py" listed=$ROOT/tests/fixtures/template_differences.txt
     succeeds "$PYTHON" "$compare" "$ROOT"/share/report/{en,zh} "$listed"
@@ -155,7 +197,7 @@ END
     printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{each d in figures}}{{end}}{{end}}{{end}}{{end}}' >own/page.md
     fails_with 3 "own/page.md:1: too many steps" "$REPORT" single --template own --out out
     head -c 300000 /dev/zero | tr '\0' x >own/page.md
-    fails_with 3 "cannot read 'own/page.md'" "$REPORT" single --template own --out out
+    fails_with 3 "'own/page.md': more than the limit of 262144 bytes" "$REPORT" single --template own --out out
     printf '\377\376' >own/page.md
     fails_with 3 "own/page.md': it is not UTF-8 text" "$REPORT" single --template own --out out
     printf '{{insert "chart none"}}\n' >own/page.md

@@ -228,13 +228,13 @@ e cat results
 }
 
 @test "a page by its author's own templates stands beside ours, and has limits" {
-    local archive=$BATS_FILE_TMPDIR/artifacts/$NAME.tar.gz made=$BATS_FILE_TMPDIR/teacher/verified/$NAME
+    local packed=$BATS_FILE_TMPDIR/artifacts/$NAME.tar.gz made=$BATS_FILE_TMPDIR/teacher/verified/$NAME
     mkdir own
     printf '# {{experiments | size}} experiments, all excellent\n\n{{runs[0].accuracy}}\n' >own/page.md
     REPORT_FLAGS="--author Li --template own" pack "$BATS_FILE_TMPDIR/artifacts" STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 ||
         fail "$(cat log)"
     rm -r own "$NAME"
-    mv "$archive" .
+    mv "$packed" .
     tar xzf "$NAME.tar.gz"
     grep -q '^# 2 experiments, all excellent' "$NAME/report-own/report.md"
     ! grep -q excellent "$NAME/report/report.md" || fail "our page is by other templates"

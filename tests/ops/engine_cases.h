@@ -1,10 +1,53 @@
 // SPDX-License-Identifier: MIT
-// engine_cases.h - the models of test_engine.c, and the ways to cut a step into shards. It tests
+// engine_cases.h - what tests of all layers need to know of each: an example, and values that its
+// options refuse; the models of test_engine.c, and the ways to cut a step into shards. It tests
 // every pair, except that large models get only a few of the splits.
 #ifndef LOCKSTEP_TESTS_ENGINE_CASES_H
 #define LOCKSTEP_TESTS_ENGINE_CASES_H
 
 #include <stdbool.h>
+#include <stdio.h>
+
+#include "compute/layer_kinds.h"
+
+#define FOR_SOME_TESTS __attribute__((unused)) static const
+
+// The options of a layer of each kind that needs some; its input has 4 channels of 8×8.
+FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
+    [LAYER_CONV] = "out: 4, kernel: 3", [LAYER_LINEAR] = "out: 4",
+    [LAYER_MAX_POOL] = "size: 2",       [LAYER_AVG_POOL] = "size: 2",
+    [LAYER_SCALE] = "factor: 0.5",      [LAYER_GROUP_NORM] = "groups: 2",
+};
+
+enum { EXAMPLE_BYTES = 300 };
+
+// Writes a model file whose second layer is an example of this kind; a linear one is the third.
+static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
+    const layer_traits *t = &layer_kind_traits[kind];
+    snprintf(text, EXAMPLE_BYTES,
+             "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
+             "layers: [avg_pool: {size: 1}, %s%s: {%s}, flatten, linear: {out: 2}]\n",
+             kind == LAYER_LINEAR ? "flatten, " : "", t->word,
+             layer_examples[kind] ? layer_examples[kind]
+             : t->has_second      ? "with: input"
+                                  : "");
+}
+
+// Of every option that is not a number of layer_kinds.h or the name of a layer.
+typedef struct refused_values {
+    const char *key, *values[4];
+} refused_values;
+FOR_SOME_TESTS refused_values refused_options[] = {
+    {"bias", {"1"}},
+    {"eps", {"0", "-1e-5", "1.0001"}},
+    {"factor", {"0", "1e39", "-1e39"}},
+    {"groups", {"0", "3", "16777217"}},
+    {"kernel", {"0", "4097"}},
+    {"out", {"0", "-1", "16777217"}},
+    {"padding", {"-1", "4097"}},
+    {"size", {"0", "4097"}},
+    {"stride", {"0", "4097"}},
+};
 
 enum { MAX_SHARDS = 12 };
 
@@ -15,7 +58,7 @@ typedef struct model_case {
 } model_case;
 
 // Every kind of layer, geometries without a fast path, and the experiments' models.
-static const model_case models[] = {
+FOR_SOME_TESTS model_case models[] = {
     {.name = "softmax regression", .input = "[1, 3, 5]", .layers = "[flatten, linear: {out: 10}]"},
     {.name = "mlp",
      .input = "[1, 6, 5]",
@@ -277,7 +320,7 @@ typedef struct split {
 } split;
 
 // Whole and partial groups of 16, shards of one sample, and empty shards at the end.
-static const split splits[] = {
+FOR_SOME_TESTS split splits[] = {
     {.shards = 1, .count = {1}, .large_also = true},
     {.shards = 1, .count = {2}},
     {.shards = 1, .count = {4}, .large_also = true}, // up to 4: kernels with four lanes

@@ -45,9 +45,10 @@ typedef struct layer {
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
-    int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
-                   // likewise, that are normalised apart
-    bool has_bias; // conv, linear: their option, see layer_biases
+    int groups; // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
+                // likewise, that are normalised apart
+    bool leaves_out_pad;  // avg pool: padding does not count in a mean
+    bool has_bias;        // conv, linear: their option, see layer_biases
     double eps, momentum; // batch norm; eps: group norm
     double rate;          // dropout: probability of zero
     double factor;        // scale

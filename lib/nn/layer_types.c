@@ -78,6 +78,16 @@ static status read_number(builder *b, const reading *r, const char *key, double 
     return STATUS_OK;
 }
 
+// Described only if it is not the default.
+static status read_flag(builder *b, const reading *r, const char *key, bool otherwise,
+                        bool *value) {
+    const yaml_node *node = layer_option(r, key);
+    *value = otherwise;
+    status rc = node ? yaml_boolean(node, key, value, b->err) : STATUS_OK;
+    if (rc == STATUS_OK && *value != otherwise) yaml_put(r->written, key, yaml_new_boolean(*value));
+    return rc;
+}
+
 static status read_bias(builder *b, const reading *r) {
     const yaml_node *node = layer_option(r, "bias");
     r->l->has_bias = true;
@@ -135,17 +145,24 @@ out:
 
 // ---- Layers ----
 
+// Returns the windows along one axis; 0: none fits. With `ceil`, the last one may reach beyond the
+// padding, but begins in front of that of the other end.
+static int count_windows(int in, int kernel, int stride, int pad, bool ceil) {
+    const int room = in + 2 * pad - kernel + (ceil ? stride - 1 : 0);
+    const int windows = room < 0 ? 0 : room / stride + 1;
+    return windows - (ceil && (windows - 1) * stride >= in + pad);
+}
+
 // Sets the layer's output shape: `channels` channels from a window that slides over the input.
-static status slide_window(builder *b, reading *r, int channels) {
+static status slide_window(builder *b, reading *r, int channels, bool ceil) {
     layer *l = r->l;
-    int height = l->in.height + 2 * l->pad_h, width = l->in.width + 2 * l->pad_w;
-    if (l->kernel_h > height || l->kernel_w > width)
-        return yaml_error(r->place, b->err,
-                          "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
-                          l->name, l->kernel_h, l->kernel_w, height, width);
-    l->out = (shape){channels, (height - l->kernel_h) / l->stride_h + 1,
-                     (width - l->kernel_w) / l->stride_w + 1};
-    return STATUS_OK;
+    l->out =
+        (shape){channels, count_windows(l->in.height, l->kernel_h, l->stride_h, l->pad_h, ceil),
+                count_windows(l->in.width, l->kernel_w, l->stride_w, l->pad_w, ceil)};
+    if (l->out.height && l->out.width) return STATUS_OK;
+    return yaml_error(
+        r->place, b->err, "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
+        l->name, l->kernel_h, l->kernel_w, l->in.height + 2 * l->pad_h, l->in.width + 2 * l->pad_w);
 }
 
 static status need_image(builder *b, const reading *r) {
@@ -184,7 +201,7 @@ static status read_conv(builder *b, reading *r) {
     TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
     TRY(read_bias(b, r));
     TRY(read_groups(b, r, channels));
-    TRY(slide_window(b, r, channels));
+    TRY(slide_window(b, r, channels, false));
 out:
     return rc;
 }
@@ -231,9 +248,10 @@ out:
     return rc;
 }
 
-static status read_pool(builder *b, reading *r) {
+static status read_max_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
+    bool ceil;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
     if (layer_traits_of(l)->has_choices && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
@@ -249,7 +267,18 @@ static status read_pool(builder *b, reading *r) {
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
                           "'padding' of a pool may be at most half its 'size'");
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(read_flag(b, r, "ceil_mode", false, &ceil));
+    TRY(slide_window(b, r, l->in.channels, ceil));
+out:
+    return rc;
+}
+
+static status read_avg_pool(builder *b, reading *r) {
+    bool counts = true;
+    status rc;
+    TRY(read_max_pool(b, r));
+    TRY(read_flag(b, r, "count_include_pad", true, &counts));
+    r->l->leaves_out_pad = !counts;
 out:
     return rc;
 }
@@ -273,7 +302,7 @@ static status read_global_pool(builder *b, reading *r) {
     write_pair(r->written, "size", l->kernel_h, l->kernel_w);
     write_pair(r->written, "stride", l->stride_h, l->stride_w);
     write_pair(r->written, "padding", 0, 0);
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(slide_window(b, r, l->in.channels, false));
 out:
     return rc;
 }
@@ -355,9 +384,11 @@ out:
 #define OPTIONS_linear     {"out", "bias"}, read_linear
 #define OPTIONS_batch_norm {"eps"}, read_eps
 #define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
-#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
-#define OPTIONS_scale      {"factor"}, read_scale
-#define OPTIONS_second     {"with"}, read_second
+#define OPTIONS_max_pool   {"size", "stride", "padding", "ceil_mode"}, read_max_pool
+#define OPTIONS_avg_pool \
+    {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
+#define OPTIONS_scale  {"factor"}, read_scale
+#define OPTIONS_second {"with"}, read_second
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

@@ -39,6 +39,8 @@ typedef struct refused_values {
 } refused_values;
 FOR_SOME_TESTS refused_values refused_options[] = {
     {"bias", {"1"}},
+    {"ceil_mode", {"1"}},
+    {"count_include_pad", {"1"}},
     {"eps", {"0", "-1e-5", "1.0001"}},
     {"factor", {"0", "1e39", "-1e39"}},
     {"groups", {"0", "3", "16777217"}},
@@ -161,6 +163,14 @@ FOR_SOME_TESTS model_case models[] = {
          "[avg_pool: {size: 2, stride: 1}, conv: {out: 4, kernel: 3}, relu, avg_pool: {size: "
          "3, stride: 2, padding: 1}, conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, "
          "avg_pool: {size: [4, 3], stride: [2, 3]}, flatten, linear: {out: 10}]"},
+    {.name = "pools of ceil_mode, one larger than its input",
+     .input = "[2, 12, 9]",
+     .layers =
+         "[conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2, ceil_mode: true}, "
+         "avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true}, avg_pool: {size: 2, stride: "
+         "1, padding: 1, count_include_pad: false}, max_pool: {size: 3, stride: 2, ceil_mode: "
+         "true}, avg_pool: {size: [4, 3], stride: 3, ceil_mode: true}, flatten, linear: {out: "
+         "10}]"},
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},

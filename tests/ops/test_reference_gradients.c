@@ -213,9 +213,8 @@ static op_case example_of(layer_kind kind) {
         fprintf(stderr, "%s\n", err.message);
         exit(1);
     }
-    const op_case found = {.name = layer_kind_traits[kind].word,
-                           .l = m.program.layers[1],
-                           .samples = 3};
+    const op_case found = {
+        .name = layer_kind_traits[kind].word, .l = m.program.layers[1], .samples = 3};
     model_release(&m);
     return found;
 }

@@ -124,7 +124,11 @@ class Graph:
         padding = 0 if self.random.random() < 0.6 or size != 3 else 1
         stride = size if self.random.random() < 0.6 else self.random.randint(1, 2)
         if self.fits(size, stride, padding):
-            self.put(text, self.random.choice(["max_pool", "avg_pool"]), size=size, stride=stride, padding=padding)
+            kind = self.random.choice(["max_pool", "avg_pool"])
+            more = {"ceil_mode": True} if self.random.random() < 0.3 else {}
+            if kind == "avg_pool" and self.random.random() < 0.3:
+                more["count_include_pad"] = False
+            self.put(text, kind, size=size, stride=stride, padding=padding, **more)
 
     # Branches.
 
@@ -209,11 +213,12 @@ def near(values, others):
     return bool(((distance > 0) & (distance < CLOSE * values.abs().max())).any())
 
 
-def window_close(pool, x):
+def window_close(pool, x, windows):
     """Of a window, the largest value and one that differs."""
     size, stride, pad = [v if isinstance(v, (list, tuple)) else [v, v]
                          for v in (pool.kernel_size, pool.stride, pool.padding)]
-    x = nn.functional.pad(x, (pad[1], pad[1], pad[0], pad[0]), value=-1e30)
+    end = [max(p, (windows[2 + i] - 1) * stride[i] + size[i] - p - x.shape[2 + i]) for i, p in enumerate(pad)]
+    x = nn.functional.pad(x, (pad[1], end[1], pad[0], end[0]), value=-1e30)
     windows = x.unfold(2, size[0], stride[0]).unfold(3, size[1], stride[1]).flatten(4)
     return near(windows.max(4, keepdim=True).values, windows.masked_fill(windows < -1e29, float("inf")))
 
@@ -222,9 +227,9 @@ def watch_kinks(net):
     """A list that a forward pass extends for each layer whose gradient rounding might decide."""
     found = []
 
-    def look(module, inputs, _):
+    def look(module, inputs, output):
         x = inputs[0].detach()
-        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x)
+        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x, output.shape)
         if kink:
             found.append(module)
     for module in net.modules():

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/protobuf.h"
 #include "compute/backend.h"
+#include "compute/pool_windows.h"
 
 // Fields and constants of onnx.proto.
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
@@ -131,9 +133,16 @@ static void end_node(const node *n) {
     protobuf_end(n->t, n->begun);
 }
 
+// Returns the positions of the last window beyond the padding, which ceil_mode adds.
+static int beyond(pool_axis a) {
+    const int positions = (a.out - 1) * a.stride + a.kernel - a.in - 2 * a.pad;
+    return positions > 0 ? positions : 0;
+}
+
 static void put_window(const node *n, const layer *l) {
     const int kernel[] = {l->kernel_h, l->kernel_w}, strides[] = {l->stride_h, l->stride_w};
-    const int pads[] = {l->pad_h, l->pad_w, l->pad_h, l->pad_w}; // begins, then ends
+    const int pads[] = {l->pad_h, l->pad_w, // begins, then ends
+                        l->pad_h + beyond(pool_rows(l)), l->pad_w + beyond(pool_columns(l))};
     put_ints(n, "kernel_shape", kernel, 2);
     put_ints(n, "strides", strides, 2);
     put_ints(n, "pads", pads, 4);
@@ -223,6 +232,38 @@ static void put_group_norm(text *t, const layer *l, const char *in, const char *
     put_simple(t, "Add", l->name, name, step[4], out);
 }
 
+// The share of each position in the mean of each window, [windows][positions] or transposed.
+static void put_shares(text *t, const char *name, pool_axis a, bool transpose) {
+    const int64_t dims[] = {transpose ? a.in : a.out, transpose ? a.out : a.in};
+    float *shares = memory_new((size_t)a.in * (size_t)a.out, sizeof *shares);
+    for (int i = 0; i < a.out; i++)
+        for (int at = pool_first(a, i); at < pool_end(a, i); at++)
+            shares[transpose ? at * a.out + i : i * a.in + at] = 1 / (float)pool_counted(a, i);
+    put_tensor(t, name, dims, 2, shares);
+    free(shares);
+}
+
+// Operators differ in what a window counts that reaches beyond the padding: then means are taken of
+// rows, and of columns, by products.
+static void put_avg_pool(text *t, const layer *l, const char *in, const char *out) {
+    const pool_axis rows = pool_rows(l), columns = pool_columns(l);
+    char left[NAME_BYTES], right[NAME_BYTES], half[NAME_BYTES];
+    if (!beyond(rows) && !beyond(columns)) {
+        const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
+        put_int(&n, "count_include_pad", !l->leaves_out_pad);
+        put_window(&n, l);
+        end_node(&n);
+        return;
+    }
+    snprintf(left, sizeof left, "%s/rows", l->name);
+    snprintf(right, sizeof right, "%s/columns", l->name);
+    snprintf(half, sizeof half, "%s/half", l->name);
+    put_shares(t, left, rows, false);
+    put_shares(t, right, columns, true);
+    put_simple(t, "MatMul", half, left, in, half);
+    put_simple(t, "MatMul", l->name, half, right, out);
+}
+
 // Dropout does nothing here, and has no nodes.
 static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
     (void)t, (void)l, (void)in, (void)out;
@@ -251,11 +292,6 @@ static void finish_batch_norm(const node *n, const layer *l) {
     put_float(n, "epsilon", (float)l->eps);
 }
 
-static void finish_avg_pool(const node *n, const layer *l) {
-    put_int(n, "count_include_pad", 1);
-    put_window(n, l);
-}
-
 // A kind of layer is one node, of an operator of layer_kinds.h, with more inputs and attributes or
 // without; or several.
 typedef struct kind_nodes {
@@ -268,7 +304,7 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_LINEAR] = {.finish = finish_linear},
     [LAYER_BATCH_NORM] = {.finish = finish_batch_norm},
     [LAYER_MAX_POOL] = {.finish = put_window},
-    [LAYER_AVG_POOL] = {.finish = finish_avg_pool},
+    [LAYER_AVG_POOL] = {.several = put_avg_pool},
     [LAYER_DROPOUT] = {.several = put_nothing},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},

@@ -30,10 +30,12 @@
     SMOOTH_LAYERS(ROW, to)                                                                         \
     ROW(to, SCALE, scale, scale, .role = ROLE_SCALE, .activation = ACTIVATION_SCALE,               \
         .torch = "Scale")                                                                          \
-    ROW(to, MAX_POOL, max_pool, max_pool, .role = ROLE_POOL, .has_choices = true, .prefix = "pool",    \
-        .torch = "nn.MaxPool2d", .onnx = "MaxPool")                                                \
-    ROW(to, AVG_POOL, avg_pool, avg_pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
+    ROW(to, MAX_POOL, max_pool, max_pool, .role = ROLE_POOL, .has_choices = true,                  \
+        .prefix = "pool", .torch = "nn.MaxPool2d", .onnx = "MaxPool")                              \
+    ROW(to, AVG_POOL, avg_pool, avg_pool, .role = ROLE_UNFUSED, .prefix = "pool",                  \
         .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
+    ROW(to, ADAPTIVE_AVG_POOL, adaptive_avg_pool, adaptive_pool, .role = ROLE_UNFUSED,             \
+        .prefix = "pool", .torch = "nn.AdaptiveAvgPool2d", .onnx = "AveragePool")                  \
     ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \

@@ -283,6 +283,19 @@ out:
     return rc;
 }
 
+static status read_adaptive_pool(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->out.height = l->out.width = 0;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "output_size", 1, &l->out.height, &l->out.width));
+    if (l->in.height > MAX_WINDOW || l->in.width > MAX_WINDOW)
+        TRY(yaml_error(r->place, b->err, "the input of layer '%s' is larger than %dx%d", l->name,
+                       (int)MAX_WINDOW, (int)MAX_WINDOW));
+out:
+    return rc;
+}
+
 static status read_scale(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "factor");
     if (!node) return yaml_error(r->place, b->err, "'factor' is missing");
@@ -387,8 +400,9 @@ out:
 #define OPTIONS_max_pool   {"size", "stride", "padding", "ceil_mode"}, read_max_pool
 #define OPTIONS_avg_pool \
     {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
-#define OPTIONS_scale  {"factor"}, read_scale
-#define OPTIONS_second {"with"}, read_second
+#define OPTIONS_adaptive_pool {"output_size"}, read_adaptive_pool
+#define OPTIONS_scale         {"factor"}, read_scale
+#define OPTIONS_second        {"with"}, read_second
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

@@ -14,9 +14,13 @@
 
 // The options of a layer of each kind that needs some; its input has 4 channels of 8×8.
 FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
-    [LAYER_CONV] = "out: 4, kernel: 3", [LAYER_LINEAR] = "out: 4",
-    [LAYER_MAX_POOL] = "size: 2",       [LAYER_AVG_POOL] = "size: 2",
-    [LAYER_SCALE] = "factor: 0.5",      [LAYER_GROUP_NORM] = "groups: 2",
+    [LAYER_CONV] = "out: 4, kernel: 3",
+    [LAYER_LINEAR] = "out: 4",
+    [LAYER_MAX_POOL] = "size: 2",
+    [LAYER_AVG_POOL] = "size: 2",
+    [LAYER_ADAPTIVE_AVG_POOL] = "output_size: 3",
+    [LAYER_SCALE] = "factor: 0.5",
+    [LAYER_GROUP_NORM] = "groups: 2",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -46,6 +50,7 @@ FOR_SOME_TESTS refused_values refused_options[] = {
     {"groups", {"0", "3", "16777217"}},
     {"kernel", {"0", "4097"}},
     {"out", {"0", "-1", "16777217"}},
+    {"output_size", {"0", "4097", "[1]"}},
     {"padding", {"-1", "4097"}},
     {"size", {"0", "4097"}},
     {"stride", {"0", "4097"}},
@@ -171,6 +176,12 @@ FOR_SOME_TESTS model_case models[] = {
          "1, padding: 1, count_include_pad: false}, max_pool: {size: 3, stride: 2, ceil_mode: "
          "true}, avg_pool: {size: [4, 3], stride: 3, ceil_mode: true}, flatten, linear: {out: "
          "10}]"},
+    {.name = "adaptive pools to fewer and to more positions",
+     .input = "[2, 11, 9]",
+     .layers = "[adaptive_avg_pool: {output_size: [11, 4]}, conv: {out: 5, kernel: 3, padding: 1}, "
+               "relu, adaptive_avg_pool: {output_size: [4, 7]}, conv: {out: 4, kernel: 3}, "
+               "batch_norm, relu, adaptive_avg_pool: {output_size: 3}, flatten, linear: {out: "
+               "10}]"},
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},

@@ -120,6 +120,9 @@ class Graph:
             self.same_conv(text, self.channels())
 
     def any_pool(self, text):
+        if self.random.random() < 0.1:
+            self.put(text, "adaptive_avg_pool", output_size=self.pair(2, 7))
+            return
         size = self.random.choice([2, 2, 3, self.pair(1, 3)])
         padding = 0 if self.random.random() < 0.6 or size != 3 else 1
         stride = size if self.random.random() < 0.6 else self.random.randint(1, 2)

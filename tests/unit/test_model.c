@@ -359,8 +359,7 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Dropout2d",
          "it drops whole channels; 'dropout' drops single values, and there is no other here."},
         {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
-        {"AdaptiveAvgPool2d", "with size 1 it is 'global_avg_pool'; other sizes are not here: "
-                              "'avg_pool' takes the size and the stride of its window."},
+        {"AdaptiveAvgPool2d", "did you mean 'adaptive_avg_pool'?"},
         {"BasicBlock", "did you mean 'residual'?"},
         {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},

@@ -20,7 +20,21 @@ static int min(int a, int b) {
     return a < b ? a : b;
 }
 
+// Window i of `out` along one axis begins at position ⌊i · in / out⌋, and ends before position
+// ⌈(i + 1) · in / out⌉.
+static window adaptive_window_at(const layer *l, int oy, int ox) {
+    const shape in = l->in, out = l->out;
+    window w = {.top = oy * in.height / out.height,
+                .left = ox * in.width / out.width,
+                .bottom = (oy * in.height + in.height + out.height - 1) / out.height,
+                .right = (ox * in.width + in.width + out.width - 1) / out.width,
+                .out = (size_t)oy * (size_t)out.width + (size_t)ox};
+    w.counted = (w.bottom - w.top) * (w.right - w.left);
+    return w;
+}
+
 static window window_at(const layer *l, int oy, int ox) {
+    if (l->kind == LAYER_ADAPTIVE_AVG_POOL) return adaptive_window_at(l, oy, ox);
     window w = {.top = oy * l->stride_h - l->pad_h,
                 .left = ox * l->stride_w - l->pad_w,
                 .out = (size_t)oy * (size_t)l->out.width + (size_t)ox};
@@ -125,3 +139,5 @@ const reference_layer reference_max_pool = {.forward = max_pool, .backward = max
 
 // Padding counts as zeros, unless it is left out. What a window has beyond it never counts.
 const reference_layer reference_avg_pool = {.forward = avg_pool, .backward = avg_pool_backward};
+const reference_layer reference_adaptive_avg_pool = {.forward = avg_pool,
+                                                     .backward = avg_pool_backward};

@@ -243,12 +243,12 @@ static void put_shares(text *t, const char *name, pool_axis a, bool transpose) {
     free(shares);
 }
 
-// Operators differ in what a window counts that reaches beyond the padding: then means are taken of
-// rows, and of columns, by products.
+// Operators differ in what a window counts that reaches beyond the padding, and all windows of one
+// have the same size: else means are taken of columns, and of rows, by products.
 static void put_avg_pool(text *t, const layer *l, const char *in, const char *out) {
     const pool_axis rows = pool_rows(l), columns = pool_columns(l);
     char left[NAME_BYTES], right[NAME_BYTES], half[NAME_BYTES];
-    if (!beyond(rows) && !beyond(columns)) {
+    if (rows.kernel && !beyond(rows) && !beyond(columns)) {
         const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
         put_int(&n, "count_include_pad", !l->leaves_out_pad);
         put_window(&n, l);
@@ -262,6 +262,16 @@ static void put_avg_pool(text *t, const layer *l, const char *in, const char *ou
     put_shares(t, right, columns, true);
     put_simple(t, "MatMul", half, left, in, half);
     put_simple(t, "MatMul", l->name, half, right, out);
+}
+
+// An ordinary pool, if all windows have the same size.
+static void put_adaptive_pool(text *t, const layer *l, const char *in, const char *out) {
+    layer pool = *l;
+    if (l->in.height % l->out.height == 0 && l->in.width % l->out.width == 0) {
+        pool.kernel_h = pool.stride_h = l->in.height / l->out.height;
+        pool.kernel_w = pool.stride_w = l->in.width / l->out.width;
+    }
+    put_avg_pool(t, &pool, in, out);
 }
 
 // Dropout does nothing here, and has no nodes.
@@ -305,6 +315,7 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_BATCH_NORM] = {.finish = finish_batch_norm},
     [LAYER_MAX_POOL] = {.finish = put_window},
     [LAYER_AVG_POOL] = {.several = put_avg_pool},
+    [LAYER_ADAPTIVE_AVG_POOL] = {.several = put_adaptive_pool},
     [LAYER_DROPOUT] = {.several = put_nothing},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},

@@ -106,6 +106,10 @@ void KERNEL(avg_pool)(const layer_task *t) {
     }
 }
 
+void KERNEL(adaptive_avg_pool)(const layer_task *t) {
+    KERNEL(avg_pool)(t);
+}
+
 void KERNEL(avg_pool_backward)(const layer_task *t) {
     clear(t);
     EACH_OUTPUT(t, c, y, x) {
@@ -118,4 +122,8 @@ void KERNEL(avg_pool_backward)(const layer_task *t) {
                 for (int n = 0; n < LANES; n++) dx[n] += dy[n] / divisor;
             }
     }
+}
+
+void KERNEL(adaptive_avg_pool_backward)(const layer_task *t) {
+    KERNEL(avg_pool_backward)(t);
 }

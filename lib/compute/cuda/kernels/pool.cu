@@ -162,6 +162,10 @@ void cuda_avg_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
         LAUNCH(average_pool, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
 }
 
+void cuda_adaptive_avg_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    cuda_avg_pool(s, c, t);
+}
+
 // One thread per position of dx, which gathers from the windows that contain it: nothing is added
 // atomically.
 void cuda_max_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
@@ -174,4 +178,8 @@ void cuda_avg_pool_backward(launch_stream s, const cut *c, const cuda_layer_task
     const unsigned elements = elements_of_shard(c, t->l->in);
     if (c->first < c->end)
         LAUNCH(pool_backward<false>, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
+}
+
+void cuda_adaptive_avg_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    cuda_avg_pool_backward(s, c, t);
 }

@@ -36,6 +36,9 @@
         .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
     ROW(to, ADAPTIVE_AVG_POOL, adaptive_avg_pool, adaptive_pool, .role = ROLE_UNFUSED,             \
         .prefix = "pool", .torch = "nn.AdaptiveAvgPool2d", .onnx = "AveragePool")                  \
+    ROW(to, ZERO_PAD, zero_pad, zero_pad, .role = ROLE_UNFUSED, .prefix = "pad",                   \
+        .torch = "nn.ZeroPad2d")                                                                   \
+    ROW(to, UPSAMPLE, upsample, upsample, .role = ROLE_UNFUSED, .torch = "nn.Upsample")            \
     ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \

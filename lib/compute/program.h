@@ -44,7 +44,10 @@ typedef struct layer {
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
-    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools; adaptive: 0
+    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools; adaptive: 0. Zero
+                                                              // padding: pads are those in front
+                                                              // Upsampling: strides are factors
+    int pad_c;                                                // zero padding: channels in front
     int groups; // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
                 // likewise, that are normalised apart
     bool leaves_out_pad;  // avg pool: padding does not count in a mean

@@ -145,6 +145,11 @@ out:
 
 // ---- Layers ----
 
+status layer_refuse_size(builder *b, const reading *r) {
+    return yaml_error(r->place, b->err, "the output of layer '%s' has more than %d values",
+                      r->l->name, MAX_FEATURES);
+}
+
 // Returns the windows along one axis; 0: none fits. With `ceil`, the last one may reach beyond the
 // padding, but begins in front of that of the other end.
 static int count_windows(int in, int kernel, int stride, int pad, bool ceil) {
@@ -296,6 +301,47 @@ out:
     return rc;
 }
 
+// As F.pad, but not of single directions: zeros on each side [left, right, top, bottom], and
+// perhaps [..., front, back] of the channels. An integer: on each side of the image.
+static status read_zero_pad(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "padding");
+    const bool list = node && node->kind == YAML_SEQUENCE;
+    layer *l = r->l;
+    int64_t sides[6] = {0};
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) TRY(yaml_error(r->place, b->err, "'padding' is missing"));
+    if (list && node->count != 4 && node->count != 6)
+        TRY(yaml_error(node, b->err,
+                       "'padding': expected an integer, [left, right, top, bottom], or [left, "
+                       "right, top, bottom, front, back]"));
+    for (size_t i = 0; i < (list ? node->count : 4); i++)
+        TRY(yaml_integer(list ? node->items[i] : node, "padding", 0, MAX_WINDOW, &sides[i],
+                         b->err));
+    l->pad_w = (int)sides[0];
+    l->pad_h = (int)sides[2];
+    l->pad_c = (int)sides[4];
+    l->out.width += (int)(sides[0] + sides[1]);
+    l->out.height += (int)(sides[2] + sides[3]);
+    l->out.channels += (int)(sides[4] + sides[5]);
+    yaml_put(r->written, "padding", yaml_copy(node));
+out:
+    return rc;
+}
+
+static status read_upsample(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "scale_factor", 1, &l->stride_h, &l->stride_w));
+    if ((double)shape_size(l->in) * l->stride_h * l->stride_w > MAX_FEATURES)
+        return layer_refuse_size(b, r);
+    l->out.height *= l->stride_h;
+    l->out.width *= l->stride_w;
+out:
+    return rc;
+}
+
 static status read_scale(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "factor");
     if (!node) return yaml_error(r->place, b->err, "'factor' is missing");
@@ -401,6 +447,8 @@ out:
 #define OPTIONS_avg_pool \
     {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
 #define OPTIONS_adaptive_pool {"output_size"}, read_adaptive_pool
+#define OPTIONS_zero_pad      {"padding"}, read_zero_pad
+#define OPTIONS_upsample      {"scale_factor"}, read_upsample
 #define OPTIONS_scale         {"factor"}, read_scale
 #define OPTIONS_second        {"with"}, read_second
 

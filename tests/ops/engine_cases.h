@@ -19,6 +19,8 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_MAX_POOL] = "size: 2",
     [LAYER_AVG_POOL] = "size: 2",
     [LAYER_ADAPTIVE_AVG_POOL] = "output_size: 3",
+    [LAYER_ZERO_PAD] = "padding: 1",
+    [LAYER_UPSAMPLE] = "scale_factor: 2",
     [LAYER_SCALE] = "factor: 0.5",
     [LAYER_GROUP_NORM] = "groups: 2",
 };
@@ -52,6 +54,7 @@ FOR_SOME_TESTS refused_values refused_options[] = {
     {"out", {"0", "-1", "16777217"}},
     {"output_size", {"0", "4097", "[1]"}},
     {"padding", {"-1", "4097"}},
+    {"scale_factor", {"0", "4097", "1.5"}},
     {"size", {"0", "4097"}},
     {"stride", {"0", "4097"}},
 };
@@ -182,6 +185,25 @@ FOR_SOME_TESTS model_case models[] = {
                "relu, adaptive_avg_pool: {output_size: [4, 7]}, conv: {out: 4, kernel: 3}, "
                "batch_norm, relu, adaptive_avg_pool: {output_size: 3}, flatten, linear: {out: "
                "10}]"},
+    {.name = "zeros around the input and between convolutions, and a shortcut of option A",
+     .input = "[2, 9, 8]",
+     .layers = "[zero_pad: {padding: [0, 1, 2, 0]}, conv: {out: 5, kernel: 3, padding: 1}, "
+               "batch_norm, relu, residual: {body: [conv: {out: 8, kernel: 3, stride: 2, padding: "
+               "1}, batch_norm], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: "
+               "[0, 0, 0, 0, 1, 2]}]}, relu, zero_pad: {padding: 1}, zero_pad: {padding: 0}, conv: "
+               "{out: 4, kernel: 3}, flatten, linear: {out: 10}]"},
+    {.name = "upsampled images",
+     .input = "[2, 5, 4]",
+     .layers =
+         "[upsample: {scale_factor: [1, 3]}, conv: {out: 4, kernel: 3, stride: 2}, relu, upsample: "
+         "{scale_factor: 2}, residual: {body: [conv: {out: 4, kernel: 3, padding: 1}, batch_norm, "
+         "relu, avg_pool: {size: [4, 2]}, upsample: {scale_factor: [4, 2]}]}, max_pool: {size: 2}, "
+         "flatten, linear: {out: 10}]"},
+    {.name = "an image of one value, upsampled to more than 64x64",
+     .input = "[1, 3, 3]",
+     .layers = "[conv: {out: 2, kernel: 3}, upsample: {scale_factor: [65, 64]}, relu, conv: {out: "
+               "2, kernel: 5, stride: 5}, relu, flatten, linear: {out: 10}]",
+     .large = true},
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},

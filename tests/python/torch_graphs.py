@@ -71,6 +71,14 @@ class Graph:
 
     # Layers that keep the shape.
 
+    def resize(self, text):
+        """Zeros around it, or copies, unless it is large."""
+        sides = [self.random.randint(0, 2) for _ in range(self.random.choice([4, 6]))]
+        if self.random.random() < 0.6:
+            self.put(text, "zero_pad", padding=self.random.choice([1, sides]))
+        elif math.prod(self.shape()) < 3000:
+            self.put(text, "upsample", scale_factor=self.pair(1, 2))
+
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
         kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
@@ -187,7 +195,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch]
+                     self.branch, self.resize]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]

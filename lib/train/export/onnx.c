@@ -16,8 +16,9 @@ enum { MODEL_METADATA = 14, PAIR_KEY = 1, PAIR_VALUE = 2 };
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_INTS = 8 };
-enum { ATTRIBUTE_TYPE = 20, IS_FLOAT = 1, IS_INT = 2, IS_INTS = 7 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_STRING = 4 };
+enum { ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
+enum { IS_FLOAT = 1, IS_INT = 2, IS_STRING = 3, IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIMENSION = 1, DIMENSION_SIZE = 1, DIMENSION_NAME = 2 };
@@ -118,6 +119,14 @@ static void put_float(const node *n, const char *name, float value) {
     protobuf_string(n->t, ATTRIBUTE_NAME, name);
     protobuf_float(n->t, ATTRIBUTE_FLOAT, value);
     protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_FLOAT);
+    protobuf_end(n->t, attribute);
+}
+
+static void put_string(const node *n, const char *name, const char *value) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    protobuf_string(n->t, ATTRIBUTE_STRING, value);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_STRING);
     protobuf_end(n->t, attribute);
 }
 
@@ -274,6 +283,39 @@ static void put_adaptive_pool(text *t, const layer *l, const char *in, const cha
     put_avg_pool(t, &pool, in, out);
 }
 
+// Zeros of each dimension, in front, then behind.
+static void put_zero_pad(text *t, const layer *l, const char *in, const char *out) {
+    const shape a = l->in, b = l->out;
+    const int64_t dims[] = {8};
+    const int64_t pads[] = {0,
+                            l->pad_c,
+                            l->pad_h,
+                            l->pad_w,
+                            0,
+                            b.channels - a.channels - l->pad_c,
+                            b.height - a.height - l->pad_h,
+                            b.width - a.width - l->pad_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/pads", l->name);
+    put_elements(t, name, dims, 1, ELEMENT_INT64, pads, sizeof pads);
+    put_simple(t, "Pad", l->name, in, name, out);
+}
+
+static void put_upsample(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {4};
+    const float scales[] = {1, 1, (float)l->stride_h, (float)l->stride_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/scales", l->name);
+    put_tensor(t, name, dims, 1, scales);
+    const node n = begin_node(t, "Resize", l->name, in, out);
+    protobuf_string(t, NODE_INPUT, ""); // no region
+    protobuf_string(t, NODE_INPUT, name);
+    put_string(&n, "coordinate_transformation_mode", "asymmetric");
+    put_string(&n, "mode", "nearest");
+    put_string(&n, "nearest_mode", "floor");
+    end_node(&n);
+}
+
 // Dropout does nothing here, and has no nodes.
 static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
     (void)t, (void)l, (void)in, (void)out;
@@ -316,6 +358,8 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_MAX_POOL] = {.finish = put_window},
     [LAYER_AVG_POOL] = {.several = put_avg_pool},
     [LAYER_ADAPTIVE_AVG_POOL] = {.several = put_adaptive_pool},
+    [LAYER_ZERO_PAD] = {.several = put_zero_pad},
+    [LAYER_UPSAMPLE] = {.several = put_upsample},
     [LAYER_DROPOUT] = {.several = put_nothing},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},

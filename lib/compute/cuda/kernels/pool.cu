@@ -2,14 +2,10 @@
 // pool.cu - unfused pooling: any window, stride and padding. (2×2 max pooling after another layer
 // is in epilogue.cu.)
 //
-// One thread per element of the result, in memory order: neighbouring threads take neighbouring
-// samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
-// activation has fewer than 2^32 elements.
-#include "compute/cuda/kernels/device.cuh"
+// Sums are added in the order of cpu/kernels/pool.c.
+#include "compute/cuda/kernels/places.cuh"
 #include "compute/layer_sums.h"
 #include "compute/pool_windows.h"
-
-enum { BLOCK = 256 };
 
 typedef struct pool_task {
     shape in, out;
@@ -20,30 +16,6 @@ typedef struct pool_task {
     const float *dy;
     float *dx;
 } pool_task;
-
-// A thread's element of [channels][height][width][lanes].
-typedef struct place {
-    size_t plane; // index among all shards' channels
-    int y, x;
-    unsigned lane;
-} place;
-
-static __device__ place place_of(unsigned at, const cut &c, shape size) {
-    const unsigned lanes = (unsigned)c.lanes;
-    const unsigned width = (unsigned)size.width, height = (unsigned)size.height;
-    const unsigned pixel = at / lanes, row = pixel / width;
-    place p;
-    p.plane = (size_t)shard_of_block(c) * (size_t)size.channels + row / height;
-    p.y = (int)(row % height);
-    p.x = (int)(pixel % width);
-    p.lane = at % lanes;
-    return p;
-}
-
-static __device__ size_t element(const place &p, const cut &c, shape size, int y, int x) {
-    const size_t row = p.plane * (size_t)size.height + (size_t)y;
-    return (row * (size_t)size.width + (size_t)x) * (size_t)c.lanes + p.lane;
-}
 
 typedef struct window {
     int top, left, bottom, right; // the part inside the image, never empty
@@ -135,14 +107,6 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 // ---- Launches ----
-
-static unsigned elements_of_shard(const cut *c, shape size) {
-    return (unsigned)(shape_size(size) * (size_t)c->lanes);
-}
-
-static dim3 grid_of(const cut *c, unsigned elements) {
-    return dim3(blocks_for(elements, BLOCK), 1, (unsigned)(c->end - c->first));
-}
 
 static pool_task task_of(const cuda_layer_task *t) {
     const layer *l = t->l;

@@ -25,6 +25,10 @@
     ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
         .torch = "nn.SiLU")
 
+// The probability with which a layer drops a value, or a part of a sample.
+#define DROP_RATE \
+    { .key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true }
+
 // Layers that can be a unit by themselves.
 #define UNFUSED_LAYERS(ROW, to)                                                                    \
     SMOOTH_LAYERS(ROW, to)                                                                         \
@@ -39,9 +43,12 @@
     ROW(to, ZERO_PAD, zero_pad, zero_pad, .role = ROLE_UNFUSED, .prefix = "pad",                   \
         .torch = "nn.ZeroPad2d")                                                                   \
     ROW(to, UPSAMPLE, upsample, upsample, .role = ROLE_UNFUSED, .torch = "nn.Upsample")            \
-    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
-        .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
-        .torch = "nn.Dropout")                                                                     \
+    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .drops = DROPS_VALUES,                  \
+        .has_choices = true, .numbers = {DROP_RATE}, .torch = "nn.Dropout")                        \
+    ROW(to, DROPOUT2D, dropout2d, image, .role = ROLE_UNFUSED, .drops = DROPS_CHANNELS,            \
+        .prefix = "dropout", .numbers = {DROP_RATE}, .torch = "nn.Dropout2d")                      \
+    ROW(to, STOCHASTIC_DEPTH, stochastic_depth, stochastic_depth, .role = ROLE_UNFUSED,            \
+        .drops = DROPS_ALL, .numbers = {DROP_RATE}, .torch = "StochasticDepth")                    \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .prefix = "gn", .torch = "nn.GroupNorm")
 
@@ -98,6 +105,9 @@ typedef enum layer_role {
     ROLE_UNFUSED,
 } layer_role;
 
+// What of a sample a layer sets to zero at random, as a whole. In inference it does nothing.
+typedef enum layer_drops { DROPS_NOTHING, DROPS_VALUES, DROPS_CHANNELS, DROPS_ALL } layer_drops;
+
 typedef enum layer_tensors {
     TENSORS_NONE,
     TENSORS_PRODUCT,  // a weight that is multiplied with the input, at random; perhaps a bias
@@ -119,6 +129,7 @@ typedef struct layer_traits {
     const char *prefix; // of default names; NULL: the word
     layer_role role;
     activation_kind activation; // the function of single elements that it is; NONE: another layer
+    layer_drops drops;
     layer_tensors tensors;
     bool has_second;                     // a second input, of the shape of the first
     bool has_statistics;                 // running mean and variance of each channel

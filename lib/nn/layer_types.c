@@ -170,7 +170,7 @@ static status slide_window(builder *b, reading *r, int channels, bool ceil) {
         l->name, l->kernel_h, l->kernel_w, l->in.height + 2 * l->pad_h, l->in.width + 2 * l->pad_w);
 }
 
-static status need_image(builder *b, const reading *r) {
+static status need_image(builder *b, reading *r) {
     if (!r->l->flat) return STATUS_OK;
     return yaml_error(r->place, b->err, "layer '%s' needs an image, but comes after flatten",
                       r->l->name);
@@ -342,6 +342,20 @@ out:
     return rc;
 }
 
+static status read_stochastic_depth(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "mode");
+    const char *mode = "row";
+    status rc = STATUS_OK;
+    if (!layer_option(r, "p")) TRY(yaml_error(r->place, b->err, "'p' is missing"));
+    if (node) TRY(yaml_string(node, "mode", &mode, b->err));
+    r->l->by_shard = strcmp(mode, "batch") == 0;
+    if (!r->l->by_shard && strcmp(mode, "row") != 0)
+        TRY(yaml_error(node, b->err, "'mode': expected 'row' or 'batch', got '%.60s'", mode));
+    yaml_put(r->written, "mode", yaml_new_string(mode));
+out:
+    return rc;
+}
+
 static status read_scale(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "factor");
     if (!node) return yaml_error(r->place, b->err, "'factor' is missing");
@@ -438,6 +452,7 @@ out:
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
 #define OPTIONS_plain      {0}, read_plain
+#define OPTIONS_image      {0}, need_image
 #define OPTIONS_flatten    {0}, read_flatten
 #define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
 #define OPTIONS_linear     {"out", "bias"}, read_linear
@@ -446,11 +461,12 @@ out:
 #define OPTIONS_max_pool   {"size", "stride", "padding", "ceil_mode"}, read_max_pool
 #define OPTIONS_avg_pool \
     {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
-#define OPTIONS_adaptive_pool {"output_size"}, read_adaptive_pool
-#define OPTIONS_zero_pad      {"padding"}, read_zero_pad
-#define OPTIONS_upsample      {"scale_factor"}, read_upsample
-#define OPTIONS_scale         {"factor"}, read_scale
-#define OPTIONS_second        {"with"}, read_second
+#define OPTIONS_adaptive_pool    {"output_size"}, read_adaptive_pool
+#define OPTIONS_zero_pad         {"padding"}, read_zero_pad
+#define OPTIONS_upsample         {"scale_factor"}, read_upsample
+#define OPTIONS_stochastic_depth {"mode"}, read_stochastic_depth
+#define OPTIONS_scale            {"factor"}, read_scale
+#define OPTIONS_second           {"with"}, read_second
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

@@ -21,6 +21,7 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_ADAPTIVE_AVG_POOL] = "output_size: 3",
     [LAYER_ZERO_PAD] = "padding: 1",
     [LAYER_UPSAMPLE] = "scale_factor: 2",
+    [LAYER_STOCHASTIC_DEPTH] = "p: 0.2",
     [LAYER_SCALE] = "factor: 0.5",
     [LAYER_GROUP_NORM] = "groups: 2",
 };
@@ -51,6 +52,7 @@ FOR_SOME_TESTS refused_values refused_options[] = {
     {"factor", {"0", "1e39", "-1e39"}},
     {"groups", {"0", "3", "16777217"}},
     {"kernel", {"0", "4097"}},
+    {"mode", {"rows", "1"}},
     {"out", {"0", "-1", "16777217"}},
     {"output_size", {"0", "4097", "[1]"}},
     {"padding", {"-1", "4097"}},
@@ -204,6 +206,13 @@ FOR_SOME_TESTS model_case models[] = {
      .layers = "[conv: {out: 2, kernel: 3}, upsample: {scale_factor: [65, 64]}, relu, conv: {out: "
                "2, kernel: 5, stride: 5}, relu, flatten, linear: {out: 10}]",
      .large = true},
+    {.name = "dropped channels and samples",
+     .input = "[3, 7, 6]",
+     .layers = "[dropout2d: {p: 0.2}, conv: {out: 6, kernel: 3, padding: 1}, batch_norm, relu, "
+               "residual: {body: [conv: {out: 6, kernel: 3, padding: 1}, stochastic_depth: {p: "
+               "0.4}]}, relu, residual: {body: [conv: {out: 6, kernel: 1}, batch_norm, "
+               "stochastic_depth: {p: 0.3, mode: batch}]}, dropout2d: {p: 0.3}, flatten, linear: "
+               "{out: 10}, stochastic_depth: {p: 0.1}, linear: {out: 10}]"},
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},

@@ -75,6 +75,7 @@ static void problem_init(problem *p, const layer *l, int samples) {
                                .y = p->y,
                                .kept = p->kept,
                                .ids = ids,
+                               .leaders = ids,
                                .dy = p->r,
                                .dx = p->dx,
                                .dsecond = p->dsecond,

@@ -120,8 +120,20 @@ class Second(nn.Module):
         return self.function(a, b)
 
 
+class StochasticDepth(nn.Module):
+    """That of torchvision in evaluation; torch_training.py replaces it."""
+
+    def __init__(self, p, mode):
+        super().__init__()
+        self.p, self.mode = p, mode
+
+    def forward(self, x):
+        return x
+
+
 # The modules of PyTorch by our words for them: those without "_" and of any case, and without "2d" if that is missing.
 MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
+MODULES["stochasticdepth"] = StochasticDepth
 OTHER_KEYS = {"size": "kernel_size"}
 
 

@@ -316,11 +316,6 @@ static void put_upsample(text *t, const layer *l, const char *in, const char *ou
     end_node(&n);
 }
 
-// Dropout does nothing here, and has no nodes.
-static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
-    (void)t, (void)l, (void)in, (void)out;
-}
-
 static void put_parameters(const node *n, const layer *l) {
     put_input(n, l, "weight");
     if (layer_biases(l)) put_input(n, l, "bias");
@@ -360,16 +355,20 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_ADAPTIVE_AVG_POOL] = {.several = put_adaptive_pool},
     [LAYER_ZERO_PAD] = {.several = put_zero_pad},
     [LAYER_UPSAMPLE] = {.several = put_upsample},
-    [LAYER_DROPOUT] = {.several = put_nothing},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
 };
 
+// A layer that drops does nothing here, and has no nodes.
+static bool has_nodes(const layer *l) {
+    return layer_traits_of(l)->drops == DROPS_NOTHING;
+}
+
 // Writes the name of layer i's output; -1: of the network's input.
 static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && kinds[p->layers[i].kind].several == put_nothing) i = layer_source(p, i);
+    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
     if (i < 0)
         snprintf(name, NAME_BYTES, "%s", INPUTS);
     else if (i == p->count - 1)
@@ -382,6 +381,7 @@ static void put_layer(text *t, const program *p, int i) {
     const layer *l = &p->layers[i];
     const kind_nodes *kind = &kinds[l->kind];
     char in[NAME_BYTES], out[NAME_BYTES];
+    if (!has_nodes(l)) return;
     name_value(p, layer_source(p, i), in);
     name_value(p, i, out);
     if (kind->several) {

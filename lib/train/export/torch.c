@@ -46,6 +46,23 @@ static const char FORMULA[] = "\n"
                               "    def forward(self, a, b):\n"
                               "        return %s\n";
 
+static const char STOCHASTIC_DEPTH[] =
+    "\n"
+    "\n"
+    "class StochasticDepth(nn.Module):\n"
+    "    \"\"\"That of torchvision.ops.\"\"\"\n"
+    "\n"
+    "    def __init__(self, mode, p):\n"
+    "        super().__init__()\n"
+    "        self.mode, self.p = mode, p\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        if not self.training:\n"
+    "            return x\n"
+    "        draws = x.shape[:1] if self.mode == \"row\" else (1,)\n"
+    "        kept = x.new_empty(draws + (1,) * (x.ndim - 1)).bernoulli_(1 - self.p)\n"
+    "        return x * kept / (1 - self.p)\n";
+
 static const char CLASS_HEAD[] =
     "\n"
     "\n"
@@ -220,7 +237,10 @@ static void put_module(text *t, const layer *l, const yaml_node *options) {
 }
 
 // Modules that PyTorch lacks.
-static void put_formulas(text *t) {
+static void put_formulas(text *t, const program *p) {
+    bool skips = false;
+    for (int i = 0; i < p->count; i++) skips |= p->layers[i].kind == LAYER_STOCHASTIC_DEPTH;
+    if (skips) text_append(t, STOCHASTIC_DEPTH);
     for (int k = 0; k < LAYER_KINDS; k++) {
         const layer_traits *kind = &layer_kind_traits[k];
         if (kind->formula) text_format(t, FORMULA, kind->torch, kind->formula);
@@ -289,7 +309,7 @@ static status write_program(const trained_model *m, const char *classes, const c
     text_append(&t, HEAD);
     TRY(put_constants(&t, m, classes, err));
     text_append(&t, FUNCTIONS);
-    put_formulas(&t);
+    put_formulas(&t, &m->model.program);
     text_append(&t, CLASS_HEAD);
     put_layers(&t, &m->model);
     text_append(&t, TAIL);

@@ -53,9 +53,10 @@ static choice pick(const layer_task *t, window w, int c, int slice) {
 
 void KERNEL(max_pool)(const layer_task *t) {
     EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
         ivec which[LANE_SLICES];
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            const choice r = pick(t, window_at(t, y, x), c, slice);
+            const choice r = pick(t, w, c, slice);
             vstore(result(t, c, y, x) + slice * VL, r.value);
             which[slice] = r.which;
         }

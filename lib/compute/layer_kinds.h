@@ -25,18 +25,33 @@
     ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
         .apart = APART_CHANNELS, .torch = "nn.SiLU")
 
+// The probability with which a layer drops a value, or a part of a sample.
+#define DROP_RATE \
+    { .key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true }
+
 // Layers that can be a unit by themselves.
 #define UNFUSED_LAYERS(ROW, to)                                                                    \
     SMOOTH_LAYERS(ROW, to)                                                                         \
     ROW(to, SCALE, scale, scale, .role = ROLE_SCALE, .activation = ACTIVATION_SCALE,               \
         .apart = APART_CHANNELS, .torch = "Scale")                                                 \
-    ROW(to, MAX_POOL, max_pool, pool, .role = ROLE_POOL, .has_choices = true, .prefix = "pool",    \
-        .apart = APART_CHANNELS, .torch = "nn.MaxPool2d", .onnx = "MaxPool")                       \
-    ROW(to, AVG_POOL, avg_pool, pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
+    ROW(to, MAX_POOL, max_pool, max_pool, .role = ROLE_POOL, .has_choices = true,                  \
+        .prefix = "pool", .apart = APART_CHANNELS, .torch = "nn.MaxPool2d", .onnx = "MaxPool")     \
+    ROW(to, AVG_POOL, avg_pool, avg_pool, .role = ROLE_UNFUSED, .prefix = "pool",                  \
         .apart = APART_CHANNELS, .torch = "nn.AvgPool2d", .onnx = "AveragePool")                   \
-    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
-        .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
-        .apart = APART_CHANNELS, .torch = "nn.Dropout")                                            \
+    ROW(to, ADAPTIVE_AVG_POOL, adaptive_avg_pool, adaptive_pool, .role = ROLE_UNFUSED,             \
+        .prefix = "pool", .apart = APART_CHANNELS, .torch = "nn.AdaptiveAvgPool2d",                \
+        .onnx = "AveragePool")                                                                     \
+    ROW(to, ZERO_PAD, zero_pad, zero_pad, .role = ROLE_UNFUSED, .prefix = "pad",                   \
+        .torch = "nn.ZeroPad2d")                                                                   \
+    ROW(to, UPSAMPLE, upsample, upsample, .role = ROLE_UNFUSED, .apart = APART_CHANNELS,           \
+        .torch = "nn.Upsample")                                                                    \
+    ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .drops = DROPS_VALUES,                  \
+        .has_choices = true, .numbers = {DROP_RATE}, .apart = APART_CHANNELS,                      \
+        .torch = "nn.Dropout")                                                                     \
+    ROW(to, DROPOUT2D, dropout2d, image, .role = ROLE_UNFUSED, .drops = DROPS_CHANNELS,            \
+        .prefix = "dropout", .numbers = {DROP_RATE}, .torch = "nn.Dropout2d")                      \
+    ROW(to, STOCHASTIC_DEPTH, stochastic_depth, stochastic_depth, .role = ROLE_UNFUSED,            \
+        .drops = DROPS_ALL, .numbers = {DROP_RATE}, .torch = "StochasticDepth")                    \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")
 
@@ -93,6 +108,9 @@ typedef enum layer_role {
     ROLE_UNFUSED,
 } layer_role;
 
+// What of a sample a layer sets to zero at random, as a whole. In inference it does nothing.
+typedef enum layer_drops { DROPS_NOTHING, DROPS_VALUES, DROPS_CHANNELS, DROPS_ALL } layer_drops;
+
 typedef enum layer_tensors {
     TENSORS_NONE,
     TENSORS_PRODUCT,  // a weight that is multiplied with the input, at random; perhaps a bias
@@ -118,6 +136,7 @@ typedef struct layer_traits {
     const char *prefix; // of default names; NULL: the word
     layer_role role;
     activation_kind activation; // the function of single elements that it is; NONE: another layer
+    layer_drops drops;
     layer_tensors tensors;
     layer_apart apart;
     bool has_second;                     // a second input, of the shape of the first

@@ -44,12 +44,17 @@ typedef struct layer {
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
-    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
-    int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
-                   // likewise, that are normalised apart
-    bool has_bias; // conv, linear: their option, see layer_biases
+    // Conv, pools; adaptive: 0. Zero padding: pads are those in front. Upsampling: strides are the
+    // copies.
+    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+    int pad_c;  // zero padding: channels in front
+    int groups; // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
+                // likewise, that are normalised apart
+    bool leaves_out_pad;  // avg pool: padding does not count in a mean
+    bool has_bias;        // conv, linear: their option, see layer_biases
     double eps, momentum; // batch norm; eps: group norm
     double rate;          // dropout: probability of zero
+    bool by_shard;        // stochastic depth: one draw for all samples of a shard
     double factor;        // scale
     size_t weight,
         bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
@@ -123,6 +128,14 @@ static inline layer layer_part(const layer *l) {
     part.out.channels /= layer_groups(l);
     part.groups = 1;
     return part;
+}
+
+// Returns the parts of a sample that a layer keeps or drops whole, all of one size: part i goes by
+// element i of its random numbers (base/random.h).
+HOST_DEVICE static inline size_t dropped_parts(layer_drops drops, shape s) {
+    return drops == DROPS_CHANNELS ? (size_t)s.channels
+           : drops == DROPS_ALL    ? 1
+                                   : (size_t)s.channels * (size_t)s.height * (size_t)s.width;
 }
 
 // Dropout keeps a value, and multiplies it by the factor, if the upper 24 of its 32 random bits are

@@ -78,6 +78,16 @@ static status read_number(builder *b, const reading *r, const char *key, double 
     return STATUS_OK;
 }
 
+// Described only if it is not the default.
+static status read_flag(builder *b, const reading *r, const char *key, bool otherwise,
+                        bool *value) {
+    const yaml_node *node = layer_option(r, key);
+    *value = otherwise;
+    status rc = node ? yaml_boolean(node, key, value, b->err) : STATUS_OK;
+    if (rc == STATUS_OK && *value != otherwise) yaml_put(r->written, key, yaml_new_boolean(*value));
+    return rc;
+}
+
 static status read_bias(builder *b, const reading *r) {
     const yaml_node *node = layer_option(r, "bias");
     r->l->has_bias = true;
@@ -135,20 +145,32 @@ out:
 
 // ---- Layers ----
 
-// Sets the layer's output shape: `channels` channels from a window that slides over the input.
-static status slide_window(builder *b, reading *r, int channels) {
-    layer *l = r->l;
-    int height = l->in.height + 2 * l->pad_h, width = l->in.width + 2 * l->pad_w;
-    if (l->kernel_h > height || l->kernel_w > width)
-        return yaml_error(r->place, b->err,
-                          "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
-                          l->name, l->kernel_h, l->kernel_w, height, width);
-    l->out = (shape){channels, (height - l->kernel_h) / l->stride_h + 1,
-                     (width - l->kernel_w) / l->stride_w + 1};
-    return STATUS_OK;
+status layer_refuse_size(builder *b, const reading *r) {
+    return yaml_error(r->place, b->err, "the output of layer '%s' has more than %d values",
+                      r->l->name, MAX_FEATURES);
 }
 
-static status need_image(builder *b, const reading *r) {
+// Returns the windows along one axis; 0: none fits. With `ceil`, the last one may reach beyond the
+// padding, but begins in front of that of the other end.
+static int count_windows(int in, int kernel, int stride, int pad, bool ceil) {
+    const int room = in + 2 * pad - kernel + (ceil ? stride - 1 : 0);
+    const int windows = room < 0 ? 0 : room / stride + 1;
+    return windows - (ceil && (windows - 1) * stride >= in + pad);
+}
+
+// Sets the layer's output shape: `channels` channels from a window that slides over the input.
+static status slide_window(builder *b, reading *r, int channels, bool ceil) {
+    layer *l = r->l;
+    l->out =
+        (shape){channels, count_windows(l->in.height, l->kernel_h, l->stride_h, l->pad_h, ceil),
+                count_windows(l->in.width, l->kernel_w, l->stride_w, l->pad_w, ceil)};
+    if (l->out.height && l->out.width) return STATUS_OK;
+    return yaml_error(
+        r->place, b->err, "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
+        l->name, l->kernel_h, l->kernel_w, l->in.height + 2 * l->pad_h, l->in.width + 2 * l->pad_w);
+}
+
+static status need_image(builder *b, reading *r) {
     if (!r->l->flat) return STATUS_OK;
     return yaml_error(r->place, b->err, "layer '%s' needs an image, but comes after flatten",
                       r->l->name);
@@ -184,7 +206,7 @@ static status read_conv(builder *b, reading *r) {
     TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
     TRY(read_bias(b, r));
     TRY(read_groups(b, r, channels));
-    TRY(slide_window(b, r, channels));
+    TRY(slide_window(b, r, channels, false));
 out:
     return rc;
 }
@@ -231,9 +253,10 @@ out:
     return rc;
 }
 
-static status read_pool(builder *b, reading *r) {
+static status read_max_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
+    bool ceil;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
     if (layer_traits_of(l)->has_choices && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
@@ -249,7 +272,86 @@ static status read_pool(builder *b, reading *r) {
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
                           "'padding' of a pool may be at most half its 'size'");
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(read_flag(b, r, "ceil_mode", false, &ceil));
+    TRY(slide_window(b, r, l->in.channels, ceil));
+out:
+    return rc;
+}
+
+static status read_avg_pool(builder *b, reading *r) {
+    bool counts = true;
+    status rc;
+    TRY(read_max_pool(b, r));
+    TRY(read_flag(b, r, "count_include_pad", true, &counts));
+    r->l->leaves_out_pad = !counts;
+out:
+    return rc;
+}
+
+static status read_adaptive_pool(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->out.height = l->out.width = 0;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "output_size", 1, &l->out.height, &l->out.width));
+    if (l->in.height > MAX_WINDOW || l->in.width > MAX_WINDOW)
+        TRY(yaml_error(r->place, b->err, "the input of layer '%s' is larger than %dx%d", l->name,
+                       (int)MAX_WINDOW, (int)MAX_WINDOW));
+out:
+    return rc;
+}
+
+// As F.pad, but not of single directions: zeros on each side [left, right, top, bottom], and
+// perhaps [..., front, back] of the channels. An integer: on each side of the image.
+static status read_zero_pad(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "padding");
+    const bool list = node && node->kind == YAML_SEQUENCE;
+    layer *l = r->l;
+    int64_t sides[6] = {0};
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) TRY(yaml_error(r->place, b->err, "'padding' is missing"));
+    if (list && node->count != 4 && node->count != 6)
+        TRY(yaml_error(node, b->err,
+                       "'padding': expected an integer, [left, right, top, bottom], or [left, "
+                       "right, top, bottom, front, back]"));
+    for (size_t i = 0; i < (list ? node->count : 4); i++)
+        TRY(yaml_integer(list ? node->items[i] : node, "padding", 0, MAX_WINDOW, &sides[i],
+                         b->err));
+    l->pad_w = (int)sides[0];
+    l->pad_h = (int)sides[2];
+    l->pad_c = (int)sides[4];
+    l->out.width += (int)(sides[0] + sides[1]);
+    l->out.height += (int)(sides[2] + sides[3]);
+    l->out.channels += (int)(sides[4] + sides[5]);
+    yaml_put(r->written, "padding", yaml_copy(node));
+out:
+    return rc;
+}
+
+static status read_upsample(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "scale_factor", 1, &l->stride_h, &l->stride_w));
+    if ((double)shape_size(l->in) * l->stride_h * l->stride_w > MAX_FEATURES)
+        return layer_refuse_size(b, r);
+    l->out.height *= l->stride_h;
+    l->out.width *= l->stride_w;
+out:
+    return rc;
+}
+
+static status read_stochastic_depth(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "mode");
+    const char *mode = "row";
+    status rc = STATUS_OK;
+    if (!layer_option(r, "p")) TRY(yaml_error(r->place, b->err, "'p' is missing"));
+    if (node) TRY(yaml_string(node, "mode", &mode, b->err));
+    r->l->by_shard = strcmp(mode, "batch") == 0;
+    if (!r->l->by_shard && strcmp(mode, "row") != 0)
+        TRY(yaml_error(node, b->err, "'mode': expected 'row' or 'batch', got '%.60s'", mode));
+    yaml_put(r->written, "mode", yaml_new_string(mode));
 out:
     return rc;
 }
@@ -273,7 +375,7 @@ static status read_global_pool(builder *b, reading *r) {
     write_pair(r->written, "size", l->kernel_h, l->kernel_w);
     write_pair(r->written, "stride", l->stride_h, l->stride_w);
     write_pair(r->written, "padding", 0, 0);
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(slide_window(b, r, l->in.channels, false));
 out:
     return rc;
 }
@@ -350,14 +452,21 @@ out:
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
 #define OPTIONS_plain      {0}, read_plain
+#define OPTIONS_image      {0}, need_image
 #define OPTIONS_flatten    {0}, read_flatten
 #define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
 #define OPTIONS_linear     {"out", "bias"}, read_linear
 #define OPTIONS_batch_norm {"eps"}, read_eps
 #define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
-#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
-#define OPTIONS_scale      {"factor"}, read_scale
-#define OPTIONS_second     {"with"}, read_second
+#define OPTIONS_max_pool   {"size", "stride", "padding", "ceil_mode"}, read_max_pool
+#define OPTIONS_avg_pool \
+    {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
+#define OPTIONS_adaptive_pool    {"output_size"}, read_adaptive_pool
+#define OPTIONS_zero_pad         {"padding"}, read_zero_pad
+#define OPTIONS_upsample         {"scale_factor"}, read_upsample
+#define OPTIONS_stochastic_depth {"mode"}, read_stochastic_depth
+#define OPTIONS_scale            {"factor"}, read_scale
+#define OPTIONS_second           {"with"}, read_second
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

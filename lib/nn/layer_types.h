@@ -55,6 +55,9 @@ status layer_read_numbers(builder *b, reading *r) MUST_CHECK;
 // Gives the layer the tensors of its kind, in their order in a state_dict: adds them to the model.
 status layer_add_tensors(builder *b, const reading *r) MUST_CHECK;
 
+// Refuses a layer whose output is too large.
+status layer_refuse_size(builder *b, const reading *r) MUST_CHECK;
+
 // Finds the layer that `node` names, among those read so far. *index is INPUT_LAYER for `input`.
 status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) MUST_CHECK;
 // Returns the name by which layer_find finds it.

@@ -199,9 +199,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     TRY(type->read(b, &r));
     TRY(layer_read_numbers(b, &r));
     TRY(layer_add_tensors(b, &r));
-    if (shape_size(r.l->out) > MAX_FEATURES)
-        TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
-                       MAX_FEATURES));
+    if (shape_size(r.l->out) > MAX_FEATURES) TRY(layer_refuse_size(b, &r));
     b->source = r.l->number;
     describe_layer(b, layer_types[type->kind].word, r.written);
     return STATUS_OK;

@@ -1,10 +1,65 @@
 // SPDX-License-Identifier: MIT
-// engine_cases.h - the models of test_engine.c, and the ways to cut a step into shards. It tests
+// engine_cases.h - what tests of all layers need to know of each: an example, and values that its
+// options refuse; the models of test_engine.c, and the ways to cut a step into shards. It tests
 // every pair, except that large models get only a few of the splits.
 #ifndef LOCKSTEP_TESTS_ENGINE_CASES_H
 #define LOCKSTEP_TESTS_ENGINE_CASES_H
 
 #include <stdbool.h>
+#include <stdio.h>
+
+#include "compute/layer_kinds.h"
+
+#define FOR_SOME_TESTS __attribute__((unused)) static const
+
+// The options of a layer of each kind that needs some; its input has 4 channels of 8×8.
+FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
+    [LAYER_CONV] = "out: 4, kernel: 3",
+    [LAYER_LINEAR] = "out: 4",
+    [LAYER_MAX_POOL] = "size: 2",
+    [LAYER_AVG_POOL] = "size: 2",
+    [LAYER_ADAPTIVE_AVG_POOL] = "output_size: 3",
+    [LAYER_ZERO_PAD] = "padding: 1",
+    [LAYER_UPSAMPLE] = "scale_factor: 2",
+    [LAYER_STOCHASTIC_DEPTH] = "p: 0.2",
+    [LAYER_SCALE] = "factor: 0.5",
+    [LAYER_GROUP_NORM] = "groups: 2",
+};
+
+enum { EXAMPLE_BYTES = 300 };
+
+// Writes a model file whose second layer is an example of this kind; a linear one is the third.
+static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
+    const layer_traits *t = &layer_kind_traits[kind];
+    snprintf(text, EXAMPLE_BYTES,
+             "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
+             "layers: [avg_pool: {size: 1}, %s%s: {%s}, flatten, linear: {out: 2}]\n",
+             kind == LAYER_LINEAR ? "flatten, " : "", t->word,
+             layer_examples[kind] ? layer_examples[kind]
+             : t->has_second      ? "with: input"
+                                  : "");
+}
+
+// Of every option that is not a number of layer_kinds.h or the name of a layer.
+typedef struct refused_values {
+    const char *key, *values[4];
+} refused_values;
+FOR_SOME_TESTS refused_values refused_options[] = {
+    {"bias", {"1"}},
+    {"ceil_mode", {"1"}},
+    {"count_include_pad", {"1"}},
+    {"eps", {"0", "-1e-5", "1.0001"}},
+    {"factor", {"0", "1e39", "-1e39"}},
+    {"groups", {"0", "3", "16777217"}},
+    {"kernel", {"0", "4097"}},
+    {"mode", {"rows", "1"}},
+    {"out", {"0", "-1", "16777217"}},
+    {"output_size", {"0", "4097", "[1]"}},
+    {"padding", {"-1", "4097"}},
+    {"scale_factor", {"0", "4097", "1.5"}},
+    {"size", {"0", "4097"}},
+    {"stride", {"0", "4097"}},
+};
 
 enum { MAX_SHARDS = 12 };
 
@@ -15,7 +70,7 @@ typedef struct model_case {
 } model_case;
 
 // Every kind of layer, geometries without a fast path, and the experiments' models.
-static const model_case models[] = {
+FOR_SOME_TESTS model_case models[] = {
     {.name = "softmax regression", .input = "[1, 3, 5]", .layers = "[flatten, linear: {out: 10}]"},
     {.name = "mlp",
      .input = "[1, 6, 5]",
@@ -118,6 +173,46 @@ static const model_case models[] = {
          "[avg_pool: {size: 2, stride: 1}, conv: {out: 4, kernel: 3}, relu, avg_pool: {size: "
          "3, stride: 2, padding: 1}, conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, "
          "avg_pool: {size: [4, 3], stride: [2, 3]}, flatten, linear: {out: 10}]"},
+    {.name = "pools of ceil_mode, one larger than its input",
+     .input = "[2, 12, 9]",
+     .layers =
+         "[conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2, ceil_mode: true}, "
+         "avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true}, avg_pool: {size: 2, stride: "
+         "1, padding: 1, count_include_pad: false}, max_pool: {size: 3, stride: 2, ceil_mode: "
+         "true}, avg_pool: {size: [4, 3], stride: 3, ceil_mode: true}, flatten, linear: {out: "
+         "10}]"},
+    {.name = "adaptive pools to fewer and to more positions",
+     .input = "[2, 11, 9]",
+     .layers = "[adaptive_avg_pool: {output_size: [11, 4]}, conv: {out: 5, kernel: 3, padding: 1}, "
+               "relu, adaptive_avg_pool: {output_size: [4, 7]}, conv: {out: 4, kernel: 3}, "
+               "batch_norm, relu, adaptive_avg_pool: {output_size: 3}, flatten, linear: {out: "
+               "10}]"},
+    {.name = "zeros around the input and between convolutions, and a shortcut of option A",
+     .input = "[2, 9, 8]",
+     .layers = "[zero_pad: {padding: [0, 1, 2, 0]}, conv: {out: 5, kernel: 3, padding: 1}, "
+               "batch_norm, relu, residual: {body: [conv: {out: 8, kernel: 3, stride: 2, padding: "
+               "1}, batch_norm], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: "
+               "[0, 0, 0, 0, 1, 2]}]}, relu, zero_pad: {padding: 1}, zero_pad: {padding: 0}, conv: "
+               "{out: 4, kernel: 3}, flatten, linear: {out: 10}]"},
+    {.name = "upsampled images",
+     .input = "[2, 5, 4]",
+     .layers =
+         "[upsample: {scale_factor: [1, 3]}, conv: {out: 4, kernel: 3, stride: 2}, relu, upsample: "
+         "{scale_factor: 2}, residual: {body: [conv: {out: 4, kernel: 3, padding: 1}, batch_norm, "
+         "relu, avg_pool: {size: [4, 2]}, upsample: {scale_factor: [4, 2]}]}, max_pool: {size: 2}, "
+         "flatten, linear: {out: 10}]"},
+    {.name = "an image of one value, upsampled to more than 64x64",
+     .input = "[1, 3, 3]",
+     .layers = "[conv: {out: 2, kernel: 3}, upsample: {scale_factor: [65, 64]}, relu, conv: {out: "
+               "2, kernel: 5, stride: 5}, relu, flatten, linear: {out: 10}]",
+     .large = true},
+    {.name = "dropped channels and samples",
+     .input = "[3, 7, 6]",
+     .layers = "[dropout2d: {p: 0.2}, conv: {out: 6, kernel: 3, padding: 1}, batch_norm, relu, "
+               "residual: {body: [conv: {out: 6, kernel: 3, padding: 1}, stochastic_depth: {p: "
+               "0.4}]}, relu, residual: {body: [conv: {out: 6, kernel: 1}, batch_norm, "
+               "stochastic_depth: {p: 0.3, mode: batch}]}, dropout2d: {p: 0.3}, flatten, linear: "
+               "{out: 10}, stochastic_depth: {p: 0.1}, linear: {out: 10}]"},
     {.name = "average pool as large as its input",
      .input = "[2, 18, 17]",
      .layers = "[conv: {out: 3, kernel: 2}, relu, global_avg_pool, flatten, linear: {out: 10}]"},
@@ -277,7 +372,7 @@ typedef struct split {
 } split;
 
 // Whole and partial groups of 16, shards of one sample, and empty shards at the end.
-static const split splits[] = {
+FOR_SOME_TESTS split splits[] = {
     {.shards = 1, .count = {1}, .large_also = true},
     {.shards = 1, .count = {2}},
     {.shards = 1, .count = {4}, .large_also = true}, // up to 4: kernels with four lanes

@@ -7,7 +7,10 @@
 
 #include <stdio.h>
 
+#include "base/yaml_tree.h"
 #include "compute/reference.h"
+#include "engine_cases.h"
+#include "nn/model.h"
 
 // h² f''' and the rounding error / h are both about 1e-10 here.
 static const double STEP = 1e-5;
@@ -72,6 +75,7 @@ static void problem_init(problem *p, const layer *l, int samples) {
                                .y = p->y,
                                .kept = p->kept,
                                .ids = ids,
+                               .leaders = ids,
                                .dy = p->r,
                                .dx = p->dx,
                                .dsecond = p->dsecond,
@@ -105,7 +109,7 @@ static void test_layer(void **state) {
     layer l = c->l;
     if (l.kernel_h)
         ops_finish_window(&l, c->outputs ? c->outputs : l.in.channels);
-    else
+    else if (l.out.channels == 0) // else an example
         l.out = c->outputs ? (shape){c->outputs, 1, 1} : l.in;
     problem p;
     problem_init(&p, &l, c->samples);
@@ -194,8 +198,27 @@ static const op_case cases[] = {
      2},
 };
 
-// Of a kind without one: it needs no more than an input, and keeps its shape.
-static op_case plain_cases[LAYER_KINDS];
+// Of a kind without one: its example.
+static op_case examples[LAYER_KINDS];
+
+static op_case example_of(layer_kind kind) {
+    char text[EXAMPLE_BYTES];
+    error err;
+    yaml_node *root = NULL;
+    model m;
+    write_example(kind, text);
+    status rc = yaml_read_text(text, strlen(text), "example", &root, &err);
+    if (rc == STATUS_OK) rc = model_from_yaml(&m, root, &err);
+    yaml_free(root);
+    if (rc != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        exit(1);
+    }
+    const op_case found = {
+        .name = layer_kind_traits[kind].word, .l = m.program.layers[1], .samples = 3};
+    model_release(&m);
+    return found;
+}
 
 static bool has_case(layer_kind kind) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -387,9 +410,8 @@ int main(void) {
     for (int i = 0; i < LAYER_CASES; i++) tests[count++] = test_of(&cases[i]);
     for (int k = 0; k < LAYER_KINDS; k++) {
         if (has_case((layer_kind)k)) continue;
-        plain_cases[k] =
-            (op_case){layer_kind_traits[k].word, {.kind = (layer_kind)k, .in = {3, 4, 5}}, 0, 3};
-        tests[count++] = test_of(&plain_cases[k]);
+        examples[k] = example_of((layer_kind)k);
+        tests[count++] = test_of(&examples[k]);
     }
     return _cmocka_run_group_tests("finite differences", tests, count, NULL, NULL);
 }

@@ -71,6 +71,14 @@ class Graph:
 
     # Layers that keep the shape.
 
+    def resize(self, text):
+        """Zeros around it, or copies, unless it is large."""
+        sides = [self.random.randint(0, 2) for _ in range(self.random.choice([4, 6]))]
+        if self.random.random() < 0.6:
+            self.put(text, "zero_pad", padding=self.random.choice([1, sides]))
+        elif math.prod(self.shape()) < 3000:
+            self.put(text, "upsample", scale_factor=self.pair(1, 2))
+
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
         kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
@@ -120,11 +128,18 @@ class Graph:
             self.same_conv(text, self.channels())
 
     def any_pool(self, text):
+        if self.random.random() < 0.1:
+            self.put(text, "adaptive_avg_pool", output_size=self.pair(2, 7))
+            return
         size = self.random.choice([2, 2, 3, self.pair(1, 3)])
         padding = 0 if self.random.random() < 0.6 or size != 3 else 1
         stride = size if self.random.random() < 0.6 else self.random.randint(1, 2)
         if self.fits(size, stride, padding):
-            self.put(text, self.random.choice(["max_pool", "avg_pool"]), size=size, stride=stride, padding=padding)
+            kind = self.random.choice(["max_pool", "avg_pool"])
+            more = {"ceil_mode": True} if self.random.random() < 0.3 else {}
+            if kind == "avg_pool" and self.random.random() < 0.3:
+                more["count_include_pad"] = False
+            self.put(text, kind, size=size, stride=stride, padding=padding, **more)
 
     # Branches.
 
@@ -180,7 +195,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch]
+                     self.branch, self.resize]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]
@@ -209,11 +224,12 @@ def near(values, others):
     return bool(((distance > 0) & (distance < CLOSE * values.abs().max())).any())
 
 
-def window_close(pool, x):
+def window_close(pool, x, windows):
     """Of a window, the largest value and one that differs."""
     size, stride, pad = [v if isinstance(v, (list, tuple)) else [v, v]
                          for v in (pool.kernel_size, pool.stride, pool.padding)]
-    x = nn.functional.pad(x, (pad[1], pad[1], pad[0], pad[0]), value=-1e30)
+    end = [max(p, (windows[2 + i] - 1) * stride[i] + size[i] - p - x.shape[2 + i]) for i, p in enumerate(pad)]
+    x = nn.functional.pad(x, (pad[1], end[1], pad[0], end[0]), value=-1e30)
     windows = x.unfold(2, size[0], stride[0]).unfold(3, size[1], stride[1]).flatten(4)
     return near(windows.max(4, keepdim=True).values, windows.masked_fill(windows < -1e29, float("inf")))
 
@@ -222,9 +238,9 @@ def watch_kinks(net):
     """A list that a forward pass extends for each layer whose gradient rounding might decide."""
     found = []
 
-    def look(module, inputs, _):
+    def look(module, inputs, output):
         x = inputs[0].detach()
-        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x)
+        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x, output.shape)
         if kink:
             found.append(module)
     for module in net.modules():

@@ -120,8 +120,21 @@ class Second(nn.Module):
         return self.function(a, b)
 
 
-# The modules of PyTorch by our words for them: those without "_" and of any case.
+class StochasticDepth(nn.Module):
+    """That of torchvision in evaluation; torch_training.py replaces it."""
+
+    def __init__(self, p, mode):
+        super().__init__()
+        self.p, self.mode = p, mode
+
+    def forward(self, x):
+        return x
+
+
+# The modules of PyTorch by our words for them: those without "_" and of any case, and without "2d" if that is missing.
 MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
+MODULES["stochasticdepth"] = StochasticDepth
+OTHER_KEYS = {"size": "kernel_size"}
 
 
 def make_layer(kind, o, shape):
@@ -134,17 +147,14 @@ def make_layer(kind, o, shape):
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
     if kind == "group_norm":
         return nn.GroupNorm(o["groups"], shape[1], o["eps"])
-    if kind == "max_pool":
-        return nn.MaxPool2d(o["size"], o["stride"], o["padding"])
-    if kind == "avg_pool":
-        return nn.AvgPool2d(o["size"], o["stride"], o["padding"])
-    if kind == "dropout":
-        return nn.Dropout(o["p"])
     if kind == "scale":
         return Scale(o["factor"])
     if "with" in o:
         return Second(getattr(torch, kind))
-    return MODULES[kind.replace("_", "")]()
+    word = kind.replace("_", "")
+    options = {OTHER_KEYS.get(key, key): tuple(value) if isinstance(value, list) else value
+               for key, value in o.items() if key not in ("name", "from")}
+    return (MODULES.get(word) or MODULES[word + "2d"])(**options)
 
 
 def load(net, tensors):

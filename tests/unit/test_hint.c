@@ -16,8 +16,9 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const layers[] = {
-    "conv", "linear", "batch_norm", "relu",  "max_pool",   "avg_pool",        "flatten", "dropout",
-    "add",  "gelu",   "silu",       "scale", "group_norm", "global_avg_pool", "residual"};
+    "conv",    "linear",     "batch_norm",      "relu",    "max_pool", "avg_pool",
+    "flatten", "dropout",    "dropout2d",       "add",     "gelu",     "silu",
+    "scale",   "group_norm", "global_avg_pool", "residual"};
 static const char *const optimizers[] = {"sgd", "adam", "adamw"};
 static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
@@ -44,7 +45,7 @@ static void other_functions_are_no_slips(void **state) {
     expect(
         "elu ELU nn.ELU celu selu relu6 ReLU6 prelu rrelu leaky_relu LeakyReLU crelu glu hardswish "
         "hard_swish mish tanh sigmoid softplus Softsign softmax log_softmax Softmax2d gelu_new "
-        "dropout2d Dropout2d dropout1d alpha_dropout drop_path dropblock spatial_dropout2d "
+        "dropout1d alpha_dropout drop_path dropblock "
         "adaptive_avg_pool AdaptiveAvgPool2d adaptive_max_pool global_max_pool lp_pool min_pool "
         "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv layer_norm "
         "LayerNorm instance_norm rms_norm batch_renorm BatchNorm3d weight_norm concat cat lstm gru "
@@ -68,6 +69,7 @@ static void slips_get_an_answer(void **state) {
     (void)state;
     expect("rleu reluu ReLU nn.ReLU rel", layers, COUNT(layers), "relu");
     expect("drpout dropuot Dropout", layers, COUNT(layers), "dropout");
+    expect("Dropout2d nn.Dropout2d spatial_dropout2d", layers, COUNT(layers), "dropout2d");
     expect("batchnorm batch-norm btach_norm BatchNorm2d batch_nrm", layers, COUNT(layers),
            "batch_norm");
     expect("convv cnov Conv2d", layers, COUNT(layers), "conv");

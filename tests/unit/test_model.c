@@ -356,11 +356,9 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Dense", "did you mean 'linear'?"},
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
-        {"Dropout2d",
-         "it drops whole channels; 'dropout' drops single values, and there is no other here."},
+        {"Dropout2d", "did you mean 'dropout2d'?"},
         {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
-        {"AdaptiveAvgPool2d", "with size 1 it is 'global_avg_pool'; other sizes are not here: "
-                              "'avg_pool' takes the size and the stride of its window."},
+        {"AdaptiveAvgPool2d", "did you mean 'adaptive_avg_pool'?"},
         {"BasicBlock", "did you mean 'residual'?"},
         {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
         {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
@@ -388,6 +386,36 @@ static void pytorch_names_get_suggestions(void **state) {
     refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': the " LAYER_WORDS);
 }
 
+static void refuses_options_of_geometry_and_chance(void **state) {
+    (void)state;
+    refuses(HEAD "- max_pool: {size: 40, ceil_mode: true, stride: 2}\n",
+            "m.yaml:5:20: 'size': expected a window of at most 255 values, got 40x40 = 1600");
+    refuses(HEAD "- avg_pool: {size: 40, ceil_mode: true, stride: 2}\n",
+            "m.yaml:5:3: the window of layer 'pool1' is larger than its input: 40x40 on 32x32");
+    refuses(HEAD "- max_pool: {size: 2, count_include_pad: false}\n",
+            "m.yaml:5:23: unknown key 'count_include_pad': the keys are: name, from, size, stride, "
+            "padding, ceil_mode");
+    refuses(HEAD "- zero_pad\n", "m.yaml:5:3: 'padding' is missing");
+    refuses(HEAD "- zero_pad: {padding: [1, 2]}\n",
+            "m.yaml:5:23: 'padding': expected an integer, [left, right, top, bottom], or [left, "
+            "right, top, bottom, front, back]");
+    refuses(HEAD "- upsample\n", "m.yaml:5:3: 'scale_factor' is missing");
+    refuses(HEAD "- stochastic_depth\n", "m.yaml:5:3: 'p' is missing");
+    refuses(HEAD "- stochastic_depth: {p: 0.5, mode: rows}\n",
+            "m.yaml:5:36: 'mode': expected 'row' or 'batch', got 'rows'");
+    static const char *const images[][2] = {{"adaptive_avg_pool: {output_size: 1}", "pool1"},
+                                            {"dropout2d", "dropout1"},
+                                            {"upsample: {scale_factor: 2}", "upsample1"},
+                                            {"zero_pad: {padding: 1}", "pad1"}};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        char text[200], message[200];
+        snprintf(text, sizeof text, HEAD "- flatten\n- %s\n", images[i][0]);
+        snprintf(message, sizeof message,
+                 "m.yaml:6:3: layer '%s' needs an image, but comes after flatten", images[i][1]);
+        refuses(text, message);
+    }
+}
+
 // Each is named in docs/formats.md.
 static void refuses_models_beyond_the_limits(void **state) {
     (void)state;
@@ -399,6 +427,18 @@ static void refuses_models_beyond_the_limits(void **state) {
             "m.yaml:3:9: 'input': expected at most 16 channels, got 17");
     refuses("schema: lockstep.model/1\nname: m\ninput: [16, 4096, 4096]\nlayers: [relu]\n",
             "m.yaml:3:8: 'input': more than 16777216 values");
+    refuses(HEAD "- upsample: {scale_factor: 4096}\n",
+            "m.yaml:5:3: the output of layer 'upsample1' has more than 16777216 values");
+    refuses(HEAD "- zero_pad: {padding: 4096}\n",
+            "m.yaml:5:3: the output of layer 'pad1' has more than 16777216 values");
+    refuses(HEAD "- adaptive_avg_pool: {output_size: 4096}\n",
+            "m.yaml:5:3: the output of layer 'pool1' has more than 16777216 values");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 8]\nlayers:\n"
+            "- upsample: {scale_factor: [1, 4096]}\n- adaptive_avg_pool: {output_size: 1}\n",
+            "m.yaml:6:3: the input of layer 'pool1' is larger than 4096x4096");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 4096]\nlayers:\n"
+            "- upsample: {scale_factor: [1, 4096]}\n- upsample: {scale_factor: [1, 4096]}\n",
+            "m.yaml:6:3: the output of layer 'upsample2' has more than 16777216 values");
     char *text = malloc(20000), *p = text + sprintf(text, "%s", HEAD);
     for (int i = 0; i < 1001; i++) p += sprintf(p, "- relu\n");
     refuses(text, "m.yaml:1005:3: a model may have at most 1000 layers");
@@ -630,6 +670,7 @@ int main(void) {
         cmocka_unit_test(refuses_bad_layers),
         cmocka_unit_test(refuses_bad_graphs),
         cmocka_unit_test(pytorch_names_get_suggestions),
+        cmocka_unit_test(refuses_options_of_geometry_and_chance),
         cmocka_unit_test(refuses_models_beyond_the_limits),
         cmocka_unit_test(accepts_models_within_the_limits),
         cmocka_unit_test(refuses_layers_that_do_not_fit),

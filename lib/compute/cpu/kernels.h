@@ -139,7 +139,7 @@ typedef struct layer_task {
     uint8_t *choices;           // has_choices: [y's features][lanes], written by forward
     const float *weight, *bias; // if it has them, as dweight and dbias
     const uint32_t *ids;        // dropout: of the samples; NULL: inference
-    uint32_t epoch;             // likewise
+    uint32_t leader, epoch;     // likewise; leader: id of the first sample of their shard
     uint64_t seed;
     size_t feature;      // likewise: the first one of y among those of the layer
     int samples;         // of this group: 1 … 16

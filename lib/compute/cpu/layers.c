@@ -85,6 +85,9 @@ static layer_task task_of(const group_work *g, const unit *u, float *dx) {
                     .accumulate = g->accumulate};
     if (g->group && e->batch->ids) {
         t.ids = e->batch->ids + g->group->first;
+        const group *leader = g->group;
+        while (!leader->leads) leader--;
+        t.leader = e->batch->ids[leader->first];
         t.epoch = e->batch->epoch;
     }
     if (!layer_has_second(l)) return t;

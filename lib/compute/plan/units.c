@@ -11,7 +11,8 @@ static layer_role role_of(const layer *l) {
 
 static bool is_epilogue_pool(const layer *l) {
     return role_of(l) == ROLE_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
-           l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
+           l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0 &&
+           l->out.height == l->in.height / 2 && l->out.width == l->in.width / 2;
 }
 
 // A program being cut into units.

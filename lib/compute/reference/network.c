@@ -24,6 +24,7 @@ typedef struct pass {
     double **value;    // [p->count + 1]: value[i + 1] is the output of layer i, value[0] the input
     double **gradient; // of them; NULL: not needed
     double **kept;     // [p->count]: training: of every set, one after another
+    uint32_t *leaders; // [samples]: training: the id of the first sample of each one's shard
 } pass;
 
 // ---- Sets: the samples that batch norm normalises together ----
@@ -52,6 +53,7 @@ static void pass_release(pass *s) {
     free(s->value);
     free(s->gradient);
     free(s->kept);
+    free(s->leaders);
 }
 
 static size_t kept_size(const pass *s, const layer *l) {
@@ -76,11 +78,19 @@ static double **new_values(const pass *s, error *err) {
     return values;
 }
 
+static uint32_t *new_leaders(const reference_batch *b, int samples) {
+    uint32_t *leaders = memory_new((size_t)samples, sizeof *leaders);
+    for (int v = 0, first = 0; b->ids && v < b->shards; first += b->count[v++])
+        for (int n = 0; n < b->count[v]; n++) leaders[first + n] = b->ids[first];
+    return leaders;
+}
+
 static status pass_init(pass *s, error *err) {
     const program *p = s->p;
     s->value = new_values(s, err);
     s->gradient = s->b ? new_values(s, err) : NULL;
     s->kept = memory_new((size_t)p->count, sizeof *s->kept);
+    s->leaders = s->b ? new_leaders(s->b, s->samples) : NULL;
     if (!s->value || !s->kept || (s->b && !s->gradient)) return STATUS_FAILED;
     for (int i = 0; i < p->count; i++) {
         s->kept[i] = memory_try_new(kept_size(s, &p->layers[i]), sizeof(double), err);
@@ -112,6 +122,7 @@ static reference_task task_of(const pass *s, int i, int v) {
     t.kept = s->kept[i];
     for (int u = 0; u < v; u++) t.kept += reference_kept(l, set_at(s, u).samples);
     t.ids = s->b->ids ? s->b->ids + set.first : NULL;
+    t.leaders = s->leaders + set.first;
     t.epoch = s->b->epoch;
     t.seed = s->b->seed;
     t.dy = s->gradient[i + 1] + out;

@@ -86,14 +86,16 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
                             double *mask) {
     const random_stream stream = {
         .seed = layer_seed(l, seed), .purpose = RANDOM_DROPOUT, .epoch = epoch, .sample = id};
-    for (size_t i = 0; i < shape_size(l->in); i++)
-        mask[i] = random_uniform(&stream, i) < (float)l->rate ? 0 : 1 / (1 - l->rate);
+    const size_t parts = dropped_parts(layer_traits_of(l)->drops, l->in);
+    for (size_t i = 0, size = shape_size(l->in); i < size; i++)
+        mask[i] =
+            random_uniform(&stream, i / (size / parts)) < (float)l->rate ? 0 : 1 / (1 - l->rate);
 }
 
 // Multiplies by the factors of reference_dropout_mask, which are kept; in inference by 1.
 static void dropout(const reference_task *t) {
     for (int n = 0; t->kept && n < t->samples; n++)
-        reference_dropout_mask(t->l, t->seed, t->epoch, t->ids[n],
+        reference_dropout_mask(t->l, t->seed, t->epoch, t->l->by_shard ? t->leaders[n] : t->ids[n],
                                t->kept + (size_t)n * shape_size(t->l->in));
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->kept ? t->x[i] * t->kept[i] : t->x[i];
 }
@@ -108,8 +110,10 @@ const reference_layer reference_silu = {.forward = silu, .backward = silu_backwa
 const reference_layer reference_scale = {.forward = scale, .backward = scale_backward};
 const reference_layer reference_add = {.forward = add, .backward = add_backward};
 const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
-const reference_layer reference_dropout = {
-    .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};
+#define DROPOUT \
+    { .forward = dropout, .backward = dropout_backward, .kept_of_input = 1 }
+const reference_layer reference_dropout = DROPOUT, reference_dropout2d = DROPOUT,
+                      reference_stochastic_depth = DROPOUT;
 
 // ---- The loss ----
 

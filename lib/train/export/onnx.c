@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/protobuf.h"
 #include "compute/backend.h"
+#include "compute/pool_windows.h"
 
 // Fields and constants of onnx.proto.
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
@@ -14,8 +16,9 @@ enum { MODEL_METADATA = 14, PAIR_KEY = 1, PAIR_VALUE = 2 };
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_INTS = 8 };
-enum { ATTRIBUTE_TYPE = 20, IS_FLOAT = 1, IS_INT = 2, IS_INTS = 7 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_STRING = 4 };
+enum { ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
+enum { IS_FLOAT = 1, IS_INT = 2, IS_STRING = 3, IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIMENSION = 1, DIMENSION_SIZE = 1, DIMENSION_NAME = 2 };
@@ -119,6 +122,14 @@ static void put_float(const node *n, const char *name, float value) {
     protobuf_end(n->t, attribute);
 }
 
+static void put_string(const node *n, const char *name, const char *value) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    protobuf_string(n->t, ATTRIBUTE_STRING, value);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_STRING);
+    protobuf_end(n->t, attribute);
+}
+
 static void put_ints(const node *n, const char *name, const int *values, int count) {
     const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
     protobuf_string(n->t, ATTRIBUTE_NAME, name);
@@ -131,9 +142,16 @@ static void end_node(const node *n) {
     protobuf_end(n->t, n->begun);
 }
 
+// Returns the positions of the last window beyond the padding, which ceil_mode adds.
+static int beyond(pool_axis a) {
+    const int positions = (a.out - 1) * a.stride + a.kernel - a.in - 2 * a.pad;
+    return positions > 0 ? positions : 0;
+}
+
 static void put_window(const node *n, const layer *l) {
     const int kernel[] = {l->kernel_h, l->kernel_w}, strides[] = {l->stride_h, l->stride_w};
-    const int pads[] = {l->pad_h, l->pad_w, l->pad_h, l->pad_w}; // begins, then ends
+    const int pads[] = {l->pad_h, l->pad_w, // begins, then ends
+                        l->pad_h + beyond(pool_rows(l)), l->pad_w + beyond(pool_columns(l))};
     put_ints(n, "kernel_shape", kernel, 2);
     put_ints(n, "strides", strides, 2);
     put_ints(n, "pads", pads, 4);
@@ -223,9 +241,79 @@ static void put_group_norm(text *t, const layer *l, const char *in, const char *
     put_simple(t, "Add", l->name, name, step[4], out);
 }
 
-// Dropout does nothing here, and has no nodes.
-static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
-    (void)t, (void)l, (void)in, (void)out;
+// The share of each position in the mean of each window, [windows][positions] or transposed.
+static void put_shares(text *t, const char *name, pool_axis a, bool transpose) {
+    const int64_t dims[] = {transpose ? a.in : a.out, transpose ? a.out : a.in};
+    float *shares = memory_new((size_t)a.in * (size_t)a.out, sizeof *shares);
+    for (int i = 0; i < a.out; i++)
+        for (int at = pool_first(a, i); at < pool_end(a, i); at++)
+            shares[transpose ? at * a.out + i : i * a.in + at] = 1 / (float)pool_counted(a, i);
+    put_tensor(t, name, dims, 2, shares);
+    free(shares);
+}
+
+// Operators differ in what a window counts that reaches beyond the padding, and all windows of one
+// have the same size: else means are taken of columns, and of rows, by products.
+static void put_avg_pool(text *t, const layer *l, const char *in, const char *out) {
+    const pool_axis rows = pool_rows(l), columns = pool_columns(l);
+    char left[NAME_BYTES], right[NAME_BYTES], half[NAME_BYTES];
+    if (rows.kernel && !beyond(rows) && !beyond(columns)) {
+        const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
+        put_int(&n, "count_include_pad", !l->leaves_out_pad);
+        put_window(&n, l);
+        end_node(&n);
+        return;
+    }
+    snprintf(left, sizeof left, "%s/rows", l->name);
+    snprintf(right, sizeof right, "%s/columns", l->name);
+    snprintf(half, sizeof half, "%s/half", l->name);
+    put_shares(t, left, rows, false);
+    put_shares(t, right, columns, true);
+    put_simple(t, "MatMul", half, left, in, half);
+    put_simple(t, "MatMul", l->name, half, right, out);
+}
+
+// An ordinary pool, if all windows have the same size.
+static void put_adaptive_pool(text *t, const layer *l, const char *in, const char *out) {
+    layer pool = *l;
+    if (l->in.height % l->out.height == 0 && l->in.width % l->out.width == 0) {
+        pool.kernel_h = pool.stride_h = l->in.height / l->out.height;
+        pool.kernel_w = pool.stride_w = l->in.width / l->out.width;
+    }
+    put_avg_pool(t, &pool, in, out);
+}
+
+// Zeros of each dimension, in front, then behind.
+static void put_zero_pad(text *t, const layer *l, const char *in, const char *out) {
+    const shape a = l->in, b = l->out;
+    const int64_t dims[] = {8};
+    const int64_t pads[] = {0,
+                            l->pad_c,
+                            l->pad_h,
+                            l->pad_w,
+                            0,
+                            b.channels - a.channels - l->pad_c,
+                            b.height - a.height - l->pad_h,
+                            b.width - a.width - l->pad_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/pads", l->name);
+    put_elements(t, name, dims, 1, ELEMENT_INT64, pads, sizeof pads);
+    put_simple(t, "Pad", l->name, in, name, out);
+}
+
+static void put_upsample(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {4};
+    const float scales[] = {1, 1, (float)l->stride_h, (float)l->stride_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/scales", l->name);
+    put_tensor(t, name, dims, 1, scales);
+    const node n = begin_node(t, "Resize", l->name, in, out);
+    protobuf_string(t, NODE_INPUT, ""); // no region
+    protobuf_string(t, NODE_INPUT, name);
+    put_string(&n, "coordinate_transformation_mode", "asymmetric");
+    put_string(&n, "mode", "nearest");
+    put_string(&n, "nearest_mode", "floor");
+    end_node(&n);
 }
 
 static void put_parameters(const node *n, const layer *l) {
@@ -251,11 +339,6 @@ static void finish_batch_norm(const node *n, const layer *l) {
     put_float(n, "epsilon", (float)l->eps);
 }
 
-static void finish_avg_pool(const node *n, const layer *l) {
-    put_int(n, "count_include_pad", 1);
-    put_window(n, l);
-}
-
 // A kind of layer is one node, of an operator of layer_kinds.h, with more inputs and attributes or
 // without; or several.
 typedef struct kind_nodes {
@@ -268,17 +351,24 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_LINEAR] = {.finish = finish_linear},
     [LAYER_BATCH_NORM] = {.finish = finish_batch_norm},
     [LAYER_MAX_POOL] = {.finish = put_window},
-    [LAYER_AVG_POOL] = {.finish = finish_avg_pool},
-    [LAYER_DROPOUT] = {.several = put_nothing},
+    [LAYER_AVG_POOL] = {.several = put_avg_pool},
+    [LAYER_ADAPTIVE_AVG_POOL] = {.several = put_adaptive_pool},
+    [LAYER_ZERO_PAD] = {.several = put_zero_pad},
+    [LAYER_UPSAMPLE] = {.several = put_upsample},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
 };
 
+// A layer that drops does nothing here, and has no nodes.
+static bool has_nodes(const layer *l) {
+    return layer_traits_of(l)->drops == DROPS_NOTHING;
+}
+
 // Writes the name of layer i's output; -1: of the network's input.
 static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && kinds[p->layers[i].kind].several == put_nothing) i = layer_source(p, i);
+    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
     if (i < 0)
         snprintf(name, NAME_BYTES, "%s", INPUTS);
     else if (i == p->count - 1)
@@ -291,6 +381,7 @@ static void put_layer(text *t, const program *p, int i) {
     const layer *l = &p->layers[i];
     const kind_nodes *kind = &kinds[l->kind];
     char in[NAME_BYTES], out[NAME_BYTES];
+    if (!has_nodes(l)) return;
     name_value(p, layer_source(p, i), in);
     name_value(p, i, out);
     if (kind->several) {

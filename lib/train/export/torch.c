@@ -46,6 +46,23 @@ static const char FORMULA[] = "\n"
                               "    def forward(self, a, b):\n"
                               "        return %s\n";
 
+static const char STOCHASTIC_DEPTH[] =
+    "\n"
+    "\n"
+    "class StochasticDepth(nn.Module):\n"
+    "    \"\"\"That of torchvision.ops.\"\"\"\n"
+    "\n"
+    "    def __init__(self, mode, p):\n"
+    "        super().__init__()\n"
+    "        self.mode, self.p = mode, p\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        if not self.training:\n"
+    "            return x\n"
+    "        draws = x.shape[:1] if self.mode == \"row\" else (1,)\n"
+    "        kept = x.new_empty(draws + (1,) * (x.ndim - 1)).bernoulli_(1 - self.p)\n"
+    "        return x * kept / (1 - self.p)\n";
+
 static const char CLASS_HEAD[] =
     "\n"
     "\n"
@@ -158,6 +175,7 @@ static void put_linear(text *t, const layer *l) {
 static void put_batch_norm(text *t, const layer *l) {
     text_format(t, "%d", l->in.channels);
     put_number(t, ", eps=", l->eps);
+    put_number(t, ", momentum=", l->momentum);
 }
 
 static void put_group_norm(text *t, const layer *l) {
@@ -169,47 +187,71 @@ static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
 
-// What the modules of layer_kinds.h take.
+// What modules take if it is not their options by name.
 static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_CONV] = put_conv,
     [LAYER_LINEAR] = put_linear,
     [LAYER_BATCH_NORM] = put_batch_norm,
     [LAYER_GROUP_NORM] = put_group_norm,
-    [LAYER_MAX_POOL] = put_window,
-    [LAYER_AVG_POOL] = put_window,
     [LAYER_SCALE] = put_scale,
 };
 
-// The others are keywords.
-static void put_numbers(text *t, const layer *l) {
-    const layer_number *numbers = layer_traits_of(l)->numbers;
-    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
-        text_format(t, "%s%s=", i || arguments[l->kind] ? ", " : "", numbers[i].key);
-        put_number(t, "", layer_number_of(l, &numbers[i]));
+static void put_value(text *t, const yaml_node *value) {
+    if (value->kind == YAML_SEQUENCE) {
+        for (size_t i = 0; i < value->count; i++) {
+            text_append(t, i ? ", " : "(");
+            put_value(t, value->items[i]);
+        }
+        text_append(t, ")");
+        return;
+    }
+    const yaml_type type = yaml_scalar_type(value);
+    if (type == YAML_BOOLEAN)
+        text_append(t, strcmp(value->text, "true") ? "False" : "True");
+    else
+        text_format(t, type == YAML_STRING ? "\"%s\"" : "%s", value->text);
+}
+
+// Most options have the names that PyTorch's modules give them.
+static void put_options(text *t, const yaml_node *options) {
+    static const char ours[][8] = {"name", "from", "with"};
+    bool first = true;
+    for (size_t i = 0; i < options->count; i++) {
+        const char *key = options->keys[i];
+        if (!strcmp(key, ours[0]) || !strcmp(key, ours[1]) || !strcmp(key, ours[2])) continue;
+        text_format(t, "%s%s=", first ? "" : ", ", strcmp(key, "size") ? key : "kernel_size");
+        put_value(t, options->items[i]);
+        first = false;
     }
 }
 
-static void put_module(text *t, const layer *l) {
+static void put_module(text *t, const layer *l, const yaml_node *options) {
     text_append(t, layer_traits_of(l)->torch);
     if (l->kind == LAYER_BATCH_NORM) text_append(t, l->flat ? "1d" : "2d");
     text_append(t, "(");
-    if (arguments[l->kind]) arguments[l->kind](t, l);
-    put_numbers(t, l);
+    if (arguments[l->kind])
+        arguments[l->kind](t, l);
+    else
+        put_options(t, options);
     text_append(t, ")");
 }
 
 // Modules that PyTorch lacks.
-static void put_formulas(text *t) {
+static void put_formulas(text *t, const program *p) {
+    bool skips = false;
+    for (int i = 0; i < p->count; i++) skips |= p->layers[i].kind == LAYER_STOCHASTIC_DEPTH;
+    if (skips) text_append(t, STOCHASTIC_DEPTH);
     for (int k = 0; k < LAYER_KINDS; k++) {
         const layer_traits *kind = &layer_kind_traits[k];
         if (kind->formula) text_format(t, FORMULA, kind->torch, kind->formula);
     }
 }
 
-static void put_layers(text *t, const program *p) {
-    for (int i = 0; i < p->count; i++) {
-        text_format(t, "        put(self, \"%s\", ", p->layers[i].name);
-        put_module(t, &p->layers[i]);
+static void put_layers(text *t, const model *m) {
+    const yaml_node *descriptions = yaml_find(m->description, "layers");
+    for (int i = 0; i < m->program.count; i++) {
+        text_format(t, "        put(self, \"%s\", ", m->program.layers[i].name);
+        put_module(t, &m->program.layers[i], descriptions->items[i]->items[0]);
         text_append(t, ")\n");
     }
 }
@@ -267,9 +309,9 @@ static status write_program(const trained_model *m, const char *classes, const c
     text_append(&t, HEAD);
     TRY(put_constants(&t, m, classes, err));
     text_append(&t, FUNCTIONS);
-    put_formulas(&t);
+    put_formulas(&t, &m->model.program);
     text_append(&t, CLASS_HEAD);
-    put_layers(&t, &m->model.program);
+    put_layers(&t, &m->model);
     text_append(&t, TAIL);
     TRY(output_write_file(file, t.data, t.length, err));
 out:

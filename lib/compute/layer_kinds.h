@@ -118,6 +118,7 @@ typedef struct layer_traits {
     bool has_second;                     // a second input, of the shape of the first
     bool has_statistics;                 // running mean and variance of each channel
     layer_number numbers[LAYER_NUMBERS]; // read after `options`
+    int kept;         // backward keeps so many numbers of each position while it works on the layer
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in
                       // its window that it came from, or whether it was kept
     // In exports (train/export):

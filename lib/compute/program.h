@@ -160,4 +160,9 @@ static inline size_t layer_statistics(const layer *l) {
     return layer_traits_of(l)->has_statistics ? (size_t)l->out.channels : 0;
 }
 
+// Returns how many numbers of each sample backward keeps while it works on the layer.
+static inline size_t layer_kept(const layer *l) {
+    return (size_t)layer_traits_of(l)->kept * (size_t)l->in.height * (size_t)l->in.width;
+}
+
 #endif

@@ -140,7 +140,8 @@ def make_layer(kind, o, shape):
     if "with" in o:
         return Second(getattr(torch, kind))
     word = kind.replace("_", "")
-    options = {OTHER_KEYS.get(key, key): tuple(value) if isinstance(value, list) else value
+    keys = OTHER_KEYS if "stride" in o else {}
+    options = {keys.get(key, key): tuple(value) if isinstance(value, list) else value
                for key, value in o.items() if key not in ("name", "from")}
     return (MODULES.get(word) or MODULES[word + "2d"])(**options)
 

@@ -370,10 +370,6 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Tanh", "another activation, which is not here."},
         {"convolution", "did you mean 'conv'?"},
         {"GroupNorm", "did you mean 'group_norm'?"},
-        {"nn.LayerNorm",
-         "'group_norm: {groups: 1}' normalises all channels and positions of a sample."},
-        {"InstanceNorm2d",
-         "'group_norm' with as many groups as channels normalises each of them apart."},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char text[200], message[600];

@@ -196,13 +196,14 @@ static void put_value(text *t, const yaml_node *value) {
 }
 
 // Most options have the names that PyTorch's modules give them.
-static void put_options(text *t, const yaml_node *options) {
+static void put_options(text *t, const layer *l, const yaml_node *options) {
     static const char ours[][8] = {"name", "from", "with"};
     bool first = true;
     for (size_t i = 0; i < options->count; i++) {
         const char *key = options->keys[i];
         if (!strcmp(key, ours[0]) || !strcmp(key, ours[1]) || !strcmp(key, ours[2])) continue;
-        text_format(t, "%s%s=", first ? "" : ", ", strcmp(key, "size") ? key : "kernel_size");
+        const bool window = l->kernel_h > 0 && !strcmp(key, "size");
+        text_format(t, "%s%s=", first ? "" : ", ", window ? "kernel_size" : key);
         put_value(t, options->items[i]);
         first = false;
     }
@@ -215,7 +216,7 @@ static void put_module(text *t, const layer *l, const yaml_node *options) {
     if (arguments[l->kind])
         arguments[l->kind](t, l);
     else
-        put_options(t, options);
+        put_options(t, l, options);
     text_append(t, ")");
 }
 

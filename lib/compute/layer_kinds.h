@@ -38,7 +38,9 @@
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .prefix = "gn", .torch = "nn.GroupNorm")
+        .prefix = "gn", .torch = "nn.GroupNorm")                                                   \
+    ROW(to, LAYER_NORM, layer_norm, batch_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
+        .kept = 4, .prefix = "ln", .torch = "LayerNorm")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \

@@ -14,9 +14,12 @@
 
 // The options of a layer of each kind that needs some; its input has 4 channels of 8×8.
 FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
-    [LAYER_CONV] = "out: 4, kernel: 3", [LAYER_LINEAR] = "out: 4",
-    [LAYER_MAX_POOL] = "size: 2",       [LAYER_AVG_POOL] = "size: 2",
-    [LAYER_SCALE] = "factor: 0.5",      [LAYER_GROUP_NORM] = "groups: 2",
+    [LAYER_CONV] = "out: 4, kernel: 3",
+    [LAYER_LINEAR] = "out: 4",
+    [LAYER_MAX_POOL] = "size: 2",
+    [LAYER_AVG_POOL] = "size: 2",
+    [LAYER_SCALE] = "factor: 0.5",
+    [LAYER_GROUP_NORM] = "groups: 2",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -214,6 +217,14 @@ FOR_SOME_TESTS model_case models[] = {
                "group_norm: {groups: 3}, gelu, conv: {from: b, out: 18, kernel: 1}, add: {with: "
                "gelu1}, max_pool: {size: 2}, flatten, group_norm: {groups: 2}, linear: {out: 12}, "
                "group_norm: {groups: 1}, linear: {out: 10}]"},
+    {.name = "layer norms, of the input, after branches and of features",
+     .input = "[3, 9, 8]",
+     .layers = "[layer_norm: {name: a}, conv: {out: 70, kernel: 3, padding: 1}, layer_norm: {eps: "
+               "0.001, name: b}, relu, conv: {out: 18, kernel: 3, stride: 2, padding: 1}, "
+               "residual: {body: [conv: {out: 18, kernel: 3, padding: 1, bias: false}, "
+               "layer_norm]}, batch_norm, layer_norm, gelu, conv: {from: b, out: 18, kernel: 1, "
+               "stride: 2}, layer_norm, add: {with: gelu1}, max_pool: {size: 2}, flatten, "
+               "layer_norm, linear: {out: 12}, layer_norm, linear: {out: 10}]"},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "

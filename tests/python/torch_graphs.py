@@ -73,7 +73,8 @@ class Graph:
 
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm"]
+                        + ["pool"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
         elif kind == "scale":
@@ -85,6 +86,9 @@ class Graph:
             groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
             if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "layer_norm":
+            if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
+                self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
         else:
             self.put(text, kind)
 

@@ -120,6 +120,13 @@ class Second(nn.Module):
         return self.function(a, b)
 
 
+class LayerNorm(nn.LayerNorm):
+    """Over the channels of each position, as torchvision's LayerNorm2d."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
 # The modules of PyTorch by our words for them: those without "_" and of any case, and without "2d" if that is missing.
 MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
 OTHER_KEYS = {"size": "kernel_size"}
@@ -135,6 +142,8 @@ def make_layer(kind, o, shape):
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
     if kind == "group_norm":
         return nn.GroupNorm(o["groups"], shape[1], o["eps"])
+    if kind == "layer_norm":
+        return LayerNorm(shape[1], o["eps"])
     if kind == "scale":
         return Scale(o["factor"])
     if "with" in o:

@@ -58,6 +58,13 @@ static const char CLASS_HEAD[] =
     "        return self.factor * x\n"
     "\n"
     "\n"
+    "class LayerNorm(nn.LayerNorm):\n"
+    "    \"\"\"Over the channels of each position.\"\"\"\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return super().forward(x.movedim(1, -1)).movedim(-1, 1)\n"
+    "\n"
+    "\n"
     "class Network(nn.Module):\n"
     "    \"\"\"The layers, under the names that their weights have.\"\"\"\n"
     "\n"
@@ -166,6 +173,11 @@ static void put_group_norm(text *t, const layer *l) {
     put_number(t, ", eps=", l->eps);
 }
 
+static void put_layer_norm(text *t, const layer *l) {
+    text_format(t, "%d", l->in.channels);
+    put_number(t, ", eps=", l->eps);
+}
+
 static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
@@ -176,6 +188,7 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_LINEAR] = put_linear,
     [LAYER_BATCH_NORM] = put_batch_norm,
     [LAYER_GROUP_NORM] = put_group_norm,
+    [LAYER_LAYER_NORM] = put_layer_norm,
     [LAYER_SCALE] = put_scale,
 };
 

@@ -40,7 +40,12 @@
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .prefix = "gn", .torch = "nn.GroupNorm")                                                   \
     ROW(to, LAYER_NORM, layer_norm, batch_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .kept = 4, .prefix = "ln", .torch = "LayerNorm")
+        .kept = 4, .prefix = "ln", .torch = "LayerNorm")                                           \
+    ROW(to, LOCAL_RESPONSE_NORM, local_response_norm, local_response_norm, .role = ROLE_UNFUSED,   \
+        .prefix = "lrn",                                                                           \
+        .numbers = {{.key = "alpha", AT(alpha), .otherwise = 1e-4, .high = 1000},                  \
+                    {.key = "k", AT(k), .otherwise = 1, .low = 1e-5, .high = 1000}},               \
+        .torch = "nn.LocalResponseNorm")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \

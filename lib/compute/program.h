@@ -23,8 +23,9 @@ enum {
     ARENA_ALIGNMENT = 16,
     GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
     GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer (compute/backend.h)
-    ENGINE_MAX_CHANNELS = 16, // of an image
-    POOL_WINDOW_MAX = 255,    // values: a byte holds the index of the largest
+    ENGINE_MAX_CHANNELS = 16,   // of an image
+    POOL_WINDOW_MAX = 255,      // values: a byte holds the index of the largest
+    LOCAL_RESPONSE_WINDOW = 64, // channels, at most
 };
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].
@@ -48,9 +49,11 @@ typedef struct layer {
     int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
                    // likewise, that are normalised apart
     bool has_bias; // conv, linear: their option, see layer_biases
-    double eps, momentum; // batch norm; eps: group norm
-    double rate;          // dropout: probability of zero
-    double factor;        // scale
+    double eps, momentum;  // batch norm; eps: group norm
+    double rate;           // dropout: probability of zero
+    double factor;         // scale
+    int window;            // local response norm: channels
+    double alpha, beta, k; // likewise; beta is 0.25, 0.5, 0.75 or 1
     size_t weight,
         bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
               // [channels]
@@ -134,6 +137,11 @@ static inline uint32_t layer_drop_threshold(const layer *l) {
 }
 static inline float layer_keep_factor(const layer *l) {
     return (float)(1 / (1 - l->rate));
+}
+
+// Returns four times the beta of a local response norm.
+static inline int local_response_quarters(const layer *l) {
+    return (int)(4 * l->beta);
 }
 
 // Return the number of floats in the layer's weight tensor, in its bias, and in each of its running

@@ -231,6 +231,25 @@ out:
     return rc;
 }
 
+static status read_local_response_norm(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "size");
+    layer *l = r->l;
+    int64_t size;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) return yaml_error(r->place, b->err, "'size' is missing");
+    TRY(yaml_integer(node, "size", 1, LOCAL_RESPONSE_WINDOW, &size, b->err));
+    yaml_put(r->written, "size", yaml_new_integer(size));
+    l->window = (int)size;
+    l->beta = 0.75;
+    TRY(read_number(b, r, "beta", &l->beta));
+    if (!(l->beta > 0 && l->beta <= 1 && 4 * l->beta == local_response_quarters(l)))
+        return yaml_error(layer_option(r, "beta"), b->err,
+                          "'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
+out:
+    return rc;
+}
+
 static status read_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
@@ -349,15 +368,16 @@ out:
 // ---- The words ----
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
-#define OPTIONS_plain      {0}, read_plain
-#define OPTIONS_flatten    {0}, read_flatten
-#define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
-#define OPTIONS_linear     {"out", "bias"}, read_linear
-#define OPTIONS_batch_norm {"eps"}, read_eps
-#define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
-#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
-#define OPTIONS_scale      {"factor"}, read_scale
-#define OPTIONS_second     {"with"}, read_second
+#define OPTIONS_plain               {0}, read_plain
+#define OPTIONS_flatten             {0}, read_flatten
+#define OPTIONS_conv                {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
+#define OPTIONS_linear              {"out", "bias"}, read_linear
+#define OPTIONS_batch_norm          {"eps"}, read_eps
+#define OPTIONS_group_norm          {"groups", "eps"}, read_group_norm
+#define OPTIONS_local_response_norm {"size", "beta"}, read_local_response_norm
+#define OPTIONS_pool                {"size", "stride", "padding"}, read_pool
+#define OPTIONS_scale               {"factor"}, read_scale
+#define OPTIONS_second              {"with"}, read_second
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

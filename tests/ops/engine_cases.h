@@ -20,6 +20,7 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_AVG_POOL] = "size: 2",
     [LAYER_SCALE] = "factor: 0.5",
     [LAYER_GROUP_NORM] = "groups: 2",
+    [LAYER_LOCAL_RESPONSE_NORM] = "size: 4, alpha: 0.5",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -41,6 +42,7 @@ typedef struct refused_values {
     const char *key, *values[4];
 } refused_values;
 FOR_SOME_TESTS refused_values refused_options[] = {
+    {"beta", {"0", "0.6", "1.25"}},
     {"bias", {"1"}},
     {"eps", {"0", "-1e-5", "1.0001"}},
     {"factor", {"0", "1e39", "-1e39"}},
@@ -225,6 +227,15 @@ FOR_SOME_TESTS model_case models[] = {
                "layer_norm]}, batch_norm, layer_norm, gelu, conv: {from: b, out: 18, kernel: 1, "
                "stride: 2}, layer_norm, add: {with: gelu1}, max_pool: {size: 2}, flatten, "
                "layer_norm, linear: {out: 12}, layer_norm, linear: {out: 10}]"},
+    {.name = "local response norms",
+     .input = "[3, 9, 10]",
+     .layers = "[local_response_norm: {size: 2, alpha: 0.5}, conv: {out: 17, kernel: 3, padding: "
+               "1}, relu, local_response_norm: {size: 5, alpha: 0.3, beta: 0.5, k: 2, name: a}, "
+               "max_pool: {size: 2}, local_response_norm: {size: 4, alpha: 2, beta: 1, name: b}, "
+               "conv: {out: 17, kernel: 3, padding: 1}, local_response_norm: {size: 9, alpha: "
+               "0.7}, add: {with: b}, conv: {from: a, out: 17, kernel: 2, stride: 2}, add: {with: "
+               "add1}, local_response_norm: {size: 1, alpha: 1, beta: 0.25, k: 0.1}, flatten, "
+               "linear: {out: 10}]"},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "

@@ -74,7 +74,7 @@ class Graph:
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
         kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm"]
-                        + ["pool"] * image)
+                        + ["pool", "local_response_norm"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
         elif kind == "scale":
@@ -89,6 +89,9 @@ class Graph:
         elif kind == "layer_norm":
             if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
                 self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "local_response_norm":
+            self.put(text, kind, size=r.randint(1, 6), beta=r.choice([0.25, 0.5, 0.75, 0.75, 1.0]),
+                     alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))
         else:
             self.put(text, kind)
 

@@ -262,6 +262,30 @@ static void put_layer_norm(text *t, const layer *l, const char *in, const char *
     put_channels(t, l, step[6], out);
 }
 
+// The operator LRN has another window if the size is even. So the mean of the squares is an average
+// pool, over channels as rows.
+static void put_local_response_norm(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t rows[] = {0, 1, l->in.channels, -1};
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    const int kernel[] = {l->window, 1}, strides[] = {1, 1};
+    const int pads[] = {l->window / 2, 0, (l->window - 1) / 2, 0};
+    char step[7][NAME_BYTES];
+    for (int k = 0; k < 7; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_simple(t, "Mul", step[0], in, in, step[0]);
+    put_reshape(t, step[1], step[0], rows, 4);
+    const node n = begin_node(t, "AveragePool", step[2], step[1], step[2]);
+    put_ints(&n, "kernel_shape", kernel, 2);
+    put_ints(&n, "strides", strides, 2);
+    put_ints(&n, "pads", pads, 4);
+    put_int(&n, "count_include_pad", 1);
+    end_node(&n);
+    put_reshape(t, step[3], step[2], whole, 4);
+    put_with(t, "Mul", step[4], step[3], l->alpha);
+    put_with(t, "Add", step[5], step[4], l->k);
+    put_with(t, "Pow", step[6], step[5], l->beta);
+    put_simple(t, "Div", l->name, in, step[6], out);
+}
+
 // Dropout does nothing here, and has no nodes.
 static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
     (void)t, (void)l, (void)in, (void)out;
@@ -314,6 +338,7 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
     [LAYER_LAYER_NORM] = {.several = put_layer_norm},
+    [LAYER_LOCAL_RESPONSE_NORM] = {.several = put_local_response_norm},
 };
 
 // Writes the name of layer i's output; -1: of the network's input.
